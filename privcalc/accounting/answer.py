@@ -1,0 +1,78 @@
+"""What an accounting function returns: numbers with their certificates, no presentation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.relation import Relation
+
+Quantity = Literal["epsilon", "delta", "profile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How a number was obtained.
+
+    Attributes:
+        engine: closed-form, contour, fft, rdp or afa.
+        tolerance_met: whether the bracket is as narrow as was asked.
+        terms: the error budget, each relative to delta (aliasing, truncation, dropped, rounding),
+            the largest over the evaluations that the bracket rests on.
+        notes: sentences on what limited the bracket, for standard error.
+    """
+
+    engine: str
+    tolerance_met: bool
+    terms: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The answer for one adjacency (add, remove, replace, or both when they are the same)."""
+
+    adjacency: str
+    bound: Bound | None
+    estimate: float | None
+    method: Method
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer: the bracket of epsilon at a delta, of delta at an epsilon, or a profile.
+
+    Attributes:
+        quantity: what was asked.
+        query: {"delta": d}, {"epsilon": e}, or {} for a profile.
+        bound: the bracket; None for a profile and for an estimate.
+        estimate: the number of the published quadrature (engine afa), which has no certificate.
+        profile: pairs (epsilon, bracket of delta), increasing in epsilon; empty but for a profile.
+        directions: the same for each adjacency that was worked out; empty for a profile.
+        method: how the number was obtained.
+    """
+
+    quantity: Quantity
+    query: dict[str, float]
+    bound: Bound | None
+    estimate: float | None
+    profile: tuple[tuple[float, Bound], ...]
+    directions: tuple[Direction, ...]
+    method: Method
+
+
+@dataclass(frozen=True, slots=True)
+class Composition:
+    """All answers to one question, and the assumptions they share.
+
+    Attributes:
+        relation: the neighbouring relation in force.
+        sampling: "none" or "Poisson".
+        answers: in the order of the deltas, then of the epsilons.
+    """
+
+    relation: Relation
+    sampling: str
+    answers: tuple[Answer, ...]

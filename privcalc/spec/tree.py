@@ -1,0 +1,56 @@
+"""The specification tree: frozen data, no computing. Names and keys are the long ones.
+
+Parameters are kept as they were written (a sigma stays a standard deviation; it is not divided
+by the sensitivity here), in the order of the registry, with values of the registry's type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["HOLE", "Composed", "Hole", "Leaf", "Node", "Parameters", "Repeated", "Value", "Wrapped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A value to be found by `calibrate`, written `_`."""
+
+
+HOLE = Hole()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A mechanism: `gaussian:sigma=1.1` is Leaf("gaussian", (("standard_deviation", 1.1),))."""
+
+    name: str
+    parameters: Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapped:
+    """What is done to `event`: name is poisson_sampled, sampled_without_replacement, ..."""
+
+    name: str
+    parameters: Parameters
+    event: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """`event` used `count` times, adaptively (JSON type self_composed)."""
+
+    count: int | Hole
+    event: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Composed:
+    """Two or more events on the same data, adaptively; never directly inside another Composed."""
+
+    events: tuple[Node, ...]
+
+
+Node = Leaf | Wrapped | Repeated | Composed
+Value = float | int | bool | str | Hole | Leaf | Wrapped | Repeated | Composed
+Parameters = tuple[tuple[str, Value], ...]
