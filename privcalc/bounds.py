@@ -96,4 +96,3 @@ def _rounded(value: float, digits: int, rounding: str) -> str:
         decimal = decimal.normalize()
     exponent = decimal.adjusted()
     return f"{decimal:f}" if -5 <= exponent < 12 else f"{decimal:e}".replace("e+", "e")
-

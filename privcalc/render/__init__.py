@@ -1,0 +1,1 @@
+"""Answers as text: one module for each output format. Nothing here prints."""

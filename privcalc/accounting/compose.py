@@ -1,0 +1,201 @@
+"""What a whole composition costs: the entry function of the command `compose`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
+from privcalc.accounting.realize import default_relation, realize, sampling_words
+from privcalc.engine.certified import EPSILON_FLOOR
+from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.spec.registry import holes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from privcalc.bounds import Bound
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition as Laws
+    from privcalc.relation import Relation
+    from privcalc.spec.tree import Node
+
+ENGINES = ("auto", "contour", "fft", "rdp", "afa")
+PROFILE_POINTS = 21
+# The profile runs to about the epsilon of this delta.
+PROFILE_DELTA = 1e-10
+# Below this a delta counts as found: doubles have no relative precision left.
+DELTA_FLOOR = 1e-300
+
+
+def compose(
+    tree: Node,
+    *,
+    relation: Relation | None = None,
+    deltas: Sequence[float] = (),
+    epsilons: Sequence[float] = (),
+    tolerance: float = 1e-9,
+    engine: str = "auto",
+) -> Composition:
+    """Bracket what a specification costs under adaptive composition.
+
+    Args:
+        tree: the specification, without holes.
+        relation: neighbouring relation; None for the default of the specification.
+        deltas: for each, the least epsilon is bracketed.
+        epsilons: for each, delta is bracketed. With neither, a profile of 21 points.
+        tolerance: relative width wished for, > 0.
+        engine: one of ENGINES.
+
+    Raises:
+        DomainError: delta outside [0, 1], epsilon negative or not finite, tolerance not in (0, 1).
+        UnsupportedError: relation, engine or a part of the tree.
+        NotCertifiedError: no finite upper end could be proved.
+        UsageError: the tree has a hole.
+    """
+    _check(tree, deltas, epsilons, tolerance, engine)
+    relation = relation or default_relation(tree)
+    directions = realize(tree, relation)
+    solver = _Estimator(directions) if engine == "afa" else _Solver(directions, tolerance, engine)
+    answers = [solver.answer("epsilon", delta) for delta in deltas]
+    answers += [solver.answer("delta", epsilon) for epsilon in epsilons]
+    if not answers:
+        answers = [solver.profile()]
+    return Composition(relation, sampling_words(tree), tuple(answers))
+
+
+class _Solver:
+    """Certified answers, each direction by itself and the maximum at the end."""
+
+    def __init__(self, directions: Mapping[str, Laws], tolerance: float, engine: str) -> None:
+        self._directions = directions
+        self._tolerance = tolerance
+        self._exact_sums = engine == "auto"
+
+    def answer(self, quantity: Quantity, at: float) -> Answer:
+        """Return the bracket of one quantity at a given value of the other."""
+        found = [
+            Direction(name, result.bound, None, self._method(quantity, result.bound, result))
+            for name, laws in self._directions.items()
+            for result in (self._certified(quantity, laws, at),)
+        ]
+        bounds = [direction.bound for direction in found if direction.bound is not None]
+        bound = bounds[0]
+        for other in bounds[1:]:
+            bound = bound.maximum(other)
+        decisive = max(found, key=lambda direction: _upper(direction.bound))
+        method = Method(
+            decisive.method.engine,
+            bound.within_tolerance(self._tolerance, _floor(quantity)),
+            decisive.method.terms,
+            tuple(note for direction in found for note in direction.method.notes),
+        )
+        query = {"delta" if quantity == "epsilon" else "epsilon": at}
+        return Answer(quantity, query, bound, None, (), tuple(found), method)
+
+    def profile(self) -> Answer:
+        """Return delta at 21 round epsilons, from 0 to where delta is about 1e-10."""
+        points = [self.answer("delta", epsilon) for epsilon in self._epsilons()]
+        pairs = tuple(
+            (point.query["epsilon"], point.bound) for point in points if point.bound is not None
+        )
+        engines = {point.method.engine for point in points}
+        engine = "contour" if "contour" in engines else min(engines)
+        met = all(point.method.tolerance_met for point in points)
+        terms: dict[str, float] = {}
+        for point in points:
+            for name, value in point.method.terms.items():
+                terms[name] = max(terms.get(name, 0.0), value)
+        notes = tuple(dict.fromkeys(note for point in points for note in point.method.notes))
+        return Answer("profile", {}, None, None, pairs, (), Method(engine, met, terms, notes))
+
+    def _epsilons(self) -> list[float]:
+        mass = max(laws.infinity_mass().upper for laws in self._directions.values())
+        target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
+        try:
+            bound = self.answer("epsilon", target).bound
+            reach = bound.upper if bound is not None else 1.0
+        except NotCertifiedError:
+            reach = 1.0
+        if not 0.0 < reach < math.inf:
+            reach = 1.0
+        step = round_step(reach / (PROFILE_POINTS - 1))
+        # Dividing by a power of ten keeps the points short: 0.3, not 0.30000000000000004.
+        power = 10.0 ** max(0, 2 - math.floor(math.log10(step)))
+        return [round(step * power) * i / power for i in range(PROFILE_POINTS)]
+
+    def _certified(self, quantity: Quantity, laws: Laws, at: float) -> Certified:
+        from privcalc.engine.choose import certified_delta, certified_epsilon
+
+        solve = certified_epsilon if quantity == "epsilon" else certified_delta
+        return solve(laws, at, self._tolerance, exact_sums=self._exact_sums)
+
+    def _method(self, quantity: Quantity, bound: Bound, result: Certified) -> Method:
+        met = bound.within_tolerance(self._tolerance, _floor(quantity))
+        return Method(result.engine, met, result.terms, result.notes)
+
+
+class _Estimator:
+    """Estimates of the published quadrature, which have no certificate."""
+
+    def __init__(self, directions: Mapping[str, Laws]) -> None:
+        from privcalc.engine.afa import LevyInversion
+
+        self._directions = {name: LevyInversion(laws) for name, laws in directions.items()}
+
+    def answer(self, quantity: Quantity, at: float) -> Answer:
+        """Return the estimate of one quantity at a given value of the other."""
+        method = Method("afa", tolerance_met=False)
+        found = tuple(
+            Direction(
+                name,
+                None,
+                levy.epsilon(at) if quantity == "epsilon" else levy.delta(at),
+                method,
+            )
+            for name, levy in self._directions.items()
+        )
+        worst = max(direction.estimate or 0.0 for direction in found)
+        query = {"delta" if quantity == "epsilon" else "epsilon": at}
+        return Answer(quantity, query, None, worst, (), found, method)
+
+    def profile(self) -> Answer:
+        """Refuse: a profile is made of brackets."""
+        raise UsageError("engine afa gives estimates and no profile; ask for --delta or --epsilon")
+
+
+def round_step(value: float) -> float:
+    """Return the least of 1, 2, 2.5, 5 times a power of ten that is at least `value`."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(power * digit for digit in (1.0, 2.0, 2.5, 5.0, 10.0) if power * digit >= value)
+
+
+def _floor(quantity: Quantity) -> float:
+    return EPSILON_FLOOR if quantity == "epsilon" else DELTA_FLOOR
+
+
+def _upper(bound: Bound | None) -> float:
+    return -math.inf if bound is None else bound.upper
+
+
+def _check(
+    tree: Node,
+    deltas: Sequence[float],
+    epsilons: Sequence[float],
+    tolerance: float,
+    engine: str,
+) -> None:
+    if holes(tree):
+        raise UsageError("compose needs every value; calibrate finds the value of a hole")
+    if engine not in ENGINES:
+        raise UsageError(f"engine must be one of {', '.join(ENGINES)}, got {engine}")
+    if engine in ("fft", "rdp"):
+        raise UnsupportedError(f"engine {engine} is not available yet; use auto or contour")
+    for delta in deltas:
+        if not 0.0 <= delta <= 1.0:
+            raise DomainError(f"delta must be in [0, 1], got {delta!r}")
+    for epsilon in epsilons:
+        if not 0.0 <= epsilon < math.inf:
+            raise DomainError(f"epsilon must be >= 0 and finite, got {epsilon!r}")
+    if not 0.0 < tolerance < 1.0:
+        raise DomainError(f"tolerance must be in (0, 1), got {tolerance!r}")

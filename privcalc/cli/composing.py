@@ -1,0 +1,83 @@
+"""What `compose` asks of every specification of one invocation, and its answers as reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privcalc.accounting.answer import Answer, Composition
+    from privcalc.cli.check import Budget
+    from privcalc.relation import Relation
+    from privcalc.render.report import Estimate, Quantity, Report
+    from privcalc.spec.read import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Composing:
+    """What is asked of every specification of one invocation."""
+
+    deltas: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    relation: Relation | None
+    tolerance: float
+    engine: str
+    budget: Budget
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting import compose as accounting
+        from privcalc.spec.text import to_text
+
+        composition = accounting.compose(
+            question.tree,
+            relation=self.relation or question.relation,
+            deltas=self.deltas,
+            epsilons=self.epsilons,
+            tolerance=self.tolerance,
+            engine=self.engine,
+        )
+        text = to_text(question.tree)
+        return [self._report(question, text, composition, each) for each in composition.answers]
+
+    def _report(
+        self, question: Question, text: str, composition: Composition, answer: Answer
+    ) -> Report:
+        from privcalc.render.report import Report
+
+        check = None
+        if answer.bound is not None:
+            check = self.budget.check(
+                answer.quantity,
+                answer.query,
+                answer.bound,
+                narrowed=answer.method.tolerance_met,
+            )
+        return Report(
+            command="compose",
+            spec=question.tree,
+            text=text,
+            relation=composition.relation,
+            sampling=composition.sampling,
+            query=answer.query,
+            result=_result(answer),
+            method=answer.method,
+            directions=answer.directions,
+            check=check,
+        )
+
+
+def _result(answer: Answer) -> dict[str, Quantity | Estimate]:
+    """Put an answer into the form of the output contract."""
+    from privcalc.render.report import Estimate
+
+    if answer.quantity == "profile":
+        return {
+            "epsilon": [epsilon for epsilon, _ in answer.profile],
+            "delta": [bound for _, bound in answer.profile],
+        }
+    if answer.bound is not None:
+        return {answer.quantity: answer.bound}
+    if answer.estimate is None:
+        raise AssertionError("an answer has a bracket or an estimate")
+    return {answer.quantity: Estimate(answer.estimate)}

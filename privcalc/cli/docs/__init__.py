@@ -1,0 +1,39 @@
+"""Manual pages and shell completions, generated from the options and the registry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def completion(shell: str) -> str:
+    """Return the completions for a shell: bash, zsh or fish."""
+    from privcalc.cli.docs.bash import bash
+    from privcalc.cli.docs.commands import program
+    from privcalc.cli.docs.fish import fish
+    from privcalc.cli.docs.zsh import zsh
+
+    return {"bash": bash, "zsh": zsh, "fish": fish}[shell](program())
+
+
+def documents(root: Path) -> dict[Path, str]:
+    """Return every generated file of a checkout with the text that it should have.
+
+    Args:
+        root: the top directory; the prose of the manual pages is in `man/src`.
+    """
+    from privcalc.cli.docs.man import page
+
+    files = {
+        root / "completions" / name: completion(shell)
+        for shell, name in (
+            ("bash", "privcalc.bash"),
+            ("zsh", "_privcalc"),
+            ("fish", "privcalc.fish"),
+        )
+    }
+    for template in sorted((root / "man" / "src").glob("*.mdoc")):
+        files[root / "man" / template.stem] = page(template.read_text(encoding="utf-8"))
+    return files

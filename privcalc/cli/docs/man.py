@@ -1,0 +1,129 @@
+"""Manual pages: prose written by hand in mdoc(7), with generated lists in its holes.
+
+A hole is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`, `@MECHANISMS@` or
+`@WRAPPERS@`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from privcalc.cli.docs.commands import program
+from privcalc.spec.spelling import word_text
+from privcalc.spec.text import value_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from privcalc.cli.docs.commands import Option
+    from privcalc.spec.registry import Entry, Parameter
+
+_HOLE = re.compile(r"@([A-Z]+)(?: ([a-z]+))?@")
+_TEMPLATE_NOTE = '.\\" Generated from man/src by python -m privcalc.cli.docs; do not edit.'
+
+
+def page(template: str) -> str:
+    """Fill the holes of one page."""
+    lines = [_TEMPLATE_NOTE]
+    for line in template.splitlines():
+        hole = _HOLE.fullmatch(line)
+        lines += list(_filled(hole[1], hole[2])) if hole else [line]
+    return "\n".join(lines) + "\n"
+
+
+def _filled(kind: str, command: str | None) -> Iterator[str]:
+    from privcalc.spec.registry import mechanisms, wrappers
+
+    if kind == "OPTIONS":
+        yield from _options(command)
+    elif kind == "COMMANDS":
+        yield ".Bl -tag -width Ds"
+        for each in program().commands:
+            yield f".It Xr privcalc-{each.name} 1"
+            yield from _prose(each.summary + ".")
+        yield ".El"
+    else:
+        entries = {"MECHANISMS": mechanisms, "WRAPPERS": wrappers}[kind]()
+        yield ".Bl -tag -width Ds"
+        for entry in entries:
+            yield from _entry(entry)
+        yield ".El"
+
+
+def _options(command: str | None) -> Iterator[str]:
+    found = program()
+    options = found.options
+    if command is not None:
+        options = next(each.options for each in found.commands if each.name == command)
+    yield ".Bl -tag -width Ds"
+    for option in options:
+        yield _item(option)
+        yield from _prose(option.help)
+        if option.choices:
+            yield "One of"
+            *words, last = option.choices
+            yield from (f".Cm {word} ," for word in words[:-1])
+            yield f".Cm {words[-1]}"
+            yield "or"
+            yield f".Cm {last} ."
+        if option.default:
+            yield "The default is"
+            yield f".Cm {_escaped(option.default)} ."
+    yield ".El"
+
+
+def _item(option: Option) -> str:
+    value = ""
+    if option.metavar.startswith("["):
+        value = f" Oo Ar {option.metavar.strip('[]')} Oc"
+    elif option.metavar:
+        value = f" Ar {option.metavar}"
+    flags = [f"Fl {flag[1:].replace('-', 'Fl ', 1)}" for flag in option.short + option.long]
+    return ".It " + " , ".join(_escaped(flag) + value for flag in flags)
+
+
+def _entry(entry: Entry) -> Iterator[str]:
+    yield _keys(entry.spelling, [word_text(name) for name in entry.spellings])
+    yield from _prose(entry.summary + ".")
+    yield ".Bl -tag -width Ds -compact"
+    for parameter in entry.parameters:
+        yield _keys(parameter.spelling, parameter.spellings)
+        yield from _prose(_facts(parameter))
+    yield ".El"
+    if len(entry.one_of) > 1:
+        spelling = {parameter.name: parameter.spelling for parameter in entry.parameters}
+        groups = [" with ".join(spelling[name] for name in group) for group in entry.one_of]
+        yield from _prose(f"Give {' or '.join(groups)}.")
+    yield "Example:"
+    yield f".Ql {_escaped(entry.example)}"
+
+
+def _keys(first: str, spellings: Iterable[str]) -> str:
+    words = [first, *(word for word in spellings if word != first)]
+    return f".It {' , '.join(f'Cm {_escaped(word)}' for word in words)}"
+
+
+def _facts(parameter: Parameter) -> str:
+    facts = [parameter.meaning]
+    if parameter.range_text:
+        facts.append(parameter.range_text)
+    elif parameter.kind not in ("number", "integer"):
+        facts.append(parameter.takes)
+    if parameter.default_text:
+        facts.append(f"default {parameter.default_text}")
+    elif parameter.default is not None:
+        facts.append(f"default {value_text(parameter.default)}")
+    sentence = "; ".join(facts)
+    return sentence[:1].upper() + sentence[1:] + "."
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Yield running text, each sentence on a line of its own as mdoc asks."""
+    for sentence in re.split(r"(?<=[.;]) (?=[A-Z-])", text):
+        yield re.sub(r"^([.'])", r"\\&\1", _escaped(sentence))
+
+
+def _escaped(text: str) -> str:
+    # A bare hyphen may be printed as a typographic one, which cannot be pasted into a shell.
+    return text.replace("\\", "\\e").replace("-", "\\-")

@@ -1,0 +1,110 @@
+"""Failures: how an error looks on standard error, in one line or as an object."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from privcalc.errors import PrivcalcError, SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SCHEMA = "privcalc/error/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error as the caller sees it.
+
+    Attributes:
+        code: the kind of error, one of those in error-v1.json.
+        message: one line.
+        text: the specification at fault, or "".
+        span: half-open range of `text`, or None.
+        hint: what to write instead, or "".
+        line: the line of standard input, or None.
+    """
+
+    code: str
+    message: str
+    text: str = ""
+    span: tuple[int, int] | None = None
+    hint: str = ""
+    line: int | None = None
+
+    def as_text(self) -> str:
+        """Return the line, and below it the specification with carets, and the hint."""
+        place = "" if self.line is None else f"line {self.line}: "
+        if self.span is not None:
+            from privcalc.spec.carets import caret
+
+            error = SpecError(self.message, text=self.text, span=self.span, hint=self.hint)
+            return f"privcalc: {place}{caret(error)}"
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"privcalc: {place}{self.message}{hint}"
+
+    def as_object(self) -> str:
+        """Return the error object, on one line."""
+        import json
+
+        data: dict[str, object] = {"schema": SCHEMA, "code": self.code, "message": self.message}
+        if self.hint:
+            data["hint"] = self.hint
+        if self.span is not None and self.text:
+            data["text"] = self.text
+            data["span"] = list(self.span)
+        if self.line is not None:
+            data["line"] = self.line
+        return json.dumps(data)
+
+    def as_annotation(self) -> str:
+        """Return the error as a GitHub workflow command."""
+        from privcalc.render.github import annotation
+
+        return annotation("error", "privcalc", self.as_text().removeprefix("privcalc: "))
+
+
+def failure(error: Exception, *, line: int | None = None) -> Failure:
+    """Describe any exception; what was not raised on purpose is an internal error."""
+    if isinstance(error, SpecError):
+        return Failure(error.code, _one_line(error), error.text, error.span, error.hint, line)
+    if isinstance(error, PrivcalcError):
+        return Failure(error.code, _one_line(error), line=line)
+    if isinstance(error, OSError):
+        return Failure("internal", error.strerror or _one_line(error), line=line)
+    kind = type(error).__name__
+    message = f"internal error: {kind}: {_one_line(error)}".removesuffix(": ")
+    return Failure("internal", message, hint="-v shows where", line=line)
+
+
+def shown(problem: Failure, form: str) -> str:
+    """Write a failure in the form that goes with the output format: text, json or github."""
+    if form == "json":
+        return problem.as_object()
+    return problem.as_annotation() if form == "github" else problem.as_text()
+
+
+def wanted_form(arguments: Sequence[str]) -> str:
+    """Find the output format in arguments that may not be parsable: usage errors need it too."""
+    words = list(arguments)
+    if "--" in words:
+        words = words[: words.index("--")]
+    chosen = [value for option, value in pairwise(words) if option == "--format"]
+    chosen += [word.removeprefix("--format=") for word in words if word.startswith("--format=")]
+    if "--json" in words or "json" in chosen:
+        return "json"
+    return "github" if "github" in chosen else "text"
+
+
+def wants_traceback(arguments: Sequence[str]) -> bool:
+    """Say whether an internal error is to be shown whole: with -v, or PRIVCALC_DEBUG set."""
+    verbose = any(word == "--verbose" or re.fullmatch("-[a-z]*v[a-z]*", word) for word in arguments)
+    return verbose or bool(os.environ.get("PRIVCALC_DEBUG"))
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,68 @@
+"""Read the numbers of the command line, in the notation of the specification language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError, SpecError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def read_number(option: str, text: str) -> float:
+    """Read a number, a ratio (`1/60000`) or a percentage (`0.1%`).
+
+    Raises:
+        UsageError: it is none of these, or no double can hold it.
+    """
+    from privcalc.spec.syntax import Number
+    from privcalc.spec.tokens import Scanner
+
+    try:
+        scanner = Scanner(text)
+        number, rest = scanner.value(), scanner.next
+    except SpecError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        raise UsageError(f"{option}: {error}{hint}") from None
+    if not isinstance(number, Number) or rest:
+        raise UsageError(
+            f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
+        )
+    return number.value
+
+
+def read_delta(option: str, text: str) -> float:
+    """Read a delta: a probability."""
+    value = read_number(option, text)
+    if not 0.0 <= value <= 1.0:
+        raise DomainError(f"{option} must be between 0 and 1, got {text.strip()}")
+    return value
+
+
+def read_epsilon(option: str, text: str) -> float:
+    """Read an epsilon: finite, and not negative."""
+    value = read_number(option, text)
+    if value < 0.0:
+        raise DomainError(f"{option} must be >= 0, got {text.strip()}")
+    return value
+
+
+def read_tolerance(option: str, text: str) -> float:
+    """Read a relative tolerance: positive."""
+    value = read_number(option, text)
+    if value <= 0.0:
+        raise DomainError(f"{option} must be > 0, got {text.strip()}")
+    return value
+
+
+def split(option: str, texts: Iterable[str]) -> list[str]:
+    """Take apart the comma lists of a repeatable option, in the order they were written."""
+    pieces = [piece.strip() for text in texts for piece in text.split(",")]
+    if not all(pieces):
+        raise UsageError(f"{option} has an empty place in its comma list")
+    return pieces
+
+
+def _shown(text: str, limit: int = 40) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "...")

@@ -1,0 +1,164 @@
+"""The options that commands share, each declared once: a command takes them by their type.
+
+The help texts here are also the man page and the shell completions (`privcalc.cli.docs`).
+"""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from privcalc.relation import Relation
+
+
+class Format(StrEnum):
+    """Output formats."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+    GITHUB = "github"
+
+
+class Engine(StrEnum):
+    """Engines that can be forced."""
+
+    AUTO = "auto"
+    CONTOUR = "contour"
+    FFT = "fft"
+    RDP = "rdp"
+    AFA = "afa"
+
+
+class RelationName(StrEnum):
+    """Neighbouring relations, with dashes."""
+
+    ADD_OR_REMOVE_ONE = "add-or-remove-one"
+    REPLACE_ONE = "replace-one"
+    REPLACE_SPECIAL = "replace-special"
+
+
+class ColorMode(StrEnum):
+    """When to use colour."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class SchemaName(StrEnum):
+    """JSON Schemas that are shipped."""
+
+    RESULT = "result"
+    SPEC = "spec"
+    ERROR = "error"
+
+
+class Shell(StrEnum):
+    """Shells with completions."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def relation_named(name: RelationName | None) -> Relation | None:
+    """Return the relation that an option names."""
+    return None if name is None else Relation(name.value.replace("-", "_"))
+
+
+SpecsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SPEC...",
+        help="What touched the data; several are one sum. - reads questions from standard input.",
+        show_default=False,
+    ),
+]
+DeltaOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--delta",
+        metavar="D",
+        help="Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.",
+    ),
+]
+EpsilonOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--epsilon",
+        metavar="E",
+        help="Answer delta at this epsilon, >= 0. Repeatable, or a comma list.",
+    ),
+]
+MaxEpsilonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-epsilon",
+        metavar="E",
+        help="Budget: exit with status 1 unless epsilon is proved to be at most this. "
+        "Needs --delta.",
+    ),
+]
+MaxDeltaOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-delta",
+        metavar="D",
+        help="Budget: exit with status 1 unless delta is proved to be at most this. "
+        "Needs --epsilon.",
+    ),
+]
+RelationOption = Annotated[
+    RelationName | None,
+    typer.Option(
+        "--relation",
+        help="Neighbouring relation. Without it: add-or-remove-one, or replace-one if the "
+        "specification samples without replacement.",
+    ),
+]
+ToleranceOption = Annotated[
+    str,
+    typer.Option(
+        "--tolerance",
+        metavar="T",
+        help="Relative width wished for the bracket; never narrower than 1e-12 in absolute terms.",
+    ),
+]
+EngineOption = Annotated[
+    Engine,
+    typer.Option("--engine", help="Force an engine. afa gives an estimate without certificate."),
+]
+JsonOption = Annotated[
+    bool,
+    typer.Option("--json", help="Print one JSON object for each answer; same as --format json."),
+]
+FormatOption = Annotated[
+    Format | None,
+    typer.Option("--format", help="Output format. Without it: table."),
+]
+TerseOption = Annotated[
+    bool,
+    typer.Option("--terse", "-t", help="Print the safe number alone: the upper end."),
+]
+QuietOption = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Print nothing on standard output; only the exit status."),
+]
+VerboseOption = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="Show each direction, the engine and the error terms on standard error.",
+    ),
+]
+ColorOption = Annotated[
+    ColorMode,
+    typer.Option("--color", help="When to colour tables."),
+]
+FileOption = Annotated[
+    str | None,
+    typer.Option("--file", metavar="FILE", help="Not available yet.", hidden=True),
+]

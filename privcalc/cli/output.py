@@ -1,0 +1,135 @@
+"""Output: what was asked of the output, and the printing of answers."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Verdict
+from privcalc.cli.exit_status import ExitStatus
+from privcalc.cli.options import ColorMode, Format
+from privcalc.cli.terminal import Terminal, terminal
+from privcalc.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from privcalc.render.report import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """How one invocation prints.
+
+    Attributes:
+        format: the output format.
+        terse: print the safe number alone.
+        quiet: print no answer at all.
+        verbose: explain on standard error.
+        terminal: what tables may look like.
+    """
+
+    format: Format
+    terse: bool
+    quiet: bool
+    verbose: bool
+    terminal: Terminal
+
+    @property
+    def error_form(self) -> str:
+        """The form of errors that goes with the format: text, json or github."""
+        fitting = self.format in (Format.JSON, Format.GITHUB)
+        return self.format.value if fitting else "text"
+
+
+def read_output(
+    *, json: bool, form: Format | None, terse: bool, quiet: bool, verbose: bool, color: ColorMode
+) -> Output:
+    """Turn the output options into one value; refuse those that contradict each other."""
+    if json and form not in (None, Format.JSON):
+        raise UsageError(f"--json contradicts --format {form.value if form else ''}; give one")
+    if terse and (json or form is not None):
+        raise UsageError("-t prints a bare number; it does not go with --json or --format")
+    chosen = Format.JSON if json else form or Format.TABLE
+    return Output(chosen, terse, quiet, verbose, terminal(color))
+
+
+class Printer:
+    """Prints answers to one question after another in one format."""
+
+    def __init__(self, output: Output) -> None:
+        """Start with nothing printed."""
+        self._output = output
+        self._started = False
+
+    def print(self, reports: Sequence[Report]) -> ExitStatus:
+        """Print all answers to one question; return the status that they amount to.
+
+        Everything is rendered before the first byte is written.
+        """
+        lines = [] if self._output.quiet else list(self._lines(reports))
+        talk = list(self._talk(reports))
+        if lines:
+            sys.stdout.write("\n".join(lines) + "\n")
+            sys.stdout.flush()
+            self._started = True
+        for line in talk:
+            sys.stderr.write(line + "\n")
+        failed = any(r.check is not None and r.check.verdict is not Verdict.WITHIN for r in reports)
+        return ExitStatus.BUDGET if failed else ExitStatus.OK
+
+    def _lines(self, reports: Sequence[Report]) -> Iterator[str]:
+        # Each format is imported when it is used: starting up is most of the run time.
+        form = self._output.format
+        if self._output.terse:
+            from privcalc.render import terse
+
+            yield from (terse.line(report) for report in reports)
+        elif form is Format.JSON:
+            from privcalc.render import json
+
+            yield from (json.line(report) for report in reports)
+        elif form is Format.CSV:
+            from privcalc.render import csv
+
+            if not self._started:
+                yield csv.header()
+            for report in reports:
+                yield from csv.lines(report)
+        elif form is Format.GITHUB:
+            from privcalc.render import github
+
+            for report in reports:
+                yield from github.lines(report)
+        else:
+            if self._started:
+                yield ""
+            yield from self._tables(reports)
+
+    def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
+        terminal = self._output.terminal
+        if self._output.format is Format.MARKDOWN:
+            from privcalc.render import markdown
+
+            yield from markdown.lines(reports)
+        elif terminal.boxed:
+            from privcalc.render import table
+
+            yield table.render(reports, colour=terminal.colour).rstrip("\n")
+        else:
+            from privcalc.render import plain
+
+            yield from plain.lines(reports, colour=terminal.colour)
+
+    def _talk(self, reports: Sequence[Report]) -> Iterator[str]:
+        """Say on standard error what the format on standard output has no place for."""
+        if self._output.quiet:
+            return
+        from privcalc.render import talk
+
+        if self._output.verbose:
+            yield from talk.details(reports)
+        yield from talk.warnings(reports)
+        if self._output.terse or self._output.format in (Format.JSON, Format.CSV):
+            yield from talk.failed_checks(reports)

@@ -1,0 +1,68 @@
+"""Questions from the SPEC arguments: several specifications are one sum; `-` is standard input."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from privcalc.cli.exit_status import ExitStatus
+from privcalc.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import typer
+
+    from privcalc.relation import Relation
+    from privcalc.spec.read import Question
+
+
+def reads_standard_input(specs: Sequence[str]) -> bool:
+    """Say whether SPEC is `-`; each of its lines is a question, so it stands alone."""
+    if "-" in specs and len(specs) > 1:
+        raise UsageError("- reads whole questions from standard input; it stands alone")
+    return "-" in specs
+
+
+def refuse_terminal(context: typer.Context) -> None:
+    """Show the help instead of waiting for a person to type questions."""
+    import typer
+
+    if sys.stdin is not None and sys.stdin.isatty():
+        sys.stderr.write(context.get_help() + "\n")
+        raise typer.Exit(ExitStatus.ERROR)
+
+
+def question(text: str) -> Question:
+    """Read one question that has to be complete: no holes."""
+    from privcalc.spec.read import read
+    from privcalc.spec.registry import reject_holes
+
+    found = read(text)
+    reject_holes(found)
+    return found
+
+
+def joined(specs: Sequence[str], *, relation: Relation | None) -> Question:
+    """Read the specifications as one question, their sum.
+
+    Args:
+        specs: texts or JSON.
+        relation: the relation that the command line asks for; without it, objects that bring
+            different relations have no sum.
+    """
+    questions = [question(spec) for spec in specs]
+    if len(questions) == 1:
+        return questions[0]
+    from privcalc.spec.read import Question
+    from privcalc.spec.text import to_text
+    from privcalc.spec.tree import Composed
+
+    relations = {each.relation for each in questions if each.relation is not None}
+    if len(relations) > 1 and relation is None:
+        names = " and ".join(sorted(each.text for each in relations))
+        raise UsageError(f"the specifications bring different relations: {names}; add --relation")
+    trees = [each.tree for each in questions]
+    events = [e for t in trees for e in (t.events if isinstance(t, Composed) else (t,))]
+    tree = Composed(tuple(events))
+    return Question(tree, relation or (relations.pop() if relations else None), to_text(tree))

@@ -1,0 +1,62 @@
+"""Standard input as SPEC: each line is a question of its own, answered as it arrives."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from privcalc.cli.exit_status import ExitStatus
+from privcalc.cli.failure import failure, shown
+from privcalc.cli.output import Printer
+from privcalc.cli.questions import question
+from privcalc.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from privcalc.cli.output import Output
+    from privcalc.render.report import Report
+    from privcalc.spec.read import Question
+
+
+def answer_lines(ask: Callable[[Question], Sequence[Report]], output: Output) -> ExitStatus:
+    """Answer every line of standard input.
+
+    A line that cannot be answered is reported on standard error, and the others go on.
+
+    Args:
+        ask: answers one question.
+        output: how to print.
+
+    Returns:
+        ERROR if any line failed, else BUDGET if any check did, else OK.
+    """
+    printer = Printer(output)
+    worst = ExitStatus.OK
+    for number, line in _lines():
+        try:
+            reports = ask(question(_decoded(line)))
+        # Whatever goes wrong with this line, an internal error too, says nothing about the next.
+        except Exception as error:  # noqa: BLE001
+            sys.stderr.write(shown(failure(error, line=number), output.error_form) + "\n")
+            sys.stderr.flush()
+            worst = ExitStatus.ERROR
+            continue
+        worst = max(worst, printer.print(reports))
+    return worst
+
+
+def _lines() -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are not blank, numbered from 1."""
+    if sys.stdin is None:
+        return
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        if stripped := line.strip():
+            yield number, stripped
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise SpecError("not UTF-8 text", hint=f"byte {error.start + 1} of the line") from None

@@ -1,0 +1,36 @@
+"""What the terminal can show: boxes and colour."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TextIO
+
+from privcalc.cli.options import ColorMode
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """How tables may look on standard output.
+
+    Attributes:
+        boxed: it is a terminal that a person reads.
+        colour: colour is wanted.
+    """
+
+    boxed: bool
+    colour: bool
+
+
+def terminal(mode: ColorMode, stream: TextIO | None = None) -> Terminal:
+    """Decide from the option, then NO_COLOR, then FORCE_COLOR, then the terminal itself."""
+    stream = stream or sys.stdout
+    capable = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+    if mode is not ColorMode.AUTO:
+        colour = mode is ColorMode.ALWAYS
+    elif os.environ.get("NO_COLOR"):
+        colour = False
+    else:
+        colour = capable or bool(os.environ.get("FORCE_COLOR"))
+    return Terminal(boxed=capable, colour=colour)

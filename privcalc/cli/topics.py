@@ -1,0 +1,47 @@
+"""The options of the program itself: each prints something, and nothing else is done."""
+
+# No postponed annotations: Typer reads those of a callback at run time.
+
+import sys
+from pathlib import Path
+
+import typer
+
+from privcalc import __version__
+from privcalc.cli.options import SchemaName, Shell
+
+_SCHEMAS = Path(__file__).parent.parent / "schema"
+
+
+def print_version(value: bool) -> None:  # noqa: FBT001  (Typer calls it)
+    """Print the version."""
+    if value:
+        _print_and_stop(f"privcalc {__version__}\n")
+
+
+def print_language(name: str | None) -> None:
+    """Print the specification language, or one mechanism or wrapper."""
+    if name is not None:
+        from privcalc.spec import describe
+
+        text = describe.page(name) if name else describe.overview()
+        _print_and_stop(text + "\n")
+
+
+def print_schema(name: SchemaName | None) -> None:
+    """Print a JSON Schema."""
+    if name is not None:
+        _print_and_stop((_SCHEMAS / f"{name.value}-v1.json").read_text(encoding="utf-8"))
+
+
+def print_completion(shell: Shell | None) -> None:
+    """Print the completions for a shell."""
+    if shell is not None:
+        from privcalc.cli.docs import completion
+
+        _print_and_stop(completion(shell.value))
+
+
+def _print_and_stop(text: str) -> None:
+    sys.stdout.write(text)
+    raise typer.Exit

@@ -1,0 +1,72 @@
+"""What an engine returns, and the step from an estimate to a proved bracket of epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from privcalc.bounds import Bound
+
+# Brackets are padded to this part of the tolerance on each side. The pad hides the last digits
+# of the estimate, so brackets for different tolerances are nested, and it stays far inside the
+# tolerance that was asked.
+PAD = 0.02
+# Below this width of epsilon the relative tolerance gives way to an absolute one.
+EPSILON_FLOOR = 1e-12
+DOUBLINGS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Certified:
+    """A bracket with the engine that proved it.
+
+    Attributes:
+        bound: the bracket.
+        engine: closed-form, contour, ...
+        terms: error terms relative to delta, where the engine has such.
+        notes: sentences on what limited the bracket.
+    """
+
+    bound: Bound
+    engine: str
+    terms: dict[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def epsilon_ends(
+    centre: float,
+    pad: float,
+    *,
+    enough: Callable[[float], bool],
+    too_little: Callable[[float], bool],
+) -> Bound:
+    """Walk outward from an estimate until both ends are proved.
+
+    delta is non-increasing in epsilon. `enough(e)` proves delta(e) <= target, so the answer is
+    at most e; `too_little(e)` proves delta(e) >= target, so the answer is at least e. Neither is
+    assumed to be monotone: only what was proved at the very double that is returned counts. The
+    answer is never negative, so 0 needs no proof as a lower end.
+    """
+    step = pad
+    upper = max(centre + step, 0.0)
+    for _ in range(DOUBLINGS):
+        if enough(upper):
+            break
+        step *= 2.0
+        upper = max(centre, 0.0) + step
+    else:
+        upper = math.inf
+    step = pad
+    lower = centre - step
+    for _ in range(DOUBLINGS):
+        if lower <= 0.0:
+            lower = 0.0
+            break
+        if too_little(lower):
+            break
+        step *= 2.0
+        lower = centre - step
+    else:
+        lower = 0.0
+    return Bound(upper, lower)

@@ -1,0 +1,222 @@
+"""Compositions of laws with finitely many values: the exact finite sum (no Fourier transform).
+
+delta(epsilon) = sum over outcomes of p (1 - e^{epsilon - l})_+. A law used n times gives
+multinomial counts; for two values these are binomial, and with the masses' ratio
+r_{k+1} / r_k = (n - k) / (k + 1) * p / (1 - p) accumulated from the mode outward every mass has a
+small relative error, without any gamma function.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcalc.bounds import Bound
+from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
+from privcalc.engine.composition import Composition
+from privcalc.losses.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
+from privcalc.losses.law import Array
+from privcalc.numerics.rounding import MARGIN, UNIT
+
+MAX_OUTCOMES = 3_000_000
+# numpy adds contiguous doubles pairwise in blocks of 128, each in eight strands.
+SUM_ULPS = 256.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """A finite law of the total loss.
+
+    Attributes:
+        losses: values.
+        masses: P-masses.
+        loss_error: absolute error of each value, at most.
+        mass_error: relative error of each mass, at most.
+        dropped: P-mass left out, at most.
+    """
+
+    losses: Array
+    masses: Array
+    loss_error: float
+    mass_error: Array
+    dropped: float
+
+    def delta(self, epsilon: float) -> tuple[float, float]:
+        """Return a lower and an upper bound on sum p (1 - e^{epsilon - l})_+.
+
+        The sum is non-increasing in epsilon - l, so moving epsilon by the error of the losses
+        covers that; expm1 and the product cost 8 units each term.
+        """
+        ends = []
+        for side in (1.0, -1.0):
+            gap = self.losses - epsilon - side * self.loss_error * MARGIN
+            gap = gap - side * 4.0 * UNIT * (np.abs(self.losses) + abs(epsilon))
+            over = gap > 0.0
+            factor = 1.0 - side * (self.mass_error[over] + (SUM_ULPS + 16.0) * UNIT)
+            ends.append(float((self.masses[over] * factor * -np.expm1(-gap[over])).sum()))
+        return max(0.0, ends[0]), ends[1] + self.dropped
+
+
+def enumerate_outcomes(composition: Composition) -> Outcomes | None:
+    """Return the law of the total loss, or None where a law is not finite or it is too large."""
+    total: Outcomes | None = None
+    for law, count in composition:
+        if not isinstance(law, AtomicLaw) or not _feasible(law, count):
+            return None
+        part = _self_composed(law.losses, law.masses, count, law.infinity_mass)
+        if total is None:
+            total = part
+        elif len(total.losses) * len(part.losses) > MAX_OUTCOMES:
+            return None
+        else:
+            total = _product(total, part)
+    return total
+
+
+def _feasible(law: AtomicLaw, count: int) -> bool:
+    values = len(law.losses)
+    if values <= 2:
+        deviation = math.sqrt(count * law.masses[0] * max(1.0 - law.masses[0], 0.0))
+        return min(count, 80.0 * deviation) < MAX_OUTCOMES
+    return math.comb(count + values - 1, values - 1) <= MAX_OUTCOMES if count < 10**7 else False
+
+
+def _product(a: Outcomes, b: Outcomes) -> Outcomes:
+    losses = np.add.outer(a.losses, b.losses).ravel()
+    error = a.loss_error + b.loss_error + 2.0 * UNIT * float(np.abs(losses).max(initial=0.0))
+    return Outcomes(
+        losses,
+        np.multiply.outer(a.masses, b.masses).ravel(),
+        error,
+        np.add.outer(a.mass_error, b.mass_error).ravel() * (1.0 + 1e-6) + 2.0 * UNIT,
+        a.dropped + b.dropped,
+    )
+
+
+def _self_composed(
+    losses: tuple[float, ...], masses: tuple[float, ...], count: int, infinity_mass: float
+) -> Outcomes:
+    """Return the law of the sum of `count` draws; the masses sum to 1 - infinity_mass."""
+    if len(losses) == 1:
+        loss, log_mass = count * losses[0], count * math.log(masses[0])
+        error = (LOSS_ULPS + 2.0) * UNIT * abs(loss)
+        slack = UNIT * (count * (MASS_ULPS + 4.0) + 4.0 * abs(log_mass) + 4.0)
+        values = np.array([loss])
+        return Outcomes(values, np.array([math.exp(log_mass)]), error, np.array([slack]), 0.0)
+    rest = math.fsum(masses[1:])
+    k, weight, error, dropped = _binomial(count, masses[0], rest, infinity_mass)
+    if len(losses) == 2:
+        other = count - k
+        values = k * losses[0] + other * losses[1]
+        scale = float((k * abs(losses[0]) + other * abs(losses[1])).max())
+        return Outcomes(values, weight, (LOSS_ULPS + 4.0) * UNIT * scale, error, dropped)
+    parts = []
+    for draws, mass, slack in zip(k, weight, error, strict=True):
+        left = count - int(draws)
+        if left == 0:
+            tail = Outcomes(np.zeros(1), np.ones(1), 0.0, np.zeros(1), 0.0)
+        else:
+            conditional = tuple(m / rest for m in masses[1:])
+            tail = _self_composed(losses[1:], conditional, left, 0.0)
+        values = tail.losses + draws * losses[0]
+        wrong = tail.loss_error + (LOSS_ULPS + 4.0) * UNIT * (
+            draws * abs(losses[0]) + float(np.abs(values).max())
+        )
+        relative = tail.mass_error + slack + UNIT * (4.0 + 4.0 * left * (len(masses) + 2.0))
+        parts.append((values, tail.masses * mass, wrong, relative, tail.dropped * mass))
+    return Outcomes(
+        np.concatenate([p[0] for p in parts]),
+        np.concatenate([p[1] for p in parts]),
+        max(p[2] for p in parts),
+        np.concatenate([p[3] for p in parts]),
+        dropped + math.fsum(p[4] for p in parts),
+    )
+
+
+def _binomial(
+    count: int, p: float, rest: float, infinity_mass: float
+) -> tuple[Array, Array, Array, float]:
+    """Return k, masses C(n, k) p^k rest^(n - k), their relative errors, and the mass left out.
+
+    The masses sum to (1 - infinity_mass)^n. Each step of the recurrence is off by 4 units and by the
+    2 MASS_ULPS of the ratio p / rest; dividing by the sum adds the mean of these, bounded by the
+    largest step distance that carries weight (the sum's own relative error is at most the
+    weighted mean of the errors of its terms). Beyond the window the masses fall at least
+    geometrically, because the ratios decrease away from the mode.
+    """
+    mode = min(count, max(0, math.floor((count + 1) * (p / (p + rest)))))
+    deviation = math.sqrt(count * p * rest) / (p + rest)
+    width = math.ceil(40.0 * deviation) + 60
+    low, high = max(0, mode - width), min(count, mode + width)
+    up_k = np.arange(mode, high, dtype=np.float64)
+    up = np.cumprod((count - up_k) / (up_k + 1.0) * (p / rest))
+    down_k = np.arange(mode, low, -1, dtype=np.float64)
+    down = np.cumprod(down_k / (count - down_k + 1.0) * (rest / p))
+    k = np.arange(low, high + 1, dtype=np.float64)
+    relative = np.concatenate([down[::-1], [1.0], up])
+    total = float(relative.sum())
+    distance = np.abs(k - mode)
+    per_step = (2.0 * MASS_ULPS + 6.0) * UNIT
+    mean_error = float((relative * distance).sum()) / total * per_step
+    log_scale = count * math.log1p(-infinity_mass)
+    scale = math.exp(log_scale)
+    scale_error = UNIT * ((MASS_ULPS + 8.0) * abs(log_scale) + 8.0)
+    error = distance * per_step + 1.01 * mean_error + SUM_ULPS * UNIT + scale_error
+    outside = 0.0
+    if high < count:
+        ratio = (count - high) / (high + 1.0) * (p / rest)
+        outside += float(relative[-1]) * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
+    if low > 0:
+        ratio = low / (count - low + 1.0) * (rest / p)
+        outside += float(relative[0]) * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
+    # Masses that underflowed are below 5e-324 each.
+    lost = (outside + len(k) * 5e-324) / total * scale * (1.0 + 1e-6)
+    return k, relative / total * scale, error, lost
+
+
+def finite_epsilon(
+    outcomes: Outcomes, delta_low: float, delta_high: float, tolerance: float
+) -> Certified:
+    """Bracket the least epsilon >= 0 with delta(epsilon) at most a target between the two deltas."""
+    centre = _solve(outcomes, delta_low)
+    pad = PAD * max(tolerance * abs(centre), EPSILON_FLOOR)
+    bound = epsilon_ends(
+        centre,
+        pad,
+        enough=lambda epsilon: outcomes.delta(epsilon)[1] <= delta_low,
+        too_little=lambda epsilon: outcomes.delta(epsilon)[0] >= delta_high,
+    )
+    largest = float(outcomes.losses.max()) * (1.0 + 2.0 * UNIT) + outcomes.loss_error * MARGIN
+    if outcomes.dropped == 0.0 and bound.upper > max(largest, 0.0):
+        # At the largest loss delta is exactly 0.
+        bound = Bound(max(largest, 0.0), bound.lower)
+    return Certified(bound, "closed-form")
+
+
+def finite_delta(outcomes: Outcomes, epsilon: float, tolerance: float) -> Certified:
+    """Bracket delta at an epsilon."""
+    lower, upper = outcomes.delta(epsilon)
+    pad = PAD * tolerance
+    return Certified(Bound(min(1.0, upper * (1.0 + pad)), lower * (1.0 - pad)), "closed-form")
+
+
+def _solve(outcomes: Outcomes, delta: float) -> float:
+    """Return about the epsilon (possibly negative) at which the sum equals delta.
+
+    By bisection on the sum over the outcomes above epsilon, which shrinks as the bracket does.
+    """
+    losses, masses = outcomes.losses, outcomes.masses
+    low, high = min(0.0, float(losses.min())) - 50.0, float(losses.max())
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        over = losses > middle
+        value = float((masses[over] * -np.expm1(middle - losses[over])).sum())
+        if value > delta:
+            low = middle
+        else:
+            high = middle
+        if high - low <= 1e-16 * max(1.0, abs(high)):
+            break
+    return high

@@ -1,0 +1,142 @@
+"""The contour engine: certified brackets of epsilon and of delta from contour sums."""
+
+from __future__ import annotations
+
+import math
+
+from privcalc.bounds import Bound
+from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
+from privcalc.engine.composition import Composition
+from privcalc.engine.contour import ContourSum, DeltaEstimate
+from privcalc.engine.plan import make_plan
+from privcalc.engine.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
+from privcalc.errors import NotCertifiedError
+
+# Part of the pad that each error term may use up.
+SHARE = 0.25
+# Relative errors of delta outside this range are not asked for: below is rounding, above is vague.
+LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
+# Above this delta the saddle-point value of delta is too rough to search with.
+LARGE_LOG_DELTA = math.log(0.1)
+NEWTON_STEPS = 60
+
+
+def contour_epsilon(
+    composition: Composition,
+    delta_low: float,
+    delta_high: float,
+    tolerance: float,
+    *,
+    shift: float = 1.0,
+    refine: float = 1.0,
+) -> Certified:
+    """Bracket the least epsilon >= 0 at which the finite part of delta is at most a target.
+
+    Args:
+        composition: laws and counts; at least one law decays on the contour.
+        delta_low: the target is at least this ...
+        delta_high: ... and at most this; the upper end is proved with the first, the lower with
+            the second.
+        tolerance: relative width wished for.
+        shift: multiplies the abscissa; any value gives a valid bracket (tests compare two).
+        refine: divides the step of the contour; the same.
+
+    Raises:
+        NotCertifiedError: no finite upper end could be proved.
+    """
+    log_delta = math.log(delta_low)
+    cut = composition.truncated(log_delta + math.log(1e-3 * SHARE * PAD * tolerance))
+    c, guess = _start(cut, log_delta)
+    wish = max(tolerance * abs(guess), EPSILON_FLOOR)
+    relative = min(max(SHARE * PAD * wish * c, LEAST_ERROR), MOST_ERROR)
+    cut = composition.truncated(log_delta + math.log(0.1 * relative))
+    plan = make_plan(cut, c * shift, guess, log_delta, relative, refine=refine)
+    nodes = ContourSum(cut, plan)
+    centre = _newton(nodes, guess, log_delta)
+    worst: dict[str, float] = {}
+
+    def at(epsilon: float) -> DeltaEstimate:
+        estimate = nodes.delta(epsilon, log_delta)
+        for name, value in estimate.terms.items():
+            worst[name] = max(worst.get(name, 0.0), value)
+        return estimate
+
+    # e^{log_delta} is delta_low up to 2 units of log_delta, which `rounding` already charges.
+    ratio = delta_high / delta_low * (1.0 + 4e-16)
+
+    def enough(epsilon: float) -> bool:
+        estimate = at(epsilon)
+        return estimate.value + estimate.above <= 1.0
+
+    def too_little(epsilon: float) -> bool:
+        estimate = at(epsilon)
+        return estimate.value - estimate.below >= ratio
+
+    pad = PAD * max(tolerance * abs(centre), EPSILON_FLOOR)
+    bound = epsilon_ends(centre, pad, enough=enough, too_little=too_little)
+    if math.isinf(bound.upper):
+        raise NotCertifiedError(_why(worst))
+    return Certified(bound, "contour", worst)
+
+
+def contour_delta(
+    composition: Composition,
+    epsilon: float,
+    tolerance: float,
+    *,
+    shift: float = 1.0,
+    refine: float = 1.0,
+) -> Certified:
+    """Bracket the finite part of delta at an epsilon, relative width `tolerance`."""
+    # The mass to drop depends on delta, which is not known yet: first a guess.
+    rough = composition.truncated(-700.0)
+    c = saddle_for_epsilon(rough, epsilon)
+    log_scale = min(0.0, log_delta_at(rough, c)[1])
+    relative = min(max(SHARE * PAD * tolerance, LEAST_ERROR), MOST_ERROR)
+    cut = composition.truncated(log_scale + math.log(0.1 * relative))
+    c = saddle_for_epsilon(cut, epsilon)
+    log_scale = min(0.0, log_delta_at(cut, c)[1])
+    plan = make_plan(cut, c * shift, epsilon, log_scale, relative, refine=refine)
+    estimate = ContourSum(cut, plan).delta(epsilon, log_scale)
+    if not math.isfinite(estimate.value + estimate.above + estimate.below):
+        raise NotCertifiedError(_why(estimate.terms))
+    pad = PAD * tolerance * abs(estimate.value)
+    scale = math.exp(log_scale)
+    # exp and the product: a few units, and 2 units of log_scale.
+    slack = 1e-15 * (4.0 + abs(log_scale))
+    upper = (estimate.value + estimate.above + pad) * scale * (1.0 + slack) + 5e-324
+    lower = (estimate.value - estimate.below - pad) * scale * (1.0 - slack)
+    terms = {name: value / max(estimate.value, 1e-300) for name, value in estimate.terms.items()}
+    return Certified(Bound(min(1.0, upper), min(max(0.0, lower), 1.0)), "contour", terms)
+
+
+def _start(composition: Composition, log_delta: float) -> tuple[float, float]:
+    """Return an abscissa and an estimate of epsilon for a delta."""
+    if log_delta < LARGE_LOG_DELTA:
+        return saddle_for_delta(composition, log_delta)
+    c = saddle_for_epsilon(composition, 0.0)
+    plan = make_plan(composition, c, 0.0, log_delta, 1e-4)
+    epsilon = max(0.0, _newton(ContourSum(composition, plan), 0.0, log_delta))
+    return saddle_for_epsilon(composition, epsilon), epsilon
+
+
+def _newton(nodes: ContourSum, epsilon: float, log_delta: float) -> float:
+    """Solve value = 1 on one contour; log value is nearly linear in epsilon.
+
+    Stops at 0 from above: a solution below 0 is reported as a negative number, and is no answer
+    but tells that delta(0) is below the target.
+    """
+    for _ in range(NEWTON_STEPS):
+        estimate = nodes.delta(epsilon, log_delta)
+        if not (estimate.value > 0.0 and estimate.slope < 0.0):
+            break
+        step = math.log(estimate.value) * estimate.value / -estimate.slope
+        epsilon += step
+        if abs(step) <= 2e-16 * abs(epsilon) or abs(step) < 1e-18:
+            break
+    return epsilon
+
+
+def _why(terms: dict[str, float]) -> str:
+    name, value = max(terms.items(), key=lambda item: math.inf if item[1] != item[1] else item[1])
+    return f"the {name} error of the contour ({value:.2g} of delta) cannot be brought below delta"

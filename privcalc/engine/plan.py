@@ -1,0 +1,218 @@
+"""Where to put the contour's nodes: abscissa, step, number of nodes, and the proof of decay.
+
+Everything chosen here by search is free; what the certificate uses (`log_mgf_right`, `log_decay`,
+the quadrature errors inside `laws`) is proved by the laws themselves.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcalc.engine.composition import Composition
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.law import Array, ContourLaw
+from privcalc.numerics.rounding import few_bits
+
+MAX_NODES = 200_000
+# Contour nodes times quadrature nodes that one sum may cost: about a second.
+MAX_WORK = 30_000_000
+STEP_TRIALS = 60
+CUT_TRIALS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One contour.
+
+    Attributes:
+        c: abscissa; c, c + 1 and all multiples of `step` in use are exact doubles.
+        step: h.
+        nodes: n; the sum runs over |k| <= n and is cut at `cut` = (n + 1/2) h.
+        laws: the composition's laws on this contour, good for |t| <= cut.
+        c_right: the c' of the right aliasing term.
+        log_mgf_right: certified upper bound on K(c').
+        log_decay: certified upper bound on sum of count log sup_{t >= cut} |phi|.
+    """
+
+    c: float
+    step: float
+    nodes: int
+    laws: tuple[ContourLaw, ...]
+    c_right: float
+    log_mgf_right: float
+    log_decay: float
+
+    @property
+    def cut(self) -> float:
+        """Return t1, beyond which the sum is cut."""
+        return (self.nodes + 0.5) * self.step
+
+
+def make_plan(
+    composition: Composition,
+    c: float,
+    epsilon: float,
+    log_scale: float,
+    relative: float,
+    *,
+    refine: float = 1.0,
+) -> Plan:
+    """Choose the contour for delta near e^{log_scale} at epsilon, to the relative error asked.
+
+    Args:
+        composition: what is accounted for, already truncated.
+        c: abscissa, any positive number (rounded to few bits here).
+        epsilon: where delta will be asked for, approximately.
+        log_scale: log of the delta expected there.
+        relative: error of delta that aliasing, truncation and quadrature may each make.
+        refine: divides the step; another value gives another, equally valid contour.
+    """
+    c = few_bits(c)
+    candidates = _right_candidates(composition, c)
+    step = 2.0 * math.pi * c / (math.log(4.0 / relative) - min(log_scale, 0.0)) / refine
+    for _ in range(STEP_TRIALS):
+        step = few_bits(step)
+        c_right, log_right = _best_right(candidates, c, epsilon, step)
+        if log_right <= math.log(relative / 4.0) + log_scale:
+            break
+        step *= 0.85
+    else:
+        raise NotCertifiedError(
+            "no step of the contour keeps the aliasing error below the tolerance"
+            f" (epsilon near {epsilon:.6g}, abscissa {c:.6g})"
+        )
+    laws_right = _on_contour(composition, c_right, 0.0, relative)
+    log_mgf_right = _certified_log_mgf(composition, laws_right)
+    target = log_scale + math.log(relative / 4.0) + c * epsilon - composition.cumulants(c)[0]
+    return _choose_cut(composition, c, step, target, relative, (c_right, log_mgf_right))
+
+
+def _on_contour(
+    composition: Composition, c: float, t_max: float, relative: float
+) -> tuple[ContourLaw, ...]:
+    """Prepare every law so that all quadrature errors together change delta by `relative` / 10."""
+    shares = len(composition.terms) * 10.0
+    return tuple(
+        law.on_contour(c, t_max, math.log(relative / (shares * count)))
+        for law, count in composition
+    )
+
+
+def _certified_log_mgf(composition: Composition, laws: tuple[ContourLaw, ...]) -> float:
+    total = 0.0
+    for (_, count), law in zip(composition, laws, strict=True):
+        value, error = law.log_mgf(np.zeros(1))
+        total += count * (float(value[0].real) + float(error[0]))
+    return total + 1e-12 * (1.0 + abs(total))
+
+
+def _right_candidates(composition: Composition, c: float) -> list[tuple[float, float]]:
+    """Return pairs (c', K(c')) to choose the right aliasing bound from."""
+    deviation = math.sqrt(max(composition.cumulants(c)[2], 1e-300))
+    gaps = [c * g for g in (0.02, 0.05, 0.1, 0.18, 0.3, 0.45, 0.7, 1.0, 1.5, 2.5, 5.0, 12.0)]
+    gaps += [g / deviation for g in (1.0, 2.0, 4.0, 7.0, 11.0)]
+    pairs = []
+    for gap in sorted(gaps):
+        c_right = few_bits(c + gap)
+        if c_right <= c:
+            continue
+        value = composition.cumulants(c_right)[0]
+        if math.isfinite(value):
+            pairs.append((c_right, value))
+    return pairs
+
+
+def _best_right(
+    candidates: list[tuple[float, float]], c: float, epsilon: float, step: float
+) -> tuple[float, float]:
+    best, best_value = c, math.inf
+    for c_right, log_mgf in candidates:
+        log_r = -2.0 * math.pi * (c_right - c) / step
+        payoff = c_right * math.log(c_right) - (1.0 + c_right) * math.log1p(c_right)
+        value = log_mgf - c_right * epsilon + payoff + log_r - math.log1p(-math.exp(log_r))
+        if value < best_value:
+            best, best_value = c_right, value
+    return best, best_value
+
+
+def _choose_cut(
+    composition: Composition,
+    c: float,
+    step: float,
+    target: float,
+    relative: float,
+    right: tuple[float, float],
+) -> Plan:
+    """Find t1 with sum of count log sup|phi| - log(pi t1) <= target, and prove it.
+
+    Without success within the allowed number of nodes the best proved plan is returned: its
+    bracket is valid, only wider.
+    """
+    most = MAX_NODES
+    variance = max(composition.cumulants(c)[2], 1e-300)
+    reach = max(1.2 * math.sqrt(max(-2.0 * target, 1.0) / variance), 2.5 * step)
+    least = 0.0
+    for trial in range(CUT_TRIALS):
+        reach = min(reach, (most + 0.5) * step)
+        laws = _on_contour(composition, c, reach, relative)
+        size = sum(law.size for law in laws)
+        most = max(2, min(most, MAX_WORK // size))
+        exhausted = reach >= (most + 0.5) * step or trial == CUT_TRIALS - 1
+        cut = _probe(composition, laws, reach, target, least)
+        if math.isinf(cut) and not exhausted:
+            reach *= 1.6
+            continue
+        nodes = min(max(math.ceil(min(cut, reach) / step - 0.5), 2), most)
+        end = (nodes + 0.5) * step
+        if end > reach:
+            laws = _on_contour(composition, c, end, relative)
+        log_decay = _proved_decay(composition, laws, end, target + math.log(math.pi * end))
+        if log_decay - math.log(math.pi * end) <= target + 0.7 or exhausted:
+            break
+        least = 1.25 * end
+        reach = max(reach, 1.05 * least)
+    return Plan(c, step, nodes, laws, *right, log_decay)
+
+
+def _probe(
+    composition: Composition,
+    laws: tuple[ContourLaw, ...],
+    reach: float,
+    target: float,
+    least: float,
+) -> float:
+    """Return the first point of a grid beyond which the integrand looks small enough."""
+    t: Array = np.concatenate([[0.0], reach * 1.08 ** np.arange(-60.0, 1.0)])
+    total = np.zeros(len(t))
+    for (_, count), law in zip(composition, laws, strict=True):
+        real = law.log_mgf(t)[0].real
+        total = total + count * (real - real[0])
+    excess = total[1:] - np.log(math.pi * t[1:]) - target
+    later = np.maximum.accumulate(excess[::-1])[::-1]
+    good = np.flatnonzero((later <= 0.0) & (t[1:] >= least))
+    return float(t[1:][good[0]]) if len(good) else math.inf
+
+
+def _proved_decay(
+    composition: Composition, laws: tuple[ContourLaw, ...], cut: float, wanted: float
+) -> float:
+    """Return a proved bound on sum of count log sup|phi| beyond the cut; any subset of laws will do.
+
+    A law that is left out is bounded by 1. The laws that decay most are asked first.
+    """
+    t = np.array([0.0, cut])
+    order = []
+    for (_, count), law in zip(composition, laws, strict=True):
+        real = law.log_mgf(t)[0].real
+        order.append((count * float(real[1] - real[0]), count, law))
+    order.sort(key=lambda entry: entry[0])
+    total = 0.0
+    for decay, count, law in order:
+        if total <= wanted or decay > -1e-3:
+            break
+        supremum = law.modulus_supremum(cut)
+        total += count * math.log(supremum) if supremum > 0.0 else -1e6
+    return total

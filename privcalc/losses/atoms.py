@@ -1,0 +1,147 @@
+"""Loss laws with finitely many values: randomised response, (epsilon, delta) pairs, their samples."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcalc.errors import DomainError
+from privcalc.losses.law import Array, ComplexArray
+from privcalc.losses.log_ratio import LogRatio
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.rounding import UNIT
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicLaw:
+    """Finite losses with their P-masses; what is missing to 1 is `infinity_mass`.
+
+    Losses and masses are accurate to 8 units in the last place (`LOSS_ULPS`, `MASS_ULPS`).
+
+    Attributes:
+        losses: distinct finite values of L.
+        masses: P-mass of each, positive.
+        infinity_mass: P(L = +inf).
+        lower_infinity_mass: Q(L = -inf).
+    """
+
+    losses: tuple[float, ...]
+    masses: tuple[float, ...]
+    infinity_mass: float = 0.0
+    lower_infinity_mass: float = 0.0
+
+    @property
+    def dropped_mass(self) -> float:
+        """Return 0: nothing is left out."""
+        return 0.0
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest finite loss; -inf where every loss is infinite."""
+        return max(self.losses, default=-math.inf)
+
+    def truncated(self, log_mass: float) -> AtomicLaw:
+        """Return the law itself."""
+        del log_mass
+        return self
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c."""
+        losses, masses = np.array(self.losses), np.array(self.masses)
+        shift = c * self.max_loss
+        tilted = masses * np.exp(c * losses - shift)
+        total = float(tilted.sum())
+        mean = float((tilted * losses).sum()) / total
+        variance = float((tilted * (losses - mean) ** 2).sum()) / total
+        if shift < 1.0:
+            m1 = float((masses * np.expm1(c * losses)).sum()) - self.infinity_mass
+            return math.log1p(m1), mean, variance
+        return shift + math.log(total), mean, variance
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> AtomicContour:
+        """Fix the abscissa; the sum is exact for every t."""
+        del t_max, log_error
+        return AtomicContour(self, c)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points."""
+        value: ComplexArray = np.log(np.exp(np.outer(z, np.array(self.losses))) @ self.masses)
+        return value
+
+    def log_ratio(self) -> LogRatio:
+        """Return log dQ/dP under P: the losses with their signs changed, and the singular parts."""
+        return LogRatio(
+            atoms=tuple((-loss, mass) for loss, mass in zip(self.losses, self.masses, strict=True)),
+            without_only=self.infinity_mass,
+            with_only=self.lower_infinity_mass,
+        )
+
+
+# exp(-700) is still a normal double.
+LARGEST_EPSILON = 700.0
+LOSS_ULPS = 8.0
+MASS_ULPS = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class AtomicContour:
+    """An atomic law on Re s = c."""
+
+    law: AtomicLaw
+    c: float
+
+    @property
+    def size(self) -> int:
+        """Return the number of atoms."""
+        return len(self.law.losses)
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return log of sum p e^{zl}, relative to its value at the largest loss.
+
+        With l = top + l', sum p e^{zl} = e^{z top} (1 + sum p expm1(z l') - infinity_mass): the
+        moduli in the sum are at most 2 p max(1, |z l'|), and each term is off by
+        (MASS_ULPS + 2 LOSS_ULPS |z l'| + 8) units of that.
+        """
+        law = self.law
+        z = self.c + 1j * t
+        top = law.max_loss
+        shifted = np.array(law.losses) - top
+        masses = np.array(law.masses)
+        exponent = np.outer(z, shifted)
+        value = np.expm1(exponent) @ masses - law.infinity_mass
+        size = np.abs(exponent)
+        units = MASS_ULPS + len(masses) + 8.0 + 3.0 * LOSS_ULPS * size
+        error = UNIT * ((2.0 * np.minimum(size, 2.0) * units) @ masses + law.infinity_mass)
+        log_value, log_error = log1p_with_error(value, error)
+        shift_error = (LOSS_ULPS + 4.0) * UNIT * np.abs(z) * abs(top)
+        return log_value + z * top, log_error + shift_error
+
+    def modulus_supremum(self, t: float) -> float:
+        """Return 1: a discrete law's characteristic function comes back."""
+        del t
+        return 1.0
+
+
+def two_point(epsilon: float, infinity_mass: float = 0.0) -> AtomicLaw:
+    """Return the law of the Kairouz-Oh-Viswanath pair of an (epsilon, delta) guarantee.
+
+    Loss +inf with probability delta; otherwise epsilon with probability e^eps / (1 + e^eps) and
+    -epsilon with the rest. The pair is symmetric, so Q(L = -inf) is delta as well.
+    """
+    if epsilon > LARGEST_EPSILON:
+        raise DomainError(
+            f"epsilon must be <= {LARGEST_EPSILON:g}, got {epsilon!r}: beyond it the probabilities"
+            " of the pair underflow"
+        )
+    down = 1.0 / (1.0 + math.exp(epsilon))
+    up = 1.0 / (1.0 + math.exp(-epsilon))
+    finite = 1.0 - infinity_mass
+    if finite == 0.0:
+        return AtomicLaw((), (), 1.0, 1.0)
+    if epsilon == 0.0:
+        return AtomicLaw((0.0,), (finite,), infinity_mass, infinity_mass)
+    return AtomicLaw(
+        (epsilon, -epsilon), (up * finite, down * finite), infinity_mass, infinity_mass
+    )

@@ -1,0 +1,207 @@
+"""Loss of the Laplace mechanism, in closed form (`accounting.md` 1D, corrected).
+
+P = Lap(0, b), Q = Lap(sensitivity, b), e = sensitivity / b. Under P the loss is e with
+probability 1/2, -e with probability e^{-e}/2, and in between it has density e^{(l - e)/2}/4, so
+
+    M(s) = e^{se}/2 + e^{-(1 + s)e}/2 + e^{-e/2} sinh((s + 1/2) e) / (2 (s + 1/2)).
+
+The pair is symmetric: adding and removing give the same law.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privcalc.losses.decay import far_point, supremum_by_steps
+from privcalc.losses.law import Array, ComplexArray
+from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.gauss_legendre import composite_rule
+from privcalc.numerics.rounding import MARGIN, UNIT
+
+# Below this value of (|s| + 1) e the cancelling closed form gives way to its power series.
+SERIES_BELOW = 0.5
+SERIES_TERMS = 18
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceLaw:
+    """Loss between Lap(0, 1/e) and Lap(1, 1/e); e > 0 is sensitivity / scale, the largest loss."""
+
+    e: float
+
+    infinity_mass = 0.0
+    lower_infinity_mass = 0.0
+    dropped_mass = 0.0
+
+    @property
+    def max_loss(self) -> float:
+        """Return e, which the loss takes with probability 1/2 (two roundings above)."""
+        return self.e * (1.0 + 4.0 * UNIT)
+
+    def truncated(self, log_mass: float) -> LaplaceLaw:
+        """Return the law itself: the loss is bounded."""
+        del log_mass
+        return self
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c from the tilted moments of atoms and density."""
+        e = self.e
+        centres = e * np.arange(-7.0, 8.0, 2.0) / 8.0
+        nodes, log_weights = composite_rule(centres, np.full(8, e / 8.0))
+        density = 0.25 * np.exp(log_weights + (nodes - e) / 2.0)
+        losses = np.concatenate([nodes, [e, -e]])
+        masses = np.concatenate([density, [0.5, 0.5 * math.exp(-e)]])
+        shift = c * e
+        tilted = masses * np.exp(c * losses - shift)
+        total = float(tilted.sum())
+        mean = float((tilted * losses).sum()) / total
+        variance = float((tilted * (losses - mean) ** 2).sum()) / total
+        m1 = float(np.real(_mgf_minus_one(e, np.array([complex(c)]))[0][0])) if shift < 700 else 0.0
+        log_m = math.log1p(m1) if shift < 700 else shift + math.log(total)
+        return log_m, mean, variance
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> LaplaceContour:
+        """Fix the abscissa; the closed form holds for every t."""
+        del t_max, log_error
+        return LaplaceContour(self.e, c)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points."""
+        value, error = _mgf_minus_one(self.e, z)
+        return log1p_with_error(value, error)[0]
+
+    def log_ratio(self) -> LogRatio:
+        """Return log dQ/dP under P: it is -L, so the atoms swap places."""
+        e = self.e
+        piece = Piece(-e, e, math.log(0.25) - e / 2.0, -0.5, 0.0)
+        return LogRatio(pieces=(piece,), atoms=((-e, 0.5), (e, 0.5 * math.exp(-e))))
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceContour:
+    """The Laplace law on Re s = c."""
+
+    e: float
+    c: float
+
+    @property
+    def size(self) -> int:
+        """Return 1: a closed form."""
+        return 1
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) = log1p(M - 1) with its rounding error."""
+        m1, error = _mgf_minus_one(self.e, self.c + 1j * t)
+        return log1p_with_error(m1, error)
+
+    def modulus_supremum(self, t: float) -> float:
+        """Bound |phi| beyond t by steps of the closed form (`losses/decay.py`).
+
+        The tilted atoms have mass A = (e^{ce} + e^{-(1 + c)e}) / (2 M(c)); the tilted density
+        e^{(c + 1/2) l - e/2} / (4 M(c)) is monotone, so V = 2 max over its two ends. The tilted
+        variance is at most e^2, because |L| <= e.
+        """
+        e, c = self.e, self.c
+        m1, error = _mgf_minus_one(e, np.array([complex(c)]))
+        log_m = math.log1p(float(m1[0].real)) - float(error[0])
+        atoms = 0.5 * (math.exp(c * e - log_m) + math.exp(-(1.0 + c) * e - log_m)) * MARGIN
+        variation = 0.5 * math.exp(abs(c + 0.5) * e - e / 2.0 - log_m) * MARGIN
+
+        def squared(points: Array) -> tuple[Array, Array]:
+            z = c + 1j * points
+            value, slack = _mgf_minus_one(e, z)
+            scaled = (1.0 + value) * math.exp(-log_m)
+            derivative = 1j * _mgf_derivative(e, z) * math.exp(-log_m)
+            # Charged generously: both are sums of a few terms of modulus at most 1 + e.
+            noise = 64.0 * UNIT * (1.0 + e) * (1.0 + np.abs(z) * e) + slack * math.exp(-log_m)
+            g = np.abs(scaled) ** 2
+            slope = 2.0 * np.real(np.conj(scaled) * derivative)
+            return g + 4.0 * noise, slope + 4.0 * noise * (1.0 + e)
+
+        here = math.sqrt(float(squared(np.array([t]))[0][0]))
+        return supremum_by_steps(
+            squared,
+            variance=e * e,
+            error=0.0,
+            atom_mass=min(atoms, 1.0),
+            variation=variation,
+            start=t,
+            stop=far_point(min(atoms, 1.0), variation, here),
+            goal=here,
+        )
+
+
+def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
+    """Return M(z) - 1 and a bound on its error.
+
+    Small |z| e: with a = z + 1 and X = -L under Q (E_Q e^X = 1), M - 1 = E_Q[e^{aX} - 1 - a(e^X - 1)]
+    = sum_{k >= 2} (a^k - a) E_Q[X^k] / k!, free of cancellation. The remainder after k = 18 is
+    below 2 (|a| e)^19 / 19! relative to a e^2 / 2, under 1e-22.
+    Otherwise the closed form; each of its terms is charged a few units of its modulus, and the
+    phase of e^{ze} a unit of |z| e.
+    """
+    size = (np.abs(z) + 1.0) * e
+    small = size < SERIES_BELOW
+    value = np.empty(z.shape, np.complex128)
+    error = np.empty(z.shape, np.float64)
+    if small.any():
+        a = z[small] + 1.0
+        # m_j = E_Q[L^j] / j!; r_j = sum_{k >= j + 2} m_k; M - 1 = a (a - 1) sum_j r_j a^j.
+        moments = _scaled_moments(e)
+        tails = np.cumsum(moments[::-1])[::-1]
+        value[small] = a * z[small] * np.polyval(tails[::-1], a)
+        bound = np.polyval(np.cumsum(np.abs(moments)[::-1]), np.abs(a))
+        error[small] = 40.0 * UNIT * np.abs(a * z[small]) * bound
+    large = ~small
+    if large.any():
+        w = z[large]
+        a = w + 0.5
+        up, down = np.exp(w * e), np.exp(-(1.0 + w) * e)
+        # sinh(a e) e^{-e/2} = (up - down) / 2, and it vanishes with a: e/2 e^{-e/2} in the limit.
+        near = np.abs(a) * e < 1e-4
+        safe = np.where(near, 1.0, a)
+        body = np.where(
+            near, e * math.exp(-e / 2.0) * (1.0 + (a * e) ** 2 / 6.0), 0.5 * (up - down) / safe
+        )
+        value[large] = 0.5 * (up + down + body) - 1.0
+        scale = np.abs(up) + np.abs(down)
+        divided = np.where(near, e, scale / np.abs(safe))
+        error[large] = UNIT * ((scale + divided) * (8.0 + 3.0 * (np.abs(w) + 1.0) * e) + 4.0)
+    return value, error
+
+
+def _mgf_derivative(e: float, z: ComplexArray) -> ComplexArray:
+    """Return M'(z); only slopes of step bounds use it, with their own charge for rounding."""
+    a = z + 0.5
+    up, down = np.exp(z * e), np.exp(-(1.0 + z) * e)
+    near = np.abs(a) * e < 1e-3
+    safe = np.where(near, 1.0, a)
+    body = np.where(
+        near,
+        2.0 * math.exp(-e / 2.0) * a * e**3 / 6.0,
+        0.5 * (e * (up + down) - (up - down) / safe) / safe,
+    )
+    derivative: ComplexArray = 0.5 * (e * (up - down) + body)
+    return derivative
+
+
+def _scaled_moments(e: float) -> Array:
+    """Return E_Q[L^k] / k! for k = 2 .. SERIES_TERMS, to a few units.
+
+    Under Q: L = -e with probability 1/2, e with probability e^{-e}/2, density e^{-(l + e)/2}/4.
+    e < 1/2 here, and the density integral is a power series in e without loss.
+    """
+    moments = []
+    for k in range(2, SERIES_TERMS + 1):
+        atoms = 0.5 * ((-e) ** k + math.exp(-e) * e**k)
+        # int_{-e}^{e} l^k e^{-l/2} dl = 2 sum over j with k + j even of (-1/2)^j e^{k+j+1} / (j! (k+j+1))
+        series = math.fsum(
+            (-0.5) ** j * e ** (k + j + 1) / (math.factorial(j) * (k + j + 1))
+            for j in range(k % 2, 24, 2)
+        )
+        moments.append((atoms + 0.5 * math.exp(-e / 2.0) * series) / math.factorial(k))
+    return np.array(moments)

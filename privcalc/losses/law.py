@@ -1,0 +1,87 @@
+"""What a privacy-loss law is: one direction of one dominating pair, seen by the engines.
+
+L = log dP/dQ drawn from P. The central object is K(s) = log E_P[e^{sL}; L finite] on a vertical
+line Re s = c: at real s it is Renyi DP of order s + 1, on the line it is what the Fourier
+accountant integrates. Masses at infinity stay outside K.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from privcalc.losses.log_ratio import LogRatio
+
+Array = npt.NDArray[np.float64]
+ComplexArray = npt.NDArray[np.complex128]
+
+
+class ContourLaw(Protocol):
+    """A loss law prepared for the nodes c + it, |t| <= t_max, of one contour."""
+
+    @property
+    def size(self) -> int:
+        """The work for one t, in complex exponentials."""
+        ...
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) and a bound on the absolute error of each value.
+
+        The imaginary part is correct modulo 2 pi.
+        """
+        ...
+
+    def modulus_supremum(self, t: float) -> float:
+        """Return a proved upper bound on sup over tau >= t of |M(c + i tau)| / M(c)."""
+        ...
+
+
+class LossLaw(Protocol):
+    """One direction of one dominating pair.
+
+    Attributes:
+        infinity_mass: P(L = +inf), not part of K.
+        lower_infinity_mass: Q(L = -inf), not part of K.
+        dropped_mass: upper bound on the P-mass of finite losses that this law leaves out; 0 unless
+            it comes from `truncated`. An upper bound on delta adds it, a lower bound ignores it.
+        max_loss: an upper bound on the finite losses, attained or approached; may be infinite.
+    """
+
+    @property
+    def infinity_mass(self) -> float: ...
+    @property
+    def lower_infinity_mass(self) -> float: ...
+    @property
+    def dropped_mass(self) -> float: ...
+    @property
+    def max_loss(self) -> float: ...
+
+    def truncated(self, log_mass: float) -> LossLaw:
+        """Leave out far outcomes of total P-mass at most exp(log_mass).
+
+        Outcomes of probability e^{-1000} can dominate M(c) and have no part in the answer.
+        """
+        ...
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate."""
+        ...
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
+        """Prepare |t| <= t_max, with quadrature error of M at most exp(log_error) M(c).
+
+        Raises:
+            NotCertifiedError: the quadrature cannot be made that accurate.
+        """
+        ...
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points, without error bound (the published quadrature uses it)."""
+        ...
+
+    def log_ratio(self) -> LogRatio | None:
+        """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""
+        ...

@@ -1,0 +1,56 @@
+"""The law of X = log dW/dR under R, for outputs R without and W with the record.
+
+Poisson sampling keeps R and replaces W by (1 - q) R + q W, so everything it produces is a function
+of this law (`wrappers/poisson.py`). Densities come in pieces whose logarithm is a quadratic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Density exp(constant + slope x - curvature x^2 / 2) of X under R on [low, high].
+
+    An unbounded piece is a whole normal density of the given mean and deviation; bounded pieces
+    leave those two at 0.
+    """
+
+    low: float
+    high: float
+    constant: float
+    slope: float
+    curvature: float
+    mean: float = 0.0
+    deviation: float = 0.0
+
+    @classmethod
+    def normal(cls, mean: float, deviation: float) -> Piece:
+        """Return the density of N(mean, deviation^2) on the whole line."""
+        precision = 1.0 / (deviation * deviation)
+        constant = -0.5 * mean * mean * precision - math.log(deviation * math.sqrt(2.0 * math.pi))
+        return cls(-math.inf, math.inf, constant, mean * precision, precision, mean, deviation)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the piece has finite ends."""
+        return self.low > -math.inf and self.high < math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class LogRatio:
+    """Law of X = log dW/dR under R: density pieces, atoms (x, R-mass) and the two singular parts.
+
+    Attributes:
+        pieces: densities under R.
+        atoms: pairs (x, mass under R) with finite x.
+        without_only: R-mass of outcomes that W never gives (X = -inf).
+        with_only: W-mass of outcomes that R never gives (X = +inf).
+    """
+
+    pieces: tuple[Piece, ...] = ()
+    atoms: tuple[tuple[float, float], ...] = ()
+    without_only: float = 0.0
+    with_only: float = 0.0

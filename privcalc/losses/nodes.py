@@ -1,0 +1,324 @@
+"""The sampled law on one vertical line: certified nodes, M with all its errors, and its decay.
+
+With a = exponent + i t and the cut pieces of `losses/sampled.py` ("out" is what was cut),
+
+    M - 1 = E_R[(1 + y)^a - 1 - a y; in] - R(out) + a q (R(out) - W(out)),
+
+because R is a probability and E_R y = q (W - R)(everything) = 0. The first term is a sum over
+nodes of non-negative weight and has no cancellation: M - 1 keeps its relative accuracy when it is
+1e-20, which a count of 1e9 needs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.decay import far_point, supremum_by_steps
+from privcalc.losses.law import Array, ComplexArray
+from privcalc.losses.log_ratio import Piece
+from privcalc.losses.quadrature import Integrand, certified_panels
+from privcalc.losses.variation import tilted_variation
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.gauss_legendre import POINTS, composite_rule
+from privcalc.numerics.rounding import MARGIN, UNIT
+
+if TYPE_CHECKING:
+    from privcalc.losses.sampled import SampledLaw
+
+# Nodes with |a l| below this use the power series of the remainder.
+SERIES_BELOW = 0.5
+SERIES_TERMS = 17
+CHUNK = 2_000_000
+
+
+@dataclass(frozen=True)
+class NodeSet:
+    """Nodes x with weights under R; l = log(1 + y). Arrays of one length.
+
+    Attributes:
+        log_w: log weight under R (rule weight times density, or an atom's mass).
+        y: q (e^x - 1).
+        loss: l = log(1 + y).
+        jitter: relative change of weight times integrand that the rounding of x, of the log
+            weight and of y can make, in units (multiples of UNIT).
+        exponent: real part of a.
+        t_max: largest |t| for which `quadrature` holds.
+        quadrature: absolute bound on the quadrature error of M, for every |t| <= t_max.
+        out: R(out) and W(out).
+    """
+
+    log_w: Array
+    y: Array
+    loss: Array
+    jitter: Array
+    exponent: float
+    t_max: float
+    quadrature: float
+    out: tuple[float, float]
+
+    @classmethod
+    def build(
+        cls, law: SampledLaw, c: float, t_max: float, log_error: float, *, remainder: bool = True
+    ) -> NodeSet:
+        """Place certified nodes; the error is to be at most exp(log_error) M(c)."""
+        exponent = c + 1.0 if law.remove else -c
+        log_target = log_error + law.cumulants(c)[0] - math.log(len(law.ratio.pieces) + 1.0)
+        log_w, xs, shake = [], [], []
+        error, out_r, out_w = 0.0, 0.0, 0.0
+        for piece in law.ratio.pieces:
+            low, high = law.interval(piece)
+            integrand = Integrand(piece, law.q, exponent, t_max, remainder)
+            centres, halves, bound = certified_panels(integrand, low, high, log_target)
+            x, log_weights = composite_rule(centres, halves)
+            log_density = piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x
+            slope = np.abs(piece.slope - piece.curvature * x)
+            terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * np.abs(x)) * np.abs(
+                x
+            )
+            # x is off by 2 units of |centre| + half (times the slope of the log density), the
+            # log weight by 4 units of its terms.
+            moved = 2.0 * np.repeat(np.abs(centres) + halves, POINTS)
+            shake.append(4.0 * (terms + np.abs(log_weights)) + moved * (slope + 1.0))
+            log_w.append(log_weights + log_density)
+            xs.append(x)
+            error += bound
+            if not piece.bounded:
+                outside = normal_outside(piece, low, high)
+                out_r, out_w = out_r + outside[0], out_w + outside[1]
+        for x_atom, mass in law.ratio.atoms:
+            log_w.append(np.array([math.log(mass)]))
+            xs.append(np.array([x_atom]))
+            shake.append(np.array([8.0 + 2.0 * abs(x_atom)]))
+        x = np.concatenate(xs)
+        with np.errstate(over="ignore"):
+            y = law.q * np.expm1(x)
+        loss = np.where(x < 600.0, np.log1p(np.minimum(y, 1e300)), math.log(law.q) + x)
+        nodes = cls(
+            np.concatenate(log_w),
+            y,
+            loss,
+            np.concatenate(shake),
+            exponent,
+            t_max,
+            error,
+            (out_r, out_w),
+        )
+        return nodes._pruned(math.exp(log_target) * 0.1, remainder=remainder)
+
+    def _pruned(self, allowance: float, *, remainder: bool) -> NodeSet:
+        """Leave out nodes whose terms are negligible at every |t| <= t_max, and charge them.
+
+        A term's modulus is at most its weight times the real-x bounds of `losses/quadrature.py`.
+        """
+        with np.errstate(over="ignore", divide="ignore"):
+            log_size = self.log_w + self.exponent * self.loss
+            if remainder:
+                modulus = math.hypot(self.exponent, self.t_max) * math.hypot(
+                    self.exponent - 1.0, self.t_max
+                )
+                power = (self.exponent - 2.0) * self.loss
+                log_size = (
+                    self.log_w
+                    + np.maximum(power, 0.0)
+                    + 2.0 * np.log(np.abs(self.y))
+                    + math.log(0.5 * modulus + 1e-300)
+                )
+            size = np.exp(np.minimum(log_size, 700.0))
+        keep = ~(size < allowance / len(size))
+        dropped = float(size[~keep].sum()) * MARGIN
+        return NodeSet(
+            self.log_w[keep],
+            self.y[keep],
+            self.loss[keep],
+            self.jitter[keep],
+            self.exponent,
+            self.t_max,
+            self.quadrature + dropped,
+            self.out,
+        )
+
+    @cached_property
+    def tilted(self) -> Array:
+        """Return weight times (1 + y)^exponent."""
+        values: Array = np.exp(self.log_w + self.exponent * self.loss)
+        return values
+
+
+class SampledContour:
+    """M(c + it) of a sampled law from a node set."""
+
+    def __init__(self, law: SampledLaw, c: float, nodes: NodeSet) -> None:
+        """Split the nodes into those summed by power series and those summed directly."""
+        self.law, self.c, self.nodes = law, c, nodes
+        self._direction = 1.0 if law.remove else -1.0
+        largest = math.hypot(max(abs(nodes.exponent), 1.0), nodes.t_max)
+        small = largest * np.abs(nodes.loss) < SERIES_BELOW
+        self._prepare_series(small)
+        self._prepare_direct(~small)
+
+    def _prepare_series(self, small: Array) -> None:
+        """Sum sum_{k>=2} (a^k - a) m_k with m_k = sum w l^k / k!, as a (a - 1) sum_j r_j a^j.
+
+        r_j = sum_{k >= j + 2} m_k, since a^k - a = a (a - 1) (1 + a + ... + a^{k - 2}).
+        """
+        nodes = self.nodes
+        w, loss = np.exp(nodes.log_w[small]), nodes.loss[small]
+        jitter = nodes.jitter[small]
+        moments, sizes = [], []
+        term, size = w * loss, w * np.abs(loss) * (64.0 + len(w) + 3.0 * jitter)
+        for k in range(2, SERIES_TERMS + 1):
+            term, size = term * loss / k, size * np.abs(loss) / k
+            moments.append(term.sum())
+            sizes.append(size.sum())
+        self._series = np.cumsum(np.array(moments)[::-1])
+        self._series_noise = np.cumsum(np.array(sizes)[::-1]) * UNIT
+        # What the series leaves out: (|a|^k + |a|) |l|^k / k! for k > SERIES_TERMS, below
+        # 2.1 (A |l|)^(n + 1) / (n + 1)! with A = max(|a|, 1) and A |l| < 1/2.
+        reach = math.hypot(max(abs(nodes.exponent), 1.0), nodes.t_max)
+        order = SERIES_TERMS + 1
+        self._series_rest = (
+            2.1 * float((w * (reach * np.abs(loss)) ** order).sum()) / math.factorial(order)
+        )
+
+    def _prepare_direct(self, large: Array) -> None:
+        nodes = self.nodes
+        self._loss = nodes.loss[large]
+        self._tilted = nodes.tilted[large]
+        w, y, jitter = np.exp(nodes.log_w[large]), nodes.y[large], nodes.jitter[large]
+        # w y in log space: y may be huge where w is tiny.
+        wy = np.where(
+            np.abs(y) < 1e200,
+            w * y,
+            np.exp(nodes.log_w[large] + np.maximum(nodes.loss[large], 0.0)),
+        )
+        self._weight, self._weight_y = float(w.sum()), float(wy.sum())
+        charge = 16.0 + len(w) + 3.0 * jitter
+        exponent = abs(nodes.exponent)
+        self._direct_noise = UNIT * float(
+            (self._tilted * (charge + 16.0 * exponent * (1.0 + np.abs(self._loss)))).sum()
+            + (w * charge).sum()
+        )
+        self._direct_noise_y = UNIT * float((np.abs(wy) * (charge + 16.0)).sum())
+        # The phase t l: l is off by 16 units (absolutely so near 0, where y is), t by none.
+        self._phase_noise = UNIT * 20.0 * float((self._tilted * np.abs(self._loss)).sum())
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        return len(self._loss) + SERIES_TERMS
+
+    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return M(c + it) - 1 and a bound on its absolute error, quadrature included."""
+        nodes = self.nodes
+        a = nodes.exponent + 1j * self._direction * t
+        modulus = np.abs(a)
+        # For remove, a - 1 = c + it exactly; forming it from a would lose digits of a small c.
+        a_minus_one = self.c + 1j * t if self.law.remove else a - 1.0
+        product = a * a_minus_one
+        value = product * np.polyval(self._series, a)
+        error = np.abs(product) * np.polyval(self._series_noise, modulus) + self._series_rest
+        if len(self._loss):
+            value = value + self._oscillating(t) - self._weight - a * self._weight_y
+            error = error + self._direct_noise + modulus * self._direct_noise_y
+            error = error + np.abs(t) * self._phase_noise
+        out_r, out_w = nodes.out
+        value = value - out_r + a * self.law.q * (out_r - out_w)
+        error = error + 1e-9 * (out_r + modulus * self.law.q * (out_r + out_w))
+        return value, (error + 8.0 * UNIT * np.abs(value)) * MARGIN + nodes.quadrature
+
+    def _oscillating(self, t: Array) -> ComplexArray:
+        """Return sum over the direct nodes of tilted e^{i direction t l}."""
+        n = len(self._loss)
+        signed = self._direction * self._loss
+        rows = max(1, CHUNK // n)
+        if len(t) <= rows:
+            return _phases(t, signed) @ self._tilted
+        parts = [_phases(t[i : i + rows], signed) @ self._tilted for i in range(0, len(t), rows)]
+        return np.concatenate(parts)
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) and a bound on its error."""
+        value, error = self.minus_one(t)
+        return log1p_with_error(value, error)
+
+    @cached_property
+    def mgf_lower(self) -> float:
+        """Return a certified lower bound on M(c) > 0."""
+        value, error = self.minus_one(np.zeros(1))
+        return float(1.0 + value[0].real - error[0]) * (1.0 - 1e-12)
+
+    def modulus_supremum(self, t: float) -> float:
+        """Bound |phi| beyond t: steps of the nodes' own characteristic function, then A + V/t.
+
+        The nodes are a discrete law of non-negative weights with M_d(z); on |t| <= stop,
+        |M - M_d| is at most its certified quadrature error plus rounding, both divided by a lower
+        bound of M(c) in `error`. The step bound is applied to M_d / M(c), whose mass is at most
+        1 + error; its second derivative is bounded by twice mass times (uncentred) second moment
+        about any point, here the tilted mean.
+        """
+        lowest = self.mgf_lower
+        atoms = sum(
+            mass * math.exp(self.nodes.exponent * math.log1p(self.law.q * math.expm1(x)))
+            for x, mass in self.law.ratio.atoms
+        )
+        atom_mass = min(1.0, atoms / lowest * MARGIN)
+        variation = tilted_variation(self.law, self.nodes.exponent) / lowest * MARGIN
+        value, _ = self.minus_one(np.array([t]))
+        here = min(1.0, float(np.abs(1.0 + value[0])) / lowest)
+        stop = max(far_point(atom_mass, variation, here), t)
+        log_error = math.log(min(1e-4, 1e-3 * max(1.0 - here, 1e-11)))
+        coarse = NodeSet.build(self.law, self.c, stop, log_error, remainder=False)
+        weights = coarse.tilted / lowest
+        mass = float(weights.sum())
+        mean = float((weights * coarse.loss).sum()) / mass
+        centred = coarse.loss - mean
+        variance = float((weights * centred * centred).sum()) * max(mass, 1.0) * MARGIN
+        noise = UNIT * float(
+            (weights * (len(weights) + 16.0 + coarse.jitter + 4.0 * stop * np.abs(centred))).sum()
+        ) + UNIT * 16.0 * stop * float((weights * np.abs(coarse.loss)).sum())
+        absolute = float((weights * np.abs(centred)).sum())
+
+        def squared(points: Array) -> tuple[Array, Array]:
+            rows = max(1, CHUNK // len(centred))
+            g, slope = [], []
+            for i in range(0, len(points), rows):
+                phases = _phases(points[i : i + rows], centred)
+                phi = phases @ weights
+                derivative = 1j * (phases @ (weights * centred))
+                g.append(np.abs(phi) ** 2)
+                slope.append(2.0 * np.real(np.conj(phi) * derivative))
+            return np.concatenate(g) + 4.0 * noise, np.concatenate(slope) + 4.0 * noise * (
+                absolute + math.sqrt(variance)
+            )
+
+        return supremum_by_steps(
+            squared,
+            variance=variance,
+            error=coarse.quadrature / lowest,
+            atom_mass=atom_mass,
+            variation=variation,
+            start=t,
+            stop=stop,
+            goal=here,
+        )
+
+
+def _phases(t: Array, loss: Array) -> ComplexArray:
+    angles = np.outer(t, loss)
+    result: ComplexArray = np.empty(angles.shape, np.complex128)
+    result.real, result.imag = np.cos(angles), np.sin(angles)
+    return result
+
+
+def normal_outside(piece: Piece, low: float, high: float) -> tuple[float, float]:
+    """Return R(X outside [low, high]) and W(X outside), by erfc (relative error below 1e-10)."""
+    scale = piece.deviation * math.sqrt(2.0)
+    shifted = piece.mean + piece.deviation * piece.deviation
+    under_r = math.erfc((piece.mean - low) / scale) + math.erfc((high - piece.mean) / scale)
+    under_w = math.erfc((shifted - low) / scale) + math.erfc((high - shifted) / scale)
+    return 0.5 * under_r, 0.5 * under_w

@@ -1,0 +1,211 @@
+"""Loss laws of a Poisson-sampled mechanism whose base has a density.
+
+R and W are the base's outputs without and with the record, X = log dW/dR under R and
+y = q (e^X - 1), so that dP/dQ is 1 + y or its inverse (Zhu, Dong, Wang 2022, Theorem 11; for
+asymmetric bases in the form proved in `accounting.md` E2):
+
+    remove: P = (1 - q) R + q W, Q = R:   L = log(1 + y),   M(s) = E_R (1 + y)^(s + 1)
+    add:    P = R, Q = (1 - q) R + q W:   L = -log(1 + y),  M(s) = E_R (1 + y)^(-s)
+
+Both are E_R (1 + y)^a with a = s + 1 or a = -s.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from privcalc.errors import UnsupportedError
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.law import Array, ComplexArray, LossLaw
+from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.nodes import NodeSet, SampledContour
+from privcalc.losses.quadrature import WIDEST_PANEL
+from privcalc.numerics.gauss_legendre import composite_rule
+from privcalc.numerics.rounding import MARGIN
+
+# Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
+DEFAULT_LOG_MASS = -140.0
+
+
+@dataclass(frozen=True)
+class SampledLaw:
+    """One direction of a sampled pair; density pieces of X may be cut to [low, high].
+
+    Attributes:
+        ratio: the law of X under R, at least one density piece, no singular parts.
+        q: sampling probability, 0 < q < 1.
+        remove: which of the two directions.
+        log_mass: log of the P-mass that the cut of unbounded pieces may drop.
+    """
+
+    ratio: LogRatio
+    q: float
+    remove: bool
+    log_mass: float = DEFAULT_LOG_MASS
+
+    infinity_mass: ClassVar[float] = 0.0
+    lower_infinity_mass: ClassVar[float] = 0.0
+
+    @property
+    def dropped_mass(self) -> float:
+        """Return an upper bound on the P-mass outside the cut.
+
+        `_cut` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass (four
+        tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
+        """
+        unbounded = any(not piece.bounded for piece in self.ratio.pieces)
+        if not unbounded:
+            return 0.0
+        return math.exp(self.log_mass) * MARGIN
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest finite loss: -log(1 - q) for add, unbounded for a normal base."""
+        if not self.remove:
+            return -math.log1p(-self.q) * (1.0 + 1e-15)
+        if any(not piece.bounded for piece in self.ratio.pieces):
+            return math.inf
+        highest = max(
+            [piece.high for piece in self.ratio.pieces] + [x for x, _ in self.ratio.atoms]
+        )
+        return math.log1p(self.q * math.expm1(highest)) * (1.0 + 1e-14)
+
+    def truncated(self, log_mass: float) -> SampledLaw:
+        """Cut unbounded pieces so that the P-mass outside is at most exp(log_mass)."""
+        return replace(self, log_mass=min(log_mass, math.log(0.01)))
+
+    def interval(self, piece: Piece) -> tuple[float, float]:
+        """Return the ends of the piece after the cut.
+
+        Under R, X is N(mean, s^2), and under W it is N(mean + s^2, s^2) (that is what dW/dR = e^X
+        says). P(outside) is at most R(X < low) + R(X > high) + q W(X > high) for remove, where
+        also q W(X < low) <= R(X < low) is counted (e^X < 1 there, as low < mean < 0).
+        """
+        if piece.bounded:
+            return piece.low, piece.high
+        s, mean = piece.deviation, piece.mean
+        quarter = self.log_mass - math.log(4.0)
+        z = _quantile(quarter)
+        low, high = mean - z * s, mean + z * s
+        if self.remove:
+            high = max(high, mean + s * s + _quantile(quarter - math.log(self.q)) * s)
+        return low, high
+
+    @cached_property
+    def _search_nodes(self) -> tuple[Array, Array, Array]:
+        """Return log weights under R, y and l = log(1 + y) on a fixed rule, for searches only."""
+        log_w, xs = [], []
+        for piece in self.ratio.pieces:
+            low, high = self.interval(piece)
+            width = WIDEST_PANEL
+            if piece.curvature > 0.0:
+                width = min(width, 2.2 / math.sqrt(piece.curvature))
+            count = max(1, math.ceil((high - low) / width))
+            halves = np.full(count, (high - low) / (2.0 * count))
+            x, log_weights = composite_rule(low + halves * (2.0 * np.arange(count) + 1.0), halves)
+            xs.append(x)
+            log_w.append(
+                log_weights + piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x
+            )
+        for x_atom, mass in self.ratio.atoms:
+            xs.append(np.array([x_atom]))
+            log_w.append(np.array([math.log(mass)]))
+        x = np.concatenate(xs)
+        y, loss = y_and_loss(x, self.q)
+        return np.concatenate(log_w), y, loss
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K', K'' at c, using E_R y = 0 against cancellation."""
+        log_w, y, loss = self._search_nodes
+        a = c + 1.0 if self.remove else -c
+        with np.errstate(over="ignore", invalid="ignore"):
+            w = np.exp(log_w)
+            wy = np.where(loss < 300.0, w * y, 0.0)
+            exponent = a * loss
+            shift = max(0.0, float((log_w + exponent).max()))
+            if shift > 300.0:
+                tilted = np.exp(log_w + exponent - shift)
+                total = float(tilted.sum())
+                mean = float((tilted * loss).sum()) / total
+                variance = float((tilted * (loss - mean) ** 2).sum()) / total
+                return shift + math.log(total), mean if self.remove else -mean, variance
+            tilted = np.exp(log_w + exponent)
+            near = np.abs(exponent) + np.abs(loss) < 1e-3
+            square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
+            body = np.where(near, w * square, tilted - w - a * wy)
+            m1 = float(body.sum())
+            first = float((tilted * loss - wy).sum()) / (1.0 + m1)
+            second = float((tilted * loss * loss).sum()) / (1.0 + m1) - first * first
+        return math.log1p(m1), first if self.remove else -first, second
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> SampledContour:
+        """Build certified nodes for |t| <= t_max."""
+        return SampledContour(self, c, NodeSet.build(self, c, t_max, log_error))
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points from the fixed rule of the searches."""
+        log_w, _, loss = self._search_nodes
+        a = z + 1.0 if self.remove else -z
+        value: ComplexArray = np.log(np.exp(np.outer(a, loss) + log_w).sum(axis=1))
+        return value
+
+    def log_ratio(self) -> None:
+        """Return None: sampling twice is sampling once with the product of the probabilities."""
+        return
+
+
+def sampled(event: LossLaw, q: float, *, remove: bool) -> LossLaw:
+    """Return the law of the Poisson-sampled event; `event` is its law for adding a record.
+
+    Raises:
+        UnsupportedError: the density of the event's loss is not known.
+    """
+    if q == 0.0:
+        return AtomicLaw((0.0,), (1.0,))
+    ratio = event.log_ratio()
+    if ratio is None:
+        raise UnsupportedError("Poisson sampling of a sampled event needs the two merged first")
+    if ratio.pieces:
+        return SampledLaw(ratio, q, remove)
+    return _sampled_atoms(ratio, q, remove=remove)
+
+
+def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool) -> AtomicLaw:
+    """Map atoms x of R-mass r: 1 + y = (1 - q) + q e^x, P-mass r (1 + y) for remove, r for add.
+
+    Outcomes of R alone have 1 + y = 1 - q. Those of W alone have mass q in the mixture and none
+    in R: an infinite loss for remove, and lost to P for add. At q = 1 an outcome of R alone has
+    no partner, and the roles at infinity are those of the event.
+    """
+    atoms = [(x, mass) for x, mass in ratio.atoms]
+    if ratio.without_only > 0.0 and q < 1.0:
+        atoms.append((-math.inf, ratio.without_only))
+    losses, masses = [], []
+    for x, mass in atoms:
+        one_plus_y = (1.0 - q) + q * math.exp(x)
+        y = q * math.expm1(x)
+        loss = math.log1p(y) if abs(y) < 0.5 else math.log(one_plus_y)
+        losses.append(loss if remove else -loss)
+        masses.append(mass * one_plus_y if remove else mass)
+    alone = ratio.without_only if q == 1.0 else 0.0
+    lost = q * ratio.with_only
+    if remove:
+        return AtomicLaw(tuple(losses), tuple(masses), lost, alone)
+    return AtomicLaw(tuple(losses), tuple(masses), alone, lost)
+
+
+def y_and_loss(x: Array, q: float) -> tuple[Array, Array]:
+    """Return y = q (e^x - 1) and log(1 + y), the latter without overflow."""
+    with np.errstate(over="ignore"):
+        y = q * np.expm1(x)
+    return y, np.where(x < 600.0, np.log1p(np.minimum(y, 1e300)), math.log(q) + x)
+
+
+def _quantile(log_tail: float) -> float:
+    """Return z >= 0 with exp(-z^2/2)/2 <= exp(log_tail)."""
+    return math.sqrt(max(0.0, -2.0 * (log_tail + math.log(2.0)))) * (1.0 + 1e-14)

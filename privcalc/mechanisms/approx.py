@@ -1,0 +1,47 @@
+"""Any mechanism known by one pair of epsilon and delta."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.relation import Adjacency
+
+
+@mechanism(
+    name="approx",
+    parameters=(
+        Parameter("epsilon", "privacy loss that is exceeded only with delta", minimum=0.0),
+        Parameter("delta", "probability with which nothing is promised", minimum=0.0, maximum=1.0),
+    ),
+    example="approx:epsilon=0.5,delta=1e-8@100",
+)
+class Approx:
+    """Any mechanism that is (epsilon, delta)-DP.
+
+    The guarantee is read under the relation in force. Every such mechanism is dominated, in every
+    direction, by the four-point pair of Kairouz, Oh, Viswanath (2015): with
+    probability delta the loss under P is infinite, and otherwise it is epsilon or -epsilon, as in
+    randomized response: P = (delta, (1 - delta) p, (1 - delta)(1 - p), 0) and
+    Q = (0, (1 - delta)(1 - p), (1 - delta) p, delta), p = exp(epsilon) / (1 + exp(epsilon)).
+    At delta = 0 this is `pure`.
+
+    Attributes:
+        epsilon: the privacy loss outside the failure event.
+        delta: the probability of the failure event.
+    """
+
+    def __init__(self, *, epsilon: float, delta: float) -> None:
+        """Take the guarantee."""
+        self.epsilon = epsilon
+        self.delta = delta
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.losses.atoms import two_point
+
+        return two_point(self.epsilon, infinity_mass=self.delta)

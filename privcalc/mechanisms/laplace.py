@@ -1,0 +1,80 @@
+"""The Laplace mechanism."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.relation import Adjacency
+
+
+@mechanism(
+    name="laplace",
+    parameters=(
+        Parameter(
+            "scale",
+            "scale b of the noise, whose density is exp(-|x|/b) / 2b",
+            minimum=0.0,
+            open_minimum=True,
+            unit="unit of the query",
+        ),
+        Parameter(
+            "sensitivity",
+            "most that the query changes between neighbours, in the L1 norm",
+            minimum=0.0,
+            open_minimum=True,
+            default=1.0,
+            unit="unit of the query",
+        ),
+        Parameter(
+            "noise_multiplier",
+            "scale divided by sensitivity",
+            minimum=0.0,
+            open_minimum=True,
+        ),
+    ),
+    one_of=(("scale",), ("noise_multiplier",)),
+    excludes=(("noise_multiplier", "sensitivity"),),
+    example="laplace:scale=2@10",
+)
+class Laplace:
+    """Laplace noise added to a query of bounded L1 sensitivity.
+
+    The output is f(x) plus independent noise of density exp(-|x|/scale) / (2 scale) on each
+    coordinate, and `sensitivity` bounds |f(x) - f(x')| in the L1 norm over neighbouring x, x'.
+    With epsilon = sensitivity / scale the mechanism is epsilon-DP, and the pair of one-dimensional
+    laws P = Laplace(epsilon, 1), Q = Laplace(0, 1) dominates it in every direction. The privacy
+    loss under P lies in [-epsilon, epsilon], with atoms at both ends: P(L = epsilon) = 1/2 and
+    P(L = -epsilon) = exp(-epsilon)/2.
+
+    Attributes:
+        epsilon: sensitivity / scale, that is 1 / noise_multiplier; the largest privacy loss.
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: float | None = None,
+        sensitivity: float = 1.0,
+        noise_multiplier: float | None = None,
+    ) -> None:
+        """Take the noise either as a scale or as a multiple of the sensitivity."""
+        if (scale is None) == (noise_multiplier is None):
+            raise DomainError("laplace needs scale or noise_multiplier, not both")
+        self.epsilon = 1.0 / noise_multiplier if noise_multiplier else 0.0
+        if scale:
+            self.epsilon = sensitivity / scale
+        if not 0.0 < self.epsilon <= 700.0:
+            # Beyond 700 the probabilities of the pair underflow.
+            raise DomainError(f"sensitivity / scale must be in (0, 700], got {self.epsilon!r}")
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.losses.laplace import LaplaceLaw
+
+        return LaplaceLaw(self.epsilon)

@@ -1,0 +1,40 @@
+"""Any mechanism known by its epsilon alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.relation import Adjacency
+
+
+@mechanism(
+    name="pure",
+    parameters=(Parameter("epsilon", "largest privacy loss", minimum=0.0),),
+    example="pure:epsilon=0.1@500",
+)
+class Pure:
+    """Any mechanism that is epsilon-DP.
+
+    The guarantee is read under the relation in force. Every epsilon-DP mechanism is dominated by
+    the two-point pair P = (p, 1 - p), Q = (1 - p, p) with p = exp(epsilon) / (1 + exp(epsilon)),
+    in every direction (Kairouz, Oh, Viswanath 2015): the answer is the most that any
+    such mechanism costs, and randomized response attains it.
+
+    Attributes:
+        epsilon: the largest privacy loss.
+    """
+
+    def __init__(self, *, epsilon: float) -> None:
+        """Take the guarantee."""
+        self.epsilon = epsilon
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.losses.atoms import two_point
+
+        return two_point(self.epsilon)

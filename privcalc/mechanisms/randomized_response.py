@@ -1,0 +1,100 @@
+"""Randomized response."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.relation import Adjacency
+
+
+@mechanism(
+    name="randomized_response",
+    aliases=("rr",),
+    parameters=(
+        Parameter(
+            "probability",
+            "probability of reporting the true category",
+            short="p",
+            minimum=0.0,
+            maximum=1.0,
+            open_minimum=True,
+            open_maximum=True,
+        ),
+        Parameter(
+            "epsilon",
+            "log of the ratio between the true category and any other",
+            minimum=0.0,
+        ),
+        Parameter("categories", "number of categories", kind="integer", minimum=2.0, default=2),
+    ),
+    one_of=(("probability",), ("epsilon",)),
+    example="randomized-response:p=0.75,categories=4",
+)
+class RandomizedResponse:
+    """Randomized response: one of k categories, reported truthfully with some probability.
+
+    The true category is reported with probability p, each of the k - 1 others with probability
+    (1 - p) / (k - 1). Neighbouring data sets may differ in the category itself, under every
+    relation. The dominating pair is that of two different true categories i and j:
+    P(i) = Q(j) = p, P(j) = Q(i) = (1 - p) / (k - 1), and P = Q elsewhere, so the privacy loss
+    takes the values epsilon, 0 and -epsilon, where epsilon = log(p (k - 1) / (1 - p)). Below
+    p = 1/k the log is negative and the two extreme values change places. With `epsilon` given,
+    p = exp(epsilon) / (exp(epsilon) + k - 1).
+
+    Attributes:
+        categories: k.
+        epsilon: log(p (k - 1) / (1 - p)); negative for p < 1/k.
+        probability: p.
+        other: the probability of each other category.
+    """
+
+    def __init__(
+        self,
+        *,
+        probability: float | None = None,
+        epsilon: float | None = None,
+        categories: int = 2,
+    ) -> None:
+        """Take the truthfulness either as a probability or as an epsilon."""
+        if (probability is None) == (epsilon is None):
+            raise DomainError("randomized_response needs probability or epsilon, not both")
+        self.categories = categories
+        if epsilon is not None:
+            self.epsilon = epsilon
+            self.probability = 1.0 / (1.0 + (categories - 1) * math.exp(-epsilon))
+            self.other = math.exp(-epsilon) * self.probability
+        elif probability is not None:
+            self.epsilon = _log_ratio(probability, categories)
+            self.probability = probability
+            self.other = (1.0 - probability) / (categories - 1)
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.losses.atoms import AtomicLaw
+
+        if self.epsilon == 0.0:
+            return AtomicLaw((0.0,), (1.0,))
+        other = self.other
+        if self.categories == 2:
+            return AtomicLaw((self.epsilon, -self.epsilon), (self.probability, other))
+        middle = other * (self.categories - 2)
+        return AtomicLaw((self.epsilon, -self.epsilon, 0.0), (self.probability, other, middle))
+
+
+def _log_ratio(p: float, k: int) -> float:
+    """Return log(p (k - 1) / (1 - p)) to a few units even where the ratio is near 1.
+
+    The excess of the ratio over 1 is formed exactly: in doubles p k - 1 may lose every digit.
+    """
+    excess = float((Fraction(p) * k - 1) / (1 - Fraction(p)))
+    if abs(excess) < 0.5:
+        return math.log1p(excess)
+    return math.log(p) - math.log1p(-p) + math.log(k - 1)

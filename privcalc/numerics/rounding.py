@@ -1,0 +1,27 @@
+"""The model of floating-point arithmetic that every certificate uses.
+
+Assumed (and stated in the manual): IEEE 754 doubles, round to nearest, and elementary and special
+functions accurate to FUNCTION_ULPS units in the last place. Sums of n terms are charged
+n * UNIT times the sum of the moduli, which holds for any order of summation.
+
+Error bounds are themselves computed in doubles; MARGIN covers that: each is a sum or product of
+far fewer than 1e6 non-negative quantities, so it is off by a factor of less than 1 + 1e-9.
+"""
+
+from __future__ import annotations
+
+import math
+
+UNIT = 2.0**-53
+FUNCTION_ULPS = 4.0
+MARGIN = 1.0 + 1e-9
+
+
+def few_bits(value: float, bits: int = 24) -> float:
+    """Round a positive number down to so many significant bits.
+
+    Contour abscissas and steps are chosen this way so that c + 1 and k h (k < 2^28) are exact
+    doubles: the nodes of the sum are then free of rounding error.
+    """
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(math.floor(mantissa * 2.0**bits), exponent - bits)

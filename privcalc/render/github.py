@@ -1,0 +1,50 @@
+"""GitHub workflow commands: an annotation for each answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Bound, Verdict
+from privcalc.render.report import Estimate
+from privcalc.render.words import bracket, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.render.report import Report
+
+
+def lines(report: Report) -> Iterator[str]:
+    """Render one answer: an error if it fails its check, a notice otherwise."""
+    about = f"{report.text}; relation {report.relation.text}, sampling {report.sampling}"
+    check = report.check
+    if check is not None:
+        level = "notice" if check.verdict is Verdict.WITHIN else "error"
+        yield annotation(level, "privacy budget", f"{check.sentence} ({about})")
+        return
+    found = [text for name, value in report.result.items() if (text := _words(name, value))]
+    at = "".join(f" at {name} {number(value)}" for name, value in report.query.items())
+    yield annotation("notice", "privacy", f"{', '.join(found)}{at} ({about})")
+
+
+def annotation(level: str, title: str, message: str) -> str:
+    """Write one workflow command, escaped as the runner expects it."""
+    title = _escaped(title).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={title}::{_escaped(message)}"
+
+
+def _words(name: str, value: object) -> str:
+    if isinstance(value, Bound):
+        return (
+            f"{name} in {bracket(value)}" if value.lower is not None else f"{name} {bracket(value)}"
+        )
+    if isinstance(value, Estimate):
+        return f"{name} about {number(value.value)} (estimate, not certified)"
+    if isinstance(value, list):
+        ends = [str(bracket(item)) for item in value if isinstance(item, Bound)]
+        return f"{name} from {ends[0]} to {ends[-1]}" if ends else ""
+    return f"{name} {value}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

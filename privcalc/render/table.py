@@ -1,0 +1,54 @@
+"""Boxed tables for a terminal: the only module that imports rich."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from privcalc.bounds import Verdict
+from privcalc.render.grid import grids
+from privcalc.render.words import assumptions
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.render.report import Report
+
+_STYLES = {Verdict.WITHIN: "green", Verdict.EXCEEDED: "bold red", Verdict.UNDECIDED: "yellow"}
+
+
+def render(reports: Sequence[Report], *, colour: bool, width: int | None = None) -> str:
+    """Render the answers to one question; verdicts stand last."""
+    console = Console(
+        file=sys.stdout,
+        width=width,
+        no_color=not colour,
+        color_system="standard" if colour else None,
+        force_terminal=colour,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    first = reports[0]
+    with console.capture() as capture:
+        console.print(Text(first.text, style="bold"), soft_wrap=True)
+        for grid in grids(reports):
+            table = Table(box=box.ROUNDED, show_edge=True)
+            for name in grid.header:
+                table.add_column(Text(name), justify="right", no_wrap=True)
+            for row in grid.rows:
+                table.add_row(*(Text(cell) for cell in row))
+            console.print(table)
+        for name, words in assumptions(first.relation, first.sampling):
+            console.print(Text(f"{name}: {words}", style="dim"))
+        for report in reports:
+            if report.check is not None:
+                style = _STYLES[report.check.verdict]
+                console.print(Text(report.check.sentence, style=style), soft_wrap=True)
+    return capture.get()

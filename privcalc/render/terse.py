@@ -1,0 +1,20 @@
+"""The safe number alone, for `$(...)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Bound
+from privcalc.errors import UsageError
+from privcalc.render.words import number
+
+if TYPE_CHECKING:
+    from privcalc.render.report import Report
+
+
+def line(report: Report) -> str:
+    """Return the upper end, as a double that reads back exactly."""
+    values = list(report.result.values())
+    if len(values) != 1 or not isinstance(values[0], Bound):
+        raise UsageError("-t prints one number: give --delta or --epsilon, and no --engine afa")
+    return number(values[0].upper)

@@ -1,0 +1,53 @@
+"""Words that the formats for people share: numbers, assumptions, verdicts."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Verdict
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.relation import Relation
+
+UNKNOWN = "unknown"
+"""Stands in tables for a lower end that nothing proves; an empty cell would shift columns."""
+
+_SAMPLING = {
+    "none": "none (every step uses every record)",
+    "Poisson": "Poisson (each record joins each batch independently; not shuffling)",
+}
+_RELATION = {
+    "add_or_remove_one": "one data set has one record more",
+    "replace_one": "one record has another value",
+    "replace_special": "one record is zeroed out",
+}
+
+
+def number(value: float) -> str:
+    """Write a double so that it reads back exactly, and as briefly as that allows."""
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return repr(value).removesuffix(".0")
+
+
+def bracket(bound: Bound) -> str:
+    """Write a bracket on one line, rounded outward."""
+    lower, upper = bound.decimals()
+    return f"[{lower}, {upper}]" if lower else f"at most {upper}"
+
+
+def assumptions(relation: Relation, sampling: str) -> tuple[tuple[str, str], ...]:
+    """Say what the numbers assume; every table shows these lines."""
+    return (
+        ("relation", f"{relation.text} ({_RELATION[relation.value]})"),
+        ("sampling", _SAMPLING.get(sampling, sampling)),
+    )
+
+
+VERDICTS = {
+    Verdict.WITHIN: "within budget",
+    Verdict.EXCEEDED: "over budget",
+    Verdict.UNDECIDED: "undecided",
+}

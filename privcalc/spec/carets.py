@@ -1,0 +1,82 @@
+"""How a SpecError is shown: the message, the specification, a caret line, and a hint."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privcalc.errors import SpecError
+
+__all__ = ["caret"]
+
+# Columns for the specification, so that the lines fit in 80 with an indent.
+_WIDTH = 76
+_INDENT = "  "
+_CUT = "..."
+
+
+def caret(error: SpecError) -> str:
+    """Return the lines that show where a specification is wrong, without a final line break.
+
+        sigma must be > 0, got -1
+          gaussian:sigma=-1@1000
+                         ^^
+        hint: ...
+
+    A long text is cut to a window around the span. Without a text there are no middle lines.
+    """
+    lines = [str(error)]
+    if error.text:
+        lines += _marked(error.text, *error.span)
+    if error.hint:
+        lines.append(f"hint: {error.hint}")
+    return "\n".join(lines)
+
+
+def _marked(text: str, start: int, stop: int) -> list[str]:
+    """Return the text and the line of carets under it."""
+    stop = max(stop, start + 1)
+    left, right = _window(len(text), start, stop)
+    before = _CUT if left > 0 else ""
+    after = _CUT if right < len(text) else ""
+    shown = before + _visible(text[left:right]) + after
+    blank = " " * (len(before) + _columns(text[left:start]))
+    marks = "^" * max(_columns(text[start : min(stop, right)]), 1)
+    return [_INDENT + shown, _INDENT + blank + marks]
+
+
+def _window(length: int, start: int, stop: int) -> tuple[int, int]:
+    """Choose the part to show: all of a short text, else the span with what is around it."""
+    if length <= _WIDTH:
+        return 0, length
+    room = _WIDTH - 2 * len(_CUT)
+    middle = (start + min(stop, start + room)) // 2
+    left = min(max(middle - room // 2, 0), length - room)
+    # The span begins inside the window, even where it is longer than that.
+    left = min(left, start)
+    return left, min(left + room, length)
+
+
+def _visible(text: str) -> str:
+    """Replace tabs and whatever a terminal would not print as one character."""
+    return "".join(_printed(character) for character in text)
+
+
+def _printed(character: str) -> str:
+    if character in "\t\n\r":
+        return " "
+    return character if character.isprintable() else "?"
+
+
+def _columns(text: str) -> int:
+    """Count the columns that a terminal gives to the visible text."""
+    return sum(_column(character) for character in text)
+
+
+def _column(character: str) -> int:
+    if not character.isprintable():
+        return 1
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1

@@ -1,0 +1,201 @@
+"""The language explained: what `--help-spec` prints and manual pages hold, from the registry."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from inspect import cleandoc
+from textwrap import indent, wrap
+from typing import TYPE_CHECKING
+
+from privcalc.errors import SpecError
+from privcalc.relation import Relation
+from privcalc.spec.check import suggestion
+from privcalc.spec.jsonform import to_json
+from privcalc.spec.parse import parse
+from privcalc.spec.registry import mechanisms, wrappers
+from privcalc.spec.spelling import number_text, snake_case, word_text
+
+if TYPE_CHECKING:
+    from privcalc.spec.entry import Entry, Kind, Parameter
+
+__all__ = ["Row", "overview", "page", "rows"]
+
+_WIDTH = 78
+
+_GRAMMAR = """\
+A specification says what touched the data, read from left to right:
+a mechanism, then what is done to it.
+
+  gaussian:sigma=1.1                              one answer with Gaussian noise
+  gaussian:sigma=1.1@poisson:q=256/60000@14063    DP-SGD: sampled, 14063 steps
+  laplace:scale=2@10+gaussian:sigma=5             ten answers, and one more
+  '(laplace:scale=2+pure:epsilon=0.1)@50'         a group, in quotes
+
+  NAME:KEY=VALUE,...    a mechanism with its parameters; keys are always written
+  @WRAPPER:KEY=VALUE    is done to all that stands before it, back to + or (
+  @COUNT                used COUNT times, adaptively: @14000 or @14_000
+  SPEC+SPEC             both on the same data, adaptively
+  VALUE                 1.1, 1e-5, a ratio 256/60000, a percentage 1%, a name,
+                        a file ./name, a specification in parentheses, or _ for
+                        the value that calibrate is to find (a count too: @_)
+"""
+
+_END = """\
+Names may be written in capitals, and with - or _. The same in JSON, with long
+names: {"type": "gaussian", "standard_deviation": 1.1}.
+privcalc --help-spec NAME explains one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table of mechanisms and wrappers.
+
+    Attributes:
+        kind: mechanism or wrapper.
+        name: as the canonical text has it.
+        aliases: other spellings that text accepts.
+        parameters: "sigma or noise_multiplier, sensitivity (1)".
+        summary: what it is, a clause without a full stop.
+    """
+
+    kind: Kind
+    name: str
+    aliases: tuple[str, ...]
+    parameters: str
+    summary: str
+
+
+def rows() -> tuple[Row, ...]:
+    """Return the table of mechanisms, then of wrappers."""
+    return tuple(
+        Row(
+            entry.kind,
+            entry.spelling,
+            tuple(word_text(name) for name in entry.spellings if word_text(name) != entry.spelling),
+            _parameters(entry),
+            entry.summary,
+        )
+        for entry in (*mechanisms(), *wrappers())
+    )
+
+
+def overview() -> str:
+    """Return the whole language on one screen."""
+    table = rows()
+    names = [", ".join((row.name, *row.aliases)) for row in table]
+    width = max(len(name) for name in names) + 2
+    lines = [_GRAMMAR]
+    for title, kind in (("Mechanisms", "mechanism"), ("Wrappers", "wrapper")):
+        lines.append(f"{title:<{width + 2}}parameters (default)")
+        lines += [
+            f"  {name:<{width}}{row.parameters}"
+            for name, row in zip(names, table, strict=True)
+            if row.kind == kind
+        ]
+        lines.append("")
+    return "\n".join([*lines, _END])
+
+
+def page(name: str) -> str:
+    """Return all that is known of one mechanism or wrapper.
+
+    Raises:
+        SpecError: there is none of this name.
+    """
+    known = (*mechanisms(), *wrappers())
+    entry = next((each for each in known if snake_case(name) in each.spellings), None)
+    if entry is None:
+        words = [word_text(word) for each in known for word in each.spellings]
+        raise SpecError(
+            f"unknown mechanism or wrapper: {name}",
+            text=name,
+            span=(0, len(name)),
+            hint=suggestion(name, words),
+        )
+    twin = json.dumps(to_json(parse(entry.example).tree))
+    sections = [
+        "\n".join(wrap(f"{entry.spelling}: {entry.summary}", _WIDTH)),
+        _mathematics(entry),
+        "Parameters\n" + "\n".join(_parameter(parameter) for parameter in entry.parameters),
+        *_rules(entry),
+        "Relations\n" + _paragraph(_relations(entry)),
+        f"Example\n  {entry.example}\n" + _paragraph(twin),
+    ]
+    return "\n\n".join(section for section in sections if section)
+
+
+def _mathematics(entry: Entry) -> str:
+    """Return the docstring between its first sentence and the list of attributes."""
+    paragraphs = cleandoc(entry.documentation).split("\n\n")[1:]
+    kept = [each for each in paragraphs if not each.startswith("Attributes:")]
+    return "\n\n".join(_paragraph(each) for each in kept)
+
+
+def _parameter(parameter: Parameter) -> str:
+    facts = [parameter.takes, parameter.range_text]
+    head = " ".join(fact for fact in facts if fact)
+    if parameter.unit:
+        head += f", in the {parameter.unit}"
+    default = _default(parameter)
+    if default:
+        head += f"; {default} where left out"
+    meaning = parameter.meaning
+    if parameter.short:
+        meaning += f"; in full {parameter.name}"
+    lines = wrap(head, _WIDTH - 22)
+    first = f"  {parameter.spelling:<20}{lines[0]}"
+    rest = [*lines[1:], *wrap(meaning, _WIDTH - 22)]
+    return "\n".join([first, *(" " * 22 + line for line in rest)])
+
+
+def _rules(entry: Entry) -> list[str]:
+    spelling = {parameter.name: parameter.spelling for parameter in entry.parameters}
+    rules = []
+    if entry.one_of:
+        groups = [" with ".join(spelling[name] for name in group) for group in entry.one_of]
+        rules.append(f"exactly one of {' or '.join(groups)}")
+    rules += [f"{spelling[a]} does not go with {spelling[b]}" for a, b in entry.excludes]
+    rules += [f"{spelling[a]} <= {spelling[b]}" for a, b in entry.ordered]
+    lines = [f"Together\n{_paragraph('; '.join(rules))}"] if rules else []
+    others = [word_text(name) for name in entry.spellings if word_text(name) != entry.spelling]
+    return lines + ([f"Also written\n  {', '.join(others)}"] if others else [])
+
+
+def _relations(entry: Entry) -> str:
+    supported = [relation.text for relation in Relation if relation in entry.relations]
+    text = ", ".join(supported)
+    if entry.inner_relation is not None:
+        text += f"; what it wraps is read under {entry.inner_relation.text}"
+    return text
+
+
+def _parameters(entry: Entry) -> str:
+    """Return the parameters on one line: alternatives first, then the rest."""
+    spelling = {parameter.name: parameter.spelling for parameter in entry.parameters}
+    in_groups = {name for group in entry.one_of for name in group}
+    parts = []
+    if entry.one_of:
+        groups = (" with ".join(spelling[name] for name in group) for group in entry.one_of)
+        parts.append(" or ".join(groups))
+    for parameter in entry.parameters:
+        if parameter.name not in in_groups:
+            default = _default(parameter)
+            parts.append(f"{parameter.spelling} ({default})" if default else parameter.spelling)
+    return ", ".join(parts)
+
+
+def _default(parameter: Parameter) -> str:
+    if parameter.default_text:
+        return parameter.default_text
+    if parameter.default is None:
+        return ""
+    if isinstance(parameter.default, bool):
+        return "true" if parameter.default else "false"
+    if isinstance(parameter.default, str):
+        return word_text(parameter.default)
+    return number_text(parameter.default)
+
+
+def _paragraph(text: str) -> str:
+    return indent("\n".join(wrap(text, _WIDTH - 2, break_on_hyphens=False)), "  ")

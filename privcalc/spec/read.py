@@ -1,0 +1,81 @@
+"""One question: text, JSON, or an answer that privcalc printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+from privcalc.errors import SpecError
+from privcalc.relation import Relation
+from privcalc.spec.jsonform import from_json
+from privcalc.spec.jsontext import is_json, load_json
+from privcalc.spec.parse import parse
+from privcalc.spec.text import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privcalc.spec.holes import Path, Span
+    from privcalc.spec.tree import Node
+
+__all__ = ["RESULT_SCHEMA", "Question", "read"]
+
+RESULT_SCHEMA = "privcalc/result/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked about, however it was written.
+
+    Attributes:
+        tree: the specification.
+        relation: the relation that the object brought along; None for text and bare JSON.
+        text: the specification on one line: as it was written, or canonical where it was JSON.
+        spans: the part of `text` that each node and value was read from; empty for JSON.
+    """
+
+    tree: Node
+    relation: Relation | None
+    text: str
+    spans: Mapping[Path, Span] = field(default_factory=dict)
+
+
+def read(text: str) -> Question:
+    """Read a question.
+
+    Args:
+        text: a specification, its JSON twin, or an object printed by `--json`, of which the
+            specification and the relation are taken and the query is not. A line break at the end
+            is allowed.
+
+    Returns:
+        The question.
+
+    Raises:
+        SpecError: it cannot be read.
+    """
+    line = text.rstrip("\r\n")
+    if not is_json(line):
+        parsed = parse(line)
+        return Question(parsed.tree, None, parsed.text, parsed.spans)
+    value = load_json(line)
+    relation = None
+    if isinstance(value, dict) and "schema" in value:
+        value, relation = _answered(cast("dict[str, object]", value))
+    tree = from_json(value)
+    return Question(tree, relation, to_text(tree))
+
+
+def _answered(result: dict[str, object]) -> tuple[object, Relation]:
+    """Take the specification and the relation out of an answer."""
+    schema = result["schema"]
+    if schema != RESULT_SCHEMA:
+        hint = "an error has no specification" if schema == "privcalc/error/v1" else ""
+        raise SpecError(f'an answer has the schema "{RESULT_SCHEMA}"', hint=hint)
+    if "spec" not in result or "relation" not in result:
+        raise SpecError('an answer has the fields "spec" and "relation"')
+    relations = {relation.value: relation for relation in Relation}
+    relation = result["relation"]
+    if not isinstance(relation, str) or relation not in relations:
+        raise SpecError(f"relation is one of {', '.join(relations)}")
+    return result["spec"], relations[relation]

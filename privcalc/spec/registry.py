@@ -1,0 +1,233 @@
+"""The table of mechanisms and wrappers: what each is called, takes and supports.
+
+A mechanism module registers its class with one decorator, and everything that speaks of
+mechanisms (the parser's checks, the JSON schema, help, manual pages) reads this table. The
+packages `privcalc.mechanisms` and `privcalc.wrappers` are imported at the first look-up, the one
+import of the specification layer that points upward; their modules import no numerics.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
+
+from privcalc.errors import UnsupportedError
+from privcalc.relation import Relation
+from privcalc.spec.check import RESERVED, Fault, suggestion
+from privcalc.spec.entry import Entry, Kind, Parameter
+from privcalc.spec.holes import holes, reject_holes
+from privcalc.spec.spelling import shorten, snake_case, word_text
+from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = [
+    "ALL",
+    "Entry",
+    "Parameter",
+    "build",
+    "check_relation",
+    "entry",
+    "holes",
+    "mechanism",
+    "mechanisms",
+    "register",
+    "reject_holes",
+    "spelled",
+    "unregister",
+    "wrapper",
+    "wrappers",
+]
+
+ALL = frozenset(Relation)
+
+_UPWARD = ("privcalc.mechanisms", "privcalc.wrappers")
+_entries: dict[str, Entry] = {}
+_T = TypeVar("_T", bound=type)
+
+
+def mechanism(
+    *,
+    name: str,
+    parameters: Iterable[Parameter],
+    example: str,
+    aliases: Iterable[str] = (),
+    one_of: Iterable[tuple[str, ...]] = (),
+    excludes: Iterable[tuple[str, str]] = (),
+    ordered: Iterable[tuple[str, str]] = (),
+    relations: frozenset[Relation] = ALL,
+) -> Callable[[_T], _T]:
+    """Register the decorated class as a mechanism; the arguments are the fields of `Entry`."""
+
+    def decorate(factory: _T) -> _T:
+        register(
+            Entry(
+                kind="mechanism",
+                name=name,
+                short=None,
+                aliases=tuple(aliases),
+                parameters=tuple(parameters),
+                one_of=tuple(one_of),
+                excludes=tuple(excludes),
+                ordered=tuple(ordered),
+                relations=relations,
+                inner_relation=None,
+                example=example,
+                factory=factory,
+            )
+        )
+        return factory
+
+    return decorate
+
+
+def wrapper(
+    *,
+    name: str,
+    parameters: Iterable[Parameter],
+    example: str,
+    short: str | None = None,
+    aliases: Iterable[str] = (),
+    one_of: Iterable[tuple[str, ...]] = (),
+    excludes: Iterable[tuple[str, str]] = (),
+    ordered: Iterable[tuple[str, str]] = (),
+    relations: frozenset[Relation] = ALL,
+    inner_relation: Relation | None = None,
+) -> Callable[[_T], _T]:
+    """Register the decorated class as a wrapper; the arguments are the fields of `Entry`."""
+
+    def decorate(factory: _T) -> _T:
+        register(
+            Entry(
+                kind="wrapper",
+                name=name,
+                short=short,
+                aliases=tuple(aliases),
+                parameters=tuple(parameters),
+                one_of=tuple(one_of),
+                excludes=tuple(excludes),
+                ordered=tuple(ordered),
+                relations=relations,
+                inner_relation=inner_relation,
+                example=example,
+                factory=factory,
+            )
+        )
+        return factory
+
+    return decorate
+
+
+def register(new: Entry) -> None:
+    """Add an entry to the table; two entries never share a spelling."""
+    taken = {spelling for old in _entries.values() for spelling in old.spellings} | RESERVED
+    clash = taken & set(new.spellings)
+    keys = [spelling for parameter in new.parameters for spelling in parameter.spellings]
+    if clash or len(set(keys)) < len(keys) or RESERVED & set(keys):
+        raise AssertionError(f"names of {new.name} are taken or reserved: {sorted(clash) or keys}")
+    _entries[new.name] = new
+
+
+def unregister(name: str) -> None:
+    """Take an entry out of the table (for tests that bring their own mechanisms)."""
+    del _entries[name]
+
+
+def mechanisms() -> tuple[Entry, ...]:
+    """Return all mechanisms, in the order in which they were registered."""
+    return _of_kind("mechanism")
+
+
+def wrappers() -> tuple[Entry, ...]:
+    """Return all wrappers, in the order in which they were registered."""
+    return _of_kind("wrapper")
+
+
+def entry(name: str) -> Entry:
+    """Return the entry of a long name, as trees and JSON hold it; KeyError if there is none."""
+    _load()
+    return _entries[name]
+
+
+def spelled(word: str, kind: Kind) -> Entry:
+    """Return the entry that a word in a text names, in any spelling."""
+    _load()
+    name, word = snake_case(word), shorten(word)
+    found = next((e for e in _entries.values() if name in e.spellings), None)
+    if found is not None and found.kind == kind:
+        return found
+    if found is not None and kind == "wrapper":
+        raise Fault(
+            f"{word} is a mechanism, and what follows @ is done to one",
+            hint=f"write +{found.spelling} to compose with it",
+        )
+    if found is not None:
+        raise Fault(
+            f"{word} is done to a mechanism, and stands after @",
+            hint=f"for example {found.example}",
+        )
+    if name in RESERVED:
+        raise Fault(
+            f"{word} is a word of the JSON form",
+            hint="in text, compose with + and repeat with @COUNT",
+        )
+    known = [word_text(each) for e in _of_kind(kind) for each in e.spellings]
+    raise Fault(f"unknown {kind}: {word}", hint=suggestion(word_text(name), known))
+
+
+def build(node: Leaf | Wrapped) -> object:
+    """Make the mechanism (or wrapper) that a node without holes describes.
+
+    Returns:
+        An instance of the registered class. Defaults are the constructor's, and equal those of
+        the registry.
+    """
+    return entry(node.name).factory(**dict(node.parameters))
+
+
+def check_relation(tree: Node, relation: Relation) -> None:
+    """Refuse a relation that some part of the tree does not support.
+
+    Raises:
+        UnsupportedError: it names the part, and the relation to pass instead.
+    """
+    if isinstance(tree, Composed):
+        for event in tree.events:
+            check_relation(event, relation)
+        return
+    if isinstance(tree, Repeated):
+        check_relation(tree.event, relation)
+        return
+    found = entry(tree.name)
+    if relation not in found.relations:
+        raise UnsupportedError(
+            f"{found.spelling} is not defined under {relation.text}; pass --relation "
+            + _either(each.text for each in Relation if each in found.relations)
+        )
+    if isinstance(tree, Leaf):
+        return
+    inner = found.inner_relation
+    if inner is None:
+        check_relation(tree.event, relation)
+        return
+    try:
+        check_relation(tree.event, inner)
+    except UnsupportedError as error:
+        # Passing another relation cannot help: the wrapper fixes the one of its event.
+        message = str(error).split(";", 1)[0]
+        raise UnsupportedError(f"{message}, which @{found.spelling} asks for") from None
+
+
+def _either(words: Iterable[str]) -> str:
+    return " or ".join(words)
+
+
+def _of_kind(kind: Kind) -> tuple[Entry, ...]:
+    _load()
+    return tuple(each for each in _entries.values() if each.kind == kind)
+
+
+def _load() -> None:
+    for package in _UPWARD:
+        import_module(package)

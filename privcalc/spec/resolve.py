@@ -1,0 +1,159 @@
+"""Syntax -> tree: the registry gives names their meaning, and values their type and range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NoReturn
+
+from privcalc.errors import SpecError
+from privcalc.spec import registry
+from privcalc.spec.check import Fault, check_arrangement, check_integer, check_range, choice
+from privcalc.spec.check import suggestion as suggest
+from privcalc.spec.hints import for_count, for_number_word
+from privcalc.spec.spelling import shorten, snake_case
+from privcalc.spec.syntax import Call, HoleMark, Number, Pair, PathWord, Repeat, Sum, Syntax, Word
+from privcalc.spec.tokens import FILE_NAME
+from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parameters, Repeated, Value, Wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privcalc.spec.entry import Entry, Kind, Parameter
+    from privcalc.spec.holes import Path, Span
+
+__all__ = ["Parsed", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A tree, the text it was read from, and where in the text each part stands.
+
+    `spans` has the path of every node, of every parameter that was written (its value), and of
+    every count. A path is the way through the JSON twin: ("events", 0, "standard_deviation").
+    """
+
+    tree: Node
+    spans: Mapping[Path, Span]
+    text: str
+
+
+def resolve(syntax: Syntax, text: str) -> Parsed:
+    """Return the tree of a syntax that was read from `text`; SpecError where it has none."""
+    resolver = _Resolver(text)
+    tree = resolver.node(syntax, ())
+    return Parsed(tree, MappingProxyType(resolver.spans), text)
+
+
+class _Resolver:
+    """Walks the syntax and notes the span of each path on the way."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.spans: dict[Path, Span] = {}
+
+    def fail(self, fault: Fault, span: Span) -> NoReturn:
+        """Turn a refusal of the registry into the error of this text."""
+        raise SpecError(str(fault), text=self.text, span=span, hint=fault.hint) from None
+
+    def node(self, syntax: Syntax, path: Path) -> Node:
+        """Resolve a node and everything below it."""
+        self.spans[path] = syntax.span
+        if isinstance(syntax, Sum):
+            terms = enumerate(syntax.terms)
+            return Composed(tuple(self.node(term, (*path, "events", i)) for i, term in terms))
+        if isinstance(syntax, Call):
+            return Leaf(*self.call(syntax, "mechanism", path))
+        if isinstance(syntax, Repeat):
+            self.spans[(*path, "count")] = syntax.count.span
+            count = HOLE if isinstance(syntax.count, HoleMark) else syntax.count.whole
+            if count is None:
+                raise AssertionError("the scanner reads counts as whole numbers")
+            return Repeated(count, self.node(syntax.event, (*path, "event")))
+        event = self.node(syntax.event, (*path, "event"))
+        return Wrapped(*self.call(syntax.call, "wrapper", path), event)
+
+    def call(self, call: Call, kind: Kind, path: Path) -> tuple[str, Parameters]:
+        """Resolve a name and its parameters; they are returned in the order of the registry."""
+        try:
+            entry = registry.spelled(call.name, kind)
+        except Fault as fault:
+            self.fail(fault, call.name_span)
+        given = [(self.key(pair, entry), pair) for pair in call.pairs]
+        values = [(p.name, self.value(pair, p, (*path, p.name))) for p, pair in given]
+        try:
+            check_arrangement(entry, values, long_names=False)
+        except Fault as fault:
+            at = call.name_span if fault.index is None else call.pairs[fault.index].key_span
+            self.fail(fault, at)
+        written = dict(values)
+        order = (p.name for p in entry.parameters if p.name in written)
+        return entry.name, tuple((name, written[name]) for name in order)
+
+    def key(self, pair: Pair, entry: Entry) -> Parameter:
+        """Find the parameter that a key names."""
+        parameter = entry.spelled(snake_case(pair.key))
+        if parameter is None:
+            known = [p.spelling for p in entry.parameters]
+            message = f"{entry.spelling} has no parameter {shorten(pair.key)}"
+            self.fail(Fault(message, hint=suggest(snake_case(pair.key), known)), pair.key_span)
+        return parameter
+
+    def value(self, pair: Pair, parameter: Parameter, path: Path) -> Value:
+        """Resolve a value to the type of its parameter."""
+        written = pair.value
+        self.spans[path] = written.span
+        if isinstance(written, Syntax):
+            if parameter.kind != "spec":
+                self.fail(_wrong_kind(pair, parameter, "a specification"), written.span)
+            return self.node(written, path)
+        if isinstance(written, HoleMark):
+            if parameter.kind not in ("number", "integer"):
+                self.fail(_wrong_kind(pair, parameter, "a hole"), written.span)
+            return HOLE
+        try:
+            return _typed(pair.key, written, parameter)
+        except Fault as fault:
+            self.fail(fault, written.span)
+
+
+def _typed(key: str, written: Number | Word | PathWord, parameter: Parameter) -> Value:
+    shown = shorten(written.text)
+    if parameter.kind == "path" and FILE_NAME.fullmatch(written.text):
+        # Also what would be a number elsewhere, such as .5
+        return written.text
+    if isinstance(written, Number):
+        if parameter.kind == "number":
+            check_range(parameter, key, written.value, shown)
+            return written.value
+        if parameter.kind == "integer":
+            if written.whole is None:
+                message = f"{key} must be a whole number in digits, got {shown}"
+                raise Fault(message, hint=for_count(written.text))
+            check_integer(key, written.whole)
+            check_range(parameter, key, written.whole, shown)
+            return written.whole
+    if isinstance(written, Word):
+        word = snake_case(written.text)
+        if parameter.kind == "choice":
+            return choice(parameter, key, word)
+        if parameter.kind == "name":
+            return word
+        if parameter.kind == "flag" and word in ("true", "false"):
+            return word == "true"
+    return _refuse(key, written, parameter)
+
+
+def _refuse(key: str, written: Number | Word | PathWord, parameter: Parameter) -> Value:
+    hint = ""
+    if parameter.kind == "spec":
+        hint = f"write {key}=({shorten(written.text)}:...)"
+    elif parameter.kind == "path":
+        hint = f"a file name holds a dot or a slash: write {key}=./{shorten(written.text)}"
+    elif parameter.kind in ("number", "integer"):
+        hint = for_number_word(written.text)
+    raise Fault(f"{key} takes {parameter.takes}, got {shorten(written.text)}", hint=hint)
+
+
+def _wrong_kind(pair: Pair, parameter: Parameter, got: str) -> Fault:
+    return Fault(f"{pair.key} takes {parameter.takes}, got {got}")

@@ -1,0 +1,27 @@
+"""How numbers and names are spelled in text."""
+
+from __future__ import annotations
+
+__all__ = ["number_text", "shorten", "snake_case", "word_text"]
+
+_SHOWN = 40
+
+
+def number_text(value: float) -> str:
+    """Return the shortest text that reads back as this number: 5 for 5.0."""
+    return repr(value).removesuffix(".0")
+
+
+def word_text(name: str) -> str:
+    """Return a snake_case name as text prints it, with dashes."""
+    return name.replace("_", "-")
+
+
+def snake_case(word: str) -> str:
+    """Return the form in which names are compared: lower case, with `_` for `-`."""
+    return word.lower().replace("-", "_")
+
+
+def shorten(written: str) -> str:
+    """Return a piece of a text for a message, cut where it is long."""
+    return written if len(written) <= _SHOWN else written[: _SHOWN - 3] + "..."

@@ -1,0 +1,110 @@
+"""What the parser reads off a text before any name has a meaning: calls, sums, and their spans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privcalc.spec.holes import Span
+
+__all__ = [
+    "Call",
+    "HoleMark",
+    "Number",
+    "Pair",
+    "PathWord",
+    "Repeat",
+    "Sum",
+    "Syntax",
+    "Word",
+    "Wrap",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number, ratio or percentage as written, and its value.
+
+    `whole` is the value again where it was written as a whole number (digits and a sign).
+    """
+
+    span: Span
+    text: str
+    value: float
+    whole: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A name as a value, such as true or geometric."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathWord:
+    """A file name: it holds a dot or a slash."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HoleMark:
+    """The hole, `_`."""
+
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """`key=value`; the value is a specification where it stood in parentheses."""
+
+    key: str
+    key_span: Span
+    value: Number | Word | PathWord | HoleMark | Syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`name:key=value,...`; `height` counts the nodes from here down to the deepest leaf."""
+
+    span: Span
+    name: str
+    name_span: Span
+    pairs: tuple[Pair, ...]
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """`event@call`."""
+
+    span: Span
+    call: Call
+    event: Syntax
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """`event@count`."""
+
+    span: Span
+    count: Number | HoleMark
+    event: Syntax
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """`term+term+...`, with sums among the terms already merged into it."""
+
+    span: Span
+    terms: tuple[Syntax, ...]
+    height: int
+
+
+Syntax = Call | Wrap | Repeat | Sum

@@ -1,0 +1,53 @@
+"""Tree -> canonical text: short spellings, no spaces, only the parentheses that are needed.
+
+Numbers are printed by `repr`, so reading the text again gives an equal tree.
+"""
+
+from __future__ import annotations
+
+from privcalc.spec.registry import entry
+from privcalc.spec.spelling import number_text, word_text
+from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Value, Wrapped
+
+__all__ = ["to_text", "value_text"]
+
+
+def to_text(tree: Node) -> str:
+    """Return the canonical text of a tree."""
+    if isinstance(tree, Composed):
+        return "+".join(_term(event) for event in tree.events)
+    return _term(tree)
+
+
+def value_text(value: Value) -> str:
+    """Return the canonical text of one parameter value.
+
+    A string that holds a dot or a slash is a file name and printed as it is; other strings are
+    names, printed with dashes.
+    """
+    if isinstance(value, Hole):
+        return "_"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float | int):
+        return number_text(value)
+    if isinstance(value, str):
+        return value if "." in value or "/" in value else word_text(value)
+    return f"({to_text(value)})"
+
+
+def _term(node: Node) -> str:
+    if isinstance(node, Composed):
+        return f"({to_text(node)})"
+    if isinstance(node, Leaf):
+        return _call(node)
+    if isinstance(node, Repeated):
+        return f"{_term(node.event)}@{value_text(node.count)}"
+    return f"{_term(node.event)}@{_call(node)}"
+
+
+def _call(node: Leaf | Wrapped) -> str:
+    found = entry(node.name)
+    keys = {parameter.name: parameter.spelling for parameter in found.parameters}
+    pairs = ",".join(f"{keys[name]}={value_text(value)}" for name, value in node.parameters)
+    return f"{found.spelling}:{pairs}" if pairs else found.spelling

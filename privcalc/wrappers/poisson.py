@@ -1,0 +1,61 @@
+"""Poisson sampling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.relation import Adjacency, Relation
+from privcalc.spec.registry import Parameter, wrapper
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+
+
+@wrapper(
+    name="poisson_sampled",
+    short="poisson",
+    parameters=(
+        Parameter(
+            "sampling_probability",
+            "probability with which each record is in the sample",
+            short="q",
+            minimum=0.0,
+            maximum=1.0,
+        ),
+    ),
+    # Replacing a record is not a step between the pairs below (Lebeda et al. 2024): unproved here.
+    relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
+    inner_relation=Relation.ADD_OR_REMOVE_ONE,
+    example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
+)
+class PoissonSampled:
+    """Poisson sampling: each record is in the sample independently, with the same probability.
+
+    What is wrapped sees the sample only, and the size of the sample is not published. This is not
+    shuffling, nor batches of a fixed size. Let (P, Q) dominate the event for adding a record, P
+    without it and Q with it. Then the sampled event is dominated by (P, (1 - q) P + q Q) for
+    adding and by ((1 - q) P + q Q, P) for removing (Zhu, Dong, Wang 2022, Theorem 11; with these
+    roles of P and Q it holds for every pair). Each direction is composed by itself. The event is
+    read under add-or-remove-one whatever relation the result is asked for.
+
+    Attributes:
+        sampling_probability: q.
+    """
+
+    def __init__(self, *, sampling_probability: float) -> None:
+        """Take the sampling probability."""
+        self.sampling_probability = sampling_probability
+
+    def law(self, event: LossLaw, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of the sampled event in one direction.
+
+        Args:
+            event: the law of the event for adding a record; both directions derive from it.
+            adjacency: ADD or REMOVE.
+
+        Raises:
+            UnsupportedError: the law of the event is known only by its cumulant.
+        """
+        from privcalc.losses.sampled import sampled
+
+        return sampled(event, self.sampling_probability, remove=adjacency is Adjacency.REMOVE)

@@ -1,0 +1,89 @@
+"""Fixtures for all tests: a fixed environment, and the command line run in this process."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import privcalc.accounting
+from privcalc.cli.app import main
+from tests.fake_accounting import FakeAccounting
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parent.parent
+MNIST = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away what would make output depend on where the tests run."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("GITHUB_ACTIONS", "FORCE_COLOR", "PY_COLORS", "NO_COLOR", "PRIVCALC_DEBUG"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run of the command line did."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+class Terminal(io.TextIOWrapper):
+    """A stream that says that it is a terminal."""
+
+    def isatty(self) -> bool:
+        """Pretend."""
+        return True
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., Outcome]]:
+    """Run the command line in this process."""
+
+    def call(*arguments: str, stdin: str | bytes = b"", terminal: bool = False) -> Outcome:
+        content = stdin.encode() if isinstance(stdin, str) else stdin
+        stream = Terminal if terminal else io.TextIOWrapper
+        monkeypatch.setattr(sys, "stdin", stream(io.BytesIO(content)))
+        capsys.readouterr()
+        status = main(arguments)
+        captured = capsys.readouterr()
+        return Outcome(int(status), captured.out, captured.err)
+
+    before = os.environ.get("OPENBLAS_NUM_THREADS")
+    yield call
+    if before is None:
+        os.environ.pop("OPENBLAS_NUM_THREADS", None)
+
+
+@pytest.fixture
+def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
+    """Answer `compose` with what the test puts into the returned object."""
+    fake = FakeAccounting()
+    module = types.ModuleType("privcalc.accounting.compose")
+    module.compose = fake  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(privcalc.accounting, "compose", module, raising=False)
+    return fake
+
+
+def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line in a process of its own."""
+    return subprocess.run(  # type: ignore[call-overload, no-any-return]
+        [sys.executable, "-m", "privcalc", *arguments],
+        **{"capture_output": True, "text": True, "check": False, "timeout": 120, **options},
+    )

@@ -1,0 +1,292 @@
+"""delta(epsilon) and epsilon(delta) of any composition, by the inverse Laplace integral.
+
+    delta(epsilon) = P(L = inf) + 1/(2 pi i) int_{Re s = c} e^{K(s) - s epsilon} / (s (s+1)) ds
+
+with K(s) = sum_i count_i log M_i(s), for any c > 0. The integral is a trapezoid sum over
+t = Im s = k h. Nothing is proved here: instead everything is done again on another contour with
+another h, range, quadrature step, node offset and precision, until two results agree.
+
+The exact identity behind the choice of h: the infinite sum equals
+sum_j delta(epsilon + 2 pi j / h) e^{2 pi j c / h} (Poisson), of which j = 0 is wanted. j < 0 gives
+at most e^{-2 pi c/h}; j > 0 is bounded by e^{K(c') - c' (epsilon + d) + c d}, d = 2 pi j / h, c' > c.
+
+c is a little below the real saddle point. At a small q the untruncated saddle is itself far below
+the tilt that suits the bulk of the sum, because M(c) explodes there (one use of probability
+e^{-1000} outweighs all others). The law is then still not truncated: the integral is exact for any
+c > 0, and the price of a small c is cancellation, which is measured and paid in digits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mpmath import mp
+from oracles.laws import law
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from oracles.laws import Direction, Law, Leaf, Number
+
+__all__ = ["Contour", "contour", "solve"]
+
+AGREEMENT = 31  # digits to which two runs must agree
+WANTED = (AGREEMENT + 3) * 2.302585  # what is left out, relative to delta, as -log
+LEVELS = 5
+
+
+@dataclass
+class Tilted:
+    """The losses of a law with the weights of e^{cL} dP / M(c), at one fineness."""
+
+    losses: list[Number]
+    weights: list[Number]
+    log_moment: Number
+
+    def phi(self, t: Number) -> Number:
+        """M(c + it) / M(c), by the plain sum."""
+        pairs = zip(self.losses, self.weights, strict=True)
+        return mp.fsum(w * mp.expj(t * loss) for loss, w in pairs)
+
+
+def _tilt(one: Law, c: Number, fineness: float) -> Tilted:
+    if one.nodes is None:
+        raise ValueError("a closed form has no nodes")
+    nodes = one.nodes(c, fineness)
+    weights = [w * mp.exp(c * loss) for loss, w in nodes]
+    moment = mp.fsum(weights)
+    return Tilted([loss for loss, _ in nodes], [w / moment for w in weights], mp.log(moment))
+
+
+def _cumulants(laws: Sequence[Law], c: Number) -> tuple[Number, Number, Number]:
+    """K, K' and K'' at a real c."""
+    total = [mp.zero, mp.zero, mp.zero]
+    for one in laws:
+        if one.moment is not None:
+            step = c * mp.mpf(10) ** (-mp.dps // 4)
+            low, mid, high = (mp.log(one.moment(c + j * step)) for j in (-1, 0, 1))
+            values = mid, (high - low) / (2 * step), (high - 2 * mid + low) / step**2
+        else:
+            tilted = _tilt(one, c, 1.0)
+            mean = mp.fdot(tilted.losses, tilted.weights)
+            square = mp.fsum(
+                w * (x - mean) ** 2 for x, w in zip(tilted.losses, tilted.weights, strict=True)
+            )
+            values = tilted.log_moment, mean, square
+        total = [a + one.count * b for a, b in zip(total, values, strict=True)]
+    return total[0], total[1], total[2]
+
+
+def _saddle(laws: Sequence[Law], log_delta: Number | None, epsilon: Number | None) -> Number:
+    """Find the saddle of K(s) - s epsilon - log s - log(1+s), for a given epsilon or delta.
+
+    For a delta, epsilon is the one whose saddle c is, and the saddle-point approximation
+    tells whether c is too small. Twenty bisections of log c are more than enough.
+    """
+
+    def too_small(c: Number) -> bool:
+        k0, k1, k2 = _cumulants(laws, c)
+        here = k1 - 1 / c - 1 / (1 + c)
+        if epsilon is not None:
+            return bool(here < epsilon)
+        curvature = k2 + 1 / c**2 + 1 / (1 + c) ** 2
+        psi = k0 - c * here - mp.log(c) - mp.log1p(c)
+        return bool(psi - mp.log(2 * mp.pi * curvature) / 2 > log_delta)
+
+    low = mp.mpf(1) / 64
+    while not too_small(low) and low > mp.mpf(10) ** -9:
+        low /= 4
+    high = low
+    while too_small(high):
+        low, high = high, high * 2
+    for _ in range(12):
+        middle = mp.sqrt(low * high)
+        low, high = (middle, high) if too_small(middle) else (low, middle)
+    return low
+
+
+def _fixed_point(tilted: Tilted, h: Number, count: int) -> Iterator[Number]:
+    """Yield phi(k h) for k = 0..count: sums of w e^{ikhL} by repeated rotation, in fixed point.
+
+    All weights are below 1 and add up to 1. Each rotation errs by an ulp per node, so the bits are
+    the working precision plus those of count * nodes.
+    """
+    bits = mp.prec + (count * len(tilted.losses)).bit_length() + 10
+    with mp.workprec(bits):
+        unit = mp.mpf(2) ** bits
+        cosines = [int(unit * mp.cos(h * loss)) for loss in tilted.losses]
+        sines = [int(unit * mp.sin(h * loss)) for loss in tilted.losses]
+        real = [int(unit * w) for w in tilted.weights]
+    imaginary = [0] * len(real)
+    for _ in range(count + 1):
+        yield mp.mpc(mp.mpf(sum(real)) / unit, mp.mpf(sum(imaginary)) / unit)
+        turned = [
+            ((a * c - b * s) >> bits, (a * s + b * c) >> bits)
+            for a, b, c, s in zip(real, imaginary, cosines, sines, strict=True)
+        ]
+        real = [a for a, _ in turned]
+        imaginary = [b for _, b in turned]
+
+
+def _step(
+    laws: Sequence[Law], c: Number, epsilon: Number, log_delta: Number
+) -> tuple[Number, Number, Number, Number]:
+    """Give c, the largest h whose aliases do not matter, log(integrand/delta), and K''(c)."""
+    k0, _, k2 = _cumulants(laws, c)
+    h = 2 * mp.pi * c / (WANTED - log_delta + 3)
+    tilts = [c * mp.mpf(f) for f in (1.05, 1.1, 1.2, 1.35, 1.6, 2, 3, 5, 10)]
+    above = [(d, _cumulants(laws, d)[0] - d * epsilon) for d in tilts]
+    while min(k - (d - c) * 2 * mp.pi / h for d, k in above) > log_delta - WANTED:
+        h *= mp.mpf("0.9")
+    return c, h, k0 - c * epsilon - log_delta, k2
+
+
+@dataclass
+class Contour:
+    """The integrand without e^{-s epsilon} at s = c + ikh, k >= 0, divided by e^{log_scale}."""
+
+    c: Number
+    h: Number
+    log_scale: Number
+    values: list[Number]
+    infinity_mass: Number
+
+    def delta(self, epsilon: Number) -> tuple[Number, Number]:
+        """Give delta(epsilon) and its derivative."""
+        turn, spin = mp.expj(-self.h * epsilon), mp.mpc(1)
+        total, slope = mp.zero, mp.zero
+        for k, value in enumerate(self.values):
+            term = value * spin * (0.5 if k == 0 else 1)
+            total += term.real
+            slope -= (term * mp.mpc(self.c, k * self.h)).real
+            spin *= turn
+        factor = self.h / mp.pi * mp.exp(self.log_scale - self.c * epsilon)
+        return self.infinity_mass + factor * total, factor * slope
+
+
+def _decayed(phis: Sequence[Callable[[Number], Number]], log_least: Number, t: Number) -> bool:
+    """Tell whether the product of all |phi|^count stays below log_least from t to 2t."""
+    for stretch in (1, 1.13, 1.3, 1.52, 1.77, 2):
+        if mp.fsum(phi(t * stretch) for phi in phis) > log_least:
+            return False
+    return True
+
+
+def contour(
+    leaves: Sequence[Leaf],
+    direction: Direction,
+    level: int,
+    *,
+    delta: Number | None = None,
+    epsilon: Number | None = None,
+) -> tuple[Contour, Number]:
+    """Build the sum for delta near `delta`, or for `epsilon`; also give a first epsilon."""
+    with mp.workdps(30):
+        laws = [law(leaf, direction) for leaf in leaves]
+        kept = mp.fprod((1 - one.infinity_mass) ** one.count for one in laws)
+        log_delta = None if delta is None else mp.log(delta - (1 - kept))
+        saddle = _saddle(laws, log_delta, epsilon)
+        start = epsilon
+        if start is None:
+            start = _cumulants(laws, saddle)[1] - 1 / saddle - 1 / (1 + saddle)
+        if log_delta is None:
+            s0, _, s2 = _cumulants(laws, saddle)
+            curvature = s2 + 1 / saddle**2 + 1 / (1 + saddle) ** 2
+            log_delta = s0 - saddle * start - mp.log(saddle) - mp.log1p(saddle)
+            log_delta -= mp.log(2 * mp.pi * curvature) / 2
+        choices = [saddle * mp.mpf(f) for f in ("0.86", "0.7", "0.55")]
+        found = [_step(laws, c * mp.mpf("0.93") ** level, start, log_delta) for c in choices]
+        c, h, lost, k2 = max(found, key=lambda one: one[1] / mp.sqrt(WANTED + max(0, one[2])))
+        h *= mp.mpf("0.8") ** level
+        extra = max(mp.zero, lost) / mp.log(10) + mp.log10(sum(one.count for one in laws))
+        digits = int(AGREEMENT + 14 + 3 * level + extra)
+    with mp.workdps(digits):
+        laws = [law(leaf, direction) for leaf in leaves]
+        return _sum(laws, mp.mpf(c), mp.mpf(h), lost, level, 1 / mp.sqrt(k2)), start
+
+
+def _sum(
+    laws: Sequence[Law], c: Number, h: Number, lost: Number, level: int, width: Number
+) -> Contour:
+    fineness = [1.0] * len(laws)
+    tolerance = mp.mpf(10) ** (-mp.dps + 8)
+    cache: dict[tuple[int, float], Tilted] = {}
+
+    def tilted(i: int, fine: float) -> Tilted:
+        if (i, fine) not in cache:
+            cache[i, fine] = _tilt(laws[i], c, fine)
+        return cache[i, fine]
+
+    def log_phi(i: int, t: Number) -> Number:
+        """count * log|phi(t)|, refining the nodes of law i until they suit this t."""
+        moment = laws[i].moment
+        if moment is not None:
+            return laws[i].count * mp.log(abs(moment(mp.mpc(c, t)) / moment(c)))
+        value = tilted(i, fineness[i]).phi(t)
+        while True:
+            finer = fineness[i] * 1.4
+            other = tilted(i, finer).phi(t)
+            if abs(other - value) < tolerance:
+                return laws[i].count * mp.log(abs(value) + tolerance)
+            fineness[i], value = finer, other
+            cache.pop((i, fineness[i] / 1.4), None)
+
+    phis = [lambda t, i=i: log_phi(i, t) for i in range(len(laws))]
+    log_least = -WANTED - max(lost, mp.zero)
+    reach = 6 * width
+    while not _decayed(phis, log_least, reach):
+        reach *= mp.mpf("1.15")
+    count = int(reach * (1 + mp.mpf(level) / 8) / h) + 1
+    values = [1 / (mp.mpc(c, k * h) * mp.mpc(c + 1, k * h)) for k in range(count + 1)]
+    log_scale, infinity_free = mp.zero, mp.one
+    for i, one in enumerate(laws):
+        infinity_free *= (1 - one.infinity_mass) ** one.count
+        if one.moment is not None:
+            base = one.moment(c)
+            factors = (one.moment(mp.mpc(c, k * h)) / base for k in range(count + 1))
+            log_scale += one.count * mp.log(base)
+        else:
+            nodes = _tilt(one, c, fineness[i] * (1 + level / 5))
+            factors = _fixed_point(nodes, h, count)
+            log_scale += one.count * nodes.log_moment
+        values = [v * f**one.count for v, f in zip(values, factors, strict=True)]
+    return Contour(c, h, log_scale, values, 1 - infinity_free)
+
+
+def _newton(built: Contour, target: Number, epsilon: Number) -> Number:
+    """Solve delta(epsilon) = target from a close start; log delta is nearly linear."""
+    finite = target - built.infinity_mass
+    for _ in range(60):
+        value, slope = built.delta(epsilon)
+        value -= built.infinity_mass
+        step = value / slope * mp.log(value / finite)
+        epsilon -= step
+        if abs(step) < abs(epsilon) * mp.mpf(10) ** (-AGREEMENT - 4):
+            return epsilon
+    raise ArithmeticError("Newton's iteration does not settle")
+
+
+def solve(
+    leaves: Sequence[Leaf],
+    direction: Direction,
+    *,
+    delta: Number | None = None,
+    epsilon: Number | None = None,
+) -> tuple[Number, float]:
+    """Give epsilon for a delta, or delta for an epsilon, and the digits of agreement reached."""
+    last: Number = None
+    for level in range(LEVELS):
+        built, start = contour(leaves, direction, level, delta=delta, epsilon=epsilon)
+        with mp.workdps(mp.dps + 20):
+            if delta is not None:
+                value = max(_newton(built, mp.mpf(delta), start), mp.zero)
+            else:
+                value = built.delta(mp.mpf(epsilon))[0]
+            if last is not None:
+                gap = abs(value - last) / max(abs(value), mp.mpf(10) ** -30)
+                digits = float(-mp.log10(gap + mp.mpf(10) ** -60))
+                if digits >= AGREEMENT:
+                    return value, digits
+            last = value
+    raise ArithmeticError("the runs do not agree")

@@ -1,0 +1,216 @@
+"""Data flows one way: which layer may import which, read off the source without running it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.spec import registry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGE = Path(registry.__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a layer may import beside itself and the standard library.
+
+    Each word allows the module of that name and all below it. Imports for type checking only are
+    not looked at: they bind nothing.
+    """
+
+    anywhere: str
+    in_functions: str = ""
+
+
+_BASE = "privcalc.errors privcalc.bounds privcalc.relation"
+_NUMBERS = "privcalc.numerics numpy scipy"
+_BELOW_CLI = f"{_BASE} {_NUMBERS} privcalc.spec privcalc.losses privcalc.engine"
+# The package itself is its version.
+_ABOVE = f"{_BASE} privcalc privcalc.spec privcalc.accounting"
+
+# The longest name that is a prefix of the module's decides. A new layer needs a line here.
+RULES = {
+    # Imported by everybody, and knowing nobody.
+    "privcalc.errors": Rule(""),
+    "privcalc.relation": Rule(""),
+    "privcalc.bounds": Rule("privcalc.errors"),
+    # Text <-> tree, with the standard library alone.
+    "privcalc.spec": Rule(_BASE),
+    # From numbers up to an engine: no specification, no mechanism.
+    "privcalc.numerics": Rule("privcalc.errors numpy scipy"),
+    "privcalc.losses": Rule(f"{_BASE} {_NUMBERS}"),
+    "privcalc.engine": Rule(f"{_BASE} {_NUMBERS} privcalc.losses"),
+    # Declarations that load fast; numerics inside methods, and no engine at all.
+    "privcalc.mechanisms": Rule(
+        "privcalc.errors privcalc.relation privcalc.spec.registry",
+        in_functions=f"{_BASE} {_NUMBERS} privcalc.losses",
+    ),
+    "privcalc.wrappers": Rule(
+        "privcalc.errors privcalc.relation privcalc.spec.registry",
+        in_functions=f"{_BASE} {_NUMBERS} privcalc.losses",
+    ),
+    # Trees to answers: everything below the command line.
+    "privcalc.accounting": Rule(f"{_BELOW_CLI} privcalc.mechanisms privcalc.wrappers"),
+    # Answers to text.
+    "privcalc.render": Rule(_ABOVE),
+    "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
+    "privcalc.schema": Rule(""),
+    # The command line calls all of it; numbers load when one is first needed.
+    "privcalc.cli": Rule(f"{_ABOVE} privcalc.render typer"),
+    "privcalc.__main__": Rule("privcalc privcalc.cli"),
+    "privcalc": Rule(_BASE, in_functions=f"{_BELOW_CLI} privcalc.accounting"),
+}
+
+# The one import that points upward, and the two packages that list their own modules.
+BY_NAME = {"privcalc.spec.registry", "privcalc.mechanisms", "privcalc.wrappers"}
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: of what, in which line, and whether inside a function."""
+
+    name: str
+    line: int
+    inside: bool
+
+
+def modules() -> dict[str, Path]:
+    """Return every module of the package by name."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = ("privcalc", *path.relative_to(PACKAGE).with_suffix("").parts)
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imports(tree: ast.AST, *, inside: bool = False) -> Iterator[Import]:
+    """Yield the imports of a module, but for those under `if TYPE_CHECKING`."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            continue
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name, node.lineno, inside) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            for alias in node.names:
+                # `from privcalc.spec import parse` is an import of the module privcalc.spec.parse.
+                whole = f"{base}.{alias.name}"
+                yield Import(whole if whole in MODULES else base, node.lineno, inside)
+        function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from imports(node, inside=inside or function)
+
+
+def rule_of(module: str) -> tuple[str, Rule]:
+    """Return the layer of a module, and its rule."""
+    layers = [layer for layer in RULES if f"{module}.".startswith(f"{layer}.")]
+    # Only the package itself is ruled by its own name: a new layer must get a line.
+    layers = [layer for layer in layers if layer != "privcalc" or module == "privcalc"]
+    if not layers:
+        pytest.fail(f"{module} belongs to no layer of the table")
+    layer = max(layers, key=len)
+    return layer, RULES[layer]
+
+
+def allowed(module: str, found: Import) -> bool:
+    """Say whether the layer of a module may have this import."""
+    layer, rule = rule_of(module)
+    root = found.name.split(".", 1)[0]
+    if root in sys.stdlib_module_names:
+        return True
+    words = [*rule.anywhere.split(), *(rule.in_functions.split() if found.inside else ())]
+    if layer != "privcalc":
+        words.append(layer)
+    # The word "privcalc" allows the package itself (its version), not all below it.
+    return any(
+        found.name == word or (word != "privcalc" and found.name.startswith(f"{word}."))
+        for word in words
+    )
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_follow_the_layers(module: str) -> None:
+    """Each module imports only what its layer may."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    wrong = [
+        f"{MODULES[module].name}:{found.line} imports {found.name}"
+        for found in imports(tree)
+        if not allowed(module, found)
+    ]
+    assert wrong == []
+
+
+def test_modules_are_loaded_by_name_in_three_places() -> None:
+    """`import_module` hides an import from the test above; who uses it is on a list by name."""
+    users = {
+        module
+        for module, path in MODULES.items()
+        if {"import_module", "__import__"}
+        & {
+            getattr(node, "id", getattr(node, "attr", ""))
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        }
+    }
+    assert users <= BY_NAME
+    assert registry._UPWARD == ("privcalc.mechanisms", "privcalc.wrappers")
+
+
+def test_nothing_imports_the_command_line() -> None:
+    """Only `python -m privcalc` and the command line itself know that there is one."""
+    for module, path in MODULES.items():
+        if module == "privcalc.__main__" or module.startswith("privcalc.cli"):
+            continue
+        assert "privcalc.cli" not in path.read_text(encoding="utf-8"), module
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("privcalc.spec.parse", "import numpy"),
+        ("privcalc.spec.parse", "from privcalc.mechanisms import gaussian"),
+        ("privcalc.spec.parse", "def f():\n    import numpy"),
+        ("privcalc.numerics.rounding", "from privcalc.bounds import Bound"),
+        ("privcalc.engine.contour", "from privcalc.mechanisms.gaussian import Gaussian"),
+        ("privcalc.engine.contour", "from privcalc import spec"),
+        ("privcalc.losses.law", "import privcalc.engine.contour"),
+        ("privcalc.mechanisms.gaussian", "import numpy as np"),
+        ("privcalc.mechanisms.gaussian", "from privcalc.spec import parse"),
+        ("privcalc.mechanisms.gaussian", "def f():\n    from privcalc.engine import contour"),
+        ("privcalc.accounting.compose", "from privcalc.render import json"),
+        ("privcalc.accounting.compose", "import typer"),
+        ("privcalc.render.json", "import rich"),
+        ("privcalc.cli.app", "def f():\n    import rich.table"),
+        ("privcalc.cli.app", "import numpy"),
+        ("privcalc.errors", "from . import bounds"),
+    ],
+)
+def test_the_rules_forbid(module: str, line: str) -> None:
+    """The table says no to imports that point upward, and to heavy ones in light places."""
+    assert not all(allowed(module, found) for found in imports(ast.parse(line)))
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("privcalc.spec.parse", "from privcalc.spec.tokens import Scanner\nimport re"),
+        ("privcalc.mechanisms.gaussian", "from privcalc.spec.registry import mechanism"),
+        ("privcalc.mechanisms.gaussian", "def f():\n    import numpy as np"),
+        ("privcalc.mechanisms.gaussian", "if TYPE_CHECKING:\n    import numpy as np"),
+        ("privcalc.render.table", "def f():\n    from rich.table import Table"),
+        ("privcalc.cli.app", "from privcalc import __version__\nimport typer"),
+        ("privcalc.engine.contour", "import numpy as np"),
+    ],
+)
+def test_the_rules_allow(module: str, line: str) -> None:
+    """The table says yes to imports that point downward."""
+    assert all(allowed(module, found) for found in imports(ast.parse(line)))

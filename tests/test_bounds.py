@@ -1,0 +1,144 @@
+"""Bound: printed ends contain the certified ones, verdicts, widths."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from privcalc.bounds import MAX_DIGITS, Bound, Verdict, round_down, round_up
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+NOT_NEGATIVE = st.floats(min_value=0.0, allow_nan=False, allow_infinity=False)
+DIGITS = st.integers(1, 17)
+
+
+@st.composite
+def brackets(draw: st.DrawFn) -> Bound:
+    """Draw brackets of every width, most of them narrow."""
+    lower = draw(NOT_NEGATIVE)
+    width = draw(st.sampled_from([0.0, 1e-16, 1e-13, 1e-10, 1e-6, 0.1, 10.0]))
+    upper = draw(st.sampled_from([lower, math.nextafter(lower, math.inf), lower * (1 + width)]))
+    return Bound(upper if math.isfinite(upper) else lower, lower)
+
+
+class TestRounding:
+    @given(FINITE, DIGITS)
+    @example(0.1, 10)
+    @example(5e-324, 1)
+    @example(1.7976931348623157e308, 3)
+    @example(9.9999999999, 10)
+    def test_up_is_never_less(self, value: float, digits: int) -> None:
+        """The printed upper end is at least the value, as exact numbers."""
+        assert Fraction(round_up(value, digits)) >= Fraction(value)
+
+    @given(FINITE, DIGITS)
+    @example(0.1, 10)
+    @example(-0.1, 10)
+    @example(1.7976931348623157e308, 3)
+    def test_down_is_never_more(self, value: float, digits: int) -> None:
+        """The printed lower end is at most the value, as exact numbers."""
+        assert Fraction(round_down(value, digits)) <= Fraction(value)
+
+    @given(FINITE)
+    def test_error_is_below_one_digit(self, value: float) -> None:
+        """Rounding moves a value by less than one unit of the tenth digit."""
+        error = Fraction(round_up(value)) - Fraction(round_down(value))
+        assert error <= abs(Fraction(value)) * Fraction(10) ** (1 - MAX_DIGITS)
+
+    def test_infinity_is_a_word(self) -> None:
+        """Infinite ends are printed as the word that JSON uses."""
+        assert round_up(math.inf) == "Infinity"
+        assert round_down(-math.inf) == "-Infinity"
+
+
+class TestDecimals:
+    @given(brackets())
+    @example(Bound(2.5, 2.25))
+    @example(Bound(0.0, 0.0))
+    def test_printed_bracket_contains_the_certified_one(self, bound: Bound) -> None:
+        """Both printed ends lie outside, so the printed bracket is never inverted."""
+        lower, upper = bound.decimals()
+        assert bound.lower is not None
+        assert Fraction(lower) <= Fraction(bound.lower) <= Fraction(bound.upper) <= Fraction(upper)
+
+    @given(brackets())
+    def test_unequal_ends_stay_apart(self, bound: Bound) -> None:
+        """Digits suffice to tell the ends apart, or the ten digits are used up."""
+        lower, upper = bound.decimals()
+        if lower == upper:
+            assert bound.lower is not None
+            assert bound.width <= bound.upper * 10.0 ** (1 - MAX_DIGITS)
+
+    def test_missing_lower_end_is_empty(self) -> None:
+        """What is not known is not printed."""
+        assert Bound(2.5).decimals() == ("", "2.5")
+
+    def test_infinite_upper_end(self) -> None:
+        """A bracket may be open above."""
+        assert Bound(math.inf, 2.5).decimals() == ("2.5", "Infinity")
+
+
+class TestVerdict:
+    @given(brackets(), NOT_NEGATIVE)
+    def test_matches_the_position_of_the_budget(self, bound: Bound, budget: float) -> None:
+        """Within needs the upper end to fit; exceeded needs the lower end to be above."""
+        assert bound.lower is not None
+        expected = Verdict.UNDECIDED
+        if bound.upper <= budget:
+            expected = Verdict.WITHIN
+        elif bound.lower > budget:
+            expected = Verdict.EXCEEDED
+        assert bound.verdict(budget) is expected
+
+    def test_budget_equal_to_the_upper_end_is_kept(self) -> None:
+        """A budget is the largest number allowed."""
+        assert Bound(2.5, 2.25).verdict(2.5) is Verdict.WITHIN
+
+    def test_budget_equal_to_the_lower_end_is_undecided(self) -> None:
+        """The number may be equal to the lower end."""
+        assert Bound(2.5, 2.25).verdict(2.25) is Verdict.UNDECIDED
+
+    def test_without_lower_end_nothing_is_exceeded(self) -> None:
+        """An upper bound cannot show that a budget is exceeded."""
+        assert Bound(1e9).verdict(1.0) is Verdict.UNDECIDED
+
+    def test_infinity_exceeds_every_budget(self) -> None:
+        """An infinite lower end is above all budgets."""
+        assert Bound(math.inf, math.inf).verdict(1e308) is Verdict.EXCEEDED
+
+
+class TestBracket:
+    @pytest.mark.parametrize(("upper", "lower"), [(1.0, 2.0), (math.nan, None), (1.0, math.nan)])
+    def test_refuses_what_is_none(self, upper: float, lower: float | None) -> None:
+        """An inverted bracket, or one with NaN, is a fault of the program."""
+        with pytest.raises(AssertionError, match="not a bracket"):
+            Bound(upper, lower)
+
+    @given(brackets(), brackets())
+    def test_maximum_contains_the_larger_number(self, one: Bound, other: Bound) -> None:
+        """The maximum of any two contained numbers lies in the maximum bracket."""
+        largest = one.maximum(other)
+        assert largest.upper == max(one.upper, other.upper)
+        assert largest.lower == max(one.lower or 0.0, other.lower or 0.0)
+
+    def test_maximum_keeps_the_only_lower_end(self) -> None:
+        """A lower end of either is one of the maximum."""
+        assert Bound(3.0).maximum(Bound(2.0, 1.0)) == Bound(3.0, 1.0)
+        assert Bound(3.0).maximum(Bound(2.0)) == Bound(3.0)
+
+    def test_width(self) -> None:
+        """Equal ends have no width, infinite ones too; a missing end makes it infinite."""
+        assert Bound(2.5, 2.25).width == 0.25
+        assert Bound(math.inf, math.inf).width == 0.0
+        assert math.isinf(Bound(2.5).width)
+
+    def test_within_tolerance(self) -> None:
+        """The tolerance is relative, with an absolute floor."""
+        assert Bound(1.0 + 1e-10, 1.0).within_tolerance(1e-9, 0.0)
+        assert not Bound(1.0 + 1e-8, 1.0).within_tolerance(1e-9, 0.0)
+        assert Bound(1e-13, 0.0).within_tolerance(1e-9, 1e-12)
+        assert not Bound(1.0).within_tolerance(1e-9, 1e-12)

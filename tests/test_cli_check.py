@@ -1,0 +1,103 @@
+"""Budget checks: three verdicts, their words and their exit statuses."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.bounds import Bound, Verdict
+from privcalc.cli.check import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
+    from tests.fake_accounting import FakeAccounting
+
+CHECK = ("compose", "gaussian:sigma=2", "--delta", "1e-5", "--max-epsilon")
+
+
+@pytest.mark.parametrize(
+    ("budget", "status", "verdict", "sentence"),
+    [
+        ("2.5", 0, "within", "within budget: epsilon <= 2.5 at delta 1e-05, budget 2.5"),
+        ("2", 1, "exceeded", "over budget: epsilon >= 2.25 at delta 1e-05, budget 2"),
+        (
+            "2.4",
+            1,
+            "undecided",
+            "undecided: epsilon is in [2.25, 2.5] at delta 1e-05, budget 2.4; "
+            "--tolerance 1e-04 would settle it",
+        ),
+    ],
+)
+def test_verdict(
+    budget: str,
+    status: int,
+    verdict: str,
+    sentence: str,
+    run: Callable[..., Outcome],
+    accounting: FakeAccounting,
+) -> None:
+    """The verdict is the last line of the table, a key of JSON, and the exit status."""
+    assert accounting.calls == []
+    table = run(*CHECK, budget)
+    assert table.status == status
+    assert table.stdout.splitlines()[-1] == sentence
+    assert table.stderr == ""
+    printed = run(*CHECK, budget, "--json")
+    assert printed.status == status
+    assert json.loads(printed.stdout)["check"] == {
+        "max_epsilon": float(budget),
+        "verdict": verdict,
+    }
+    assert printed.stderr == ("" if status == 0 else f"privcalc: {sentence}\n")
+    assert run(*CHECK, budget, "-q").status == status
+
+
+def test_one_failure_among_several_answers_fails(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """Both budgets are checked, each against its own quantity."""
+    accounting.bound = Bound(0.5, 0.25)
+    arguments = ("compose", "gaussian:sigma=2", "--delta", "1e-5", "--epsilon", "1")
+    assert run(*arguments, "--max-epsilon", "1").status == 0
+    outcome = run(*arguments, "--max-epsilon", "1", "--max-delta", "0.1")
+    assert outcome.status == 1
+    assert outcome.stdout.splitlines()[-2:] == [
+        "within budget: epsilon <= 0.5 at delta 1e-05, budget 1",
+        "over budget: delta >= 0.25 at epsilon 1, budget 0.1",
+    ]
+
+
+def test_without_lower_end_it_says_that_it_cannot_tell(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """An upper bound alone never shows that a budget is exceeded."""
+    accounting.bound = Bound(2.5)
+    outcome = run(*CHECK, "1")
+    assert outcome.status == 1
+    assert outcome.stdout.splitlines()[-1] == (
+        "undecided: epsilon <= 2.5 at delta 1e-05 and no lower end is known, budget 1; "
+        "this guarantee cannot show that the budget is exceeded"
+    )
+
+
+def test_where_no_narrower_bracket_is_to_be_had_it_names_the_budget(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """A narrower tolerance does not help where the present one is not met."""
+    accounting.tolerance_met = False
+    line = run(*CHECK, "2.4").stdout.splitlines()[-1]
+    assert line.endswith("no engine proves a narrower bracket; a budget of 2.5 would be kept")
+
+
+def test_quantity_without_budget_is_not_checked() -> None:
+    """A budget for epsilon says nothing of delta."""
+    budget = Budget(max_epsilon=1.0)
+    assert budget.check("delta", {"epsilon": 1.0}, Bound(0.5, 0.4), narrowed=True) is None
+    check = budget.check("epsilon", {"delta": 0.1}, Bound(0.5, 0.4), narrowed=True)
+    assert check is not None
+    assert check.verdict is Verdict.WITHIN

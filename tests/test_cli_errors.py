@@ -1,0 +1,200 @@
+"""Every error has one form and one exit status, and none of them is 1."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc import __version__
+from privcalc.cli.exit_status import ExitStatus
+from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
+    from tests.fake_accounting import FakeAccounting
+
+QUESTION = ("compose", "gaussian:sigma=2", "--delta", "1e-5")
+
+
+def test_statuses_are_the_documented_ones() -> None:
+    """Scripts rely on the numbers."""
+    assert {status.name: int(status) for status in ExitStatus} == {
+        "OK": 0,
+        "BUDGET": 1,
+        "ERROR": 2,
+        "INTERRUPTED": 130,
+    }
+
+
+class TestUsage:
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("compse",), "no such command 'compse'. Did you mean 'compose'? (see privcalc --help)"),
+            (("--versio",), "no such option: --versio"),
+            ((*QUESTION, "--format", "xml"), "invalid value for '--format': 'xml' is not one of"),
+            ((*QUESTION, "--relation"), "option '--relation' requires an argument"),
+            (("compose", "--delta", "1e-5"), "missing argument 'SPEC...'"),
+            (("--schema", "x"), "invalid value for '--schema'"),
+        ],
+    )  # fmt: skip
+    def test_one_line(
+        self, arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
+    ) -> None:
+        """The parser's complaints are one line, with where to look."""
+        outcome = run(*arguments)
+        assert (outcome.status, outcome.stdout) == (2, "")
+        assert outcome.stderr.startswith(f"privcalc: {message}")
+        assert outcome.stderr.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("compose", "x", "--json", "--fomat", "csv"),
+            ("compose", "x", "--format", "json", "--engine", "magic"),
+            ("compose", "x", "--format=json", "--delta"),
+        ],
+    )
+    def test_object_under_json(
+        self, arguments: tuple[str, ...], run: Callable[..., Outcome]
+    ) -> None:
+        """Even arguments that cannot be parsed get an error object where JSON was asked for."""
+        outcome = run(*arguments)
+        assert (outcome.status, outcome.stdout) == (2, "")
+        assert json.loads(outcome.stderr)["code"] == "usage"
+
+    def test_words_after_two_dashes_are_no_options(self, run: Callable[..., Outcome]) -> None:
+        """A specification is not an option."""
+        assert run("compose", "--", "--json").stderr.startswith("privcalc: ")
+
+    def test_no_arguments_show_the_help(self, run: Callable[..., Outcome]) -> None:
+        """The short help goes to standard error, with the status of an error."""
+        for arguments in ((), ("compose",)):
+            outcome = run(*arguments)
+            assert (outcome.status, outcome.stdout) == (2, "")
+            assert outcome.stderr.startswith("Usage: privcalc")
+
+
+class TestErrors:
+    def test_specification(self, run: Callable[..., Outcome]) -> None:
+        """The fault is pointed at, and the message says what to write."""
+        outcome = run("compose", "gausian:sigma=2", "--delta", "1e-5")
+        assert (outcome.status, outcome.stdout) == (2, "")
+        assert outcome.stderr == (
+            "privcalc: unknown mechanism: gausian\n"
+            "  gausian:sigma=2\n"
+            "  ^^^^^^^\n"
+            "hint: did you mean gaussian?\n"
+        )
+
+    def test_specification_under_json(self, run: Callable[..., Outcome]) -> None:
+        """The same as an object."""
+        error = json.loads(run("compose", "gausian:sigma=2", "--json").stderr)
+        assert error == {
+            "schema": "privcalc/error/v1",
+            "code": "spec",
+            "message": "unknown mechanism: gausian",
+            "hint": "did you mean gaussian?",
+            "text": "gausian:sigma=2",
+            "span": [0, 7],
+        }
+
+    def test_specification_on_github(self, run: Callable[..., Outcome]) -> None:
+        """The same as an annotation."""
+        outcome = run("compose", "gausian:sigma=2", "--format", "github")
+        assert outcome.stderr.startswith("::error title=privcalc::unknown mechanism: gausian%0A")
+
+    def test_hole(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
+        """A hole is for calibrate, in each of several specifications."""
+        outcome = run("compose", "pure:epsilon=1", "gaussian:sigma=_", "--delta", "1e-5")
+        assert outcome.status == 2
+        assert "only calibrate finds the value of a hole\n  gaussian:sigma=_\n" in outcome.stderr
+        assert accounting.calls == []
+
+    @pytest.mark.parametrize(
+        ("error", "code"),
+        [
+            (DomainError("delta must be in [0, 1]"), "domain"),
+            (UnsupportedError("the fft engine is not available yet"), "unsupported"),
+            (NotCertifiedError("no engine proves a finite upper end: 1 step"), "not_certified"),
+        ],
+    )
+    def test_of_accounting(
+        self,
+        error: Exception,
+        code: str,
+        run: Callable[..., Outcome],
+        accounting: FakeAccounting,
+    ) -> None:
+        """Each kind has a code; the message is the error's own."""
+        accounting.error = error
+        outcome = run(*QUESTION)
+        assert outcome == type(outcome)(2, "", f"privcalc: {error}\n")
+        printed = json.loads(run(*QUESTION, "--json").stderr)
+        assert printed == {"schema": "privcalc/error/v1", "code": code, "message": str(error)}
+
+    def test_internal(
+        self,
+        run: Callable[..., Outcome],
+        accounting: FakeAccounting,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """A fault of the program is status 2 and one line; -v or PRIVCALC_DEBUG shows where."""
+        accounting.error = ZeroDivisionError("float division\nby zero")
+        outcome = run(*QUESTION)
+        assert outcome == type(outcome)(
+            2,
+            "",
+            "privcalc: internal error: ZeroDivisionError: float division by zero (-v shows where)\n",
+        )
+        assert json.loads(run(*QUESTION, "--json").stderr)["code"] == "internal"
+        assert "Traceback" in run(*QUESTION, "-v").stderr
+        monkeypatch.setenv("PRIVCALC_DEBUG", "1")
+        assert "Traceback" in run(*QUESTION).stderr
+
+    def test_interrupt(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
+        """Ctrl-C is quiet."""
+        accounting.error = KeyboardInterrupt()  # type: ignore[assignment]
+        outcome = run(*QUESTION)
+        assert outcome == type(outcome)(130, "", "")
+
+
+class TestTopics:
+    def test_version(self, run: Callable[..., Outcome]) -> None:
+        """The version is one line."""
+        assert run("--version").stdout == f"privcalc {__version__}\n"
+
+    def test_language(self, run: Callable[..., Outcome]) -> None:
+        """The whole language, or one name of it, also among other options."""
+        overview = run("--help-spec")
+        assert "gaussian" in overview.stdout
+        assert "poisson" in overview.stdout
+        assert run("--help-spec", "rr").stdout.startswith("randomized-response: ")
+        assert run("--help-spec=rr").stdout.startswith("randomized-response: ")
+        assert run("--help-spec", "--version").stdout == overview.stdout
+
+    def test_language_without_such_a_name(self, run: Callable[..., Outcome]) -> None:
+        """An unknown name is an error with a suggestion."""
+        outcome = run("--help-spec", "gausian")
+        assert (outcome.status, outcome.stdout) == (2, "")
+        assert "did you mean gaussian?" in outcome.stderr
+
+    @pytest.mark.parametrize("name", ["result", "spec", "error"])
+    def test_schema(self, name: str, run: Callable[..., Outcome]) -> None:
+        """Each schema is printed as it is shipped."""
+        assert json.loads(run("--schema", name).stdout)["$schema"].endswith("2020-12/schema")
+
+    @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+    def test_completion(self, shell: str, run: Callable[..., Outcome]) -> None:
+        """The completions of each shell are printed."""
+        assert "gaussian:" in run("--show-completion", shell).stdout
+
+    @pytest.mark.parametrize("option", ["-h", "--help"])
+    def test_help(self, option: str, run: Callable[..., Outcome]) -> None:
+        """Both spellings work everywhere, and the help ends with examples."""
+        assert run(option).stdout.startswith("Usage: privcalc [OPTIONS] COMMAND")
+        assert run("compose", option).stdout.rstrip().endswith("--max-epsilon 5")

@@ -1,0 +1,106 @@
+"""Numbers on the command line: the notation of the specification language, and ranges."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privcalc.cli.numbers import read_delta, read_epsilon, read_number, read_tolerance, split
+from privcalc.errors import DomainError, PrivcalcError, UsageError
+from privcalc.spec.parse import parse
+from privcalc.spec.tree import Leaf
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e-5", 1e-5),
+        ("1E-5", 1e-5),
+        (".5", 0.5),
+        ("0.1%", 0.001),
+        ("1/60000", 1 / 60000),
+        ("256/60000", 256 / 60000),
+        ("1/2%", 0.005),
+        ("1_000", 1000.0),
+        ("-3", -3.0),
+        (" 2 ", 2.0),
+        ("0", 0.0),
+        ("0e-999", 0.0),
+    ],
+)
+def test_reads(text: str, value: float) -> None:
+    """Numbers, ratios and percentages are read as in specifications."""
+    assert read_number("--x", text) == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "1e", "1e-1000", "inf", "nan", "Infinity", "0x10", "1,5", "1 000", "1__0", "_1", "1.",
+     "--1", "1/2/3", "\u0661", "1e+", "%", "1%%", "1/-2", "_", "./x", "(1)"],
+)  # fmt: skip
+def test_refuses_what_is_no_number(text: str) -> None:
+    """The message names the option."""
+    with pytest.raises(UsageError, match=r"--x(: | takes a number such as 1e-5)"):
+        read_number("--x", text)
+
+
+@pytest.mark.parametrize("text", ["1e999", "1e-999", "1e-200/1e200", "1e200/1e-200", "1/1e999"])
+def test_refuses_what_no_double_holds(text: str) -> None:
+    """Overflow is not infinity and underflow is not 0, which means something."""
+    with pytest.raises(UsageError, match="is too (large|small)"):
+        read_number("--x", text)
+
+
+def test_refuses_division_by_zero() -> None:
+    """A ratio needs a denominator."""
+    with pytest.raises(UsageError, match="division by zero"):
+        read_number("--x", "1/0")
+
+
+@pytest.mark.parametrize("text", ["-1e-5", "1.0000001", "2", "101%"])
+def test_delta_is_a_probability(text: str) -> None:
+    """A delta outside [0, 1] is a domain error."""
+    with pytest.raises(DomainError, match=re.escape(f"must be between 0 and 1, got {text}")):
+        read_delta("--delta", text)
+
+
+def test_ends_of_the_ranges() -> None:
+    """The ends are allowed, and minus zero is zero."""
+    assert read_delta("--delta", "0") == 0.0
+    assert read_delta("--delta", "1") == 1.0
+    assert math.copysign(1.0, read_epsilon("--epsilon", "-0")) == 1.0
+    with pytest.raises(DomainError, match="must be >= 0, got -1"):
+        read_epsilon("--epsilon", "-1")
+    with pytest.raises(DomainError, match="must be > 0, got 0"):
+        read_tolerance("--tolerance", "0")
+
+
+def test_comma_lists_keep_their_order() -> None:
+    """Repeated options and comma lists are one list."""
+    assert split("--delta", ["1e-5,1e-8", "1e-12"]) == ["1e-5", "1e-8", "1e-12"]
+    assert split("--delta", []) == []
+    with pytest.raises(UsageError, match="empty place"):
+        split("--delta", ["1e-5,,1e-8"])
+
+
+NUMBERS = st.one_of(
+    st.floats(0.0, 1e300).map(repr),
+    st.tuples(st.integers(1, 10**9), st.integers(1, 10**9)).map(lambda pair: "{}/{}".format(*pair)),
+    st.floats(0.0, 1e6).map(lambda value: f"{value!r}%"),
+    st.text("0123456789_.eE+-/%", max_size=12),
+)
+
+
+@given(NUMBERS)
+def test_agrees_with_the_specification_language(text: str) -> None:
+    """What a specification takes as a number the command line takes, as the same double."""
+    try:
+        tree = parse(f"pure:epsilon={text}").tree
+    except PrivcalcError:
+        return
+    if isinstance(tree, Leaf) and isinstance(tree.parameters[0][1], float):
+        assert read_number("--x", text) == tree.parameters[0][1]

@@ -1,0 +1,116 @@
+"""Help, manual table and JSON Schema are made from the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from privcalc.errors import SpecError
+from privcalc.spec import registry
+from privcalc.spec.describe import overview, page, rows
+from privcalc.spec.jsonform import from_json
+from privcalc.spec.parse import parse
+from privcalc.spec.schema import spec_schema, spec_schema_text
+from tests.spec_trees import extra_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA = Path(registry.__file__).parents[1] / "schema" / "spec-v1.json"
+
+
+@pytest.fixture
+def extra() -> Iterator[None]:
+    """Let the test-only mechanisms be known."""
+    with extra_entries():
+        yield
+
+
+def test_the_overview_fits_a_screen_and_names_everything() -> None:
+    """The language on one screen of 80 columns, and each example on it reads."""
+    text = overview()
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) <= 60
+    for row in rows():
+        assert row.name in text
+        assert row.parameters in text
+    examples = [line.split("  ")[1].strip("' ") for line in text.splitlines()[3:7]]
+    for example in examples:
+        assert parse(example)
+
+
+def test_the_rows_of_the_manual() -> None:
+    """Alternatives come first, then the rest with defaults."""
+    table = {row.name: row for row in rows()}
+    assert table["gaussian"].parameters == "sigma or noise_multiplier, sensitivity (1)"
+    assert table["randomized-response"].aliases == ("rr",)
+    assert table["randomized-response"].parameters == "p or epsilon, categories (2)"
+    assert table["poisson"].aliases == ("poisson-sampled",)
+    assert table["poisson"].kind == "wrapper"
+    assert all(row.summary and not row.summary.endswith(".") for row in table.values())
+
+
+@pytest.mark.usefixtures("extra")
+def test_every_page_explains_its_entry() -> None:
+    """A page has the parameters with ranges, the rules, the relations and an example."""
+    for entry in (*registry.mechanisms(), *registry.wrappers()):
+        for name in entry.spellings:
+            assert page(entry.name) == page(name)
+        text = page(entry.name)
+        assert entry.example in text
+        for parameter in entry.parameters:
+            assert parameter.spelling in text
+            assert parameter.range_text in text
+    assert "exactly one of sigma or noise_multiplier" in page("Gaussian")
+    assert "Kairouz" in page("pure")
+    assert "Attributes" not in page("pure")
+    assert "m <= n" in page("ts")
+    assert "two-sided" in page("tk")
+
+
+def test_an_unknown_page_suggests_one() -> None:
+    """A name that is not in the table gets the nearest that is."""
+    with pytest.raises(SpecError, match="unknown mechanism or wrapper: gausian") as caught:
+        page("gausian")
+    assert caught.value.hint == "did you mean gaussian?"
+
+
+def test_the_shipped_schema_is_the_registry() -> None:
+    """privcalc/schema/spec-v1.json is what `python -m privcalc.spec.schema` writes."""
+    assert SCHEMA.read_text(encoding="utf-8") == spec_schema_text()
+    jsonschema.Draft202012Validator.check_schema(spec_schema())
+
+
+@pytest.mark.usefixtures("extra")
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        {"type": "unknown"},
+        {"type": "gaussian"},
+        {"type": "gaussian", "standard_deviation": 0},
+        {"type": "gaussian", "standard_deviation": "1"},
+        {"type": "gaussian", "standard_deviation": 1, "noise_multiplier": 1},
+        {"type": "gaussian", "noise_multiplier": 1, "sensitivity": 1},
+        {"type": "gaussian", "standard_deviation": 1, "sigma": 1},
+        {"type": "pure", "epsilon": True},
+        {"type": "randomized_response", "probability": 0.5, "categories": 2.5},
+        {"type": "randomized_response", "probability": 1},
+        {"type": "composed", "events": []},
+        {"type": "self_composed", "count": 0, "event": {"type": "pure", "epsilon": 1}},
+        {"type": "poisson_sampled", "sampling_probability": 1},
+        {"type": "test_kinds", "noise": "other"},
+        {"type": "test_kinds", "noise": "gaussian", "file_name": "x"},
+        {"type": "test_kinds", "noise": "gaussian", "label": "A"},
+        {"type": "test_spec", "test": {"type": "pure"}},
+        {"type": "test_sampled", "source_dataset_size": 1, "event": {"type": "test_bare"}},
+    ],
+)
+def test_the_schema_and_the_reader_refuse_alike(value: object) -> None:
+    """What the schema refuses, the reader refuses."""
+    assert list(jsonschema.Draft202012Validator(spec_schema()).iter_errors(value))
+    with pytest.raises(SpecError):
+        from_json(value)
