@@ -9,7 +9,7 @@ import sys
 import types
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -83,7 +83,6 @@ def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
 
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
-    return subprocess.run(  # type: ignore[call-overload, no-any-return]
-        [sys.executable, "-m", "privcalc", *arguments],
-        **{"capture_output": True, "text": True, "check": False, "timeout": 120, **options},
-    )
+    settings: dict[str, Any] = {"capture_output": True, "text": True, "timeout": 120, **options}
+    command = [sys.executable, "-m", "privcalc", *arguments]
+    return subprocess.run(command, check=False, **settings)

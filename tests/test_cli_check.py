@@ -28,8 +28,10 @@ CHECK = ("compose", "gaussian:sigma=2", "--delta", "1e-5", "--max-epsilon")
             "2.4",
             1,
             "undecided",
-            "undecided: epsilon is in [2.25, 2.5] at delta 1e-05, budget 2.4; "
-            "--tolerance 1e-04 would settle it",
+            (
+                "undecided: epsilon is in [2.25, 2.5] at delta 1e-05, budget 2.4; "
+                "a narrower bracket would settle it: --tolerance 1e-04"
+            ),
         ),
     ],
 )
@@ -38,6 +40,7 @@ def test_verdict(
     status: int,
     verdict: str,
     sentence: str,
+    *,
     run: Callable[..., Outcome],
     accounting: FakeAccounting,
 ) -> None:
@@ -101,3 +104,17 @@ def test_quantity_without_budget_is_not_checked() -> None:
     check = budget.check("epsilon", {"delta": 0.1}, Bound(0.5, 0.4), narrowed=True)
     assert check is not None
     assert check.verdict is Verdict.WITHIN
+
+
+@pytest.mark.parametrize(
+    ("bound", "budget", "words"),
+    [
+        (Bound(2.00000000019, 2.00000000018), 2.0000000001, "epsilon >= 2.00000000018 at"),
+        (Bound(2.00000000011, 2.0000000001), 2.00000000012, "epsilon <= 2.00000000011 at"),
+    ],
+)
+def test_printed_end_proves_the_verdict(bound: Bound, budget: float, words: str) -> None:
+    """Where ten digits would hide the difference, the end is printed in full."""
+    check = Budget(max_epsilon=budget).check("epsilon", {"delta": 0.1}, bound, narrowed=True)
+    assert check is not None
+    assert words in check.sentence

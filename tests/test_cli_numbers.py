@@ -51,7 +51,7 @@ def test_refuses_what_is_no_number(text: str) -> None:
 @pytest.mark.parametrize("text", ["1e999", "1e-999", "1e-200/1e200", "1e200/1e-200", "1/1e999"])
 def test_refuses_what_no_double_holds(text: str) -> None:
     """Overflow is not infinity and underflow is not 0, which means something."""
-    with pytest.raises(UsageError, match="is too (large|small)"):
+    with pytest.raises(UsageError, match=r"is too (large|small)"):
         read_number("--x", text)
 
 

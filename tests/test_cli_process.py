@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -166,9 +167,13 @@ class TestAnswers:
         ) as running:
             assert running.stdin is not None
             assert running.stdout is not None
+            # An answer that does not come must not keep the test waiting for ever.
+            guard = threading.Timer(60, running.kill)
+            guard.start()
             for text in ("gaussian:sigma=5@10", "gaussian:sigma=5@20"):
                 running.stdin.write(text + "\n")
                 running.stdin.flush()
                 assert json.loads(running.stdout.readline())["text"] == text
             running.stdin.close()
             assert running.wait(60) == 0
+            guard.cancel()

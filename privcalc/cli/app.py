@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -82,10 +83,10 @@ def main(arguments: Sequence[str]) -> int:
     # numpy and scipy each start a BLAS thread pool when imported. Nothing here uses BLAS, and
     # without the pools a run takes half the time. The user's own setting holds.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    _open_closed_streams()
     try:
         status = _run(list(arguments))
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except BrokenPipeError:
         _abandon_output()
         return ExitStatus.OK
@@ -136,6 +137,14 @@ def _usage(error: ClickException) -> Failure:
     path = error.ctx.command_path if isinstance(error, UsageError) and error.ctx else "privcalc"
     message = " ".join(error.format_message().split()).rstrip(".")
     return Failure("usage", message[:1].lower() + message[1:], hint=f"see {path} --help")
+
+
+def _open_closed_streams() -> None:
+    """Give a caller that closed a stream one that goes nowhere."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  (until the process ends)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
 
 
 def _abandon_output() -> None:

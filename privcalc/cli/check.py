@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from privcalc.bounds import Bound
 
-_SETTLING_FACTOR = 1e-3
-"""How much narrower than the present bracket the suggested tolerance is: with nothing known of
-where in the bracket the number lies, one thousandth settles all but one case in a thousand."""
+_NARROWER = 1e-3
+"""How much narrower the bracket is that is suggested. With nothing known of where in the present
+one the number lies, this settles all but about one case in a thousand."""
 
-_SMALLEST_USEFUL = 1e-12
+_SMALLEST_WIDTH = 1e-12
 """No bracket is asked to be narrower than this in absolute terms."""
 
 
@@ -51,7 +51,7 @@ class Budget:
             return None
         verdict = bound.verdict(budget)
         at = "".join(f" at {name} {number(value)}" for name, value in query.items())
-        words = f"{VERDICTS[verdict]}: {_proved(quantity, at, bound, verdict)}"
+        words = f"{VERDICTS[verdict]}: {_proved(quantity, at, bound, budget)}"
         sentence = f"{words}, budget {number(budget)}"
         if verdict is Verdict.UNDECIDED:
             sentence += f"; {_remedy(bound, narrowed=narrowed)}"
@@ -85,15 +85,20 @@ def read_budget(
     return budget
 
 
-def _proved(quantity: str, at: str, bound: Bound, verdict: Verdict) -> str:
-    """State the inequality that the verdict rests on."""
+def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:
+    """State the inequality that the verdict rests on.
+
+    An end that rounding would move past the budget is written in full, so that what is printed
+    proves what is said.
+    """
     lower, upper = bound.decimals()
+    verdict = bound.verdict(budget)
     if verdict is Verdict.WITHIN:
-        return f"{quantity} <= {upper}{at}"
-    if verdict is Verdict.EXCEEDED:
-        return f"{quantity} >= {lower}{at}"
-    if not lower:
+        return f"{quantity} <= {upper if float(upper) <= budget else number(bound.upper)}{at}"
+    if bound.lower is None:
         return f"{quantity} <= {upper}{at} and no lower end is known"
+    if verdict is Verdict.EXCEEDED:
+        return f"{quantity} >= {lower if float(lower) > budget else number(bound.lower)}{at}"
     return f"{quantity} is in [{lower}, {upper}]{at}"
 
 
@@ -101,7 +106,7 @@ def _remedy(bound: Bound, *, narrowed: bool) -> str:
     """Say what would turn `undecided` into an answer."""
     if bound.lower is None:
         return "this guarantee cannot show that the budget is exceeded"
-    if narrowed and bound.width > _SMALLEST_USEFUL:
-        tolerance = bound.width / bound.upper * _SETTLING_FACTOR
-        return f"--tolerance {tolerance:.0e} would settle it"
+    if narrowed and bound.width > _SMALLEST_WIDTH:
+        tolerance = max(bound.width * _NARROWER, _SMALLEST_WIDTH) / bound.upper
+        return f"a narrower bracket would settle it: --tolerance {tolerance:.0e}"
     return f"no engine proves a narrower bracket; a budget of {bound.decimals()[1]} would be kept"

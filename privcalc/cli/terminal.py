@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import dataclass
-from typing import TextIO
 
 from privcalc.cli.options import ColorMode
 
@@ -23,10 +22,9 @@ class Terminal:
     colour: bool
 
 
-def terminal(mode: ColorMode, stream: TextIO | None = None) -> Terminal:
+def terminal(mode: ColorMode) -> Terminal:
     """Decide from the option, then NO_COLOR, then FORCE_COLOR, then the terminal itself."""
-    stream = stream or sys.stdout
-    capable = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+    capable = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
     if mode is not ColorMode.AUTO:
         colour = mode is ColorMode.ALWAYS
     elif os.environ.get("NO_COLOR"):

@@ -60,7 +60,7 @@ class ContourSum:
         total = np.zeros(len(t), np.complex128)
         error = np.zeros(len(t))
         for (_, count), law in zip(composition, plan.laws, strict=True):
-            value, slack = law.log_mgf(t)
+            value, slack = law.log_mgf_progression(plan.step, len(t))
             total = total + count * value
             error = error + count * slack + 2.0 * UNIT * count * np.abs(value)
         self._z: ComplexArray = plan.c + 1j * t

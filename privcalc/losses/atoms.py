@@ -118,6 +118,10 @@ class AtomicContour:
         shift_error = (LOSS_ULPS + 4.0) * UNIT * np.abs(z) * abs(top)
         return log_value + z * top, log_error + shift_error
 
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return self.log_mgf(step * np.arange(count))
+
     def modulus_supremum(self, t: float) -> float:
         """Return 1: a discrete law's characteristic function comes back."""
         del t

@@ -22,10 +22,11 @@ import numpy as np
 from privcalc.losses.law import Array
 from privcalc.numerics.rounding import MARGIN
 
-# phi (modulus squared) and its derivative at many points, each to within `error` of the squares.
-SquaredModulus = Callable[[Array], tuple[Array, Array]]
+# g and g' at many points, both rounded up. The second argument is the distance of the points where
+# they are an arithmetic progression, which makes the sums cheaper, else None.
+SquaredModulus = Callable[[Array, float | None], tuple[Array, Array]]
 
-MAX_STEPS = 40_000
+MAX_STEPS = 20_000
 ROUNDS = 12
 
 
@@ -35,70 +36,60 @@ def far_point(atom_mass: float, variation: float, goal: float) -> float:
     return variation / room
 
 
-def supremum_by_steps(
-    squared: SquaredModulus,
-    *,
-    variance: float,
-    error: float,
-    atom_mass: float,
-    variation: float,
-    start: float,
-    stop: float,
-    goal: float,
-) -> float:
-    """Bound sup |phi(t)| over t >= start by steps up to `stop` and by A + V/t beyond.
+def steps_bound(
+    squared: SquaredModulus, *, variance: float, start: float, stop: float, goal: float
+) -> tuple[float, float]:
+    """Bound |phi| on [start, stop] by steps.
 
     Args:
-        squared: g and g' of a law whose |phi| is within `error` of the one asked for on
-            [start, stop]; that law itself has tilted variance at most `variance`.
-        variance: K''(c) of that law, an upper bound.
-        error: see `squared`.
-        atom_mass: A.
-        variation: V.
-        start: where the bound is to begin.
-        stop: where A + V/t takes over; it is moved in when too many steps would be needed.
-        goal: the modulus one hopes for (it sets the step, and has no part in the proof).
+        squared: g and g' of a (sub-probability) law, rounded up.
+        variance: bounds g'' / 2 everywhere.
+        start: left end.
+        stop: right end.
+        goal: the modulus one hopes for: cells whose bound is below it are not halved again.
+
+    Returns:
+        The proved bound (1 where too many steps would be needed) and the largest |phi| seen.
     """
     deviation = math.sqrt(variance)
     longest = 0.7 * max(goal, 1e-2) / deviation if deviation > 0.0 else math.inf
-    points = _grid(start, stop, longest)
-    far = atom_mass + variation / points[-1]
-    if len(points) == 1:
-        return min(1.0, far * MARGIN)
-    left, step = points[:-1], np.diff(points)
-    settled = 0.0
+    if (stop - start) / longest > MAX_STEPS:
+        return 1.0, 1.0
+    left, step, uniform = _cells(start, stop, longest)
+    g, slope = squared(left[:uniform], None)
+    if uniform < len(left):
+        rest = squared(left[uniform:], float(step[-1]))
+        g, slope = np.concatenate([g, rest[0]]), np.concatenate([slope, rest[1]])
+    seen = settled = 0.0
     for _ in range(ROUNDS):
-        g, slope = squared(left)
         cells = g + np.maximum(0.0, (slope + variance * step) * step)
-        # What no refinement can undercut; cells within a tenth of it (in 1 - g) are good enough.
-        floor = max(float(g.max()), settled, min(far, 1.0) ** 2, goal**2)
+        seen = max(seen, float(g.max()))
+        # No refinement can undercut `seen`; cells within a tenth of it (in 1 - g) are good enough.
+        floor = max(seen, settled, goal**2)
         enough = 1.0 - 0.9 * (1.0 - floor) if floor > 0.1 else 1.3 * floor
         coarse = cells > enough
         settled = max(settled, float(cells[~coarse].max(initial=0.0)))
         if not coarse.any():
-            break
-        worst = float(cells.max())
+            return min(1.0, math.sqrt(settled)), math.sqrt(seen)
         if 2 * int(coarse.sum()) > MAX_STEPS:
-            settled = worst
             break
         step = np.repeat(step[coarse] / 2.0, 2)
         left = np.repeat(left[coarse], 2)
         left[1::2] += step[1::2]
-    else:
-        settled = max(settled, worst)
-    between = math.sqrt(settled) + error
-    return min(1.0, max(between, far) * MARGIN)
+        g, slope = squared(left, None)
+    return 1.0, 1.0
 
 
-def _grid(start: float, stop: float, longest: float) -> Array:
-    """Return points from start to stop: geometric while short steps are needed, then uniform."""
-    if stop <= start:
-        return np.array([start])
+def _cells(start: float, stop: float, longest: float) -> tuple[Array, Array, int]:
+    """Return left ends and widths of cells that cover [start, stop].
+
+    Geometric while short steps are needed, then uniform; the third value is where that begins.
+    """
     points = [start]
     while points[-1] < stop and 0.4 * points[-1] < longest:
         points.append(1.4 * points[-1])
-    last = points[-1]
-    if last >= stop:
-        return np.array(points)
-    count = min(math.ceil((stop - last) / longest), MAX_STEPS)
-    return np.concatenate([np.array(points), last + longest * np.arange(1, count + 1)])
+    geometric = np.array(points)
+    count = max(0, math.ceil((stop - points[-1]) / longest))
+    left = np.concatenate([geometric[:-1], points[-1] + longest * np.arange(count)])
+    step = np.concatenate([np.diff(geometric), np.full(count, longest)])
+    return left, step, len(points) - 1

@@ -75,6 +75,10 @@ class GaussianContour:
         scale = np.abs(z) * np.abs(z + 1.0) * half_variance
         return z * (z + 1.0) * half_variance, 10.0 * UNIT * scale
 
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return self.log_mgf(step * np.arange(count))
+
     def modulus_supremum(self, t: float) -> float:
         """Return exp(-mu^2 t^2 / 2), which decreases in t."""
         exponent = self.mu * self.mu * t * t / 2.0

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privcalc.losses.decay import far_point, supremum_by_steps
+from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.law import Array, ComplexArray
 from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.numerics.complexlog import log1p_with_error
@@ -98,6 +98,10 @@ class LaplaceContour:
         m1, error = _mgf_minus_one(self.e, self.c + 1j * t)
         return log1p_with_error(m1, error)
 
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return self.log_mgf(step * np.arange(count))
+
     def modulus_supremum(self, t: float) -> float:
         """Bound |phi| beyond t by steps of the closed form (`losses/decay.py`).
 
@@ -111,7 +115,8 @@ class LaplaceContour:
         atoms = 0.5 * (math.exp(c * e - log_m) + math.exp(-(1.0 + c) * e - log_m)) * MARGIN
         variation = 0.5 * math.exp(abs(c + 0.5) * e - e / 2.0 - log_m) * MARGIN
 
-        def squared(points: Array) -> tuple[Array, Array]:
+        def squared(points: Array, step: float | None) -> tuple[Array, Array]:
+            del step
             z = c + 1j * points
             value, slack = _mgf_minus_one(e, z)
             scaled = (1.0 + value) * math.exp(-log_m)
@@ -122,17 +127,14 @@ class LaplaceContour:
             slope = 2.0 * np.real(np.conj(scaled) * derivative)
             return g + 4.0 * noise, slope + 4.0 * noise * (1.0 + e)
 
-        here = math.sqrt(float(squared(np.array([t]))[0][0]))
-        return supremum_by_steps(
-            squared,
-            variance=e * e,
-            error=0.0,
-            atom_mass=min(atoms, 1.0),
-            variation=variation,
-            start=t,
-            stop=far_point(min(atoms, 1.0), variation, here),
-            goal=here,
+        here = min(1.0, math.sqrt(float(squared(np.array([t]), None)[0][0])))
+        atoms = min(atoms, 1.0)
+        stop = max(t, far_point(atoms, variation, here))
+        far = atoms + variation / stop
+        between, _ = steps_bound(
+            squared, variance=e * e, start=t, stop=stop, goal=max(here, min(far, 1.0))
         )
+        return min(1.0, max(between, far) * MARGIN)
 
 
 def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:

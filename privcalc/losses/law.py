@@ -34,6 +34,10 @@ class ContourLaw(Protocol):
         """
         ...
 
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return the same at t = k step, k < count; `step` has few bits, so t is exact."""
+        ...
+
     def modulus_supremum(self, t: float) -> float:
         """Return a proved upper bound on sup over tau >= t of |M(c + i tau)| / M(c)."""
         ...

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.decay import far_point, supremum_by_steps
+from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.law import Array, ComplexArray
 from privcalc.losses.log_ratio import Piece
 from privcalc.losses.quadrature import Integrand, certified_panels
 from privcalc.losses.variation import tilted_variation
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.gauss_legendre import POINTS, composite_rule
+from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 # Nodes with |a l| below this use the power series of the remainder.
 SERIES_BELOW = 0.5
 SERIES_TERMS = 17
-CHUNK = 2_000_000
+# Larger node sets are not used for bounds on |phi|: no bound is given.
+MAX_STEP_NODES = 30_000
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,28 @@ class NodeSet:
 
     @classmethod
     def build(
-        cls, law: SampledLaw, c: float, t_max: float, log_error: float, *, remainder: bool = True
+        cls,
+        law: SampledLaw,
+        c: float,
+        t_max: float,
+        log_error: float,
+        *,
+        remainder: bool = True,
+        below: float = math.inf,
     ) -> NodeSet:
-        """Place certified nodes; the error is to be at most exp(log_error) M(c)."""
+        """Place certified nodes; the error is to be at most exp(log_error) M(c).
+
+        With `below`, only outcomes x <= below are integrated.
+        """
         exponent = c + 1.0 if law.remove else -c
         log_target = log_error + law.cumulants(c)[0] - math.log(len(law.ratio.pieces) + 1.0)
         log_w, xs, shake = [], [], []
         error, out_r, out_w = 0.0, 0.0, 0.0
         for piece in law.ratio.pieces:
             low, high = law.interval(piece)
+            high = min(high, below)
+            if high <= low:
+                continue
             integrand = Integrand(piece, law.q, exponent, t_max, remainder)
             centres, halves, bound = certified_panels(integrand, low, high, log_target)
             x, log_weights = composite_rule(centres, halves)
@@ -91,6 +106,8 @@ class NodeSet:
                 outside = normal_outside(piece, low, high)
                 out_r, out_w = out_r + outside[0], out_w + outside[1]
         for x_atom, mass in law.ratio.atoms:
+            if x_atom > below:
+                continue
             log_w.append(np.array([math.log(mass)]))
             xs.append(np.array([x_atom]))
             shake.append(np.array([8.0 + 2.0 * abs(x_atom)]))
@@ -197,7 +214,7 @@ class SampledContour:
             np.exp(nodes.log_w[large] + np.maximum(nodes.loss[large], 0.0)),
         )
         self._weight, self._weight_y = float(w.sum()), float(wy.sum())
-        charge = 16.0 + len(w) + 3.0 * jitter
+        charge = 16.0 + PHASE_ULPS + len(w) + 3.0 * jitter
         exponent = abs(nodes.exponent)
         self._direct_noise = UNIT * float(
             (self._tilted * (charge + 16.0 * exponent * (1.0 + np.abs(self._loss)))).sum()
@@ -212,8 +229,11 @@ class SampledContour:
         """Return the number of nodes that every t costs."""
         return len(self._loss) + SERIES_TERMS
 
-    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return M(c + it) - 1 and a bound on its absolute error, quadrature included."""
+    def minus_one(self, t: Array, sums: ComplexArray | None = None) -> tuple[ComplexArray, Array]:
+        """Return M(c + it) - 1 and a bound on its absolute error, quadrature included.
+
+        `sums` may give sum of tilted e^{itl} over the direct nodes, where it is known already.
+        """
         nodes = self.nodes
         a = nodes.exponent + 1j * self._direction * t
         modulus = np.abs(a)
@@ -223,7 +243,9 @@ class SampledContour:
         value = product * np.polyval(self._series, a)
         error = np.abs(product) * np.polyval(self._series_noise, modulus) + self._series_rest
         if len(self._loss):
-            value = value + self._oscillating(t) - self._weight - a * self._weight_y
+            if sums is None:
+                sums = phase_sums(t, self._direction * self._loss, self._tilted[:, None])[:, 0]
+            value = value + sums - self._weight - a * self._weight_y
             error = error + self._direct_noise + modulus * self._direct_noise_y
             error = error + np.abs(t) * self._phase_noise
         out_r, out_w = nodes.out
@@ -231,88 +253,114 @@ class SampledContour:
         error = error + 1e-9 * (out_r + modulus * self.law.q * (out_r + out_w))
         return value, (error + 8.0 * UNIT * np.abs(value)) * MARGIN + nodes.quadrature
 
-    def _oscillating(self, t: Array) -> ComplexArray:
-        """Return sum over the direct nodes of tilted e^{i direction t l}."""
-        n = len(self._loss)
-        signed = self._direction * self._loss
-        rows = max(1, CHUNK // n)
-        if len(t) <= rows:
-            return _phases(t, signed) @ self._tilted
-        parts = [_phases(t[i : i + rows], signed) @ self._tilted for i in range(0, len(t), rows)]
-        return np.concatenate(parts)
-
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on its error."""
         value, error = self.minus_one(t)
         return log1p_with_error(value, error)
 
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        sums = None
+        if len(self._loss):
+            signed = self._direction * self._loss
+            sums = progression_sums(0.0, step, count, signed, self._tilted[:, None])[:, 0]
+        value, error = self.minus_one(step * np.arange(count), sums)
+        return log1p_with_error(value, error)
+
     @cached_property
-    def mgf_lower(self) -> float:
-        """Return a certified lower bound on M(c) > 0."""
+    def mgf_range(self) -> tuple[float, float]:
+        """Return certified bounds on M(c) > 0."""
         value, error = self.minus_one(np.zeros(1))
-        return float(1.0 + value[0].real - error[0]) * (1.0 - 1e-12)
+        m, slack = 1.0 + float(value[0].real), float(error[0])
+        return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
     def modulus_supremum(self, t: float) -> float:
-        """Bound |phi| beyond t: steps of the nodes' own characteristic function, then A + V/t.
+        """Bound |phi| beyond t: steps in ranges [t, 4t], ... and A + V/t at the end.
 
-        The nodes are a discrete law of non-negative weights with M_d(z); on |t| <= stop,
-        |M - M_d| is at most its certified quadrature error plus rounding, both divided by a lower
-        bound of M(c) in `error`. The step bound is applied to M_d / M(c), whose mass is at most
-        1 + error; its second derivative is bounded by twice mass times (uncentred) second moment
-        about any point, here the tilted mean.
+        In each range a part of the law with the largest losses is set aside (`losses/decay.py`);
+        what may be set aside grows as |phi| falls, so that the number of steps in a range stays
+        bounded however skewed the loss is.
         """
-        lowest = self.mgf_lower
+        lowest, _ = self.mgf_range
         atoms = sum(
             mass * math.exp(self.nodes.exponent * math.log1p(self.law.q * math.expm1(x)))
             for x, mass in self.law.ratio.atoms
         )
-        atom_mass = min(1.0, atoms / lowest * MARGIN)
+        atoms = min(1.0, atoms / lowest * MARGIN)
         variation = tilted_variation(self.law, self.nodes.exponent) / lowest * MARGIN
-        value, _ = self.minus_one(np.array([t]))
-        here = min(1.0, float(np.abs(1.0 + value[0])) / lowest)
-        stop = max(far_point(atom_mass, variation, here), t)
-        log_error = math.log(min(1e-4, 1e-3 * max(1.0 - here, 1e-11)))
-        coarse = NodeSet.build(self.law, self.c, stop, log_error, remainder=False)
-        weights = coarse.tilted / lowest
-        mass = float(weights.sum())
-        mean = float((weights * coarse.loss).sum()) / mass
-        centred = coarse.loss - mean
-        variance = float((weights * centred * centred).sum()) * max(mass, 1.0) * MARGIN
-        noise = UNIT * float(
-            (weights * (len(weights) + 16.0 + coarse.jitter + 4.0 * stop * np.abs(centred))).sum()
-        ) + UNIT * 16.0 * stop * float((weights * np.abs(coarse.loss)).sum())
-        absolute = float((weights * np.abs(centred)).sum())
+        here = min(1.0, float(np.abs(1.0 + self.minus_one(np.array([t]))[0][0])) / lowest)
+        stop = max(t, far_point(atoms, variation, here))
+        far = atoms + variation / stop
+        goal = max(here, min(far, 1.0))
+        worst, left, rare = far, t, 0.02 * (1.0 - here)
+        while left < stop and worst < 1.0:
+            right = min(4.0 * left, stop)
+            bound, level = self._range_bound(left, right, goal, rare)
+            worst = max(worst, bound)
+            rare = max(rare, 0.25 * (goal - level))
+            left = right
+        return min(1.0, worst * MARGIN)
 
-        def squared(points: Array) -> tuple[Array, Array]:
-            rows = max(1, CHUNK // len(centred))
-            g, slope = [], []
-            for i in range(0, len(points), rows):
-                phases = _phases(points[i : i + rows], centred)
-                phi = phases @ weights
-                derivative = 1j * (phases @ (weights * centred))
-                g.append(np.abs(phi) ** 2)
-                slope.append(2.0 * np.real(np.conj(phi) * derivative))
-            return np.concatenate(g) + 4.0 * noise, np.concatenate(slope) + 4.0 * noise * (
-                absolute + math.sqrt(variance)
-            )
+    def _range_bound(
+        self, left: float, right: float, goal: float, rare: float
+    ) -> tuple[float, float]:
+        """Bound |phi| on [left, right], setting aside about the tilted mass `rare`.
 
-        return supremum_by_steps(
-            squared,
-            variance=variance,
-            error=coarse.quadrature / lowest,
-            atom_mass=atom_mass,
-            variation=variation,
-            start=t,
-            stop=stop,
-            goal=here,
+        The nodes for the rest B are a discrete law of non-negative weights; on |t| <= right its
+        transform is within `quadrature` of that of B. rho, the mass set aside, is M(c) minus the
+        mass of B, both certified. All is divided by a lower bound of M(c). For weights of mass m
+        and second moment v about any point, g'' <= 2 m v.
+
+        Returns:
+            The proved bound, and the largest |phi| seen plus rho.
+        """
+        lowest, highest = self.mgf_range
+        log_error = math.log(min(1e-4, 1e-3 * max(1.0 - goal, 1e-11)))
+        part = NodeSet.build(
+            self.law, self.c, right, log_error, remainder=False, below=self._quantile(rare)
         )
+        weights = part.tilted / lowest
+        if not len(weights) or len(weights) > MAX_STEP_NODES:
+            return 1.0, 1.0
+        mass = float(weights.sum())
+        mean = float((weights * part.loss).sum()) / mass
+        centred = part.loss - mean
+        variance = float((weights * centred * centred).sum()) * max(mass, 1.0) * MARGIN
+        absolute = float((weights * np.abs(centred)).sum())
+        units = len(weights) + PHASE_ULPS + 16.0 + 3.0 * part.jitter
+        units = units + 16.0 * abs(part.exponent) * (1.0 + np.abs(part.loss))
+        jitter = UNIT * float((weights * units).sum())
+        noise = jitter + UNIT * right * float(
+            (weights * (8.0 * np.abs(centred) + 16.0 * np.abs(part.loss))).sum()
+        )
+        quadrature = part.quadrature / lowest
+        rho = max(0.0, highest / lowest - mass + jitter + quadrature)
+        columns = np.stack([weights, weights * centred], axis=1)
 
+        def squared(points: Array, step: float | None) -> tuple[Array, Array]:
+            if step is None:
+                sums = phase_sums(points, centred, columns)
+            else:
+                sums = progression_sums(points[0], step, len(points), centred, columns)
+            phi, derivative = sums[:, 0], 1j * sums[:, 1]
+            g = np.abs(phi) ** 2
+            slope = 2.0 * np.real(np.conj(phi) * derivative)
+            return g + 4.0 * noise, slope + 4.0 * noise * (absolute + math.sqrt(variance))
 
-def _phases(t: Array, loss: Array) -> ComplexArray:
-    angles = np.outer(t, loss)
-    result: ComplexArray = np.empty(angles.shape, np.complex128)
-    result.real, result.imag = np.cos(angles), np.sin(angles)
-    return result
+        bound, seen = steps_bound(
+            squared, variance=variance, start=left, stop=right, goal=max(goal - rho, 0.5 * goal)
+        )
+        return bound + rho + quadrature, seen + rho + quadrature
+
+    def _quantile(self, rare: float) -> float:
+        """Return about the x above which the tilted law has mass `rare` (a choice, not a bound)."""
+        order = np.argsort(self.nodes.loss)[::-1]
+        above = np.cumsum(self.nodes.tilted[order]) / self.mgf_range[0]
+        index = int(np.searchsorted(above, rare))
+        if index == 0 or index >= len(order):
+            return math.inf
+        y = float(self.nodes.y[order[index]])
+        return math.log1p(y / self.law.q)
 
 
 def normal_outside(piece: Piece, low: float, high: float) -> tuple[float, float]:

@@ -22,18 +22,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mpmath import mp
-from oracles.laws import law
+from tests.oracles.laws import law
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from oracles.laws import Direction, Law, Leaf, Number
+    from tests.oracles.laws import Direction, Law, Leaf, Number
 
 __all__ = ["Contour", "contour", "solve"]
 
-AGREEMENT = 31  # digits to which two runs must agree
-WANTED = (AGREEMENT + 3) * 2.302585  # what is left out, relative to delta, as -log
+DIGITS = 31  # to which two runs must agree
 LEVELS = 5
+MOST_WORK = 400_000_000  # nodes times contour points, about five minutes
 
 
 @dataclass
@@ -130,14 +130,14 @@ def _fixed_point(tilted: Tilted, h: Number, count: int) -> Iterator[Number]:
 
 
 def _step(
-    laws: Sequence[Law], c: Number, epsilon: Number, log_delta: Number
+    laws: Sequence[Law], c: Number, epsilon: Number, log_delta: Number, wanted: float
 ) -> tuple[Number, Number, Number, Number]:
     """Give c, the largest h whose aliases do not matter, log(integrand/delta), and K''(c)."""
     k0, _, k2 = _cumulants(laws, c)
-    h = 2 * mp.pi * c / (WANTED - log_delta + 3)
+    h = 2 * mp.pi * c / (wanted - log_delta + 3)
     tilts = [c * mp.mpf(f) for f in (1.05, 1.1, 1.2, 1.35, 1.6, 2, 3, 5, 10)]
     above = [(d, _cumulants(laws, d)[0] - d * epsilon) for d in tilts]
-    while min(k - (d - c) * 2 * mp.pi / h for d, k in above) > log_delta - WANTED:
+    while min(k - (d - c) * 2 * mp.pi / h for d, k in above) > log_delta - wanted:
         h *= mp.mpf("0.9")
     return c, h, k0 - c * epsilon - log_delta, k2
 
@@ -180,8 +180,10 @@ def contour(
     *,
     delta: Number | None = None,
     epsilon: Number | None = None,
+    digits: int = DIGITS,
 ) -> tuple[Contour, Number]:
     """Build the sum for delta near `delta`, or for `epsilon`; also give a first epsilon."""
+    wanted = (digits + 3) * 2.302585  # what is left out, relative to delta, as -log
     with mp.workdps(30):
         laws = [law(leaf, direction) for leaf in leaves]
         kept = mp.fprod((1 - one.infinity_mass) ** one.count for one in laws)
@@ -196,21 +198,23 @@ def contour(
             log_delta = s0 - saddle * start - mp.log(saddle) - mp.log1p(saddle)
             log_delta -= mp.log(2 * mp.pi * curvature) / 2
         choices = [saddle * mp.mpf(f) for f in ("0.86", "0.7", "0.55")]
-        found = [_step(laws, c * mp.mpf("0.93") ** level, start, log_delta) for c in choices]
-        c, h, lost, k2 = max(found, key=lambda one: one[1] / mp.sqrt(WANTED + max(0, one[2])))
+        shift = mp.mpf("0.93") ** level
+        found = [_step(laws, c * shift, start, log_delta, wanted) for c in choices]
+        c, h, lost, k2 = max(found, key=lambda one: one[1] / mp.sqrt(wanted + max(0, one[2])))
         h *= mp.mpf("0.8") ** level
         extra = max(mp.zero, lost) / mp.log(10) + mp.log10(sum(one.count for one in laws))
-        digits = int(AGREEMENT + 14 + 3 * level + extra)
-    with mp.workdps(digits):
+        log_least = -wanted - max(lost, mp.zero)
+    with mp.workdps(int(max(digits + 14, 41) + 3 * level + extra)):
         laws = [law(leaf, direction) for leaf in leaves]
-        return _sum(laws, mp.mpf(c), mp.mpf(h), lost, level, 1 / mp.sqrt(k2)), start
+        return _sum(laws, mp.mpf(c), mp.mpf(h), log_least, level, 1 / mp.sqrt(k2)), start
 
 
 def _sum(
-    laws: Sequence[Law], c: Number, h: Number, lost: Number, level: int, width: Number
+    laws: Sequence[Law], c: Number, h: Number, log_least: Number, level: int, width: Number
 ) -> Contour:
+    """Find the range and the nodes at c, then add up to a little more than that range."""
     fineness = [1.0] * len(laws)
-    tolerance = mp.mpf(10) ** (-mp.dps + 8)
+    tolerance = min(mp.exp(log_least) / (100 * sum(one.count for one in laws)), mp.mpf(10) ** -20)
     cache: dict[tuple[int, float], Tilted] = {}
 
     def tilted(i: int, fine: float) -> Tilted:
@@ -233,11 +237,13 @@ def _sum(
             cache.pop((i, fineness[i] / 1.4), None)
 
     phis = [lambda t, i=i: log_phi(i, t) for i in range(len(laws))]
-    log_least = -WANTED - max(lost, mp.zero)
     reach = 6 * width
     while not _decayed(phis, log_least, reach):
         reach *= mp.mpf("1.15")
     count = int(reach * (1 + mp.mpf(level) / 8) / h) + 1
+    work = sum(len(tilted(i, fineness[i]).losses) for i in range(len(laws)) if laws[i].nodes)
+    if count * (work + 100) > MOST_WORK:
+        raise ArithmeticError("too much work: the integrand falls too slowly")
     values = [1 / (mp.mpc(c, k * h) * mp.mpc(c + 1, k * h)) for k in range(count + 1)]
     log_scale, infinity_free = mp.zero, mp.one
     for i, one in enumerate(laws):
@@ -262,7 +268,7 @@ def _newton(built: Contour, target: Number, epsilon: Number) -> Number:
         value -= built.infinity_mass
         step = value / slope * mp.log(value / finite)
         epsilon -= step
-        if abs(step) < abs(epsilon) * mp.mpf(10) ** (-AGREEMENT - 4):
+        if abs(step) < abs(epsilon) * mp.mpf(10) ** -(DIGITS + 4):
             return epsilon
     raise ArithmeticError("Newton's iteration does not settle")
 
@@ -273,11 +279,15 @@ def solve(
     *,
     delta: Number | None = None,
     epsilon: Number | None = None,
+    digits: int = DIGITS,
 ) -> tuple[Number, float]:
-    """Give epsilon for a delta, or delta for an epsilon, and the digits of agreement reached."""
+    """Give epsilon for a delta, or delta for an epsilon, and the digits of agreement reached.
+
+    Fewer digits may be asked for where the integrand falls slowly; the precision stays above 40.
+    """
     last: Number = None
     for level in range(LEVELS):
-        built, start = contour(leaves, direction, level, delta=delta, epsilon=epsilon)
+        built, start = contour(leaves, direction, level, delta=delta, epsilon=epsilon, digits=digits)
         with mp.workdps(mp.dps + 20):
             if delta is not None:
                 value = max(_newton(built, mp.mpf(delta), start), mp.zero)
@@ -285,8 +295,8 @@ def solve(
                 value = built.delta(mp.mpf(epsilon))[0]
             if last is not None:
                 gap = abs(value - last) / max(abs(value), mp.mpf(10) ** -30)
-                digits = float(-mp.log10(gap + mp.mpf(10) ** -60))
-                if digits >= AGREEMENT:
-                    return value, digits
+                agreed = float(-mp.log10(gap + mp.mpf(10) ** -60))
+                if agreed >= digits:
+                    return value, agreed
             last = value
     raise ArithmeticError("the runs do not agree")

@@ -11,7 +11,7 @@ from mpmath import mp
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from oracles.laws import Direction, Leaf, Number
+    from tests.oracles.laws import Direction, Leaf, Number
 
 __all__ = ["Enumerated", "gaussian_delta", "laplace_delta", "one_sampled_gaussian_delta"]
 

@@ -1,0 +1,98 @@
+"""The README is true: its console blocks run and print what they show."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+MARK = "---- next command ----"
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """Split a block into commands and what they print."""
+    parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:]
+    return list(zip(parts[::2], parts[1::2], strict=True))
+
+
+def same(expected: object, found: object) -> bool:
+    """Compare JSON: numbers about equal, error terms present, everything else exactly."""
+    if isinstance(expected, dict) and isinstance(found, dict):
+        terms = {"terms"} & expected.keys()
+        return list(expected) == list(found) and all(
+            list(expected[key]) == list(found[key])
+            if key in terms
+            else same(expected[key], found[key])
+            for key in expected
+        )
+    if isinstance(expected, float) and isinstance(found, float):
+        return math.isclose(expected, found, rel_tol=1e-8)
+    return expected == found
+
+
+def same_line(expected: str, found: str) -> bool:
+    """Compare one line; JSON and bare numbers may differ in their last digits."""
+    if expected.startswith("{") or re.fullmatch(r"\d+\.\d{12,}", expected):
+        return same(json.loads(expected), json.loads(found))
+    return expected == found
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Make `privcalc` mean the package under test."""
+    script = tmp_path / "privcalc"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m privcalc "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
+    return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_console_block(block: str, path: str) -> None:
+    """Each command prints the lines below it, on either stream."""
+    shown = commands(block)
+    # The mark must not change $?, which a block may show.
+    script = "\n".join(f"{command}\n(s=$?; echo '{MARK}'; exit $s)" for command, _ in shown)
+    done = subprocess.run(
+        ["bash", "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+    )
+    printed = done.stdout.split(f"{MARK}\n")
+    for (command, expected), found in zip(shown, printed[: len(shown)], strict=True):
+        lines, found_lines = expected.splitlines(), found.splitlines()
+        assert len(lines) == len(found_lines), f"{command}\n{found}"
+        for line, found_line in zip(lines, found_lines, strict=True):
+            assert same_line(line, found_line), f"{command}\n{found}"
+
+
+def test_first_command_is_the_main_job() -> None:
+    """The first block installs and asks the question that the project is measured by."""
+    first = re.search(r"^```sh\n(.*?)\n```$", README, re.MULTILINE | re.DOTALL)
+    assert first is not None
+    assert first[1] == (
+        "pip install . && "
+        "privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5"
+    )
+
+
+@pytest.mark.parametrize("words", ["steps = epochs x n / b", "Poisson sampling is not shuffling"])
+def test_says_what_people_get_wrong(words: str) -> None:
+    """Two mistakes give numbers that are much too small."""
+    assert words in README
