@@ -154,3 +154,20 @@ def test_examples_of_the_manual_pages_run(
     """What the manual pages show can be typed."""
     assert accounting.calls == []
     assert run(*example.split()).status == 0
+
+
+def test_generator_writes_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It writes stale files and names them; --check only names them."""
+    import privcalc.cli.docs.__main__ as generator
+
+    shutil.copytree(ROOT / "man" / "src", tmp_path / "man" / "src")
+    (tmp_path / "completions").mkdir()
+    monkeypatch.setattr(generator, "ROOT", tmp_path)
+    assert main(["--check"]) == 1
+    assert "man/privcalc.1 is stale" in capsys.readouterr().err
+    assert main([]) == 0
+    assert main(["--check"]) == 0
+    for path, text in FILES.items():
+        assert (tmp_path / path.relative_to(ROOT)).read_text(encoding="utf-8") == text

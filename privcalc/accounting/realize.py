@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Protocol, cast
 
 from privcalc.engine.composition import Composition
-from privcalc.errors import UnsupportedError
+from privcalc.errors import UnsupportedError, UsageError
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
@@ -21,7 +21,9 @@ Terms = list[tuple["LossLaw", int]]
 class Mechanism(Protocol):
     """What the registry builds for a leaf."""
 
-    def laws(self, adjacency: Adjacency) -> LossLaw: ...
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the law of one direction."""
+        ...
 
 
 class Sampling(Protocol):
@@ -29,7 +31,9 @@ class Sampling(Protocol):
 
     sampling_probability: float
 
-    def law(self, event: LossLaw, adjacency: Adjacency) -> LossLaw: ...
+    def law(self, event: LossLaw, adjacency: Adjacency) -> LossLaw:
+        """Return the law of one direction of the sampled event."""
+        ...
 
 
 def default_relation(tree: Node) -> Relation:
@@ -73,7 +77,8 @@ def _terms(tree: Node, adjacency: Adjacency) -> Terms:
     if isinstance(tree, Composed):
         return [term for event in tree.events for term in _terms(event, adjacency)]
     if isinstance(tree, Repeated):
-        assert not isinstance(tree.count, Hole)
+        if isinstance(tree.count, Hole):
+            raise UsageError("a count is missing; only calibrate finds the value of a hole")
         return [(law, count * tree.count) for law, count in _terms(tree.event, adjacency)]
     return [(_sampled(tree, adjacency), 1)]
 

@@ -1,0 +1,1 @@
+"""The engines: compositions of loss laws in, certified brackets out."""

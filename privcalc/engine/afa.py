@@ -13,11 +13,13 @@ conditionally, and e^epsilon multiplies whatever error the second distribution f
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.composition import Composition
-from privcalc.losses.law import Array, ComplexArray
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 NODES = 700
 BISECTIONS = 70

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Brackets are padded to this part of the tolerance on each side. The pad hides the last digits
 # of the estimate, so brackets for different tolerances are nested, and it stays far inside the

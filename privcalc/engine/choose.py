@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
+from privcalc.engine.aliasing import log_payoff_supremum
 from privcalc.engine.certified import Certified
-from privcalc.engine.composition import Composition
-from privcalc.engine.contour import log_payoff_supremum
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.fourier import contour_delta, contour_epsilon
 from privcalc.errors import NotCertifiedError
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
 
 CLOSED = "closed-form"
 # `max_loss` of every law is the supremum of the loss to within this relative error.
@@ -83,8 +86,8 @@ def certified_delta(
 def chernoff_delta(composition: Composition, epsilon: float, reason: str) -> Certified:
     """Bound delta above by C(c) e^{K(c) - c epsilon}, where no contour could be certified.
 
-    (1 - e^{epsilon - l})_+ <= C(c) e^{c (l - epsilon)} for every l, with C of `log_payoff_supremum`;
-    take expectations. Any c > 0 will do; a few powers of 2 are tried. The lower end is 0.
+    (1 - e^{epsilon - l})_+ <= C(c) e^{c (l - epsilon)} for every l, C = `log_payoff_supremum`; take
+    expectations. Any c > 0 will do; a few powers of 2 are tried. The lower end is 0.
     """
     best = 0.0
     for power in range(-6, 12):

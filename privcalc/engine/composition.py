@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
-from privcalc.losses.law import LossLaw
 from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from privcalc.losses.law import LossLaw
 
 
 @dataclass(frozen=True, slots=True)

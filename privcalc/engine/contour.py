@@ -26,13 +26,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.composition import Composition
-from privcalc.engine.plan import Plan
-from privcalc.losses.law import Array, ComplexArray
+from privcalc.engine.aliasing import log_left, log_right
+from privcalc.numerics.arrays import vertical
 from privcalc.numerics.rounding import MARGIN, UNIT
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.plan import Plan
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +68,14 @@ class ContourSum:
             value, slack = law.log_mgf_progression(plan.step, len(t))
             total = total + count * value
             error = error + count * slack + 2.0 * UNIT * count * np.abs(value)
-        self._z: ComplexArray = plan.c + 1j * t
+        self._z: ComplexArray = vertical(plan.c, t)
         self._log_mgf: ComplexArray = total
         self._error: Array = error
         weight = np.where(t == 0.0, 0.5, 1.0)
         self._kernel: ComplexArray = plan.step / math.pi * weight / (self._z * (self._z + 1.0))
 
     def delta(self, epsilon: float, log_scale: float) -> DeltaEstimate:
-        """Return delta(epsilon) / e^{log_scale} with its error terms.
+        """Evaluate delta / e^{log_scale} at an epsilon, with its error terms.
 
         Rounding: the exponent K - z epsilon - log_scale is off by the error of K and 4 units of
         each of its terms; exp, the kernel and the products by 16 units; the sum of n terms by n.
@@ -114,28 +119,15 @@ class ContourSum:
 
     def _aliasing(self, epsilon: float, log_scale: float) -> float:
         plan = self.plan
-        period = 2.0 * math.pi / plan.step
-        left = -plan.c * period - math.log1p(-math.exp(-plan.c * period)) - log_scale
-        log_r = -(plan.c_right - plan.c) * period
-        right = (
-            plan.log_mgf_right
-            - plan.c_right * epsilon
-            + log_payoff_supremum(plan.c_right)
-            + log_r
-            - math.log1p(-math.exp(log_r))
-            - log_scale
-        )
-        # A relative 1e-9 on the exponentials covers the rounding of exponents below 1e5.
-        largest = plan.c * period + abs(plan.log_mgf_right) + plan.c_right * abs(epsilon) - log_r
-        slack = 1e-9 + 16.0 * UNIT * (largest + abs(log_scale))
+        left = log_left(plan.c, plan.step) - log_scale
+        right = log_right(plan.c, plan.c_right, plan.log_mgf_right, epsilon, plan.step) - log_scale
+        # Rounding: 16 units of the largest exponent, and 1e-9 for everything of order 1.
+        largest = 2.0 * math.pi * plan.c_right / plan.step
+        largest += abs(plan.log_mgf_right) + plan.c_right * abs(epsilon) + abs(log_scale)
+        slack = 1e-9 + 16.0 * UNIT * largest
         return (math.exp(min(700.0, left + slack)) + math.exp(min(700.0, right + slack))) * MARGIN
 
     def _truncation(self, epsilon: float, log_scale: float) -> float:
         log_bound = self._log_peak(epsilon, log_scale) + self.plan.log_decay
         log_bound -= math.log(math.pi * self.plan.cut)
         return math.exp(min(700.0, log_bound + 1e-9)) * MARGIN
-
-
-def log_payoff_supremum(c: float) -> float:
-    """Return log of sup over x >= 0 of (1 - e^{-x}) e^{-cx} = c^c / (1 + c)^(1 + c)."""
-    return c * math.log(c) - (1.0 + c) * math.log1p(c)

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
-from privcalc.engine.composition import Composition
 from privcalc.losses.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
-from privcalc.losses.law import Array
 from privcalc.numerics.rounding import MARGIN, UNIT
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.numerics.arrays import Array
 
 MAX_OUTCOMES = 3_000_000
 # numpy adds contiguous doubles pairwise in blocks of 128, each in eight strands.
@@ -101,10 +104,10 @@ def _self_composed(
     """Return the law of the sum of `count` draws; the masses sum to 1 - infinity_mass."""
     if len(losses) == 1:
         loss, log_mass = count * losses[0], count * math.log(masses[0])
-        error = (LOSS_ULPS + 2.0) * UNIT * abs(loss)
+        shift = (LOSS_ULPS + 2.0) * UNIT * abs(loss)
         slack = UNIT * (count * (MASS_ULPS + 4.0) + 4.0 * abs(log_mass) + 4.0)
         values = np.array([loss])
-        return Outcomes(values, np.array([math.exp(log_mass)]), error, np.array([slack]), 0.0)
+        return Outcomes(values, np.array([math.exp(log_mass)]), shift, np.array([slack]), 0.0)
     rest = math.fsum(masses[1:])
     k, weight, error, dropped = _binomial(count, masses[0], rest, infinity_mass)
     if len(losses) == 2:
@@ -140,7 +143,7 @@ def _binomial(
 ) -> tuple[Array, Array, Array, float]:
     """Return k, masses C(n, k) p^k rest^(n - k), their relative errors, and the mass left out.
 
-    The masses sum to (1 - infinity_mass)^n. Each step of the recurrence is off by 4 units and by the
+    The masses sum to (1 - infinity_mass)^n. A step of the recurrence is off by 4 units and by the
     2 MASS_ULPS of the ratio p / rest; dividing by the sum adds the mean of these, bounded by the
     largest step distance that carries weight (the sum's own relative error is at most the
     weighted mean of the errors of its terms). Beyond the window the masses fall at least
@@ -179,7 +182,7 @@ def _binomial(
 def finite_epsilon(
     outcomes: Outcomes, delta_low: float, delta_high: float, tolerance: float
 ) -> Certified:
-    """Bracket the least epsilon >= 0 with delta(epsilon) at most a target between the two deltas."""
+    """Bracket the least epsilon >= 0 with delta(epsilon) at most a target between two deltas."""
     centre = _solve(outcomes, delta_low)
     pad = PAD * max(tolerance * abs(centre), EPSILON_FLOOR)
     bound = epsilon_ends(

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
-from privcalc.engine.composition import Composition
 from privcalc.engine.contour import ContourSum, DeltaEstimate
 from privcalc.engine.plan import make_plan
-from privcalc.engine.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
+from privcalc.engine.saddle import (
+    SMALLEST,
+    log_delta_at,
+    saddle_for_delta,
+    saddle_for_epsilon,
+)
 from privcalc.errors import NotCertifiedError
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
 
 # Part of the pad that each error term may use up.
 SHARE = 0.25
@@ -19,6 +27,7 @@ LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
 # Above this delta the saddle-point value of delta is too rough to search with.
 LARGE_LOG_DELTA = math.log(0.1)
 NEWTON_STEPS = 60
+REFINEMENTS = 8
 
 
 def contour_epsilon(
@@ -49,10 +58,18 @@ def contour_epsilon(
     c, guess = _start(cut, log_delta)
     wish = max(tolerance * abs(guess), EPSILON_FLOOR)
     relative = min(max(SHARE * PAD * wish * c, LEAST_ERROR), MOST_ERROR)
-    cut = composition.truncated(log_delta + math.log(0.1 * relative))
-    plan = make_plan(cut, c * shift, guess, log_delta, relative, refine=refine)
-    nodes = ContourSum(cut, plan)
-    centre = _newton(nodes, guess, log_delta)
+    for _ in range(2):
+        cut = composition.truncated(log_delta + math.log(0.1 * relative))
+        plan = make_plan(cut, c * shift, guess, log_delta, relative, refine=refine)
+        nodes = ContourSum(cut, plan)
+        centre = _newton(nodes, guess, log_delta)
+        # c stood in for -d log delta / d epsilon, which for large deltas is much smaller.
+        estimate = nodes.delta(max(centre, 0.0), log_delta)
+        slope = -estimate.slope / max(estimate.value, 1e-300)
+        needed = max(SHARE * PAD * wish * slope, LEAST_ERROR)
+        if relative <= 2.0 * needed or centre <= 0.0:
+            break
+        relative = needed
     worst: dict[str, float] = {}
 
     def at(epsilon: float) -> DeltaEstimate:
@@ -111,27 +128,49 @@ def contour_delta(
 
 
 def _start(composition: Composition, log_delta: float) -> tuple[float, float]:
-    """Return an abscissa and an estimate of epsilon for a delta."""
+    """Return an abscissa and an estimate of epsilon for a delta.
+
+    The saddle-point value of delta is too rough for large deltas; there the search starts from
+    the normal approximation of P(L > epsilon) and is refined on a contour of low accuracy.
+    """
     if log_delta < LARGE_LOG_DELTA:
         return saddle_for_delta(composition, log_delta)
-    c = saddle_for_epsilon(composition, 0.0)
-    plan = make_plan(composition, c, 0.0, log_delta, 1e-4)
-    epsilon = max(0.0, _newton(ContourSum(composition, plan), 0.0, log_delta))
+    _, mean, variance = composition.cumulants(SMALLEST)
+    epsilon = max(0.0, mean + math.sqrt(variance) * _normal_quantile(math.exp(log_delta)))
+    for _ in range(REFINEMENTS):
+        c = saddle_for_epsilon(composition, epsilon)
+        nodes = ContourSum(composition, make_plan(composition, c, epsilon, log_delta, 1e-4))
+        before = epsilon
+        epsilon = max(0.0, _newton(nodes, epsilon, log_delta, 0.5 * math.sqrt(variance) + 0.5))
+        if abs(epsilon - before) <= 0.5 * math.sqrt(variance):
+            break
     return saddle_for_epsilon(composition, epsilon), epsilon
 
 
-def _newton(nodes: ContourSum, epsilon: float, log_delta: float) -> float:
-    """Solve value = 1 on one contour; log value is nearly linear in epsilon.
+def _normal_quantile(tail: float) -> float:
+    """Return z with P(N > z) = tail to about 1e-3, by bisection of erfc."""
+    low, high = -9.0, 9.0
+    while high - low > 1e-3:
+        middle = 0.5 * (low + high)
+        above = 0.5 * math.erfc(middle / math.sqrt(2.0)) > tail
+        low, high = (middle, high) if above else (low, middle)
+    return low
 
-    Stops at 0 from above: a solution below 0 is reported as a negative number, and is no answer
-    but tells that delta(0) is below the target.
+
+def _newton(
+    nodes: ContourSum, epsilon: float, log_delta: float, longest: float = math.inf
+) -> float:
+    """Solve value = 1 on one contour; log value is concave, and nearly linear, in epsilon.
+
+    A solution below 0 is reported as a negative number; it is no answer, but tells that delta(0)
+    is below the target. Steps are at most `longest`: where delta is near 1 the slope vanishes.
     """
     for _ in range(NEWTON_STEPS):
         estimate = nodes.delta(epsilon, log_delta)
         if not (estimate.value > 0.0 and estimate.slope < 0.0):
             break
         step = math.log(estimate.value) * estimate.value / -estimate.slope
-        epsilon += step
+        epsilon += max(-longest, min(longest, step))
         if abs(step) <= 2e-16 * abs(epsilon) or abs(step) < 1e-18:
             break
     return epsilon

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.composition import Composition
+from privcalc.engine.aliasing import log_right
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.law import Array, ContourLaw
+from privcalc.losses.nodes import LARGEST_LOG_MGF
 from privcalc.numerics.rounding import few_bits
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.losses.law import ContourLaw
+    from privcalc.numerics.arrays import Array
 
 MAX_NODES = 200_000
 # Contour nodes times quadrature nodes that one sum may cost: about a second.
@@ -87,7 +93,7 @@ def make_plan(
     laws_right = _on_contour(composition, c_right, 0.0, relative)
     log_mgf_right = _certified_log_mgf(composition, laws_right)
     target = log_scale + math.log(relative / 4.0) + c * epsilon - composition.cumulants(c)[0]
-    return _choose_cut(composition, c, step, target, relative, (c_right, log_mgf_right))
+    return _choose_cut(composition, c, step, target, relative, right=(c_right, log_mgf_right))
 
 
 def _on_contour(
@@ -119,9 +125,9 @@ def _right_candidates(composition: Composition, c: float) -> list[tuple[float, f
         c_right = few_bits(c + gap)
         if c_right <= c:
             continue
-        value = composition.cumulants(c_right)[0]
-        if math.isfinite(value):
-            pairs.append((c_right, value))
+        values = [(law.cumulants(c_right)[0], count) for law, count in composition]
+        if all(value < LARGEST_LOG_MGF for value, _ in values):
+            pairs.append((c_right, math.fsum(value * count for value, count in values)))
     return pairs
 
 
@@ -130,9 +136,7 @@ def _best_right(
 ) -> tuple[float, float]:
     best, best_value = c, math.inf
     for c_right, log_mgf in candidates:
-        log_r = -2.0 * math.pi * (c_right - c) / step
-        payoff = c_right * math.log(c_right) - (1.0 + c_right) * math.log1p(c_right)
-        value = log_mgf - c_right * epsilon + payoff + log_r - math.log1p(-math.exp(log_r))
+        value = log_right(c, c_right, log_mgf, epsilon, step)
         if value < best_value:
             best, best_value = c_right, value
     return best, best_value
@@ -144,6 +148,7 @@ def _choose_cut(
     step: float,
     target: float,
     relative: float,
+    *,
     right: tuple[float, float],
 ) -> Plan:
     """Find t1 with sum of count log sup|phi| - log(pi t1) <= target, and prove it.
@@ -199,9 +204,9 @@ def _probe(
 def _proved_decay(
     composition: Composition, laws: tuple[ContourLaw, ...], cut: float, wanted: float
 ) -> float:
-    """Return a proved bound on sum of count log sup|phi| beyond the cut; any subset of laws will do.
+    """Return a proved bound on sum of count log sup|phi| beyond the cut.
 
-    A law that is left out is bounded by 1. The laws that decay most are asked first.
+    A law that is left out is bounded by 1, so any subset will do. The laws that decay most are asked first.
     """
     t = np.array([0.0, cut])
     order = []

@@ -8,10 +8,14 @@ is certified, and nothing needs to be: any c gives a valid bracket, the saddle a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from privcalc.engine.composition import Composition
 from privcalc.errors import NotCertifiedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.engine.composition import Composition
 
 SMALLEST = 2.0**-26
 LARGEST = 1e12
@@ -56,43 +60,43 @@ def _root(f: Callable[[float], float], start: float) -> float:
     Raises:
         NotCertifiedError: no crossing with c in (SMALLEST, LARGEST).
     """
-    low = high = start
-    value = f(start)
-    f_low = f_high = value
-    step = 1.0
-    while f_high > 0.0:
-        low, f_low = high, f_high
-        high += step
-        if high > math.log(LARGEST):
-            raise NotCertifiedError("the loss is so concentrated that no saddle point was found")
-        f_high = f(high)
-        step *= 1.3
-    step = 1.0
-    while f_low <= 0.0:
-        high, f_high = low, f_low
-        low -= step
-        if low < math.log(SMALLEST):
-            raise NotCertifiedError("delta is so near 1 that no saddle point was found")
-        f_low = f(low)
-        step *= 1.3
+    low, f_low = _walk(f, start, -1.0, math.log(SMALLEST))
+    if not f_low > 0.0:
+        raise NotCertifiedError("delta is so near 1 that no saddle point was found")
+    high, f_high = _walk(f, max(start, low), 1.0, math.log(LARGEST))
+    if f_high > 0.0:
+        raise NotCertifiedError("the loss is so concentrated that no saddle point was found")
     side = 0
     for _ in range(STEPS):
+        middle = 0.5 * (low + high)
         if math.isfinite(f_high):
+            # The Illinois form of false position, kept away from the ends.
             middle = (low * f_high - high * f_low) / (f_high - f_low)
             middle = min(max(middle, low + 0.02 * (high - low)), high - 0.02 * (high - low))
-        else:
-            middle = 0.5 * (low + high)
         value = f(middle)
         if abs(value) < 1e-3 or high - low < 1e-4:
             return middle
         if value > 0.0:
             low, f_low = middle, value
-            if side > 0:
-                f_high *= 0.5
+            f_high *= 0.5 if side > 0 else 1.0
             side = 1
         else:
             high, f_high = middle, value
-            if side < 0:
-                f_low *= 0.5
+            f_low *= 0.5 if side < 0 else 1.0
             side = -1
     return 0.5 * (low + high)
+
+
+def _walk(
+    f: Callable[[float], float], start: float, step: float, limit: float
+) -> tuple[float, float]:
+    """Go from `start` by growing steps until f has the sign wanted there, or to the limit.
+
+    Downwards (step < 0) f is to be positive, upwards not.
+    """
+    point, value = start, f(start)
+    while (value > 0.0) != (step < 0.0) and point != limit:
+        point = max(point + step, limit) if step < 0.0 else min(point + step, limit)
+        value = f(point)
+        step *= 1.3
+    return point, value

@@ -1,0 +1,1 @@
+"""Privacy-loss laws: one direction of one dominating pair."""

@@ -1,17 +1,21 @@
-"""Loss laws with finitely many values: randomised response, (epsilon, delta) pairs, their samples."""
+"""Loss laws with finitely many values: randomised response, (epsilon, delta) pairs, samples."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.losses.law import Array, ComplexArray
 from privcalc.losses.log_ratio import LogRatio
+from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class AtomicContour:
         (MASS_ULPS + 2 LOSS_ULPS |z l'| + 8) units of that.
         """
         law = self.law
-        z = self.c + 1j * t
+        z = vertical(self.c, t)
         top = law.max_loss
         shifted = np.array(law.losses) - top
         masses = np.array(law.masses)

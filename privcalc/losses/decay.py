@@ -19,8 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from privcalc.losses.law import Array
-from privcalc.numerics.rounding import MARGIN
+from privcalc.numerics.arrays import Array
 
 # g and g' at many points, both rounded up. The second argument is the distance of the points where
 # they are an arithmetic progression, which makes the sums cheaper, else None.
@@ -51,6 +50,8 @@ def steps_bound(
     Returns:
         The proved bound (1 where too many steps would be needed) and the largest |phi| seen.
     """
+    if stop <= start:
+        return 0.0, 0.0
     deviation = math.sqrt(variance)
     longest = 0.7 * max(goal, 1e-2) / deviation if deviation > 0.0 else math.inf
     if (stop - start) / longest > MAX_STEPS:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.law import Array, ComplexArray
 from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.numerics.arrays import vertical
 from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,7 @@ class GaussianLaw:
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points."""
-        value: ComplexArray = z * (z + 1.0) * (self.mu * self.mu / 2.0)
-        return value
+        return z * (z + 1.0) * (self.mu * self.mu / 2.0)
 
     def log_ratio(self) -> LogRatio:
         """Return the normal density of log dQ/dP under P: mean -mu^2/2, variance mu^2."""
@@ -70,7 +73,7 @@ class GaussianContour:
         mu carries one rounding, squaring doubles it; the complex product is off by at most
         sqrt(8) units of |z| |z + 1|; ten units cover the chain.
         """
-        z = self.c + 1j * t
+        z = vertical(self.c, t)
         half_variance = self.mu * self.mu / 2.0
         scale = np.abs(z) * np.abs(z + 1.0) * half_variance
         return z * (z + 1.0) * half_variance, 10.0 * UNIT * scale

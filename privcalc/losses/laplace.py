@@ -12,15 +12,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.losses.decay import far_point, steps_bound
-from privcalc.losses.law import Array, ComplexArray
 from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.rounding import MARGIN, UNIT
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 # Below this value of (|s| + 1) e the cancelling closed form gives way to its power series.
 SERIES_BELOW = 0.5
@@ -95,7 +100,7 @@ class LaplaceContour:
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) = log1p(M - 1) with its rounding error."""
-        m1, error = _mgf_minus_one(self.e, self.c + 1j * t)
+        m1, error = _mgf_minus_one(self.e, vertical(self.c, t))
         return log1p_with_error(m1, error)
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
@@ -111,13 +116,15 @@ class LaplaceContour:
         """
         e, c = self.e, self.c
         m1, error = _mgf_minus_one(e, np.array([complex(c)]))
-        log_m = math.log1p(float(m1[0].real)) - float(error[0])
+        if not math.isfinite(float(m1[0].real) + float(error[0])):
+            return 1.0
+        log_m = math.log1p(float(m1[0].real) - float(error[0]))
         atoms = 0.5 * (math.exp(c * e - log_m) + math.exp(-(1.0 + c) * e - log_m)) * MARGIN
         variation = 0.5 * math.exp(abs(c + 0.5) * e - e / 2.0 - log_m) * MARGIN
 
         def squared(points: Array, step: float | None) -> tuple[Array, Array]:
             del step
-            z = c + 1j * points
+            z = vertical(c, points)
             value, slack = _mgf_minus_one(e, z)
             scaled = (1.0 + value) * math.exp(-log_m)
             derivative = 1j * _mgf_derivative(e, z) * math.exp(-log_m)
@@ -140,8 +147,8 @@ class LaplaceContour:
 def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
     """Return M(z) - 1 and a bound on its error.
 
-    Small |z| e: with a = z + 1 and X = -L under Q (E_Q e^X = 1), M - 1 = E_Q[e^{aX} - 1 - a(e^X - 1)]
-    = sum_{k >= 2} (a^k - a) E_Q[X^k] / k!, free of cancellation. The remainder after k = 18 is
+    Small |z| e: with a = z + 1 and X = -L under Q (E_Q e^X = 1), M - 1 =
+    E_Q[e^{aX} - 1 - a (e^X - 1)] = sum_{k >= 2} (a^k - a) E_Q[X^k] / k!, free of cancellation. The remainder after k = 18 is
     below 2 (|a| e)^19 / 19! relative to a e^2 / 2, under 1e-22.
     Otherwise the closed form; each of its terms is charged a few units of its modulus, and the
     phase of e^{ze} a unit of |z| e.
@@ -162,6 +169,9 @@ def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
     if large.any():
         w = z[large]
         a = w + 0.5
+        # Beyond this the moment generating function overflows: an infinite error says so.
+        finite = np.real(w) * e < 700.0
+        w = np.where(finite, w, 1.0)
         up, down = np.exp(w * e), np.exp(-(1.0 + w) * e)
         # sinh(a e) e^{-e/2} = (up - down) / 2, and it vanishes with a: e/2 e^{-e/2} in the limit.
         near = np.abs(a) * e < 1e-4
@@ -172,7 +182,8 @@ def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
         value[large] = 0.5 * (up + down + body) - 1.0
         scale = np.abs(up) + np.abs(down)
         divided = np.where(near, e, scale / np.abs(safe))
-        error[large] = UNIT * ((scale + divided) * (8.0 + 3.0 * (np.abs(w) + 1.0) * e) + 4.0)
+        charge = UNIT * ((scale + divided) * (8.0 + 3.0 * (np.abs(w) + 1.0) * e) + 4.0)
+        error[large] = np.where(finite, charge, np.inf)
     return value, error
 
 
@@ -191,6 +202,7 @@ def _mgf_derivative(e: float, z: ComplexArray) -> ComplexArray:
     return derivative
 
 
+@lru_cache(maxsize=64)
 def _scaled_moments(e: float) -> Array:
     """Return E_Q[L^k] / k! for k = 2 .. SERIES_TERMS, to a few units.
 
@@ -200,7 +212,7 @@ def _scaled_moments(e: float) -> Array:
     moments = []
     for k in range(2, SERIES_TERMS + 1):
         atoms = 0.5 * ((-e) ** k + math.exp(-e) * e**k)
-        # int_{-e}^{e} l^k e^{-l/2} dl = 2 sum over j with k + j even of (-1/2)^j e^{k+j+1} / (j! (k+j+1))
+        # int_{-e}^{e} l^k e^{-l/2} dl = 2 sum_j (-1/2)^j e^{k+j+1} / (j! (k+j+1)), k + j even
         series = math.fsum(
             (-0.5) ** j * e ** (k + j + 1) / (math.factorial(j) * (k + j + 1))
             for j in range(k % 2, 24, 2)

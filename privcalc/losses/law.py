@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import LogRatio
-
-Array = npt.NDArray[np.float64]
-ComplexArray = npt.NDArray[np.complex128]
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 
 class ContourLaw(Protocol):
@@ -55,13 +50,24 @@ class LossLaw(Protocol):
     """
 
     @property
-    def infinity_mass(self) -> float: ...
+    def infinity_mass(self) -> float:
+        """P(L = +inf)."""
+        ...
+
     @property
-    def lower_infinity_mass(self) -> float: ...
+    def lower_infinity_mass(self) -> float:
+        """Q(L = -inf)."""
+        ...
+
     @property
-    def dropped_mass(self) -> float: ...
+    def dropped_mass(self) -> float:
+        """Bound on the P-mass that a truncated law leaves out."""
+        ...
+
     @property
-    def max_loss(self) -> float: ...
+    def max_loss(self) -> float:
+        """The largest finite loss, or an upper bound that is approached."""
+        ...
 
     def truncated(self, log_mass: float) -> LossLaw:
         """Leave out far outcomes of total P-mass at most exp(log_mass).
@@ -83,7 +89,7 @@ class LossLaw(Protocol):
         ...
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points, without error bound (the published quadrature uses it)."""
+        """Return K at any complex points, without error bound (for the published quadrature)."""
         ...
 
     def log_ratio(self) -> LogRatio | None:

@@ -18,22 +18,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.decay import far_point, steps_bound
-from privcalc.losses.law import Array, ComplexArray
-from privcalc.losses.log_ratio import Piece
 from privcalc.losses.quadrature import Integrand, certified_panels
 from privcalc.losses.variation import tilted_variation
+from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.gauss_legendre import POINTS, composite_rule
 from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
+    from privcalc.losses.log_ratio import Piece
     from privcalc.losses.sampled import SampledLaw
+    from privcalc.numerics.arrays import Array, ComplexArray, Mask
 
 # Nodes with |a l| below this use the power series of the remainder.
 SERIES_BELOW = 0.5
 SERIES_TERMS = 17
+# Sums of tilted weights stay finite below this.
+LARGEST_LOG_MGF = 600.0
 # Larger node sets are not used for bounds on |phi|: no bound is given.
 MAX_STEP_NODES = 30_000
 
@@ -79,7 +83,12 @@ class NodeSet:
         With `below`, only outcomes x <= below are integrated.
         """
         exponent = c + 1.0 if law.remove else -c
-        log_target = log_error + law.cumulants(c)[0] - math.log(len(law.ratio.pieces) + 1.0)
+        log_mgf = law.cumulants(c)[0]
+        if not log_mgf < LARGEST_LOG_MGF:
+            raise NotCertifiedError(
+                f"the moment generating function overflows at order {c + 1.0:.6g}"
+            )
+        log_target = log_error + log_mgf - math.log(len(law.ratio.pieces) + 1.0)
         log_w, xs, shake = [], [], []
         error, out_r, out_w = 0.0, 0.0, 0.0
         for piece in law.ratio.pieces:
@@ -178,7 +187,7 @@ class SampledContour:
         self._prepare_series(small)
         self._prepare_direct(~small)
 
-    def _prepare_series(self, small: Array) -> None:
+    def _prepare_series(self, small: Mask) -> None:
         """Sum sum_{k>=2} (a^k - a) m_k with m_k = sum w l^k / k!, as a (a - 1) sum_j r_j a^j.
 
         r_j = sum_{k >= j + 2} m_k, since a^k - a = a (a - 1) (1 + a + ... + a^{k - 2}).
@@ -202,7 +211,7 @@ class SampledContour:
             2.1 * float((w * (reach * np.abs(loss)) ** order).sum()) / math.factorial(order)
         )
 
-    def _prepare_direct(self, large: Array) -> None:
+    def _prepare_direct(self, large: Mask) -> None:
         nodes = self.nodes
         self._loss = nodes.loss[large]
         self._tilted = nodes.tilted[large]
@@ -235,10 +244,10 @@ class SampledContour:
         `sums` may give sum of tilted e^{itl} over the direct nodes, where it is known already.
         """
         nodes = self.nodes
-        a = nodes.exponent + 1j * self._direction * t
+        a = vertical(nodes.exponent, self._direction * t)
         modulus = np.abs(a)
         # For remove, a - 1 = c + it exactly; forming it from a would lose digits of a small c.
-        a_minus_one = self.c + 1j * t if self.law.remove else a - 1.0
+        a_minus_one = vertical(self.c, t) if self.law.remove else a - 1.0
         product = a * a_minus_one
         value = product * np.polyval(self._series, a)
         error = np.abs(product) * np.polyval(self._series_noise, modulus) + self._series_rest

@@ -22,17 +22,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.law import Array
-from privcalc.losses.log_ratio import Piece
 from privcalc.numerics.gauss_legendre import (
     LOG_FACTORS,
     SEMI_AXES_IMAGINARY,
     SEMI_AXES_REAL,
 )
+
+if TYPE_CHECKING:
+    from privcalc.losses.log_ratio import Piece
+    from privcalc.numerics.arrays import Array
 
 # Half-height of the strip: below pi/2, where the argument bound stops being monotone.
 STRIP = 1.5

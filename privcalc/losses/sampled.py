@@ -15,18 +15,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.law import Array, ComplexArray, LossLaw
-from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.losses.nodes import NodeSet, SampledContour
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.rounding import MARGIN
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.log_ratio import LogRatio, Piece
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 # Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
 DEFAULT_LOG_MASS = -140.0

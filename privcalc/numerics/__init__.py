@@ -1,0 +1,1 @@
+"""Quadrature, rounding and complex logarithms with error bounds."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import numpy.typing as npt
 
 from privcalc.numerics.rounding import UNIT
 
-Array = npt.NDArray[np.float64]
-ComplexArray = npt.NDArray[np.complex128]
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 
 def log1p_with_error(m: ComplexArray, error: Array) -> tuple[ComplexArray, Array]:
@@ -21,9 +22,9 @@ def log1p_with_error(m: ComplexArray, error: Array) -> tuple[ComplexArray, Array
     2|x| + x^2 + y^2, which the logarithm's slope 1/|1 + m|^2 turns into the term below.
     """
     x, y = m.real, m.imag
-    square = x * x + y * y
-    modulus = np.abs(1.0 + m)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        square = x * x + y * y
+        modulus = np.abs(1.0 + m)
         real = np.where(
             modulus > 0.5, 0.5 * np.log1p(np.maximum(2.0 * x + square, -1.0)), np.log(modulus)
         )

@@ -15,11 +15,12 @@ geometric series over even k gives the bound.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
 
 POINTS = 20
 

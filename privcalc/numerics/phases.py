@@ -13,12 +13,12 @@ sum over j is charged by the caller.
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
-ComplexArray = npt.NDArray[np.complex128]
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 PHASE_ULPS = 32.0
 # Below this many points a plain table is as fast.
@@ -37,8 +37,12 @@ def phases(t: Array, loss: Array) -> ComplexArray:
 def phase_sums(t: Array, loss: Array, weights: Array) -> ComplexArray:
     """Return sum_j w_j e^{i t l_j} for every t; `weights` has a column for each set of weights."""
     rows = max(1, CHUNK // max(1, len(loss)))
-    parts = [phases(t[i : i + rows], loss) @ weights for i in range(0, len(t), rows)]
-    return np.concatenate(parts) if parts else np.zeros((0, weights.shape[1]), np.complex128)
+    result: ComplexArray = np.empty((len(t), weights.shape[1]), np.complex128)
+    for i in range(0, len(t), rows):
+        angles = np.outer(t[i : i + rows], loss)
+        result.real[i : i + rows] = np.cos(angles) @ weights
+        result.imag[i : i + rows] = np.sin(angles, out=angles) @ weights
+    return result
 
 
 def progression_sums(

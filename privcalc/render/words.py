@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
+from privcalc.spec.spelling import number_text
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
@@ -29,7 +30,7 @@ def number(value: float) -> str:
     """Write a double so that it reads back exactly, and as briefly as that allows."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    return repr(value).removesuffix(".0")
+    return number_text(value)
 
 
 def bracket(bound: Bound) -> str:

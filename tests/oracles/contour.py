@@ -33,7 +33,7 @@ __all__ = ["Contour", "contour", "solve"]
 
 DIGITS = 31  # to which two runs must agree
 LEVELS = 5
-MOST_WORK = 400_000_000  # nodes times contour points, about five minutes
+MOST_WORK = 600_000_000  # nodes times contour points, about ten minutes
 
 
 @dataclass
@@ -229,18 +229,20 @@ def _sum(
             return laws[i].count * mp.log(abs(moment(mp.mpc(c, t)) / moment(c)))
         value = tilted(i, fineness[i]).phi(t)
         while True:
-            finer = fineness[i] * 1.4
-            other = tilted(i, finer).phi(t)
+            other = tilted(i, fineness[i] * 1.4).phi(t)
             if abs(other - value) < tolerance:
                 return laws[i].count * mp.log(abs(value) + tolerance)
-            fineness[i], value = finer, other
-            cache.pop((i, fineness[i] / 1.4), None)
+            fineness[i], value = fineness[i] * 1.4, other
 
     phis = [lambda t, i=i: log_phi(i, t) for i in range(len(laws))]
     reach = 6 * width
     while not _decayed(phis, log_least, reach):
         reach *= mp.mpf("1.15")
-    count = int(reach * (1 + mp.mpf(level) / 8) / h) + 1
+    reach *= 1 + mp.mpf(level) / 8
+    fineness = [1.0] * len(laws)  # the search went to 2 * reach; the sum does not
+    for i in range(len(laws)):
+        log_phi(i, reach)
+    count = int(reach / h) + 1
     work = sum(len(tilted(i, fineness[i]).losses) for i in range(len(laws)) if laws[i].nodes)
     if count * (work + 100) > MOST_WORK:
         raise ArithmeticError("too much work: the integrand falls too slowly")
@@ -253,7 +255,7 @@ def _sum(
             factors = (one.moment(mp.mpc(c, k * h)) / base for k in range(count + 1))
             log_scale += one.count * mp.log(base)
         else:
-            nodes = _tilt(one, c, fineness[i] * (1 + level / 5))
+            nodes = _tilt(one, c, fineness[i] * (1 + level / 10))
             factors = _fixed_point(nodes, h, count)
             log_scale += one.count * nodes.log_moment
         values = [v * f**one.count for v, f in zip(values, factors, strict=True)]

@@ -1,0 +1,218 @@
+"""The formats by themselves: boxed tables, estimates in every format, escapes, terminals."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.accounting.answer import Direction, Method
+from privcalc.bounds import Bound, Verdict
+from privcalc.cli.options import ColorMode
+from privcalc.cli.terminal import terminal
+from privcalc.errors import UsageError
+from privcalc.relation import Relation
+from privcalc.render import csv, github, grid, markdown, table, talk, terse, words
+from privcalc.render.report import Check, Estimate, Report
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privcalc.render.report import Quantity
+
+TEXT = "gaussian:sigma=2@poisson:q=0.01@100"
+
+
+def report(
+    result: Mapping[str, Quantity | Estimate],
+    *,
+    query: Mapping[str, float] | None = None,
+    check: Check | None = None,
+    notes: tuple[str, ...] = (),
+) -> Report:
+    """Make one answer."""
+    method = Method("contour", tolerance_met=True, terms={"aliasing": 1.25e-12}, notes=notes)
+    return Report(
+        command="compose",
+        spec=parse(TEXT).tree,
+        text=TEXT,
+        relation=Relation.ADD_OR_REMOVE_ONE,
+        sampling="Poisson",
+        query={"delta": 1e-5} if query is None else query,
+        result=result,
+        method=method,
+        directions=(
+            Direction("add", None, 2.375, method),
+            Direction("remove", None, None, method),
+        ),
+        check=check,
+    )
+
+
+BRACKET = {"epsilon": Bound(2.5, 2.25)}
+ESTIMATE = {"epsilon": Estimate(2.375)}
+OVER = Check("max_epsilon", 2.0, Verdict.EXCEEDED, "over budget: epsilon >= 2.25, budget 2")
+
+
+class TestBoxedTable:
+    def test_without_colour_it_has_no_escapes(self) -> None:
+        """Boxes, the relation, the sampling; the verdict stands last."""
+        text = table.render([report(BRACKET, check=OVER)], colour=False, width=80)
+        lines = text.splitlines()
+        assert lines[0] == TEXT
+        assert "│ 1e-05 │             2.25 │             2.5 │" in lines
+        assert any(line.startswith("relation: add-or-remove-one") for line in lines)
+        assert any(line.startswith("sampling: Poisson") for line in lines)
+        assert lines[-1] == OVER.sentence
+        assert "\x1b" not in text
+
+    def test_colour_adds_nothing_but_escapes(self) -> None:
+        """Nothing is said by colour alone."""
+        reports = [report(BRACKET, check=OVER)]
+        coloured = table.render(reports, colour=True, width=80)
+        assert "\x1b[1;31mover budget" in coloured
+        plain = table.render(reports, colour=False, width=80)
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+    def test_terminal_gets_boxes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On a real terminal the table is boxed; the answer is the same."""
+        import pty
+
+        monkeypatch.setenv("TERM", "xterm")
+        child, master = pty.fork()
+        if child == 0:  # pragma: no cover
+            os.execv(  # noqa: S606
+                sys.executable,
+                [sys.executable, "-m", "privcalc", "compose", "pure:epsilon=1", "--delta", "0"],
+            )
+        printed = b""
+        try:
+            while part := os.read(master, 4096):
+                printed += part
+        except OSError:
+            pass  # the way in which Linux says that the other side is closed
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert "╭───────┬" in printed.decode()
+
+
+class TestEstimates:
+    def test_csv_has_a_column_for_them(self) -> None:
+        """An estimate is never in the columns of the bracket."""
+        row = dict(zip(csv.HEADER, next(csv.lines(report(ESTIMATE))).split(","), strict=True))
+        assert (row["lower"], row["upper"], row["estimate"]) == ("", "", "2.375")
+
+    def test_github_and_markdown_name_them(self) -> None:
+        """The words are in the annotation and in the header."""
+        (line,) = github.lines(report(ESTIMATE))
+        assert "epsilon about 2.375 (estimate, not certified) at delta 1e-05" in line
+        text = "\n".join(markdown.lines([report(ESTIMATE)]))
+        assert "| delta | epsilon (estimate, not certified) |" in text
+
+    def test_terse_refuses_them(self) -> None:
+        """A bare number cannot say that it is an estimate."""
+        with pytest.raises(UsageError, match="-t prints one number"):
+            terse.line(report(ESTIMATE))
+
+    def test_details_show_what_there_is(self) -> None:
+        """A direction may have an estimate, or nothing."""
+        assert list(talk.details([report(ESTIMATE, notes=("a note",))])) == [
+            "epsilon at delta 1e-05: engine contour, aliasing 1.2e-12",
+            "  add: about 2.375, engine contour, aliasing 1.2e-12",
+            "  remove: no number, engine contour, aliasing 1.2e-12",
+            "  note: a note",
+        ]
+
+
+class TestPlainNumbers:
+    """Later commands have columns of plain numbers beside brackets."""
+
+    CURVE = report(
+        {"orders": [2.0, 8.0], "exact": [Bound(0.5, 0.25), Bound(0.75)], "tight": [0.5, 0.75]},
+        query={},
+    )
+
+    def test_grid(self) -> None:
+        """Each kind has its columns."""
+        (found,) = grid.grids([self.CURVE])
+        assert found.header == ("orders", "exact at least", "exact at most", "tight")
+        assert found.rows == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
+
+    def test_csv(self) -> None:
+        """One row for each number of each curve."""
+        rows = [line.split(",")[3:8] for line in csv.lines(self.CURVE)]
+        assert rows == [
+            ["orders", "2", "exact", "0.25", "0.5"],
+            ["orders", "8", "exact", "", "0.75"],
+            ["orders", "2", "tight", "", "0.5"],
+            ["orders", "8", "tight", "", "0.75"],
+        ]
+
+    def test_single_numbers(self) -> None:
+        """A plain number is a column of its own."""
+        answer = report({"parameter": 2.0}, query={"epsilon": 1.0})
+        (found,) = grid.grids([answer])
+        assert (found.header, found.rows) == (("epsilon", "parameter"), (("1", "2"),))
+        (line,) = github.lines(answer)
+        assert "parameter 2.0 at epsilon 1" in line
+
+
+def test_github_escapes() -> None:
+    """Line breaks and percent signs do not end a workflow command."""
+    line = github.annotation("error", "a:b,c", "50%\r\nover")
+    assert line == "::error title=a%3Ab%2Cc::50%25%0D%0Aover"
+
+
+def test_infinity_in_words() -> None:
+    """Infinity has one spelling everywhere."""
+    assert words.number(float("inf")) == "Infinity"
+    assert words.number(float("-inf")) == "-Infinity"
+    assert words.number(14063.0) == "14063"
+    assert words.bracket(Bound(2.5)) == "at most 2.5"
+
+
+class FakeTerminal:
+    """A standard output that is a terminal."""
+
+    def isatty(self) -> bool:
+        """Pretend."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("mode", "environment", "colour"),
+    [
+        (ColorMode.AUTO, {}, True),
+        (ColorMode.AUTO, {"NO_COLOR": "1"}, False),
+        (ColorMode.AUTO, {"NO_COLOR": "", "TERM": "xterm"}, True),
+        (ColorMode.AUTO, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        (ColorMode.AUTO, {"TERM": "dumb"}, False),
+        (ColorMode.ALWAYS, {"NO_COLOR": "1"}, True),
+        (ColorMode.NEVER, {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_colour_on_a_terminal(
+    mode: ColorMode, environment: dict[str, str], colour: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option decides before NO_COLOR, that before FORCE_COLOR, that before the terminal."""
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", FakeTerminal())
+    found = terminal(mode)
+    assert found.colour is colour
+    assert found.boxed is (environment.get("TERM") != "dumb")
+
+
+def test_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe has colour only where it is forced, and boxes never."""
+    assert not terminal(ColorMode.AUTO).colour
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    found = terminal(ColorMode.AUTO)
+    assert found.colour
+    assert not found.boxed
