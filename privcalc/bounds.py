@@ -38,7 +38,7 @@ class Bound:
 
     @property
     def width(self) -> float:
-        """Absolute width; 0 for two equal ends (infinite ones too), infinity if an end is unknown."""
+        """Absolute width; 0 for equal ends (infinite ones too), infinity if one is unknown."""
         if self.lower is None:
             return math.inf
         return 0.0 if self.lower == self.upper else self.upper - self.lower

@@ -72,7 +72,8 @@ class ContourSum:
         self._log_mgf: ComplexArray = total
         self._error: Array = error
         weight = np.where(t == 0.0, 0.5, 1.0)
-        self._kernel: ComplexArray = plan.step / math.pi * weight / (self._z * (self._z + 1.0))
+        product: ComplexArray = np.multiply(self._z, self._z + 1.0)
+        self._kernel: ComplexArray = np.divide(plan.step / math.pi * weight, product)
 
     def delta(self, epsilon: float, log_scale: float) -> DeltaEstimate:
         """Evaluate delta / e^{log_scale} at an epsilon, with its error terms.

@@ -206,7 +206,8 @@ def _proved_decay(
 ) -> float:
     """Return a proved bound on sum of count log sup|phi| beyond the cut.
 
-    A law that is left out is bounded by 1, so any subset will do. The laws that decay most are asked first.
+    A law that is left out is bounded by 1, so any subset will do. The laws that decay most are
+    asked first.
     """
     t = np.array([0.0, cut])
     order = []

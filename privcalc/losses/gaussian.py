@@ -48,7 +48,8 @@ class GaussianLaw:
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points."""
-        return z * (z + 1.0) * (self.mu * self.mu / 2.0)
+        product: ComplexArray = np.multiply(z, z + 1.0)
+        return product * (self.mu * self.mu / 2.0)
 
     def log_ratio(self) -> LogRatio:
         """Return the normal density of log dQ/dP under P: mean -mu^2/2, variance mu^2."""
@@ -76,7 +77,8 @@ class GaussianContour:
         z = vertical(self.c, t)
         half_variance = self.mu * self.mu / 2.0
         scale = np.abs(z) * np.abs(z + 1.0) * half_variance
-        return z * (z + 1.0) * half_variance, 10.0 * UNIT * scale
+        product: ComplexArray = np.multiply(z, z + 1.0)
+        return product * half_variance, 10.0 * UNIT * scale
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K and its error at t = k step, k < count."""

@@ -148,8 +148,8 @@ def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
     """Return M(z) - 1 and a bound on its error.
 
     Small |z| e: with a = z + 1 and X = -L under Q (E_Q e^X = 1), M - 1 =
-    E_Q[e^{aX} - 1 - a (e^X - 1)] = sum_{k >= 2} (a^k - a) E_Q[X^k] / k!, free of cancellation. The remainder after k = 18 is
-    below 2 (|a| e)^19 / 19! relative to a e^2 / 2, under 1e-22.
+    E_Q[e^{aX} - 1 - a (e^X - 1)] = sum_{k >= 2} (a^k - a) E_Q[X^k] / k!, free of cancellation.
+    The remainder after k = 18 is below 2 (|a| e)^19 / 19! relative to a e^2 / 2, under 1e-22.
     Otherwise the closed form; each of its terms is charged a few units of its modulus, and the
     phase of e^{ze} a unit of |z| e.
     """

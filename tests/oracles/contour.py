@@ -151,6 +151,7 @@ class Contour:
     log_scale: Number
     values: list[Number]
     infinity_mass: Number
+    digits: int  # that they were worked out with
 
     def delta(self, epsilon: Number) -> tuple[Number, Number]:
         """Give delta(epsilon) and its derivative."""
@@ -259,7 +260,7 @@ def _sum(
             factors = _fixed_point(nodes, h, count)
             log_scale += one.count * nodes.log_moment
         values = [v * f**one.count for v, f in zip(values, factors, strict=True)]
-    return Contour(c, h, log_scale, values, 1 - infinity_free)
+    return Contour(c, h, log_scale, values, 1 - infinity_free, mp.dps)
 
 
 def _newton(built: Contour, target: Number, epsilon: Number) -> Number:
@@ -290,7 +291,7 @@ def solve(
     last: Number = None
     for level in range(LEVELS):
         built, start = contour(leaves, direction, level, delta=delta, epsilon=epsilon, digits=digits)
-        with mp.workdps(mp.dps + 20):
+        with mp.workdps(built.digits):
             if delta is not None:
                 value = max(_newton(built, mp.mpf(delta), start), mp.zero)
             else:

@@ -1,0 +1,103 @@
+"""Quadrature rule, rounding helpers, complex logarithm and phase sums against mpmath."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.gauss_legendre import (
+    ABSCISSAS,
+    ELLIPSES,
+    LOG_FACTORS,
+    POINTS,
+    SEMI_AXES_IMAGINARY,
+    SEMI_AXES_REAL,
+    WEIGHTS,
+    composite_rule,
+)
+from privcalc.numerics.phases import phase_sums, progression_sums
+from privcalc.numerics.rounding import UNIT, few_bits
+
+
+def test_rule_is_the_gauss_legendre_rule_to_the_last_bit() -> None:
+    """Each abscissa is the double next to a root of P_20, each weight next to its weight."""
+    mpmath.mp.dps = 40
+    for x, w in zip(ABSCISSAS, WEIGHTS, strict=True):
+        root = mpmath.findroot(lambda t: mpmath.legendre(POINTS, t), mpmath.mpf(float(x)))
+        slope = mpmath.diff(lambda t: mpmath.legendre(POINTS, t), root)
+        assert float(x) == float(root)
+        assert float(w) == float(2 / ((1 - root**2) * slope**2))
+
+
+@pytest.mark.parametrize("pole", [1.02, 1.1, 1.4, 2.0])
+def test_error_bound_holds_for_a_pole_near_the_panel(pole: float) -> None:
+    """For 1 / (pole - x) the true error is below the bound of every ellipse inside the pole."""
+    exact = float(mpmath.log((pole + 1) / (mpmath.mpf(pole) - 1)))
+    error = abs(float((WEIGHTS / (pole - ABSCISSAS)).sum()) - exact)
+    for log_factor, axis in zip(LOG_FACTORS, SEMI_AXES_REAL, strict=True):
+        if axis < pole:
+            assert error <= math.exp(log_factor) / (pole - axis) + 1e-14
+    assert np.allclose(SEMI_AXES_REAL + SEMI_AXES_IMAGINARY, ELLIPSES)
+
+
+def test_composite_rule_integrates_an_exponential() -> None:
+    """Two panels of different width give the integral of e^x over their union."""
+    nodes, log_weights = composite_rule(np.array([0.5, 2.0]), np.array([0.5, 1.0]))
+    assert float(np.exp(log_weights + nodes).sum()) == pytest.approx(math.expm1(3.0), rel=1e-14)
+
+
+@given(st.floats(1e-300, 1e300))
+def test_few_bits_rounds_down_and_leaves_room(value: float) -> None:
+    """The result is below the value by less than 2^-23 of it, and 28-bit multiples are exact."""
+    rounded = few_bits(value)
+    assert 0.0 <= value - rounded <= value * 2.0**-23
+    if value < 1e290:
+        k = (1 << 28) - 1
+        assert mpmath.mpf(rounded) * k == mpmath.mpf(rounded * k)
+
+
+def test_complex_log1p_error_covers_rounding_and_input_error() -> None:
+    """The value is within the reported error of the true logarithm of the perturbed input."""
+    rng = random.Random(1)
+    mpmath.mp.dps = 40
+    for _ in range(400):
+        size = 10.0 ** rng.uniform(-18, 1)
+        m = complex(rng.gauss(0, size), rng.gauss(0, size))
+        slip = abs(m) * 10.0 ** rng.uniform(-14, -9)
+        true = mpmath.log1p(mpmath.mpc(m) + slip * mpmath.expjpi(rng.uniform(0, 2)))
+        value, error = log1p_with_error(np.array([m]), np.array([slip]))
+        assert abs(mpmath.mpc(complex(value[0])) - true) <= float(error[0])
+
+
+def test_complex_log1p_keeps_relative_accuracy_near_zero() -> None:
+    """log(1 + m) for |m| = 1e-18 is m, which numpy's complex log1p loses."""
+    m = np.array([3e-18 + 4e-18j])
+    value, _ = log1p_with_error(m, np.zeros(1))
+    assert abs(value[0] - m[0]) < 1e-33
+
+
+def test_phase_sums_agree_with_the_definition() -> None:
+    """Table and matrix-product forms equal sum w e^{itl} to the charged rounding."""
+    rng = np.random.default_rng(3)
+    loss, weights = rng.normal(size=90), rng.uniform(size=(90, 2))
+    step = few_bits(0.037)
+    t = step * np.arange(300)
+    direct = phase_sums(t, loss, weights)
+    fast = progression_sums(0.0, step, 300, loss, weights)
+    for i in (0, 1, 47, 299):
+        for j in range(2):
+            terms = [
+                mpmath.mpf(float(w)) * mpmath.expj(mpmath.mpf(float(t[i])) * mpmath.mpf(float(x)))
+                for w, x in zip(weights[:, j], loss, strict=True)
+            ]
+            exact = complex(mpmath.fsum(terms))
+            charge = UNIT * float((weights[:, j] * (32 + 90 + 4 * np.abs(t[i] * loss))).sum())
+            assert abs(direct[i, j] - exact) <= charge
+            assert abs(fast[i, j] - exact) <= charge
