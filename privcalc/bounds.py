@@ -60,6 +60,11 @@ class Bound:
         lowers = [b.lower for b in (self, other) if b.lower is not None]
         return Bound(max(self.upper, other.upper), max(lowers) if lowers else None)
 
+    def intersection(self, other: Bound) -> Bound:
+        """Return the narrower bracket of one number that is known by two."""
+        lowers = [b.lower for b in (self, other) if b.lower is not None]
+        return Bound(min(self.upper, other.upper), max(lowers) if lowers else None)
+
     def decimals(self) -> tuple[str, str]:
         """Return (lower, upper) as text: just enough digits to tell them apart, at most 10.
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.engine.certified import EPSILON_FLOOR
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.spec.registry import holes
 
@@ -24,8 +24,6 @@ ENGINES = ("auto", "contour", "fft", "rdp", "afa")
 PROFILE_POINTS = 21
 # The profile runs to about the epsilon of this delta.
 PROFILE_DELTA = 1e-10
-# Below this a delta counts as found: doubles have no relative precision left.
-DELTA_FLOOR = 1e-300
 
 
 def compose(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # Brackets are padded to this part of the tolerance on each side. The pad hides the last digits
 # of the estimate, so brackets for different tolerances are nested, and it stays far inside the
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 PAD = 0.02
 # Below this width of epsilon the relative tolerance gives way to an absolute one.
 EPSILON_FLOOR = 1e-12
-DOUBLINGS = 80
+# Below this a delta counts as found: doubles have no relative precision left.
+DELTA_FLOOR = 1e-300
+SLOW_STEPS, DOUBLINGS = 12, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,14 @@ class Certified:
         engine: closed-form, contour, ...
         terms: error terms relative to delta, where the engine has such.
         notes: sentences on what limited the bracket.
+        strained: whether the errors needed more than the pad, so that the ends carry their noise.
     """
 
     bound: Bound
     engine: str
     terms: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    strained: bool = False
 
 
 def epsilon_ends(
@@ -51,25 +55,23 @@ def epsilon_ends(
     assumed to be monotone: only what was proved at the very double that is returned counts. The
     answer is never negative, so 0 needs no proof as a lower end.
     """
+    upper, lower = math.inf, 0.0
+    for step in _steps(pad):
+        if enough(max(centre, 0.0) + step):
+            upper = max(centre, 0.0) + step
+            break
+    if centre <= pad and enough(0.0):
+        return Bound(0.0, 0.0)
+    for step in _steps(pad):
+        if centre - step <= 0.0 or too_little(centre - step):
+            lower = max(centre - step, 0.0)
+            break
+    return Bound(upper, min(lower, upper))
+
+
+def _steps(pad: float) -> Iterator[float]:
+    """Yield growing distances: slowly at first, so that a bracket is not much wider than needed."""
     step = pad
-    upper = max(centre + step, 0.0)
-    for _ in range(DOUBLINGS):
-        if enough(upper):
-            break
-        step *= 2.0
-        upper = max(centre, 0.0) + step
-    else:
-        upper = math.inf
-    step = pad
-    lower = centre - step
-    for _ in range(DOUBLINGS):
-        if lower <= 0.0:
-            lower = 0.0
-            break
-        if too_little(lower):
-            break
-        step *= 2.0
-        lower = centre - step
-    else:
-        lower = 0.0
-    return Bound(upper, lower)
+    for trial in range(SLOW_STEPS + DOUBLINGS):
+        yield step
+        step *= 1.25 if trial < SLOW_STEPS else 2.0

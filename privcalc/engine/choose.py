@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from privcalc.bounds import Bound
-from privcalc.engine.aliasing import log_payoff_supremum
-from privcalc.engine.certified import Certified
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.fourier import contour_delta, contour_epsilon
+from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 CLOSED = "closed-form"
+# Tolerances of the looser contours that help out where a tolerance is missed.
+LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
+# Beyond this relative width only the loosest is worth the time.
+HOPELESS = 0.1
 # `max_loss` of every law is the supremum of the loss to within this relative error.
 SUPREMUM_ERROR = 1e-13
 
@@ -56,7 +61,14 @@ def certified_epsilon(
     outcomes = enumerate_outcomes(composition) if exact_sums else None
     if outcomes is not None:
         return finite_epsilon(outcomes, low, high, tolerance)
-    return contour_epsilon(composition, low, high, tolerance)
+
+    def solve(wish: float) -> Certified:
+        return contour_epsilon(composition, low, high, wish)
+
+    found = _narrowest(solve, tolerance, EPSILON_FLOOR)
+    if found is not None:
+        return found
+    return renyi_epsilon(composition, low)
 
 
 def certified_delta(
@@ -70,12 +82,14 @@ def certified_delta(
     if outcomes is not None:
         found = finite_delta(outcomes, epsilon, tolerance)
     else:
-        try:
-            found = contour_delta(composition, epsilon, tolerance)
-        except NotCertifiedError as error:
-            found = chernoff_delta(composition, epsilon, str(error))
+
+        def solve(wish: float) -> Certified:
+            return contour_delta(composition, epsilon, wish)
+
+        found = _narrowest(solve, tolerance, DELTA_FLOOR) or renyi_delta(composition, epsilon)
     if mass.upper == 0.0:
         return found
+    # Without a lower end of the finite part, the mass at infinity is still one.
     upper = math.nextafter(found.bound.upper + mass.upper, math.inf)
     lower = math.nextafter((found.bound.lower or 0.0) + (mass.lower or 0.0), -math.inf)
     return Certified(
@@ -83,29 +97,33 @@ def certified_delta(
     )
 
 
-def chernoff_delta(composition: Composition, epsilon: float, reason: str) -> Certified:
-    """Bound delta above by C(c) e^{K(c) - c epsilon}, where no contour could be certified.
+def _narrowest(
+    solve: Callable[[float], Certified], tolerance: float, floor: float
+) -> Certified | None:
+    """Return the bracket for a tolerance; where that is missed, intersected with looser ones.
 
-    (1 - e^{epsilon - l})_+ <= C(c) e^{c (l - epsilon)} for every l, C = `log_payoff_supremum`; take
-    expectations. Any c > 0 will do; a few powers of 2 are tried. The lower end is 0.
+    Every contour's bracket holds, so their intersection does. Looser contours are asked, by powers
+    of 100, until one meets its own tolerance with ease: a finer wish then never gives a wider
+    answer.
     """
-    best = 0.0
-    for power in range(-6, 12):
-        c = 2.0**power
+    found: Certified | None = None
+    wishes = [tolerance, *(wish for wish in LADDER if wish > tolerance)]
+    while wishes:
+        wish = wishes.pop(0)
         try:
-            log_mgf = 0.0
-            cut = composition.truncated(-700.0)
-            for law, count in cut:
-                value, error = law.on_contour(c, 0.0, -20.0).log_mgf(np.zeros(1))
-                log_mgf += count * (float(value[0].real) + float(error[0]))
+            certified = solve(wish)
         except NotCertifiedError:
+            wishes = wishes[-1:]
             continue
-        log_delta = log_mgf - c * epsilon + log_payoff_supremum(c)
-        log_delta += 1e-12 * (abs(log_mgf) + c * epsilon + 1.0)
-        if math.isfinite(log_delta):
-            best = min(best, log_delta)
-    upper = min(1.0, math.exp(best) * (1.0 + 1e-12) + composition.truncated(-700.0).dropped_mass())
-    return Certified(Bound(upper, 0.0), "contour", notes=(f"{reason}; Chernoff's bound is given",))
+        bound = certified.bound
+        if found is not None:
+            bound = found.bound.intersection(bound)
+        found = Certified(bound, certified.engine, (found or certified).terms)
+        if not certified.strained and certified.bound.within_tolerance(wish, floor):
+            break
+        if certified.bound.width > HOPELESS * certified.bound.upper:
+            wishes = wishes[-1:]
+    return found
 
 
 def _difference(delta: float, mass: Bound) -> tuple[float, float]:

@@ -95,14 +95,15 @@ class ContourSum:
             known = np.where(wrong < 1.0, np.expm1(np.minimum(wrong, 1.0)) * size, np.inf)
             crude = math.exp(min(700.0, self._log_peak(epsilon, log_scale))) * np.abs(self._kernel)
             rounding = float(np.minimum(known, crude + size).sum()) * MARGIN
+            value, slope = float(summand.real.sum()), -float((summand * z).real.sum())
         aliasing = self._aliasing(epsilon, log_scale)
         cut = self._truncation(epsilon, log_scale)
         dropped = self.dropped * math.exp(min(700.0, -log_scale)) * MARGIN
         return DeltaEstimate(
-            value=float(summand.real.sum()),
+            value=value,
             above=cut + rounding + dropped,
             below=aliasing + cut + rounding,
-            slope=-float((summand * z).real.sum()),
+            slope=slope,
             terms={
                 "aliasing": aliasing,
                 "truncation": cut,

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 SHARE = 0.25
 # Relative errors of delta outside this range are not asked for: below is rounding, above is vague.
 LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
+# Part of delta that searches may drop; it does not depend on the tolerance, nor does the search.
+SEARCH_DROP = 1e-14
 # Above this delta the saddle-point value of delta is too rough to search with.
 LARGE_LOG_DELTA = math.log(0.1)
 NEWTON_STEPS = 60
@@ -54,7 +56,7 @@ def contour_epsilon(
         NotCertifiedError: no finite upper end could be proved.
     """
     log_delta = math.log(delta_low)
-    cut = composition.truncated(log_delta + math.log(1e-3 * SHARE * PAD * tolerance))
+    cut = composition.truncated(log_delta + math.log(SEARCH_DROP))
     c, guess = _start(cut, log_delta)
     wish = max(tolerance * abs(guess), EPSILON_FLOOR)
     relative = min(max(SHARE * PAD * wish * c, LEAST_ERROR), MOST_ERROR)
@@ -93,7 +95,7 @@ def contour_epsilon(
     bound = epsilon_ends(centre, pad, enough=enough, too_little=too_little)
     if math.isinf(bound.upper):
         raise NotCertifiedError(_why(worst))
-    return Certified(bound, "contour", worst)
+    return Certified(bound, "contour", worst, strained=bound.width > 2.5 * pad)
 
 
 def contour_delta(
@@ -124,7 +126,9 @@ def contour_delta(
     upper = (estimate.value + estimate.above + pad) * scale * (1.0 + slack) + 5e-324
     lower = (estimate.value - estimate.below - pad) * scale * (1.0 - slack)
     terms = {name: value / max(estimate.value, 1e-300) for name, value in estimate.terms.items()}
-    return Certified(Bound(min(1.0, upper), min(max(0.0, lower), 1.0)), "contour", terms)
+    bound = Bound(min(1.0, upper), min(max(0.0, lower), 1.0))
+    strained = estimate.above + estimate.below > pad
+    return Certified(bound, "contour", terms, strained=strained)
 
 
 def _start(composition: Composition, log_delta: float) -> tuple[float, float]:

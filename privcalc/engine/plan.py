@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 MAX_NODES = 200_000
-# Contour nodes times quadrature nodes that one sum may cost: about a second.
-MAX_WORK = 30_000_000
+# Contour nodes times quadrature nodes that one sum may cost: some tenths of a second.
+MAX_WORK = 8_000_000
 STEP_TRIALS = 60
 CUT_TRIALS = 12
 

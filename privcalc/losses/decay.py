@@ -36,7 +36,13 @@ def far_point(atom_mass: float, variation: float, goal: float) -> float:
 
 
 def steps_bound(
-    squared: SquaredModulus, *, variance: float, start: float, stop: float, goal: float
+    squared: SquaredModulus,
+    *,
+    variance: float,
+    start: float,
+    stop: float,
+    goal: float,
+    most_steps: int = MAX_STEPS,
 ) -> tuple[float, float]:
     """Bound |phi| on [start, stop] by steps.
 
@@ -46,6 +52,7 @@ def steps_bound(
         start: left end.
         stop: right end.
         goal: the modulus one hopes for: cells whose bound is below it are not halved again.
+        most_steps: cells at the most, in one round.
 
     Returns:
         The proved bound (1 where too many steps would be needed) and the largest |phi| seen.
@@ -54,7 +61,7 @@ def steps_bound(
         return 0.0, 0.0
     deviation = math.sqrt(variance)
     longest = 0.7 * max(goal, 1e-2) / deviation if deviation > 0.0 else math.inf
-    if (stop - start) / longest > MAX_STEPS:
+    if (stop - start) / longest > most_steps:
         return 1.0, 1.0
     left, step, uniform = _cells(start, stop, longest)
     g, slope = squared(left[:uniform], None)
@@ -72,7 +79,7 @@ def steps_bound(
         settled = max(settled, float(cells[~coarse].max(initial=0.0)))
         if not coarse.any():
             return min(1.0, math.sqrt(settled)), math.sqrt(seen)
-        if 2 * int(coarse.sum()) > MAX_STEPS:
+        if 2 * int(coarse.sum()) > most_steps:
             break
         step = np.repeat(step[coarse] / 2.0, 2)
         left = np.repeat(left[coarse], 2)

@@ -40,6 +40,8 @@ SERIES_TERMS = 17
 LARGEST_LOG_MGF = 600.0
 # Larger node sets are not used for bounds on |phi|: no bound is given.
 MAX_STEP_NODES = 30_000
+# Nodes times steps that one bound on |phi| may cost.
+STEP_WORK = 6_000_000
 
 
 @dataclass(frozen=True)
@@ -357,7 +359,12 @@ class SampledContour:
             return g + 4.0 * noise, slope + 4.0 * noise * (absolute + math.sqrt(variance))
 
         bound, seen = steps_bound(
-            squared, variance=variance, start=left, stop=right, goal=max(goal - rho, 0.5 * goal)
+            squared,
+            variance=variance,
+            start=left,
+            stop=right,
+            goal=max(goal - rho, 0.5 * goal),
+            most_steps=max(64, STEP_WORK // len(weights)),
         )
         return bound + rho + quadrature, seen + rho + quadrature
 

@@ -8,7 +8,8 @@ another h, range, quadrature step, node offset and precision, until two results 
 
 The exact identity behind the choice of h: the infinite sum equals
 sum_j delta(epsilon + 2 pi j / h) e^{2 pi j c / h} (Poisson), of which j = 0 is wanted. j < 0 gives
-at most e^{-2 pi c/h}; j > 0 is bounded by e^{K(c') - c' (epsilon + d) + c d}, d = 2 pi j / h, c' > c.
+at most e^{-2 pi c/h}; j > 0 is bounded by e^{K(c') - c' (epsilon + d) + c d} for any c' > c, with
+d = 2 pi j / h.
 
 c is a little below the real saddle point. At a small q the untruncated saddle is itself far below
 the tilt that suits the bulk of the sum, because M(c) explodes there (one use of probability
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mpmath import mp
+
 from tests.oracles.laws import law
 
 if TYPE_CHECKING:
@@ -154,7 +156,7 @@ class Contour:
     digits: int  # that they were worked out with
 
     def delta(self, epsilon: Number) -> tuple[Number, Number]:
-        """Give delta(epsilon) and its derivative."""
+        """Give the value of delta at epsilon, and its derivative."""
         turn, spin = mp.expj(-self.h * epsilon), mp.mpc(1)
         total, slope = mp.zero, mp.zero
         for k, value in enumerate(self.values):
@@ -207,13 +209,14 @@ def contour(
         log_least = -wanted - max(lost, mp.zero)
     with mp.workdps(int(max(digits + 14, 41) + 3 * level + extra)):
         laws = [law(leaf, direction) for leaf in leaves]
-        return _sum(laws, mp.mpf(c), mp.mpf(h), log_least, level, 1 / mp.sqrt(k2)), start
+        return _sum(laws, (mp.mpf(c), mp.mpf(h)), log_least, level, 1 / mp.sqrt(k2)), start
 
 
 def _sum(
-    laws: Sequence[Law], c: Number, h: Number, log_least: Number, level: int, width: Number
+    laws: Sequence[Law], line: tuple[Number, Number], log_least: Number, level: int, width: Number
 ) -> Contour:
     """Find the range and the nodes at c, then add up to a little more than that range."""
+    c, h = line
     fineness = [1.0] * len(laws)
     tolerance = min(mp.exp(log_least) / (100 * sum(one.count for one in laws)), mp.mpf(10) ** -20)
     cache: dict[tuple[int, float], Tilted] = {}
@@ -224,7 +227,7 @@ def _sum(
         return cache[i, fine]
 
     def log_phi(i: int, t: Number) -> Number:
-        """count * log|phi(t)|, refining the nodes of law i until they suit this t."""
+        """Give count * log|phi(t)|, refining the nodes of law i until they suit this t."""
         moment = laws[i].moment
         if moment is not None:
             return laws[i].count * mp.log(abs(moment(mp.mpc(c, t)) / moment(c)))
@@ -251,6 +254,7 @@ def _sum(
     log_scale, infinity_free = mp.zero, mp.one
     for i, one in enumerate(laws):
         infinity_free *= (1 - one.infinity_mass) ** one.count
+        factors: Iterator[Number]
         if one.moment is not None:
             base = one.moment(c)
             factors = (one.moment(mp.mpc(c, k * h)) / base for k in range(count + 1))
@@ -290,7 +294,9 @@ def solve(
     """
     last: Number = None
     for level in range(LEVELS):
-        built, start = contour(leaves, direction, level, delta=delta, epsilon=epsilon, digits=digits)
+        built, start = contour(
+            leaves, direction, level, delta=delta, epsilon=epsilon, digits=digits
+        )
         with mp.workdps(built.digits):
             if delta is not None:
                 value = max(_newton(built, mp.mpf(delta), start), mp.zero)

@@ -90,7 +90,7 @@ def laplace_delta(scale: Number, count: int, epsilon: Number) -> Number:
     a = 1 / scale
     first = count // 2 + 1
     rows = _laplace_coefficients(count, first)
-    bits = mp.prec + 3 * count + 100
+    bits = mp.prec + count + count // 10 + 100  # the sums cancel from 2^count at most
     total = mp.zero
     with mp.workprec(bits):
         for k, row in zip(range(first, count + 1), rows, strict=True):

@@ -17,7 +17,7 @@ import mpmath
 from mpmath import mp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 __all__ = ["Direction", "Law", "Leaf", "Number", "discrete_atoms", "law", "text"]
 
@@ -60,8 +60,9 @@ def text(leaves: Sequence[Leaf]) -> str:
 
 
 def _leaf_text(leaf: Leaf) -> str:
-    keys = ("sigma", "scale", "p", "epsilon", "delta", "categories")
-    written = ",".join(f"{key}={leaf[key]!r}" for key in keys if key in leaf)
+    names = ("sigma", "scale", "p", "epsilon", "delta", "categories")
+    numbers: Mapping[str, object] = leaf
+    written = ",".join(f"{name}={numbers[name]!r}" for name in names if name in numbers)
     q = leaf.get("q")
     ratio = "256/60000" if q == 256 / 60000 else repr(q)
     sampled = "" if q is None else f"@poisson:q={ratio}"

@@ -32,6 +32,4 @@ LEAVES = (
 )
 
 if __name__ == "__main__":
-    make(
-        "dp_sgd.json", ABOUT, (question([leaf], delta=delta) for leaf in LEAVES for delta in DELTAS)
-    )
+    make("dp_sgd.json", ABOUT, ([question([leaf], delta=d)] for leaf in LEAVES for d in DELTAS))

@@ -1,6 +1,6 @@
 """Write reach.json: extreme counts, probabilities and deltas, and compositions of several kinds.
 
-    python tests/oracles/make_reach.py [--fresh]
+python tests/oracles/make_reach.py [--fresh]
 """
 
 import sys
@@ -63,4 +63,4 @@ QUESTIONS: tuple[Question, ...] = (
 )
 
 if __name__ == "__main__":
-    make("reach.json", ABOUT, QUESTIONS)
+    make("reach.json", ABOUT, ([one] for one in QUESTIONS))

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from mpmath import mp
 
 from tests.oracles.contour import DIGITS
-from tests.oracles.laws import Leaf, text
-from tests.oracles.values import is_symmetric, value
+from tests.oracles.laws import Direction, Leaf, text
+from tests.oracles.values import Value, is_symmetric, value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -69,8 +69,9 @@ def load(name: str) -> list[Row]:
 def work_out(asked: Question) -> Row:
     """Answer a question in both directions."""
     leaves, query = asked["leaves"], asked["query"]
-    found = {}
-    for direction in ("remove", "add"):
+    found: dict[Direction, Value] = {}
+    directions: tuple[Direction, ...] = ("remove", "add")
+    for direction in directions:
         if direction == "add" and is_symmetric(leaves):
             found["add"] = found["remove"]
             break
@@ -101,29 +102,34 @@ def work_out(asked: Question) -> Row:
 
 
 def make(
-    name: str, about: str, asked: Iterable[Question], wanted: Callable[[Row], bool] | None = None
+    name: str,
+    about: str,
+    slots: Iterable[Iterable[Question]],
+    wanted: Callable[[Row], bool] = lambda _row: True,
 ) -> None:
-    """Write the file; rows that it has already are kept, unless --fresh is given.
+    """Write the file, one row a slot: the first of its questions with a row that is wanted.
 
-    `wanted` may refuse a row, for instance an answer that is 0.
+    Rows that the file has already are kept, unless --fresh is given.
     """
     path = folder / name
     old = {}
     if path.exists() and "--fresh" not in sys.argv:
         old = {_key(row["text"], row["query"]): row for row in load(name)}
     rows: list[Row] = []
-    for one in asked:
-        started = time.monotonic()
-        row = old.get(_key(text(one["leaves"]), one["query"]))
-        if row is None:
-            row = work_out(one)
-            spent = time.monotonic() - started
-            print(f"{spent:7.1f} s  {row['text']}  {row['query']}  {row['maximum']}", flush=True)
-        if wanted is not None and not wanted(row):
-            continue
-        rows.append(row)
-        lines = ",\n".join(json.dumps(r) for r in rows)
+    for slot in slots:
+        rows.append(next(row for row in (_answer(one, old) for one in slot) if wanted(row)))
+        lines = ",\n".join(json.dumps(row) for row in rows)
         path.write_text(f'{{"about": {json.dumps(about)},\n"rows": [\n{lines}\n]}}\n')
+
+
+def _answer(one: Question, old: dict[str, Row]) -> Row:
+    row = old.get(_key(text(one["leaves"]), one["query"]))
+    if row is None:
+        started = time.monotonic()
+        row = work_out(one)
+        spent = time.monotonic() - started
+        print(f"{spent:7.1f} s  {row['text']}  {row['query']}  {row['maximum']}", flush=True)
+    return row
 
 
 def _key(written: str, query: dict[str, float]) -> str:

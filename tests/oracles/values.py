@@ -40,10 +40,10 @@ class Value:
     digits: float
 
 
-def _inverse(function: Callable[[Number], Number], target: Number) -> Number:
-    """Solve function(x) = target >= 0 for x >= 0, function decreasing.
+def _inverse(function: Callable[[Number], Number], target: Number, near: Number) -> Number:
+    """Solve function(x) = target >= 0 for x >= 0, function decreasing; its logarithm is smooth.
 
-    The Illinois method on the logarithm, which is nearly linear.
+    Illinois, a safe secant method, from scratch; plain secants from a close start `near`.
     """
     tiny = mp.mpf(10) ** -1000
     aim = mp.log(target)
@@ -51,6 +51,16 @@ def _inverse(function: Callable[[Number], Number], target: Number) -> Number:
     def excess(x: Number) -> Number:
         return mp.log(max(function(x), tiny)) - aim
 
+    if near:
+        last, here = near * (1 + mp.mpf(10) ** -15), near
+        at_last = excess(last)
+        for _ in range(20):
+            at_here = excess(here)
+            step = at_here * (here - last) / (at_here - at_last)
+            last, at_last, here = here, at_here, here - step
+            if abs(step) < here * mp.mpf(10) ** -(mp.dps - 30):
+                return here
+        raise ArithmeticError("the secants do not settle")
     low, high = mp.zero, mp.mpf(1) / 16
     at_low = excess(low)
     if at_low <= 0:
@@ -61,8 +71,10 @@ def _inverse(function: Callable[[Number], Number], target: Number) -> Number:
         at_high = excess(high)
     side = 0
     for step in range(400):
-        middle = (low + high) / 2 if step % 7 == 6 else high - at_high * (high - low) / (
-            at_high - at_low
+        middle = (
+            (low + high) / 2
+            if step % 7 == 6
+            else high - at_high * (high - low) / (at_high - at_low)
         )
         here = excess(middle)
         if abs(high - low) < high * mp.mpf(10) ** -(mp.dps - 5) or here == 0:
@@ -116,7 +128,11 @@ def _exact_delta(leaves: Sequence[Leaf], direction: Direction, epsilon: Number) 
 
 
 def _direct(
-    leaves: Sequence[Leaf], direction: Direction, delta: float | None, epsilon: float | None
+    leaves: Sequence[Leaf],
+    direction: Direction,
+    delta: float | None,
+    epsilon: float | None,
+    near: Number,
 ) -> tuple[Number, str] | None:
     exact = _exact(leaves, direction)
     if exact is None:
@@ -128,7 +144,7 @@ def _direct(
         return outcomes.delta(mp.mpf(epsilon)), method
     if delta is None:
         return _exact_delta(leaves, direction, mp.mpf(epsilon)), method
-    return _inverse(lambda e: _exact_delta(leaves, direction, e), mp.mpf(delta)), method
+    return _inverse(lambda e: _exact_delta(leaves, direction, e), mp.mpf(delta), near), method
 
 
 def value(
@@ -140,13 +156,13 @@ def value(
     digits: int = DIGITS,
 ) -> Value:
     """Give epsilon at delta, or delta at epsilon, in one direction."""
-    with mp.workdps(60):
-        found = _direct(leaves, direction, delta, epsilon)
+    with mp.workdps(70):
+        found = _direct(leaves, direction, delta, epsilon, None)
     if found is None:
         number, agreed = solve(leaves, direction, delta=delta, epsilon=epsilon, digits=digits)
         return Value(number, "contour", agreed)
-    with mp.workdps(80):
-        again = _direct(leaves, direction, delta, epsilon)
+    with mp.workdps(100):
+        again = _direct(leaves, direction, delta, epsilon, found[0])
         number, method = again or found
         if mp.isinf(number) or number == 0:
             return Value(number, method, 60.0 if number == found[0] else 0.0)
@@ -156,16 +172,12 @@ def value(
 
 def epsilon(spec: Sequence[Leaf], delta: float, *, digits: int = DIGITS) -> Number:
     """Give the least epsilon >= 0 with delta(epsilon) <= delta, under add-or-remove-one."""
-    return max(
-        value(spec, one, delta=delta, digits=digits).number for one in _directions(spec)
-    )
+    return max(value(spec, one, delta=delta, digits=digits).number for one in _directions(spec))
 
 
 def delta(spec: Sequence[Leaf], epsilon: float, *, digits: int = DIGITS) -> Number:
     """Give delta at epsilon under add-or-remove-one."""
-    return max(
-        value(spec, one, epsilon=epsilon, digits=digits).number for one in _directions(spec)
-    )
+    return max(value(spec, one, epsilon=epsilon, digits=digits).number for one in _directions(spec))
 
 
 def _directions(spec: Sequence[Leaf]) -> tuple[Direction, ...]:
