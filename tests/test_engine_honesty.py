@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.realize import realize
-from privcalc.bounds import Bound
 from privcalc.engine import aliasing, contour, plan
 from privcalc.engine.choose import certified_epsilon
 from privcalc.engine.finite import enumerate_outcomes
@@ -19,6 +18,7 @@ from privcalc.spec.parse import parse
 from tests.random_specs import random_spec
 
 if TYPE_CHECKING:
+    from privcalc.bounds import Bound
     from privcalc.engine.composition import Composition
 
 TOLERANCES = (1e-6, 1e-8, 1e-11)

@@ -20,8 +20,6 @@ from privcalc.losses.variation import tilted_variation
 from tests import laws as truth
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.losses.law import LossLaw
 
 Truth = "Callable[[complex], Any]"
@@ -195,7 +193,7 @@ def test_atoms_of_a_sampled_guarantee() -> None:
 
 
 def test_ends_of_the_sampling_probability() -> None:
-    """q = 0 loses nothing, q = 1 is the base (atoms here; densities are unwrapped by realize)."""
+    """Q = 0 loses nothing, q = 1 is the base (atoms here; densities are unwrapped by realize)."""
     base = two_point(1.0)
     nothing = sampled(base, 0.0, remove=True)
     assert isinstance(nothing, AtomicLaw)

@@ -26,6 +26,8 @@ SHARE = 0.25
 LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
 # Part of delta that searches may drop; it does not depend on the tolerance, nor does the search.
 SEARCH_DROP = 1e-14
+# Epsilons below 1e-5 are bracketed more narrowly than the floor of the tolerance asks.
+LEAST_WIDTH = 0.01 * EPSILON_FLOOR
 # Above this delta the saddle-point value of delta is too rough to search with.
 LARGE_LOG_DELTA = math.log(0.1)
 NEWTON_STEPS = 60
@@ -58,7 +60,7 @@ def contour_epsilon(
     log_delta = math.log(delta_low)
     cut = composition.truncated(log_delta + math.log(SEARCH_DROP))
     c, guess = _start(cut, log_delta)
-    wish = max(tolerance * abs(guess), EPSILON_FLOOR)
+    wish = max(tolerance * abs(guess), LEAST_WIDTH)
     relative = min(max(SHARE * PAD * wish * c, LEAST_ERROR), MOST_ERROR)
     for _ in range(2):
         cut = composition.truncated(log_delta + math.log(0.1 * relative))
@@ -91,7 +93,7 @@ def contour_epsilon(
         estimate = at(epsilon)
         return estimate.value - estimate.below >= ratio
 
-    pad = PAD * max(tolerance * abs(centre), EPSILON_FLOOR)
+    pad = PAD * max(tolerance * abs(centre), LEAST_WIDTH)
     bound = epsilon_ends(centre, pad, enough=enough, too_little=too_little)
     if math.isinf(bound.upper):
         raise NotCertifiedError(_why(worst))

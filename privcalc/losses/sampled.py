@@ -21,8 +21,9 @@ import numpy as np
 
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.nodes import NodeSet, SampledContour
+from privcalc.losses.nodes import NodeSet
 from privcalc.losses.quadrature import WIDEST_PANEL
+from privcalc.losses.sampled_contour import SampledContour
 from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.rounding import MARGIN
 

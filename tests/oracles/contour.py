@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from mpmath import mp
 
 from tests.oracles.laws import law
+from tests.oracles.saddle import Tilted, cumulants, saddle_point, tilt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -36,76 +37,6 @@ __all__ = ["Contour", "contour", "solve"]
 DIGITS = 31  # to which two runs must agree
 LEVELS = 5
 MOST_WORK = 600_000_000  # nodes times contour points, about ten minutes
-
-
-@dataclass
-class Tilted:
-    """The losses of a law with the weights of e^{cL} dP / M(c), at one fineness."""
-
-    losses: list[Number]
-    weights: list[Number]
-    log_moment: Number
-
-    def phi(self, t: Number) -> Number:
-        """M(c + it) / M(c), by the plain sum."""
-        pairs = zip(self.losses, self.weights, strict=True)
-        return mp.fsum(w * mp.expj(t * loss) for loss, w in pairs)
-
-
-def _tilt(one: Law, c: Number, fineness: float) -> Tilted:
-    if one.nodes is None:
-        raise ValueError("a closed form has no nodes")
-    nodes = one.nodes(c, fineness)
-    weights = [w * mp.exp(c * loss) for loss, w in nodes]
-    moment = mp.fsum(weights)
-    return Tilted([loss for loss, _ in nodes], [w / moment for w in weights], mp.log(moment))
-
-
-def _cumulants(laws: Sequence[Law], c: Number) -> tuple[Number, Number, Number]:
-    """K, K' and K'' at a real c."""
-    total = [mp.zero, mp.zero, mp.zero]
-    for one in laws:
-        if one.moment is not None:
-            step = c * mp.mpf(10) ** (-mp.dps // 4)
-            low, mid, high = (mp.log(one.moment(c + j * step)) for j in (-1, 0, 1))
-            values = mid, (high - low) / (2 * step), (high - 2 * mid + low) / step**2
-        else:
-            tilted = _tilt(one, c, 1.0)
-            mean = mp.fdot(tilted.losses, tilted.weights)
-            square = mp.fsum(
-                w * (x - mean) ** 2 for x, w in zip(tilted.losses, tilted.weights, strict=True)
-            )
-            values = tilted.log_moment, mean, square
-        total = [a + one.count * b for a, b in zip(total, values, strict=True)]
-    return total[0], total[1], total[2]
-
-
-def _saddle(laws: Sequence[Law], log_delta: Number | None, epsilon: Number | None) -> Number:
-    """Find the saddle of K(s) - s epsilon - log s - log(1+s), for a given epsilon or delta.
-
-    For a delta, epsilon is the one whose saddle c is, and the saddle-point approximation
-    tells whether c is too small. Twenty bisections of log c are more than enough.
-    """
-
-    def too_small(c: Number) -> bool:
-        k0, k1, k2 = _cumulants(laws, c)
-        here = k1 - 1 / c - 1 / (1 + c)
-        if epsilon is not None:
-            return bool(here < epsilon)
-        curvature = k2 + 1 / c**2 + 1 / (1 + c) ** 2
-        psi = k0 - c * here - mp.log(c) - mp.log1p(c)
-        return bool(psi - mp.log(2 * mp.pi * curvature) / 2 > log_delta)
-
-    low = mp.mpf(1) / 64
-    while not too_small(low) and low > mp.mpf(10) ** -9:
-        low /= 4
-    high = low
-    while too_small(high):
-        low, high = high, high * 2
-    for _ in range(12):
-        middle = mp.sqrt(low * high)
-        low, high = (middle, high) if too_small(middle) else (low, middle)
-    return low
 
 
 def _fixed_point(tilted: Tilted, h: Number, count: int) -> Iterator[Number]:
@@ -135,10 +66,10 @@ def _step(
     laws: Sequence[Law], c: Number, epsilon: Number, log_delta: Number, wanted: float
 ) -> tuple[Number, Number, Number, Number]:
     """Give c, the largest h whose aliases do not matter, log(integrand/delta), and K''(c)."""
-    k0, _, k2 = _cumulants(laws, c)
+    k0, _, k2 = cumulants(laws, c)
     h = 2 * mp.pi * c / (wanted - log_delta + 3)
     tilts = [c * mp.mpf(f) for f in (1.05, 1.1, 1.2, 1.35, 1.6, 2, 3, 5, 10)]
-    above = [(d, _cumulants(laws, d)[0] - d * epsilon) for d in tilts]
+    above = [(d, cumulants(laws, d)[0] - d * epsilon) for d in tilts]
     while min(k - (d - c) * 2 * mp.pi / h for d, k in above) > log_delta - wanted:
         h *= mp.mpf("0.9")
     return c, h, k0 - c * epsilon - log_delta, k2
@@ -168,6 +99,11 @@ class Contour:
         return self.infinity_mass + factor * total, factor * slope
 
 
+def _infinity_mass(laws: Sequence[Law]) -> Number:
+    """1 - prod (1 - mass)^count, without cancellation."""
+    return -mp.expm1(mp.fsum(one.count * mp.log1p(-one.infinity_mass) for one in laws))
+
+
 def _decayed(phis: Sequence[Callable[[Number], Number]], log_least: Number, t: Number) -> bool:
     """Tell whether the product of all |phi|^count stays below log_least from t to 2t."""
     for stretch in (1, 1.13, 1.3, 1.52, 1.77, 2):
@@ -189,14 +125,13 @@ def contour(
     wanted = (digits + 3) * 2.302585  # what is left out, relative to delta, as -log
     with mp.workdps(30):
         laws = [law(leaf, direction) for leaf in leaves]
-        kept = mp.fprod((1 - one.infinity_mass) ** one.count for one in laws)
-        log_delta = None if delta is None else mp.log(delta - (1 - kept))
-        saddle = _saddle(laws, log_delta, epsilon)
+        log_delta = None if delta is None else mp.log(delta - _infinity_mass(laws))
+        saddle = saddle_point(laws, log_delta, epsilon)
         start = epsilon
         if start is None:
-            start = _cumulants(laws, saddle)[1] - 1 / saddle - 1 / (1 + saddle)
+            start = cumulants(laws, saddle)[1] - 1 / saddle - 1 / (1 + saddle)
         if log_delta is None:
-            s0, _, s2 = _cumulants(laws, saddle)
+            s0, _, s2 = cumulants(laws, saddle)
             curvature = s2 + 1 / saddle**2 + 1 / (1 + saddle) ** 2
             log_delta = s0 - saddle * start - mp.log(saddle) - mp.log1p(saddle)
             log_delta -= mp.log(2 * mp.pi * curvature) / 2
@@ -223,7 +158,7 @@ def _sum(
 
     def tilted(i: int, fine: float) -> Tilted:
         if (i, fine) not in cache:
-            cache[i, fine] = _tilt(laws[i], c, fine)
+            cache[i, fine] = tilt(laws[i], c, fine)
         return cache[i, fine]
 
     def log_phi(i: int, t: Number) -> Number:
@@ -251,20 +186,19 @@ def _sum(
     if count * (work + 100) > MOST_WORK:
         raise ArithmeticError("too much work: the integrand falls too slowly")
     values = [1 / (mp.mpc(c, k * h) * mp.mpc(c + 1, k * h)) for k in range(count + 1)]
-    log_scale, infinity_free = mp.zero, mp.one
+    log_scale = mp.zero
     for i, one in enumerate(laws):
-        infinity_free *= (1 - one.infinity_mass) ** one.count
         factors: Iterator[Number]
         if one.moment is not None:
             base = one.moment(c)
             factors = (one.moment(mp.mpc(c, k * h)) / base for k in range(count + 1))
             log_scale += one.count * mp.log(base)
         else:
-            nodes = _tilt(one, c, fineness[i] * (1 + level / 10))
+            nodes = tilt(one, c, fineness[i] * (1 + level / 10))
             factors = _fixed_point(nodes, h, count)
             log_scale += one.count * nodes.log_moment
         values = [v * f**one.count for v, f in zip(values, factors, strict=True)]
-    return Contour(c, h, log_scale, values, 1 - infinity_free, mp.dps)
+    return Contour(c, h, log_scale, values, _infinity_mass(laws), mp.dps)
 
 
 def _newton(built: Contour, target: Number, epsilon: Number) -> Number:
@@ -292,6 +226,9 @@ def solve(
 
     Fewer digits may be asked for where the integrand falls slowly; the precision stays above 40.
     """
+    with mp.workdps(50):
+        if delta is not None and delta <= _infinity_mass([law(one, direction) for one in leaves]):
+            return mp.inf, 50.0
     last: Number = None
     for level in range(LEVELS):
         built, start = contour(
@@ -303,7 +240,7 @@ def solve(
             else:
                 value = built.delta(mp.mpf(epsilon))[0]
             if last is not None:
-                gap = abs(value - last) / max(abs(value), mp.mpf(10) ** -30)
+                gap = abs(value - last) / max(abs(value), mp.mpf(10) ** -300)
                 agreed = float(-mp.log10(gap + mp.mpf(10) ** -60))
                 if agreed >= digits:
                     return value, agreed

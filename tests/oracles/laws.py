@@ -144,11 +144,9 @@ def _sampled_gaussian(leaf: Leaf, direction: Direction, c: Number, fineness: flo
     sigma, q = mp.mpf(leaf["sigma"]), mp.mpf(leaf["q"])
     reach = mp.sqrt(2 * mp.log(10) * (mp.dps + 5)) * sigma
     step = min(sigma / 3, 2 * mp.pi**2 * sigma**2 / (2.5 * mp.dps)) / fineness
-    start = -(reach + 6 * sigma) - step * mpmath.mpf(fineness)
+    start = -(reach + 6 * sigma)
     stop = reach + (c + 1 if direction == "remove" else 0)
     scale = step / (sigma * mp.sqrt(2 * mp.pi))
-    # e^{-x^2/(2 sigma^2)} and e^{x/sigma^2} at equidistant points are products of ratios, but the
-    # exponential itself at each point is simpler and cannot drift.
     nodes, logs = [], []
     for k in range(int(mp.ceil((stop - start) / step)) + 1):
         x = start + k * step
