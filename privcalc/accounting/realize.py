@@ -80,13 +80,14 @@ def _terms(tree: Node, adjacency: Adjacency) -> Terms:
         if isinstance(tree.count, Hole):
             raise UsageError("a count is missing; only calibrate finds the value of a hole")
         return [(law, count * tree.count) for law, count in _terms(tree.event, adjacency)]
-    return [(_sampled(tree, adjacency), 1)]
+    return _sampled(tree, adjacency)
 
 
-def _sampled(tree: Wrapped, adjacency: Adjacency) -> LossLaw:
+def _sampled(tree: Wrapped, adjacency: Adjacency) -> Terms:
     """Return the law of a sampled event; sampling twice is sampling once with the product of q.
 
-    Nested: (1 - q2) R + q2 ((1 - q1) R + q1 W) = (1 - q1 q2) R + q1 q2 W.
+    Nested: (1 - q2) R + q2 ((1 - q1) R + q1 W) = (1 - q1 q2) R + q1 q2 W. At q = 1 the event
+    itself is left, composition or not.
     """
     wrapper = cast("Sampling", registry.build(tree))
     event = tree.event
@@ -94,11 +95,11 @@ def _sampled(tree: Wrapped, adjacency: Adjacency) -> LossLaw:
     while isinstance(event, Wrapped) and event.name == tree.name:
         q *= cast("Sampling", registry.build(event)).sampling_probability
         event = event.event
+    if q == 1.0:
+        return _terms(event, adjacency)
     wrapper.sampling_probability = q
-    terms = Composition.of(_terms(event, Adjacency.ADD)).terms
-    if q == 1.0 and len(terms) == 1 and terms[0][1] == 1:
-        return Composition.of(_terms(event, adjacency)).terms[0][0]
-    return wrapper.law(_one_law(terms), adjacency)
+    law = _one_law(Composition.of(_terms(event, Adjacency.ADD)).terms)
+    return [(wrapper.law(law, adjacency), 1)]
 
 
 def _one_law(terms: tuple[tuple[LossLaw, int], ...]) -> LossLaw:

@@ -14,7 +14,6 @@ import numpy as np
 
 from privcalc.engine.aliasing import log_right
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.nodes import LARGEST_LOG_MGF
 from privcalc.numerics.rounding import few_bits
 
 if TYPE_CHECKING:
@@ -125,9 +124,9 @@ def _right_candidates(composition: Composition, c: float) -> list[tuple[float, f
         c_right = few_bits(c + gap)
         if c_right <= c:
             continue
-        values = [(law.cumulants(c_right)[0], count) for law, count in composition]
-        if all(value < LARGEST_LOG_MGF for value, _ in values):
-            pairs.append((c_right, math.fsum(value * count for value, count in values)))
+        value = composition.cumulants(c_right)[0]
+        if math.isfinite(value):
+            pairs.append((c_right, value))
     return pairs
 
 

@@ -66,7 +66,7 @@ class LaplaceLaw:
         mean = float((tilted * losses).sum()) / total
         variance = float((tilted * (losses - mean) ** 2).sum()) / total
         m1 = float(np.real(_mgf_minus_one(e, np.array([complex(c)]))[0][0])) if shift < 700 else 0.0
-        log_m = math.log1p(m1) if shift < 700 else shift + math.log(total)
+        log_m = math.log1p(m1) if shift < 700 else math.inf
         return log_m, mean, variance
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> LaplaceContour:

@@ -77,7 +77,10 @@ class LossLaw(Protocol):
         ...
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate."""
+        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate.
+
+        K(c) is infinite where its evaluation on the contour would overflow.
+        """
         ...
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:

@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled import SampledLaw
     from privcalc.numerics.arrays import Array
 
-# Sums of tilted weights stay finite below this.
-LARGEST_LOG_MGF = 600.0
-
 
 @dataclass(frozen=True)
 class NodeSet:
@@ -74,7 +71,7 @@ class NodeSet:
         """
         exponent = c + 1.0 if law.remove else -c
         log_mgf = law.cumulants(c)[0]
-        if not log_mgf < LARGEST_LOG_MGF:
+        if not math.isfinite(log_mgf):
             raise NotCertifiedError(
                 f"the moment generating function overflows at order {c + 1.0:.6g}"
             )

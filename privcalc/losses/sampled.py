@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 # Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
 DEFAULT_LOG_MASS = -140.0
+# Sums of tilted weights stay finite below this; K beyond it is reported as infinite.
+LARGEST_LOG_MGF = 600.0
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,10 @@ class SampledLaw:
                 total = float(tilted.sum())
                 mean = float((tilted * loss).sum()) / total
                 variance = float((tilted * (loss - mean) ** 2).sum()) / total
-                return shift + math.log(total), mean if self.remove else -mean, variance
+                log_mgf = shift + math.log(total)
+                if log_mgf > LARGEST_LOG_MGF:
+                    log_mgf = math.inf
+                return log_mgf, mean if self.remove else -mean, variance
             tilted = np.exp(log_w + exponent)
             near = np.abs(exponent) + np.abs(loss) < 1e-3
             square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)

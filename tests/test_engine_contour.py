@@ -1,0 +1,136 @@
+"""The contour engine's parts: aliasing terms, estimates, ends, and what is refused."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import pytest
+
+from privcalc.engine.aliasing import log_left, log_payoff_supremum, log_right
+from privcalc.engine.certified import epsilon_ends
+from privcalc.engine.choose import certified_delta, certified_epsilon
+from privcalc.engine.composition import Composition
+from privcalc.engine.contour import ContourSum
+from privcalc.engine.fourier import contour_delta, contour_epsilon
+from privcalc.engine.plan import make_plan
+from privcalc.engine.renyi import renyi_delta, renyi_epsilon
+from privcalc.losses.atoms import two_point
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.laplace import LaplaceLaw
+
+mpmath.mp.dps = 40
+
+
+def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    """Return the privacy profile of the Gaussian mechanism (Balle, Wang 2018)."""
+    m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+    return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+@pytest.mark.parametrize("step", [0.5, 2.0, 6.0])
+def test_sum_exceeds_delta_by_exactly_the_aliases(step: float) -> None:
+    """On a Gaussian the sum minus delta equals the alias series, below the two bounds."""
+    mu, epsilon = 0.8, 1.5
+    composition = Composition.of([(GaussianLaw(mu), 1)])
+    base = make_plan(composition, 3.0, epsilon, math.log(1e-3), 1e-12)
+    plan = type(base)(base.c, step, 400, base.laws, 5.0, 5.0 * 6.0 * mu**2 / 2, base.log_decay)
+    value = ContourSum(composition, plan).delta(epsilon, 0.0).value
+    period = 2 * mpmath.pi / mpmath.mpf(step)
+    aliases = mpmath.fsum(
+        gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * plan.c)
+        for j in range(-60, 61)
+        if j
+    )
+    assert value == pytest.approx(float(gaussian_delta(mu, epsilon) + aliases), rel=1e-12)
+    left = mpmath.fsum(
+        gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * plan.c)
+        for j in range(-60, 0)
+    )
+    assert left <= math.exp(log_left(plan.c, step))
+    bound = log_right(plan.c, plan.c_right, plan.log_mgf_right, epsilon, step)
+    assert aliases - left <= mpmath.exp(bound)
+
+
+@pytest.mark.parametrize("c", [1e-6, 0.3, 1.0, 40.0])
+def test_payoff_supremum(c: float) -> None:
+    """c^c / (1 + c)^(1 + c) is the maximum of (1 - e^-x) e^-cx."""
+    x = mpmath.log((1 + mpmath.mpf(c)) / c)
+    best = (1 - mpmath.exp(-x)) * mpmath.exp(-c * x)
+    assert log_payoff_supremum(c) == pytest.approx(float(mpmath.log(best)), rel=1e-12, abs=1e-14)
+
+
+@pytest.mark.parametrize("mu", [0.02, 0.5, 1.0, 6.0])
+@pytest.mark.parametrize("delta", [0.3, 1e-3, 1e-9, 1e-100, 1e-300])
+def test_gaussian_brackets_contain_the_closed_form(mu: float, delta: float) -> None:
+    """Delta at both ends of the bracket, by 40 digits, lies on the two sides of the target."""
+    bound = certified_epsilon(Composition.of([(GaussianLaw(mu), 1)]), delta, 1e-9).bound
+    assert gaussian_delta(mu, bound.upper) <= delta
+    assert bound.lower is not None
+    if bound.lower > 0.0:
+        assert gaussian_delta(mu, bound.lower) >= delta
+        assert bound.width <= 1e-9 * bound.upper
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 0.5, 3.0, 30.0])
+def test_gaussian_delta_brackets_contain_the_closed_form(epsilon: float) -> None:
+    """The bracket of delta contains the closed form and is narrow."""
+    bound = certified_delta(Composition.of([(GaussianLaw(1.0), 1)]), epsilon, 1e-9).bound
+    assert bound.lower is not None
+    assert bound.lower <= gaussian_delta(1.0, epsilon) <= bound.upper
+    assert bound.width <= 1e-9 * bound.upper
+
+
+def test_ends_walk_outward_until_proved() -> None:
+    """Both ends are points at which the proof succeeded; without proof they are inf and 0."""
+    bound = epsilon_ends(1.0, 1e-3, enough=lambda e: e >= 1.5, too_little=lambda e: e <= 0.5)
+    assert bound.lower is not None
+    assert bound.upper >= 1.5
+    assert bound.lower <= 0.5
+    never = epsilon_ends(1.0, 1e-3, enough=lambda _: False, too_little=lambda _: False)
+    assert (never.lower, never.upper) == (0.0, math.inf)
+
+
+def test_odd_contours_agree() -> None:
+    """Abscissas from a third to three times the saddle give overlapping brackets."""
+    composition = Composition.of([(LaplaceLaw(0.05), 1000)])
+    bounds = [
+        contour_epsilon(composition, 1e-6, 1e-6, 1e-8, shift=shift, refine=refine).bound
+        for shift in (0.5, 1.0, 1.5)
+        for refine in (1.0, 1.7)
+    ]
+    assert max(b.lower or 0.0 for b in bounds) <= min(b.upper for b in bounds)
+
+
+def test_delta_and_epsilon_are_inverse() -> None:
+    """Delta at the ends of an epsilon bracket straddles the target."""
+    composition = Composition.of([(LaplaceLaw(0.1), 300), (GaussianLaw(0.2), 4)])
+    bound = contour_epsilon(composition, 1e-5, 1e-5, 1e-9).bound
+    assert bound.lower is not None
+    assert (contour_delta(composition, bound.upper, 1e-12).bound.lower or 0.0) <= 1e-5
+    assert contour_delta(composition, bound.lower, 1e-12).bound.upper >= 1e-5
+
+
+def test_limits() -> None:
+    """Delta 1 costs nothing, delta 0 costs the largest loss, infinite or not."""
+    gaussian = Composition.of([(GaussianLaw(1.0), 1)])
+    laplace = Composition.of([(LaplaceLaw(0.5), 4)])
+    assert certified_epsilon(gaussian, 1.0, 1e-9).bound.upper == 0.0
+    assert certified_epsilon(gaussian, 0.0, 1e-9).bound.lower == math.inf
+    bound = certified_epsilon(laplace, 0.0, 1e-9).bound
+    assert bound.lower is not None
+    assert bound.lower <= 2.0 <= bound.upper <= 2.0 + 1e-12
+    everything = Composition.of([(two_point(1.0, 1.0), 1)])
+    assert certified_epsilon(everything, 0.5, 1e-9).bound.lower == math.inf
+    assert certified_delta(everything, 3.0, 1e-9).bound.lower == 1.0
+
+
+def test_renyi_bounds_lie_above_the_truth_and_not_far() -> None:
+    """The fallback is an upper bound without a lower end, a few per cent above the truth."""
+    composition = Composition.of([(GaussianLaw(1.0), 1)])
+    truth = certified_epsilon(composition, 1e-5, 1e-9).bound.upper
+    found = renyi_epsilon(composition, 1e-5)
+    assert found.bound.lower is None
+    assert found.engine == "rdp"
+    assert truth <= found.bound.upper <= 1.1 * truth
+    assert gaussian_delta(1.0, 2.0) <= renyi_delta(composition, 2.0).bound.upper
