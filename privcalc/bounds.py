@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import Enum
 
+from privcalc.errors import DisagreementError
+
 MAX_DIGITS = 10
 MIN_DIGITS = 3
 
@@ -61,9 +63,19 @@ class Bound:
         return Bound(max(self.upper, other.upper), max(lowers) if lowers else None)
 
     def intersection(self, other: Bound) -> Bound:
-        """Return the narrower bracket of one number that is known by two."""
+        """Return the narrower bracket of one number that is known by two.
+
+        Raises:
+            DisagreementError: they do not meet, so at least one is wrong.
+        """
         lowers = [b.lower for b in (self, other) if b.lower is not None]
-        return Bound(min(self.upper, other.upper), max(lowers) if lowers else None)
+        upper, lower = min(self.upper, other.upper), max(lowers) if lowers else None
+        if lower is not None and lower > upper:
+            raise DisagreementError(
+                f"two certified brackets do not meet: [{self.lower}, {self.upper}] and"
+                f" [{other.lower}, {other.upper}]"
+            )
+        return Bound(upper, lower)
 
     def decimals(self) -> tuple[str, str]:
         """Return (lower, upper) as text: just enough digits to tell them apart, at most 10.

@@ -50,3 +50,12 @@ class NotCertifiedError(PrivcalcError):
     """No engine proved a finite upper end; the message says why. No number is printed."""
 
     code = "not_certified"
+
+
+class DisagreementError(PrivcalcError):
+    """Two certified brackets of one number do not meet: privcalc contradicts itself.
+
+    Never expected; both brackets are in the message, and neither is to be trusted.
+    """
+
+    code = "disagreement"

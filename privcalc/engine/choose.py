@@ -66,9 +66,7 @@ def certified_epsilon(
         return contour_epsilon(composition, low, high, wish)
 
     found = _narrowest(solve, tolerance, EPSILON_FLOOR)
-    if found is not None:
-        return found
-    return renyi_epsilon(composition, low)
+    return _with_upper(found, lambda: renyi_epsilon(composition, low))
 
 
 def certified_delta(
@@ -86,7 +84,9 @@ def certified_delta(
         def solve(wish: float) -> Certified:
             return contour_delta(composition, epsilon, wish)
 
-        found = _narrowest(solve, tolerance, DELTA_FLOOR) or renyi_delta(composition, epsilon)
+        found = _with_upper(
+            _narrowest(solve, tolerance, DELTA_FLOOR), lambda: renyi_delta(composition, epsilon)
+        )
     if mass.upper == 0.0:
         return found
     # Without a lower end of the finite part, the mass at infinity is still one.
@@ -124,6 +124,19 @@ def _narrowest(
         if certified.bound.width > HOPELESS * certified.bound.upper:
             wishes = wishes[-1:]
     return found
+
+
+def _with_upper(found: Certified | None, renyi: Callable[[], Certified]) -> Certified:
+    """Where the contours failed, or gave next to nothing, bring in the bound of a Renyi order."""
+    if found is None:
+        return renyi()
+    if found.bound.width <= HOPELESS * found.bound.upper:
+        return found
+    other = renyi()
+    if other.bound.upper >= found.bound.upper:
+        return found
+    bound = found.bound.intersection(other.bound)
+    return Certified(bound, other.engine, found.terms, other.notes)
 
 
 def _difference(delta: float, mass: Bound) -> tuple[float, float]:

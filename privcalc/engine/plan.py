@@ -25,7 +25,8 @@ MAX_NODES = 200_000
 # Contour nodes times quadrature nodes that one sum may cost: some tenths of a second.
 MAX_WORK = 8_000_000
 STEP_TRIALS = 60
-CUT_TRIALS = 12
+CUT_TRIALS = 14
+MAX_PROOFS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +77,8 @@ def make_plan(
         refine: divides the step; another value gives another, equally valid contour.
     """
     c = few_bits(c)
+    if not math.isfinite(composition.cumulants(c)[0]):
+        raise NotCertifiedError(f"the moment generating function overflows at order {c + 1.0:.6g}")
     candidates = _right_candidates(composition, c)
     step = 2.0 * math.pi * c / (math.log(4.0 / relative) - min(log_scale, 0.0)) / refine
     for _ in range(STEP_TRIALS):
@@ -158,25 +161,33 @@ def _choose_cut(
     most = MAX_NODES
     variance = max(composition.cumulants(c)[2], 1e-300)
     reach = max(1.2 * math.sqrt(max(-2.0 * target, 1.0) / variance), 2.5 * step)
-    least = 0.0
+    least, proofs = 0.0, 0
     for trial in range(CUT_TRIALS):
         reach = min(reach, (most + 0.5) * step)
         laws = _on_contour(composition, c, reach, relative)
         size = sum(law.size for law in laws)
         most = max(2, min(most, MAX_WORK // size))
         exhausted = reach >= (most + 0.5) * step or trial == CUT_TRIALS - 1
-        cut = _probe(composition, laws, reach, target, least)
+        cut, excess = _probe(composition, laws, reach, target, least)
         if math.isinf(cut) and not exhausted:
             reach *= 1.6
             continue
+        if math.isinf(cut) and excess + math.log(relative) > 0.0:
+            raise NotCertifiedError(
+                "the characteristic function decays too slowly: what the contour leaves out after"
+                f" {most} nodes exceeds delta"
+            )
         nodes = min(max(math.ceil(min(cut, reach) / step - 0.5), 2), most)
         end = (nodes + 0.5) * step
         if end > reach:
             laws = _on_contour(composition, c, end, relative)
         log_decay = _proved_decay(composition, laws, end, target + math.log(math.pi * end))
-        if log_decay - math.log(math.pi * end) <= target + 0.7 or exhausted:
+        proofs += 1
+        missing = log_decay - math.log(math.pi * end) - target
+        if missing <= 0.7 or exhausted or proofs == MAX_PROOFS:
             break
-        least = 1.25 * end
+        # A little further usually does; where |phi| has a plateau, only 1 / t1 helps.
+        least = end * (1.25 if proofs < 3 else min(4.0, math.exp(min(missing, 2.0))))
         reach = max(reach, 1.05 * least)
     return Plan(c, step, nodes, laws, *right, log_decay)
 
@@ -187,8 +198,11 @@ def _probe(
     reach: float,
     target: float,
     least: float,
-) -> float:
-    """Return the first point of a grid beyond which the integrand looks small enough."""
+) -> tuple[float, float]:
+    """Return the first point of a grid beyond which the integrand looks small enough.
+
+    Infinity if there is none; the second value is the log by which the last point misses.
+    """
     t: Array = np.concatenate([[0.0], reach * 1.08 ** np.arange(-60.0, 1.0)])
     total = np.zeros(len(t))
     for (_, count), law in zip(composition, laws, strict=True):
@@ -197,7 +211,7 @@ def _probe(
     excess = total[1:] - np.log(math.pi * t[1:]) - target
     later = np.maximum.accumulate(excess[::-1])[::-1]
     good = np.flatnonzero((later <= 0.0) & (t[1:] >= least))
-    return float(t[1:][good[0]]) if len(good) else math.inf
+    return float(t[1:][good[0]]) if len(good) else math.inf, float(excess[-1])
 
 
 def _proved_decay(

@@ -15,23 +15,21 @@ if TYPE_CHECKING:
 def log1p_with_error(m: ComplexArray, error: Array) -> tuple[ComplexArray, Array]:
     """Return log(1 + m) and a bound on its absolute error, given one on the error of m.
 
-    Real part log1p(2x + x^2 + y^2) / 2 for m = x + iy: near 0 this keeps the relative accuracy
-    that a count of 1e9 multiplies (numpy's own complex log1p does not). |log(1 + m + d) -
-    log(1 + m)| <= -log(1 - |d| / |1 + m|); where the error exceeds the value nothing is known and
-    the bound is infinite. Rounding: the sum under the logarithm is off by 3 units of
-    2|x| + x^2 + y^2, which the logarithm's slope 1/|1 + m|^2 turns into the term below.
+    For |m| < 1/2 the real part is log1p(2x + x^2 + y^2) / 2, m = x + iy: near 0 this keeps the
+    relative accuracy that a count of 1e9 multiplies (numpy's own complex log1p does not). The sum
+    under the logarithm is off by 3 units of 2|x| + x^2 + y^2, and the slope there is at most 4/2.
+    Elsewhere it is log |1 + m|, whose argument is off by 3 units.
+    |log(1 + m + d) - log(1 + m)| <= -log(1 - |d| / |1 + m|); where the error exceeds half the value
+    the bound is infinite.
     """
     x, y = m.real, m.imag
+    near = np.abs(m) < 0.5
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        square = x * x + y * y
         modulus = np.abs(1.0 + m)
-        real = np.where(
-            modulus > 0.5, 0.5 * np.log1p(np.maximum(2.0 * x + square, -1.0)), np.log(modulus)
-        )
+        argument = np.where(near, 2.0 * x + (x * x + y * y), 0.0)
+        real = np.where(near, 0.5 * np.log1p(argument), np.log(modulus))
         relative = error / modulus
         carried = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), np.inf)
-        rounding = UNIT * (
-            4.0 * (2.0 * np.abs(x) + square) / np.maximum(modulus, 1e-300) ** 2 + 8.0 * np.abs(real)
-        )
+        size = np.where(near, 8.0 * (2.0 * np.abs(x) + (x * x + y * y)), 4.0)
     value = real + 1j * np.arctan2(y, 1.0 + x)
-    return value, carried + rounding + 8.0 * UNIT * np.abs(value.imag)
+    return value, carried + UNIT * (size + 8.0 * np.abs(value))
