@@ -66,7 +66,7 @@ def epsilon_ends(
         if centre - step <= 0.0 or too_little(centre - step):
             lower = max(centre - step, 0.0)
             break
-    return Bound(upper, min(lower, upper))
+    return Bound(upper, lower)
 
 
 def _steps(pad: float) -> Iterator[float]:

@@ -184,7 +184,8 @@ def _choose_cut(
         log_decay = _proved_decay(composition, laws, end, target + math.log(math.pi * end))
         proofs += 1
         missing = log_decay - math.log(math.pi * end) - target
-        if missing <= 0.7 or exhausted or proofs == MAX_PROOFS:
+        vain = log_decay == 0.0 and proofs == 2
+        if missing <= 0.7 or exhausted or vain or proofs == MAX_PROOFS:
             break
         # A little further usually does; where |phi| has a plateau, only 1 / t1 helps.
         least = end * (1.25 if proofs < 3 else min(4.0, math.exp(min(missing, 2.0))))

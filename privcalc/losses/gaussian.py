@@ -71,14 +71,15 @@ class GaussianContour:
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K = z (z + 1) mu^2 / 2 with its rounding error.
 
-        mu carries one rounding, squaring doubles it; the complex product is off by at most
-        sqrt(8) units of |z| |z + 1|; ten units cover the chain.
+        mu carries up to four roundings (it may be a merged composition), and squaring doubles
+        them; the complex product is off by at most sqrt(8) units of |z| |z + 1|; twenty units cover
+        the chain.
         """
         z = vertical(self.c, t)
         half_variance = self.mu * self.mu / 2.0
         scale = np.abs(z) * np.abs(z + 1.0) * half_variance
         product: ComplexArray = np.multiply(z, z + 1.0)
-        return product * half_variance, 10.0 * UNIT * scale
+        return product * half_variance, 20.0 * UNIT * scale
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K and its error at t = k step, k < count."""
@@ -87,4 +88,4 @@ class GaussianContour:
     def modulus_supremum(self, t: float) -> float:
         """Return exp(-mu^2 t^2 / 2), which decreases in t."""
         exponent = self.mu * self.mu * t * t / 2.0
-        return math.exp(-exponent) * (1.0 + 8.0 * UNIT * (1.0 + exponent))
+        return math.exp(-exponent) * (1.0 + 16.0 * UNIT * (1.0 + exponent))

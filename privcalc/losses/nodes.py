@@ -91,10 +91,11 @@ class NodeSet:
             terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * np.abs(x)) * np.abs(
                 x
             )
-            # x is off by 2 units of |centre| + half (times the slope of the log density), the
-            # log weight by 4 units of its terms.
+            # x is off by 2 units of |centre| + half, times the slope of the log density. The log
+            # weight is off by 10 units of its terms: the deviation carries up to four roundings,
+            # and the coefficients hold its inverse square.
             moved = 2.0 * np.repeat(np.abs(centres) + halves, POINTS)
-            shake.append(4.0 * (terms + np.abs(log_weights)) + moved * (slope + 1.0))
+            shake.append(10.0 * (terms + np.abs(log_weights) + 1.0) + moved * (slope + 1.0))
             log_w.append(log_weights + log_density)
             xs.append(x)
             error += bound

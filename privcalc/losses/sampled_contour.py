@@ -25,7 +25,7 @@ SERIES_TERMS = 17
 # Larger node sets are not used for bounds on |phi|: no bound is given.
 MAX_STEP_NODES = 30_000
 # Nodes times steps that one bound on |phi| may cost.
-STEP_WORK = 2_500_000
+STEP_WORK = 6_000_000
 
 
 class SampledContour:

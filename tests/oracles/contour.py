@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from mpmath import mp
 
 from tests.oracles.laws import law
-from tests.oracles.saddle import Tilted, cumulants, saddle_point, tilt
+from tests.oracles.saddle import Tilted, cumulants, first_epsilon, saddle_point, tilt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -127,9 +127,7 @@ def contour(
         laws = [law(leaf, direction) for leaf in leaves]
         log_delta = None if delta is None else mp.log(delta - _infinity_mass(laws))
         saddle = saddle_point(laws, log_delta, epsilon)
-        start = epsilon
-        if start is None:
-            start = cumulants(laws, saddle)[1] - 1 / saddle - 1 / (1 + saddle)
+        start = first_epsilon(laws, saddle, log_delta) if epsilon is None else epsilon
         if log_delta is None:
             s0, _, s2 = cumulants(laws, saddle)
             curvature = s2 + 1 / saddle**2 + 1 / (1 + saddle) ** 2

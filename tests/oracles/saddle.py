@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from mpmath import mp
 
+from tests.oracles.exact import gaussian_delta
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tests.oracles.laws import Law, Number
 
-__all__ = ["Tilted", "cumulants", "saddle_point", "tilt"]
+__all__ = ["Tilted", "cumulants", "first_epsilon", "saddle_point", "tilt"]
 
 
 @dataclass
@@ -83,4 +85,22 @@ def saddle_point(laws: Sequence[Law], log_delta: Number | None, epsilon: Number 
     for _ in range(12):
         middle = mp.sqrt(low * high)
         low, high = (middle, high) if too_small(middle) else (low, middle)
+    return low
+
+
+def first_epsilon(laws: Sequence[Law], saddle: Number, log_delta: Number) -> Number:
+    """Give an epsilon close enough to start Newton's iteration from.
+
+    It is the one that belongs to the saddle, unless the moments explode while c is still so small
+    that the factor 1/(s(s+1)) alone makes the saddle (a tiny variance at a tiny q). Then the sum
+    is close to a Gaussian loss with the same variance, and so is epsilon.
+    """
+    if saddle * mp.sqrt(cumulants(laws, saddle / 2)[2]) > 0.5:
+        return cumulants(laws, saddle)[1] - 1 / saddle - 1 / (1 + saddle)
+    variance = cumulants(laws, saddle / 64)[2]
+    low, high = -20 * mp.sqrt(variance), 20 * mp.sqrt(variance) + variance
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = mp.log(gaussian_delta(variance, middle)) > log_delta
+        low, high = (middle, high) if above else (low, middle)
     return low
