@@ -18,6 +18,7 @@ from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.losses.atoms import two_point
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.sampled import sampled
 
 mpmath.mp.dps = 40
 
@@ -134,3 +135,74 @@ def test_renyi_bounds_lie_above_the_truth_and_not_far() -> None:
     assert found.engine == "rdp"
     assert truth <= found.bound.upper <= 1.1 * truth
     assert gaussian_delta(1.0, 2.0) <= renyi_delta(composition, 2.0).bound.upper
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 3.0, 60.0, 1000.0])
+def test_delta_of_unbounded_losses_is_never_zero(epsilon: float) -> None:
+    """A Gaussian has a positive delta at every epsilon, and no bound may underflow to 0."""
+    for mu in (1e-5, 0.2, 1.0):
+        composition = Composition.of([(GaussianLaw(mu), 3)])
+        assert certified_delta(composition, epsilon, 1e-9).bound.upper > 0.0
+        assert renyi_delta(composition, epsilon).bound.upper > 0.0
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.5, 1.0, 3.0, 100.0])
+def test_single_laplace_is_its_closed_form(scale: float) -> None:
+    """One use of the Laplace mechanism: delta = 1 - e^{(epsilon - 1/b)/2}, and its inverse."""
+    composition = Composition.of([(LaplaceLaw(1.0 / scale), 1)])
+    top = 1 / mpmath.mpf(1.0 / scale) ** -1
+    for epsilon in (0.0, 0.3 * float(top), 0.999 * float(top)):
+        truth = 1 - mpmath.exp((epsilon - top) / 2)
+        bound = certified_delta(composition, epsilon, 1e-9).bound
+        assert bound.lower is not None
+        assert bound.lower <= truth <= bound.upper
+        assert bound.width <= 1e-9 * bound.upper
+    bound = certified_epsilon(composition, 1e-5, 1e-9).bound
+    truth = max(mpmath.mpf(0), top + 2 * mpmath.log1p(-mpmath.mpf(1e-5)))
+    assert bound.lower is not None
+    assert bound.lower <= truth <= bound.upper
+    assert bound.width <= 1e-9 * bound.upper
+
+
+@pytest.mark.parametrize("q", [1e-6, 0.001, 0.3, 0.999])
+@pytest.mark.parametrize("remove", [True, False])
+def test_single_sampled_gaussian_is_an_integral(q: float, *, remove: bool) -> None:
+    """One sampled use: the integral of (p - a q)_+ over the output, by mpmath."""
+    law = sampled(GaussianLaw(1.0), q, remove=remove)
+    composition = Composition.of([(law, 1)])
+    most = math.log1p(q * math.expm1(3.0)) if remove else -math.log1p(-q)
+    for part in (0.0, 0.3, 0.9):
+        epsilon = part * most
+        a, w = mpmath.exp(mpmath.mpf(epsilon)), mpmath.mpf(q)
+        # p > a q' on a half line whose end solves 1 - q + q e^{x - 1/2} = a or 1/a.
+        ratio = a if remove else 1 / a
+        cut = mpmath.log((ratio - (1 - w)) / w) + mpmath.mpf(1) / 2
+        low = (mpmath.ncdf(cut), mpmath.ncdf(cut - 1))
+        high = (mpmath.ncdf(-cut), mpmath.ncdf(1 - cut))
+        if remove:
+            truth = (1 - w) * high[0] + w * high[1] - a * high[0]
+        else:
+            truth = low[0] - a * ((1 - w) * low[0] + w * low[1])
+        bound = certified_delta(composition, epsilon, 1e-9).bound
+        assert bound.lower is not None
+        assert bound.lower <= truth <= bound.upper
+        assert bound.width <= 1e-9 * bound.upper
+        if truth > 1e-30:
+            back = certified_epsilon(composition, float(truth), 1e-9).bound
+            assert back.lower is not None
+            assert back.lower <= epsilon * (1 + 1e-9) + 1e-12
+            assert back.upper >= epsilon * (1 - 1e-9) - 1e-12
+
+
+def test_budgets_at_the_textbook_bound_are_exact() -> None:
+    """At delta 0 a guarantee costs exactly what it says, without a digit of slack."""
+    for law, count, exact in (
+        (two_point(1.0), 1, 1.0),
+        (two_point(0.25), 8, 2.0),
+        (LaplaceLaw(0.5, exact=True), 4, 2.0),
+    ):
+        bound = certified_epsilon(Composition.of([(law, count)]), 0.0, 1e-9).bound
+        assert (bound.lower, bound.upper) == (exact, exact)
+        assert certified_delta(Composition.of([(law, count)]), exact, 1e-9).bound.upper == 0.0
+    bound = certified_epsilon(Composition.of([(two_point(0.1), 10)]), 0.0, 1e-9).bound
+    assert bound.width <= 4e-16

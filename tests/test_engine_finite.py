@@ -69,7 +69,7 @@ def test_delta_and_epsilon_agree_with_brute_force(seed: int) -> None:
     rng = random.Random(seed)
     terms = random_terms(rng)
     composition = Composition.of(terms)
-    epsilon = rng.uniform(0.0, 0.9 * max(composition.max_loss, 0.1))
+    epsilon = rng.uniform(0.0, 0.9 * max(composition.max_loss().upper, 0.1))
     truth = brute_force_delta(terms, epsilon)
     found = certified_delta(composition, epsilon, 1e-9).bound
     # Masses and losses of the laws are doubles: both sides see the same ones.

@@ -18,7 +18,6 @@ VAGUE = {
     "laplace:scale=1.0@10",
     "laplace:scale=5.0@100",
     "gaussian:sigma=1.0@poisson:q=0.01@10",
-    "gaussian:sigma=1.0@poisson:q=0.5",
 }
 
 

@@ -10,6 +10,7 @@ from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.fourier import contour_delta, contour_epsilon
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
+from privcalc.engine.single import single_delta, single_epsilon
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
@@ -18,13 +19,17 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.law import LossLaw
+
 CLOSED = "closed-form"
 # Tolerances of the looser contours that help out where a tolerance is missed.
 LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 # Beyond this relative width only the loosest is worth the time.
 HOPELESS = 0.1
-# `max_loss` of every law is the supremum of the loss to within this relative error.
-SUPREMUM_ERROR = 1e-13
+# Tolerances of the looser contours that help out where a tolerance is missed.
+LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
+# Beyond this relative width only the loosest is worth the time.
+HOPELESS = 0.1
 
 
 def certified_epsilon(
@@ -53,20 +58,24 @@ def certified_epsilon(
             "delta equals the probability of an infinite loss to within rounding"
         )
     if low == 0.0:
-        largest = max(0.0, composition.max_loss)
-        lower = largest * (1.0 - SUPREMUM_ERROR) if high == 0.0 and largest < math.inf else 0.0
-        if high == 0.0 and largest == math.inf:
-            lower = math.inf
-        return Certified(Bound(largest * (1.0 + SUPREMUM_ERROR), lower), CLOSED)
+        largest = composition.max_loss()
+        lower = largest.lower if high == 0.0 and largest.lower is not None else 0.0
+        return Certified(Bound(max(0.0, largest.upper), max(0.0, lower)), CLOSED)
     outcomes = enumerate_outcomes(composition) if exact_sums else None
     if outcomes is not None:
         return finite_epsilon(outcomes, low, high, tolerance)
+    single = _single_law(composition) if exact_sums else None
+    if single is not None:
+        found = single_epsilon(single, low, high, tolerance)
+        if found is not None:
+            return found
 
     def solve(wish: float) -> Certified:
         return contour_epsilon(composition, low, high, wish)
 
-    found = _narrowest(solve, tolerance, EPSILON_FLOOR)
-    return _with_upper(found, lambda: renyi_epsilon(composition, low))
+    return _with_upper(
+        _narrowest(solve, tolerance, EPSILON_FLOOR), lambda: renyi_epsilon(composition, low)
+    )
 
 
 def certified_delta(
@@ -74,12 +83,16 @@ def certified_delta(
 ) -> Certified:
     """Bracket delta at an epsilon >= 0; see `certified_epsilon`."""
     mass = composition.infinity_mass()
-    if (mass.lower or 0.0) >= 1.0 or epsilon >= composition.max_loss * (1.0 + SUPREMUM_ERROR):
+    if (mass.lower or 0.0) >= 1.0 or epsilon >= composition.max_loss().upper:
         return Certified(mass, CLOSED)
     outcomes = enumerate_outcomes(composition) if exact_sums else None
+    single = _single_law(composition) if exact_sums else None
+    found = None
     if outcomes is not None:
         found = finite_delta(outcomes, epsilon, tolerance)
-    else:
+    elif single is not None:
+        found = single_delta(single, epsilon, tolerance)
+    if found is None:
 
         def solve(wish: float) -> Certified:
             return contour_delta(composition, epsilon, wish)
@@ -124,6 +137,11 @@ def _narrowest(
         if certified.bound.width > HOPELESS * certified.bound.upper:
             wishes = wishes[-1:]
     return found
+
+
+def _single_law(composition: Composition) -> LossLaw | None:
+    """Return the law that is used once and alone, if that is all."""
+    return composition.terms[0][0] if [count for _, count in composition] == [1] else None
 
 
 def _with_upper(found: Certified | None, renyi: Callable[[], Certified]) -> Certified:

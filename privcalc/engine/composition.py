@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
@@ -36,10 +37,26 @@ class Composition:
     def __iter__(self) -> Iterator[tuple[LossLaw, int]]:
         return iter(self.terms)
 
-    @property
-    def max_loss(self) -> float:
-        """Return an upper bound on the finite total loss."""
-        return math.fsum(count * law.max_loss for law, count in self.terms) + 0.0
+    def max_loss(self) -> Bound:
+        """Bracket the supremum of the finite total loss, exactly where the laws' are exact.
+
+        The sum of products is formed in rationals and rounded outward once.
+        """
+        if any(law.max_loss == math.inf for law, _ in self.terms):
+            return Bound(math.inf, math.inf)
+        if any(law.max_loss == -math.inf for law, _ in self.terms):
+            return Bound(-math.inf, -math.inf)
+        exact = sum((count * Fraction(law.max_loss) for law, count in self.terms), Fraction(0))
+        error = math.fsum(
+            count * abs(law.max_loss) * law.max_loss_error for law, count in self.terms
+        )
+        nearest = float(exact)
+        if error == 0.0 and Fraction(nearest) == exact:
+            return Bound(nearest, nearest)
+        error *= 1.0 + 1e-9
+        return Bound(
+            math.nextafter(nearest + error, math.inf), math.nextafter(nearest - error, -math.inf)
+        )
 
     def infinity_mass(self) -> Bound:
         """Bracket P(L = +inf) = 1 - prod (1 - m)^count.

@@ -40,7 +40,7 @@ def renyi_epsilon(composition: Composition, delta: float) -> Certified:
     """
     cut = composition.truncated(math.log(DROPPED * delta))
     left = delta - cut.dropped_mass()
-    bounds = [composition.max_loss * (1.0 + 1e-13)]
+    bounds = [composition.max_loss().upper]
     for c, log_mgf in _certified_orders(cut):
         value = (log_mgf + log_payoff_supremum(c) - math.log(left)) / c
         bounds.append(value + 1e-12 * (1.0 + abs(value) + abs(log_mgf) / c))
@@ -57,7 +57,9 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
     for c, log_mgf in _certified_orders(rough):
         value = log_mgf - c * epsilon + log_payoff_supremum(c)
         logs.append(value + 1e-12 * (1.0 + abs(log_mgf) + c * epsilon))
+    # exp may underflow to 0, which no bound may: the next double is above.
     upper = math.exp(min(logs)) * (1.0 + 1e-12) + rough.dropped_mass()
+    upper = max(upper, math.nextafter(0.0, 1.0))
     return Certified(Bound(min(1.0, upper)), "rdp", notes=(NOTE,))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
 
 SMALLEST = 2.0**-26
-LARGEST = 1e12
+LARGEST = 1e40
 STEPS = 100
 
 

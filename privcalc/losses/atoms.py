@@ -29,12 +29,19 @@ class AtomicLaw:
         masses: P-mass of each, positive.
         infinity_mass: P(L = +inf).
         lower_infinity_mass: Q(L = -inf).
+        exact_losses: whether the losses are exact, and not accurate to LOSS_ULPS only.
     """
 
     losses: tuple[float, ...]
     masses: tuple[float, ...]
     infinity_mass: float = 0.0
     lower_infinity_mass: float = 0.0
+    exact_losses: bool = False
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return 0 for losses that are the very doubles they should be."""
+        return 0.0 if self.exact_losses else LOSS_ULPS * UNIT
 
     @property
     def dropped_mass(self) -> float:
@@ -45,6 +52,14 @@ class AtomicLaw:
     def max_loss(self) -> float:
         """Return the largest finite loss; -inf where every loss is infinite."""
         return max(self.losses, default=-math.inf)
+
+    def profile(self, epsilon: float) -> None:
+        """Return None: the finite sums of `engine/finite.py` know it."""
+        del epsilon
+
+    def reduction(self, epsilon: float) -> None:
+        """Return None: none is needed."""
+        del epsilon
 
     def truncated(self, log_mass: float) -> AtomicLaw:
         """Return the law itself."""
@@ -149,7 +164,11 @@ def two_point(epsilon: float, infinity_mass: float = 0.0) -> AtomicLaw:
     if finite == 0.0:
         return AtomicLaw((), (), 1.0, 1.0)
     if epsilon == 0.0:
-        return AtomicLaw((0.0,), (finite,), infinity_mass, infinity_mass)
+        return AtomicLaw((0.0,), (finite,), infinity_mass, infinity_mass, exact_losses=True)
     return AtomicLaw(
-        (epsilon, -epsilon), (up * finite, down * finite), infinity_mass, infinity_mass
+        (epsilon, -epsilon),
+        (up * finite, down * finite),
+        infinity_mass,
+        infinity_mass,
+        exact_losses=True,
     )

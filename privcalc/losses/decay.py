@@ -71,6 +71,8 @@ def steps_bound(
     seen = settled = 0.0
     for _ in range(ROUNDS):
         cells = g + np.maximum(0.0, (slope + variance * step) * step)
+        if not np.isfinite(cells).all():
+            break
         seen = max(seen, float(g.max()))
         # No refinement can undercut `seen`; cells within a tenth of it (in 1 - g) are good enough.
         floor = max(seen, settled, goal**2)

@@ -30,6 +30,15 @@ class GaussianLaw:
     lower_infinity_mass = 0.0
     dropped_mass = 0.0
     max_loss = math.inf
+    max_loss_error = 0.0
+
+    def profile(self, epsilon: float) -> None:
+        """Return None: no closed form that is certified here."""
+        del epsilon
+
+    def reduction(self, epsilon: float) -> None:
+        """Return None: this law is not a sample of another."""
+        del epsilon
 
     def truncated(self, log_mass: float) -> GaussianLaw:
         """Return the law itself: a closed form needs no truncation."""

@@ -34,9 +34,15 @@ SERIES_TERMS = 18
 
 @dataclass(frozen=True, slots=True)
 class LaplaceLaw:
-    """Loss between Lap(0, 1/e) and Lap(1, 1/e); e > 0 is sensitivity / scale, the largest loss."""
+    """Loss between Lap(0, 1/e) and Lap(1, 1/e).
+
+    Attributes:
+        e: sensitivity / scale > 0, the largest loss.
+        exact: whether that quotient is exact in doubles.
+    """
 
     e: float
+    exact: bool = False
 
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
@@ -44,8 +50,31 @@ class LaplaceLaw:
 
     @property
     def max_loss(self) -> float:
-        """Return e, which the loss takes with probability 1/2 (two roundings above)."""
-        return self.e * (1.0 + 4.0 * UNIT)
+        """Return e, which the loss takes with probability 1/2."""
+        return self.e
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return 0 where e is exact, else the roundings of a quotient."""
+        return 0.0 if self.exact else 2.0 * UNIT
+
+    def profile(self, epsilon: float) -> tuple[float, float]:
+        """Bound delta = 1 - e^{(epsilon - e) / 2} for 0 <= epsilon <= e, and 0 beyond.
+
+        delta is the integral of (p - e^epsilon q)_+, and p = e^{epsilon} q at one point: the mass
+        of P below it is 1 - e^{(epsilon - e) / 2} / 2, that of Q half of e^{-(epsilon + e) / 2}.
+        The gap e - epsilon is off by 2 units of e and one of itself.
+        """
+        slack = 4.0 * UNIT * (self.e + epsilon)
+        low, high = self.e - epsilon - slack, self.e - epsilon + slack
+        if self.exact and epsilon >= self.e:
+            return 0.0, 0.0
+        lower = -math.expm1(-0.5 * low) * (1.0 - 8.0 * UNIT) if low > 0.0 else 0.0
+        return lower, -math.expm1(-0.5 * high) * (1.0 + 8.0 * UNIT) if high > 0.0 else 0.0
+
+    def reduction(self, epsilon: float) -> None:
+        """Return None: this law is not a sample of another."""
+        del epsilon
 
     def truncated(self, log_mass: float) -> LaplaceLaw:
         """Return the law itself: the loss is bounded."""

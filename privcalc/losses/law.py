@@ -69,6 +69,25 @@ class LossLaw(Protocol):
         """The largest finite loss, or an upper bound that is approached."""
         ...
 
+    @property
+    def max_loss_error(self) -> float:
+        """Relative error of `max_loss` as the supremum of the finite losses; 0 if exact."""
+        ...
+
+    def profile(self, epsilon: float) -> tuple[float, float] | None:
+        """Return proved bounds on the finite part of delta at epsilon >= 0; None if not known."""
+        ...
+
+    def reduction(
+        self, epsilon: float
+    ) -> tuple[tuple[float, float], LossLaw, tuple[float, float]] | None:
+        """Return how delta at epsilon >= 0 follows from another law's: see `engine/single.py`.
+
+        The bounds of a factor, the other law, and bounds of the epsilon to ask it at; None if
+        there is no such law.
+        """
+        ...
+
     def truncated(self, log_mass: float) -> LossLaw:
         """Leave out far outcomes of total P-mass at most exp(log_mass).
 

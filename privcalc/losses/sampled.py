@@ -25,7 +25,7 @@ from privcalc.losses.nodes import NodeSet
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.losses.sampled_contour import SampledContour
 from privcalc.numerics.gauss_legendre import composite_rule
-from privcalc.numerics.rounding import MARGIN
+from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -43,12 +43,14 @@ class SampledLaw:
     """One direction of a sampled pair; density pieces of X may be cut to [low, high].
 
     Attributes:
+        base: the law of the event for adding a record, which is the same for removing one.
         ratio: the law of X under R, at least one density piece, no singular parts.
         q: sampling probability, 0 < q < 1.
         remove: which of the two directions.
         log_mass: log of the P-mass that the cut of unbounded pieces may drop.
     """
 
+    base: LossLaw
     ratio: LogRatio
     q: float
     remove: bool
@@ -73,13 +75,53 @@ class SampledLaw:
     def max_loss(self) -> float:
         """Return the largest finite loss: -log(1 - q) for add, unbounded for a normal base."""
         if not self.remove:
-            return -math.log1p(-self.q) * (1.0 + 1e-15)
+            return -math.log1p(-self.q)
         if any(not piece.bounded for piece in self.ratio.pieces):
             return math.inf
         highest = max(
             [piece.high for piece in self.ratio.pieces] + [x for x, _ in self.ratio.atoms]
         )
-        return math.log1p(self.q * math.expm1(highest)) * (1.0 + 1e-14)
+        return math.log1p(self.q * math.expm1(highest))
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the roundings of two elementary functions, and of the base's largest loss.
+
+        |d log log1p(q expm1 x) / d log x| <= 1 + x.
+        """
+        return 1e-14 if self.remove else 8.0 * UNIT
+
+    def profile(self, epsilon: float) -> None:
+        """Return None: `reduction` knows it."""
+        del epsilon
+
+    def reduction(self, epsilon: float) -> tuple[tuple[float, float], LossLaw, tuple[float, float]]:
+        """Return the base, and where to ask it (`engine/single.py`).
+
+        Rounding. remove: log b = log1p(expm1(epsilon) / q) is off by 16 units of 1 + log b, since
+        its argument is off by 10 units of itself. add: s = q - (1 - q) expm1(epsilon) has no
+        cancellation but that of its two terms: it is off by 16 units of their sum; a q is off by
+        8 units of itself, and log b by the relative errors of both.
+        """
+        q = self.q
+        if self.remove:
+            odds = math.expm1(epsilon) / q if epsilon < 700.0 else math.inf
+            log_b = math.log1p(odds) if odds < 1e300 else epsilon - math.log(q)
+            slack = 16.0 * UNIT * (1.0 + log_b)
+            return (q, q), self.base, (max(0.0, log_b - slack), log_b + slack)
+        lost = (1.0 - q) * math.expm1(min(epsilon, 700.0))
+        wrong = 16.0 * UNIT * (q + lost)
+        least, most = q - lost - wrong, q - lost + wrong
+        if most <= 0.0:
+            return (0.0, 0.0), self.base, (0.0, 0.0)
+        # H decreases in b, and b falls as s grows: the largest s goes with the smallest b.
+        log_ratio = math.log(q / most)
+        lowest = max(0.0, epsilon + log_ratio - 16.0 * UNIT * (1.0 + epsilon + abs(log_ratio)))
+        if least <= 0.0:
+            return (0.0, most), self.base, (lowest, math.inf)
+        log_ratio = math.log(q / least)
+        highest = epsilon + log_ratio + 16.0 * UNIT * (1.0 + epsilon + abs(log_ratio))
+        return (max(least, 0.0), most), self.base, (lowest, highest)
 
     def truncated(self, log_mass: float) -> SampledLaw:
         """Cut unbounded pieces so that the P-mass outside is at most exp(log_mass)."""
@@ -180,7 +222,7 @@ def sampled(event: LossLaw, q: float, *, remove: bool) -> LossLaw:
     if ratio is None:
         raise UnsupportedError("Poisson sampling of a sampled event needs the two merged first")
     if ratio.pieces:
-        return SampledLaw(ratio, q, remove)
+        return SampledLaw(event, ratio, q, remove)
     return _sampled_atoms(ratio, q, remove=remove)
 
 

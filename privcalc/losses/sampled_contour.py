@@ -153,11 +153,15 @@ class SampledContour:
         here = min(1.0, float(np.abs(1.0 + self.minus_one(np.array([t]))[0][0])) / lowest)
         stop = max(t, far_point(atoms, variation, here))
         far = atoms + variation / stop
+        if not math.isfinite(far):
+            return 1.0
         goal = max(here, min(far, 1.0))
         worst, left, rare = far, t, 0.02 * (1.0 - here)
         while left < stop and worst < 1.0:
             right = min(4.0 * left, stop)
             bound, level = self._range_bound(left, right, goal, rare)
+            if math.isnan(bound):
+                return 1.0
             worst = max(worst, bound)
             rare = max(rare, 0.25 * (goal - level))
             left = right

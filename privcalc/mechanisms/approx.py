@@ -11,10 +11,13 @@ if TYPE_CHECKING:
     from privcalc.relation import Adjacency
 
 
+# Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="approx",
     parameters=(
-        Parameter("epsilon", "privacy loss that is exceeded only with delta", minimum=0.0),
+        Parameter(
+            "epsilon", "privacy loss that is exceeded only with delta", minimum=0.0, maximum=700.0
+        ),
         Parameter("delta", "probability with which nothing is promised", minimum=0.0, maximum=1.0),
     ),
     example="approx:epsilon=0.5,delta=1e-8@100",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
@@ -11,6 +10,10 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
+
+
+# Outside, squares and exponentials of the loss leave the range of doubles.
+SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
 
 
 @mechanism(
@@ -70,9 +73,10 @@ class Gaussian:
         self.mu = 1.0 / noise_multiplier if noise_multiplier else 0.0
         if standard_deviation:
             self.mu = sensitivity / standard_deviation
-        if not 0.0 < self.mu < math.inf:
+        if not SMALLEST_MU <= self.mu <= LARGEST_MU:
             raise DomainError(
-                f"sensitivity / standard_deviation must be > 0 and finite, got {self.mu!r}"
+                "sensitivity / standard_deviation must be in"
+                f" [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {self.mu!r}"
             )
 
     def laws(self, adjacency: Adjacency) -> LossLaw:

@@ -53,6 +53,7 @@ class Laplace:
 
     Attributes:
         epsilon: sensitivity / scale, that is 1 / noise_multiplier; the largest privacy loss.
+        exact: whether that quotient is exact in doubles.
     """
 
     def __init__(
@@ -68,6 +69,8 @@ class Laplace:
         self.epsilon = 1.0 / noise_multiplier if noise_multiplier else 0.0
         if scale:
             self.epsilon = sensitivity / scale
+        noise, numerator = (scale, sensitivity) if scale else (noise_multiplier or 1.0, 1.0)
+        self.exact = _is_exact(self.epsilon, numerator, noise)
         if not 0.0 < self.epsilon <= 700.0:
             # Beyond 700 the probabilities of the pair underflow.
             raise DomainError(f"sensitivity / scale must be in (0, 700], got {self.epsilon!r}")
@@ -77,4 +80,12 @@ class Laplace:
         del adjacency
         from privcalc.losses.laplace import LaplaceLaw
 
-        return LaplaceLaw(self.epsilon)
+        return LaplaceLaw(self.epsilon, exact=self.exact)
+
+
+def _is_exact(quotient: float, numerator: float, denominator: float) -> bool:
+    """Say whether quotient x denominator = numerator holds without rounding."""
+    a, b = quotient.as_integer_ratio()
+    c, d = denominator.as_integer_ratio()
+    e, f = numerator.as_integer_ratio()
+    return a * c * f == e * b * d

@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     from privcalc.relation import Adjacency
 
 
+# Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="pure",
-    parameters=(Parameter("epsilon", "largest privacy loss", minimum=0.0),),
+    parameters=(Parameter("epsilon", "largest privacy loss", minimum=0.0, maximum=700.0),),
     example="pure:epsilon=0.1@500",
 )
 class Pure:

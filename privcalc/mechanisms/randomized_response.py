@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
             "epsilon",
             "log of the ratio between the true category and any other",
             minimum=0.0,
+            maximum=700.0,
         ),
         Parameter("categories", "number of categories", kind="integer", minimum=2.0, default=2),
     ),
@@ -94,6 +94,8 @@ def _log_ratio(p: float, k: int) -> float:
 
     The excess of the ratio over 1 is formed exactly: in doubles p k - 1 may lose every digit.
     """
+    from fractions import Fraction
+
     excess = float((Fraction(p) * k - 1) / (1 - Fraction(p)))
     if abs(excess) < 0.5:
         return math.log1p(excess)
