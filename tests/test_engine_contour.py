@@ -206,3 +206,14 @@ def test_budgets_at_the_textbook_bound_are_exact() -> None:
         assert certified_delta(Composition.of([(law, count)]), exact, 1e-9).bound.upper == 0.0
     bound = certified_epsilon(Composition.of([(two_point(0.1), 10)]), 0.0, 1e-9).bound
     assert bound.width <= 4e-16
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-5])
+def test_small_losses_have_narrow_deltas(epsilon: float) -> None:
+    """Losses of 1e-4 and below: searches are free of units, and delta is found to 1e-9."""
+    for q, count in ((1e-3, 10), (1e-9, 10**9)):
+        for remove in (True, False):
+            law = sampled(GaussianLaw(0.05), q, remove=remove)
+            bound = certified_delta(Composition.of([(law, count)]), epsilon, 1e-9).bound
+            assert bound.lower is not None
+            assert bound.width <= 1e-9 * bound.upper

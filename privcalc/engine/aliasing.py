@@ -28,6 +28,7 @@ def log_right(c: float, c_right: float, log_mgf_right: float, epsilon: float, st
 def log_payoff_supremum(c: float) -> float:
     """Return log C(c), C(c) = sup over x >= 0 of (1 - e^{-x}) e^{-cx} = c^c / (1 + c)^(1 + c).
 
-    The derivative vanishes at e^{-x} = c / (1 + c).
+    The derivative vanishes at e^{-x} = c / (1 + c). Written as -c log(1 + 1/c) - log(1 + c), which
+    has no cancellation: a few units of a number below 1 + log(1 + c).
     """
-    return c * math.log(c) - (1.0 + c) * math.log1p(c)
+    return -c * math.log1p(1.0 / c) - math.log1p(c)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
@@ -32,6 +34,8 @@ LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 HOPELESS = 0.1
 
 
+# Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
+@np.errstate(all="ignore")
 def certified_epsilon(
     composition: Composition, delta: float, tolerance: float, *, exact_sums: bool = True
 ) -> Certified:
@@ -78,6 +82,7 @@ def certified_epsilon(
     )
 
 
+@np.errstate(all="ignore")
 def certified_delta(
     composition: Composition, epsilon: float, tolerance: float, *, exact_sums: bool = True
 ) -> Certified:

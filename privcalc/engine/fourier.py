@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
-from privcalc.engine.contour import ContourSum, DeltaEstimate
+from privcalc.engine.contour import ContourSum
 from privcalc.engine.plan import make_plan
 from privcalc.engine.saddle import (
     SMALLEST,
@@ -32,6 +32,7 @@ LEAST_WIDTH = 0.01 * EPSILON_FLOOR
 LARGE_LOG_DELTA = math.log(0.1)
 NEWTON_STEPS = 60
 REFINEMENTS = 8
+FIRST_LOG_DELTA = -20.0
 
 
 def contour_epsilon(
@@ -74,29 +75,23 @@ def contour_epsilon(
         if relative <= 2.0 * needed or centre <= 0.0:
             break
         relative = needed
-    worst: dict[str, float] = {}
-
-    def at(epsilon: float) -> DeltaEstimate:
-        estimate = nodes.delta(epsilon, log_delta)
-        for name, value in estimate.terms.items():
-            worst[name] = max(worst.get(name, 0.0), value)
-        return estimate
-
     # e^{log_delta} is delta_low up to 2 units of log_delta, which `rounding` already charges.
     ratio = delta_high / delta_low * (1.0 + 4e-16)
 
     def enough(epsilon: float) -> bool:
-        estimate = at(epsilon)
+        estimate = nodes.delta(epsilon, log_delta)
         return estimate.value + estimate.above <= 1.0
 
     def too_little(epsilon: float) -> bool:
-        estimate = at(epsilon)
+        estimate = nodes.delta(epsilon, log_delta)
         return estimate.value - estimate.below >= ratio
 
     pad = PAD * max(tolerance * abs(centre), LEAST_WIDTH)
     bound = epsilon_ends(centre, pad, enough=enough, too_little=too_little)
+    ends = [nodes.delta(end, log_delta).terms for end in (bound.upper, bound.lower or centre)]
     if math.isinf(bound.upper):
-        raise NotCertifiedError(_why(worst))
+        raise NotCertifiedError(_why(ends[1]))
+    worst = {name: max(terms[name] for terms in ends) for name in ends[0]}
     return Certified(bound, "contour", worst, strained=bound.width > 2.5 * pad)
 
 
@@ -109,14 +104,17 @@ def contour_delta(
     refine: float = 1.0,
 ) -> Certified:
     """Bracket the finite part of delta at an epsilon, relative width `tolerance`."""
-    # The mass to drop depends on delta, which is not known yet: first a guess.
-    rough = composition.truncated(-700.0)
-    c = saddle_for_epsilon(rough, epsilon)
-    log_scale = min(0.0, log_delta_at(rough, c)[1])
     relative = min(max(SHARE * PAD * tolerance, LEAST_ERROR), MOST_ERROR)
-    cut = composition.truncated(log_scale + math.log(0.1 * relative))
-    c = saddle_for_epsilon(cut, epsilon)
-    log_scale = min(0.0, log_delta_at(cut, c)[1])
+    # What may be dropped depends on delta, and far outcomes that are not dropped mislead the
+    # search for it: from a moderate cut the two settle within a few rounds.
+    log_scale = FIRST_LOG_DELTA
+    for _ in range(REFINEMENTS):
+        before = log_scale
+        cut = composition.truncated(log_scale + math.log(0.1 * relative))
+        c = saddle_for_epsilon(cut, epsilon)
+        log_scale = min(0.0, log_delta_at(cut, c)[1])
+        if abs(log_scale - before) < 1.0:
+            break
     plan = make_plan(cut, c * shift, epsilon, log_scale, relative, refine=refine)
     estimate = ContourSum(cut, plan).delta(epsilon, log_scale)
     if not math.isfinite(estimate.value + estimate.above + estimate.below):
@@ -127,7 +125,9 @@ def contour_delta(
     slack = 1e-15 * (4.0 + abs(log_scale))
     upper = (estimate.value + estimate.above + pad) * scale * (1.0 + slack) + 5e-324
     lower = (estimate.value - estimate.below - pad) * scale * (1.0 - slack)
-    terms = {name: value / max(estimate.value, 1e-300) for name, value in estimate.terms.items()}
+    # Relative to a delta that underflows, errors say nothing.
+    size = max(estimate.value, 0.0) * scale
+    terms = {n: v / estimate.value for n, v in estimate.terms.items()} if size > 0.0 else {}
     bound = Bound(min(1.0, upper), min(max(0.0, lower), 1.0))
     strained = estimate.above + estimate.below > pad
     return Certified(bound, "contour", terms, strained=strained)

@@ -48,7 +48,8 @@ def saddle_for_epsilon(composition: Composition, epsilon: float) -> float:
     def excess(log_c: float) -> float:
         c = math.exp(log_c)
         _, k1, _ = composition.cumulants(c)
-        value = epsilon - k1 + 1.0 / c + 1.0 / (1.0 + c)
+        # Times c, so that it has no unit: losses may be of any size.
+        value = (epsilon - k1) * c + 1.0 + c / (1.0 + c)
         return value if math.isfinite(value) else -math.inf
 
     return math.exp(_root(excess, start=0.0))
