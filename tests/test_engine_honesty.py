@@ -69,13 +69,7 @@ def faults(text: str, delta: float) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(
-    "batch",
-    [
-        pytest.param(batch, marks=() if batch % 4 == 3 else pytest.mark.slow)
-        for batch in range(SPECS // BATCH)
-    ],
-)
+@pytest.mark.parametrize("batch", range(SPECS // BATCH))
 def test_brackets_nest_and_contours_overlap(batch: int) -> None:
     """Brackets at 1e-6, 1e-8 and 1e-11 are nested, and a second contour's bracket overlaps."""
     rng = random.Random(1000 + batch)
