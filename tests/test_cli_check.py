@@ -22,15 +22,15 @@ CHECK = ("compose", "gaussian:sigma=2", "--delta", "1e-5", "--max-epsilon")
 @pytest.mark.parametrize(
     ("budget", "status", "verdict", "sentence"),
     [
-        ("2.5", 0, "within", "within budget: epsilon <= 2.5 at delta 1e-05, budget 2.5"),
-        ("2", 1, "exceeded", "over budget: epsilon >= 2.25 at delta 1e-05, budget 2"),
+        ("2.5", 0, "within", "within budget: epsilon <= 2.5 at delta 1e-5, budget 2.5"),
+        ("2", 1, "exceeded", "over budget: epsilon >= 2.25 at delta 1e-5, budget 2"),
         (
             "2.4",
             1,
             "undecided",
             (
-                "undecided: epsilon is in [2.25, 2.5] at delta 1e-05, budget 2.4; "
-                "a narrower bracket would settle it: --tolerance 1e-04"
+                "undecided: epsilon is in [2.25, 2.5] at delta 1e-5, budget 2.4; "
+                "a narrower bracket would settle it: --tolerance 1e-4"
             ),
         ),
     ],
@@ -70,7 +70,7 @@ def test_one_failure_among_several_answers_fails(
     outcome = run(*arguments, "--max-epsilon", "1", "--max-delta", "0.1")
     assert outcome.status == 1
     assert outcome.stdout.splitlines()[-2:] == [
-        "within budget: epsilon <= 0.5 at delta 1e-05, budget 1",
+        "within budget: epsilon <= 0.5 at delta 1e-5, budget 1",
         "over budget: delta >= 0.25 at epsilon 1, budget 0.1",
     ]
 
@@ -83,7 +83,7 @@ def test_without_lower_end_it_says_that_it_cannot_tell(
     outcome = run(*CHECK, "1")
     assert outcome.status == 1
     assert outcome.stdout.splitlines()[-1] == (
-        "undecided: epsilon <= 2.5 at delta 1e-05 and no lower end is known, budget 1; "
+        "undecided: epsilon <= 2.5 at delta 1e-5 and no lower end is known, budget 1; "
         "this guarantee cannot show that the budget is exceeded"
     )
 

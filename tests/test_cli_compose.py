@@ -73,6 +73,22 @@ class TestQuestion:
         assert run("compose", one, other, "--relation", "replace-one").status == 0
         assert accounting.calls[-1]["relation"] is Relation.REPLACE_ONE
 
+    @pytest.mark.parametrize("name", ["replace-one", "replace_one", "REPLACE-ONE", "Replace_One"])
+    def test_relation_in_any_spelling(
+        self, name: str, run: Callable[..., Outcome], accounting: FakeAccounting
+    ) -> None:
+        """A relation is accepted as JSON prints it, and in capitals."""
+        assert run("compose", GAUSSIAN, "--relation", name).status == 0
+        assert accounting.calls[0]["relation"] is Relation.REPLACE_ONE
+
+    def test_options_for_several_values_are_repeatable(
+        self, run: Callable[..., Outcome], accounting: FakeAccounting
+    ) -> None:
+        """Only options with one value are refused the second time; flags say nothing new."""
+        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--delta", "1e-6", "-t", "-t")
+        assert outcome.status == 0
+        assert accounting.calls[0]["deltas"] == (1e-5, 1e-6)
+
 
 class TestJson:
     def test_keys_and_values(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
@@ -129,7 +145,7 @@ class TestJson:
         outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "--engine", "afa", "--json")
         assert json.loads(outcome.stdout)["result"] == {"epsilon": {"estimate": 2.375}}
         assert outcome.stderr == (
-            "privcalc: warning: epsilon at delta 1e-05 is an estimate without certificate\n"
+            "privcalc: warning: epsilon at delta 1e-5 is an estimate without certificate\n"
         )
 
 
@@ -141,10 +157,11 @@ class TestTable:
         assert outcome.stdout == (
             "spec      gaussian:sigma=2\n"
             "relation  add-or-remove-one (one data set has one record more)\n"
-            "sampling  Poisson (each record joins each batch independently; not shuffling)\n"
+            "sampling  Poisson where sampled "
+            "(each record joins each batch independently; not shuffling)\n"
             "\n"
             "delta  epsilon at least  epsilon at most\n"
-            "1e-05  2.25              2.5\n"
+            "1e-5   2.25              2.5\n"
             "1e-12  2.25              2.5\n"
             "\n"
             "epsilon  delta at least  delta at most\n"
@@ -157,13 +174,13 @@ class TestTable:
         """Columns do not shift where the lower end is unknown."""
         accounting.bound = Bound(2.5)
         line = run("compose", GAUSSIAN, "--delta", "1e-5").stdout.splitlines()[-1]
-        assert line.split() == ["1e-05", "unknown", "2.5"]
+        assert line.split() == ["1e-5", "unknown", "2.5"]
 
     def test_rounds_outward(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
         """Both ends are printed to the digits that tell them apart."""
         accounting.bound = Bound(2.381689726157, 2.381689726140)
         line = run("compose", GAUSSIAN, "--delta", "1e-5").stdout.splitlines()[-1]
-        assert line.split() == ["1e-05", "2.381689726", "2.381689727"]
+        assert line.split() == ["1e-5", "2.381689726", "2.381689727"]
 
     def test_estimate_is_named_as_one(
         self, run: Callable[..., Outcome], accounting: FakeAccounting
@@ -180,7 +197,9 @@ class TestTable:
         assert accounting.calls == []
         check = ("compose", GAUSSIAN, "--delta", "1e-5", "--max-epsilon", "3")
         assert "\x1b" not in run(*check).stdout
-        assert "\x1b[32mwithin budget" in run(*check, "--color", "always").stdout
+        coloured = run(*check, "--color", "always").stdout
+        assert "\x1b[32mwithin budget" in coloured
+        assert "\x1b[1mdelta" in coloured
 
 
 class TestOtherFormats:
@@ -197,7 +216,7 @@ class TestOtherFormats:
                       "1", "--max-epsilon", "3", "--format", "csv")  # fmt: skip
         rows = list(csv.DictReader(io.StringIO(outcome.stdout)))
         assert [(row["given"], row["at"], row["quantity"]) for row in rows] == [
-            ("delta", "1e-05", "epsilon"),
+            ("delta", "1e-5", "epsilon"),
             ("epsilon", "1", "delta"),
         ]
         assert rows[0]["spec"] == "gaussian:sigma=2,sensitivity=3"
@@ -224,11 +243,11 @@ class TestOtherFormats:
             "\n"
             "| delta | epsilon at least | epsilon at most |\n"
             "| ---: | ---: | ---: |\n"
-            "| 1e-05 | 2.25 | 2.5 |\n"
+            "| 1e-5 | 2.25 | 2.5 |\n"
             "\n"
             "- relation: add-or-remove-one (one data set has one record more)\n"
             "- sampling: none (every step uses every record)\n"
-            "- **within budget**: epsilon <= 2.5 at delta 1e-05, budget 3\n"
+            "- **within budget**: epsilon <= 2.5 at delta 1e-5, budget 3\n"
         )
 
     def test_github(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
@@ -236,7 +255,7 @@ class TestOtherFormats:
         assert accounting.calls == []
         options = ("--delta", "1e-5", "--format", "github")
         assert run("compose", "pure:epsilon=1%", *options).stdout == (
-            "::notice title=privacy::epsilon in [2.25, 2.5] at delta 1e-05 "
+            "::notice title=privacy::epsilon in [2.25, 2.5] at delta 1e-5 "
             "(pure:epsilon=0.01; relation add-or-remove-one, sampling none)\n"
         )
         outcome = run("compose", GAUSSIAN, *options, "--max-epsilon", "1")
@@ -251,6 +270,16 @@ class TestOtherFormats:
 
 
 class TestTalk:
+    def test_same_note_of_both_directions_is_said_once(
+        self, run: Callable[..., Outcome], accounting: FakeAccounting
+    ) -> None:
+        """One warning for each answer is enough."""
+        accounting.tolerance_met = False
+        accounting.notes = ("few uses", "few uses")
+        outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "-v", "-t")
+        assert outcome.stderr.count("few uses") == 2  # in the details, and in the warning
+        assert outcome.stderr.count("warning") == 1
+
     def test_wide_bracket_is_a_warning(
         self, run: Callable[..., Outcome], accounting: FakeAccounting
     ) -> None:
@@ -261,7 +290,7 @@ class TestTalk:
         assert outcome.status == 0
         assert json.loads(outcome.stdout)["method"]["tolerance_met"] is False
         assert outcome.stderr == (
-            "privcalc: warning: the bracket of epsilon at delta 1e-05 is wider than the "
+            "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the "
             "tolerance; few compositions of a small sample\n"
         )
 
@@ -274,7 +303,7 @@ class TestTalk:
         outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "-v")
         assert outcome.stdout == plain.stdout
         assert outcome.stderr == (
-            "epsilon at delta 1e-05: engine contour, aliasing 1e-12\n"
+            "epsilon at delta 1e-5: engine contour, aliasing 1e-12\n"
             "  remove: [2.25, 2.5], engine contour, aliasing 1e-12\n"
             "  add: [2.25, 2.5], engine contour, aliasing 1e-12\n"
         )
@@ -294,7 +323,17 @@ class TestTalk:
         (("--max-epsilon", "3", "--delta", "1e-5", "--engine", "afa"), "a budget check needs"),
         (("--max-delta", "2", "--epsilon", "1"), "--max-delta must be between 0 and 1, got 2"),
         (("--delta", "x"), "--delta takes a number"),
-        (("--delta", "1e-5", "--tolerance", "-1"), "--tolerance must be > 0, got -1"),
+        (("--delta", "--json"), "--delta has no value: --json follows it"),
+        (("--delta", "1", "--relation", "-t"), "--relation has no value: -t follows it"),
+        (("--relation", "replace-on"), "'replace-on' is no relation; did you mean replace-one?"),
+        (("--relation", "bounded"), "is no relation; known: add-or-remove-one, replace-one,"),
+        (("--max-epsilon", "3", "--max-epsilon", "300"), "--max-epsilon is given twice"),
+        (("--max-delta", "0.1", "--max-delta=0.1"), "--max-delta is given twice"),
+        (("--tolerance", "1e-6", "--tolerance", "1e-3"), "--tolerance is given twice"),
+        (("--engine", "afa", "--engine", "auto"), "--engine is given twice"),
+        (("--relation", "replace-one") * 2, "--relation is given twice"),
+        (("--format", "csv", "--format", "json"), "--format is given twice"),
+        (("--delta", "1e-5", "--tolerance", "-1"), "--tolerance must be > 0 and < 1, got -1"),
     ],
 )
 def test_refuses(

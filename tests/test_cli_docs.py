@@ -142,8 +142,8 @@ def examples() -> list[str]:
     """Return the commands that the manual pages show."""
     found = []
     for path in PAGES:
-        text = path.read_text(encoding="utf-8").replace("\\-", "-")
-        found += re.findall(r"^\.Dl \$ privcalc (.*)$", text, re.MULTILINE)
+        text = path.read_text(encoding="utf-8").replace("\\-", "-").replace("\\e\n", "")
+        found += re.findall(r"^(?:\.Dl )?\$ privcalc (.*)$", text, re.MULTILINE)
     return [each for each in found if not re.search(r"[$|<>]", each)]
 
 
@@ -154,6 +154,24 @@ def test_examples_of_the_manual_pages_run(
     """What the manual pages show can be typed."""
     assert accounting.calls == []
     assert run(*example.split()).status == 0
+
+
+def test_long_examples_do_not_wrap() -> None:
+    """A command that wraps cannot be pasted: lines of examples fit in 80 columns."""
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8").replace("\\-", "-").replace("\\e", "\\")
+        lines = re.findall(r"^\.Dl (.*)$", text, re.MULTILINE)
+        for block in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, re.MULTILINE | re.DOTALL):
+            lines += block.splitlines()
+        assert lines
+        assert max(map(len, lines)) <= 67
+
+
+def test_limits_are_documented() -> None:
+    """The language page has the limits and defines its terminals."""
+    text = (ROOT / "man" / "privcalc-spec.7").read_text(encoding="utf-8")
+    for words in ("10,000 characters", "at most 100\ndeep", "at most 1e15", "name   =", "path   ="):
+        assert words in text
 
 
 def test_generator_writes_what_is_missing(

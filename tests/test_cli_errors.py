@@ -108,6 +108,24 @@ class TestErrors:
         outcome = run("compose", "gausian:sigma=2", "--format", "github")
         assert outcome.stderr.startswith("::error title=privcalc::unknown mechanism: gausian%0A")
 
+    def test_bytes_that_are_no_text(self, run: Callable[..., Outcome]) -> None:
+        """Lone surrogates, which stand for such bytes, are never printed."""
+        outcome = run("compose", "gaussian:sigma=\udcff1", "--delta", "1e-5")
+        assert outcome == type(outcome)(2, "", "privcalc: not UTF-8 text\n")
+        for form in ((), ("--json",)):
+            outcome = run("compose", '{"type": "\\udcff"}', "--delta", "1e-5", *form)
+            assert outcome.status == 2
+            assert "udcff" not in outcome.stderr
+
+    def test_hole_in_json(self, run: Callable[..., Outcome]) -> None:
+        """There is no text to point at, so the place is named."""
+        twin = '{"type": "self_composed", "count": "_", "event": {"type": "pure", "epsilon": 1}}'
+        outcome = run("compose", twin, "--delta", "1e-5")
+        assert outcome.stderr == (
+            "privcalc: only calibrate finds the value of a hole (at count)\n"
+            "hint: write a number for _\n"
+        )
+
     def test_hole(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
         """A hole is for calibrate, in each of several specifications."""
         outcome = run("compose", "pure:epsilon=1", "gaussian:sigma=_", "--delta", "1e-5")
@@ -178,6 +196,17 @@ class TestTopics:
         assert run("--help-spec=rr").stdout.startswith("randomized-response: ")
         assert run("--help-spec", "--version").stdout == overview.stdout
 
+    @pytest.mark.parametrize(
+        "arguments", [("--help-spec", "gaussian", "laplace"), ("--help-spec=gaussian", "laplace")]
+    )
+    def test_language_takes_one_name(
+        self, arguments: tuple[str, ...], run: Callable[..., Outcome]
+    ) -> None:
+        """A second name is not silently ignored."""
+        outcome = run(*arguments)
+        assert (outcome.status, outcome.stdout) == (2, "")
+        assert outcome.stderr == "privcalc: --help-spec takes one NAME, and 'laplace' follows it\n"
+
     def test_language_without_such_a_name(self, run: Callable[..., Outcome]) -> None:
         """An unknown name is an error with a suggestion."""
         outcome = run("--help-spec", "gausian")
@@ -193,6 +222,16 @@ class TestTopics:
     def test_completion(self, shell: str, run: Callable[..., Outcome]) -> None:
         """The completions of each shell are printed."""
         assert "gaussian:" in run("--show-completion", shell).stdout
+
+    def test_help_says_what_is_not_there(self, run: Callable[..., Outcome]) -> None:
+        """Engines of later versions are marked, and ranges are stated."""
+        text = " ".join(run("compose", "--help").stdout.split())
+        for words in (
+            "fft (not available yet), rdp (not available yet)",
+            "> 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts",
+            "at 21 values of epsilon",
+        ):
+            assert words in text
 
     @pytest.mark.parametrize("option", ["-h", "--help"])
     def test_help(self, option: str, run: Callable[..., Outcome]) -> None:

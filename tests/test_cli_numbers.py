@@ -55,6 +55,14 @@ def test_refuses_what_no_double_holds(text: str) -> None:
         read_number("--x", text)
 
 
+@pytest.mark.parametrize("text", ["0x1p-5", "1/_", "_", "x_", "./x"])
+def test_lists_only_what_an_option_takes(text: str) -> None:
+    """Names, files and holes are for specifications."""
+    with pytest.raises(UsageError) as caught:
+        read_number("--x", text)
+    assert str(caught.value) == (f"--x takes a number such as 1e-5, 1/60000 or 0.1%, got {text!r}")
+
+
 def test_refuses_division_by_zero() -> None:
     """A ratio needs a denominator."""
     with pytest.raises(UsageError, match="division by zero"):
@@ -75,8 +83,9 @@ def test_ends_of_the_ranges() -> None:
     assert math.copysign(1.0, read_epsilon("--epsilon", "-0")) == 1.0
     with pytest.raises(DomainError, match="must be >= 0, got -1"):
         read_epsilon("--epsilon", "-1")
-    with pytest.raises(DomainError, match="must be > 0, got 0"):
-        read_tolerance("--tolerance", "0")
+    for end in ("0", "1"):
+        with pytest.raises(DomainError, match=f"--tolerance must be > 0 and < 1, got {end}"):
+            read_tolerance("--tolerance", end)
 
 
 def test_comma_lists_keep_their_order() -> None:

@@ -34,6 +34,17 @@ def modules(*arguments: str) -> set[str]:
     return set(done.stderr.splitlines())
 
 
+def shell(line: str) -> subprocess.CompletedProcess[str]:
+    """Run `privcalc` with the rest of a line of bash, redirections and all."""
+    return subprocess.run(
+        ["bash", "-c", f'"{sys.executable}" -m privcalc {line}'],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
 class TestImports:
     @pytest.mark.parametrize(
         "arguments",
@@ -98,21 +109,47 @@ class TestPipes:
         assert done.returncode == 2
         assert done.stderr == "privcalc: No space left on device\n"
 
-    def test_closed_standard_output(self) -> None:
-        """Without standard output there is nothing to say."""
-        command = f'"{sys.executable}" -m privcalc --help-spec >&-'
-        done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60
-        )
-        assert (done.returncode, done.stderr) == (0, "")
+    @pytest.mark.parametrize(
+        "arguments", ["--help-spec", "--version", "--help", f"compose {MNIST} --delta 1e-5"]
+    )
+    def test_closed_standard_output(self, arguments: str) -> None:
+        """An answer that is lost is an error."""
+        done = shell(f"{arguments} >&-")
+        assert (done.returncode, done.stderr) == (2, "privcalc: standard output is closed\n")
+
+    def test_closed_standard_output_is_not_missed_where_nothing_is_printed(self) -> None:
+        """With -q the exit status is the answer."""
+        check = f"compose {MNIST} --delta 1e-5 --max-epsilon"
+        assert shell(f"{check} 3 -q >&-").returncode == 0
+        assert shell(f"{check} 2 -q >&-").returncode == 1
+
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+    @pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2> >(exec true)"])
+    def test_error_that_nobody_reads(self, stderr: str) -> None:
+        """An error is status 2 also where it cannot be written."""
+        for arguments in ("compose foo", "compose", "compose - --delta 1 <<< foo"):
+            assert shell(f"{arguments} {stderr}").returncode == 2
+
+    def test_version_on_a_full_disk(self) -> None:
+        """The short way to the version ends with the same statuses."""
+        if not Path("/dev/full").exists():
+            pytest.skip("needs /dev/full")
+        done = shell("--version >/dev/full")
+        assert (done.returncode, done.stderr) == (2, "privcalc: No space left on device\n")
+
+    def test_verdict_does_not_depend_on_the_reader(self) -> None:
+        """A budget that is exceeded stays exceeded when the reader of the table has gone."""
+        check = f"compose {MNIST} --delta 1e-5 --max-epsilon"
+        for budget, status in (("2", "1"), ("3", "0")):
+            done = shell(f"{check} {budget} | true; echo ${{PIPESTATUS[0]}}")
+            assert done.stdout == f"{status}\n"
 
     def test_closed_standard_input(self) -> None:
-        """Without standard input there are no questions."""
-        command = f'"{sys.executable}" -m privcalc compose - --delta 1e-5 <&-'
-        done = subprocess.run(
-            ["bash", "-c", command], capture_output=True, text=True, check=False, timeout=60
-        )
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        """Without standard input there are no questions, and no budget is kept."""
+        for stdin in ("<&-", "</dev/null"):
+            done = shell(f"compose - --delta 1e-5 --max-epsilon 1 {stdin}")
+            assert (done.returncode, done.stdout) == (2, "")
+            assert done.stderr == "privcalc: no question on standard input\n"
 
 
 def test_interrupt_while_waiting_for_a_line() -> None:
@@ -133,6 +170,34 @@ def test_interrupt_while_waiting_for_a_line() -> None:
         running.send_signal(signal.SIGINT)
         assert running.wait(60) == 130
         assert "Traceback" not in running.stderr.read()
+
+
+INTERRUPTED = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+
+from privcalc.__main__ import main
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["privcalc", "compose", "gaussian:sigma=1", "--delta", "1e-5"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("name", ["privcalc.cli.app", "typer", "privcalc.spec", "numpy"])
+def test_interrupt_while_modules_load(name: str) -> None:
+    """Ctrl-C in the first tenth of a second is as quiet as later."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(name=name)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 class TestAnswers:

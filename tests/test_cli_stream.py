@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:
@@ -33,6 +35,21 @@ def test_output_of_json_is_accepted(
     second = run("compose", "-", "--delta", "1e-5", "--json", stdin=first.stdout)
     assert second == first
     assert accounting.calls[-1]["relation"] is Relation.REPLACE_ONE
+
+
+def test_specification_too_long_for_text_comes_back(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """JSON may be longer than text; of a printed answer the specification counts, not its text."""
+    event = {"type": "gaussian", "standard_deviation": 2.0}
+    twin = json.dumps({"type": "composed", "events": [event] * 800})
+    first = run("compose", "-", "--delta", "1e-5", "--json", stdin=twin + "\n")
+    second = run("compose", "-", "--delta", "1e-5", "--json", stdin=first.stdout)
+    assert (first.status, second) == (0, first)
+    assert accounting.calls[0]["tree"] == accounting.calls[1]["tree"]
+    outcome = run("compose", json.loads(first.stdout)["text"], "--delta", "1e-5")
+    assert outcome.status == 2
+    assert "at most 10000 characters" in outcome.stderr
 
 
 def test_bad_line_is_reported_and_the_rest_goes_on(
@@ -105,17 +122,50 @@ def test_tables_are_set_apart(run: Callable[..., Outcome], accounting: FakeAccou
     assert "2.5\n\nspec      pure:epsilon=1\n" in outcome.stdout
 
 
-def test_empty_input(run: Callable[..., Outcome]) -> None:
-    """No questions, no answers, no error."""
-    outcome = run("compose", "-", "--delta", "1e-5", stdin="")
-    assert (outcome.status, outcome.stdout, outcome.stderr) == (0, "", "")
+@pytest.mark.parametrize("stdin", ["", "\n", " \n\r\n\t\n", "\ufeff", "\ufeff\n"])
+@pytest.mark.parametrize("budget", [(), ("--max-epsilon", "1"), ("--max-epsilon", "1", "-q")])
+def test_empty_input(stdin: str, budget: tuple[str, ...], run: Callable[..., Outcome]) -> None:
+    """A check of nothing does not pass, and nothing is no question."""
+    outcome = run("compose", "-", "--delta", "1e-5", *budget, stdin=stdin)
+    assert (outcome.status, outcome.stdout) == (2, "")
+    assert outcome.stderr == "privcalc: no question on standard input\n"
 
 
-def test_terminal_gets_help(run: Callable[..., Outcome]) -> None:
+def test_terminal_is_refused(run: Callable[..., Outcome]) -> None:
     """The program does not wait for a person to type specifications."""
     outcome = run("compose", "-", "--delta", "1e-5", terminal=True)
     assert (outcome.status, outcome.stdout) == (2, "")
-    assert outcome.stderr.startswith("Usage: privcalc compose")
+    assert outcome.stderr.startswith("privcalc: standard input is a terminal: ")
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_byte_order_mark_is_skipped(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """Some editors put one at the start of a file."""
+    assert accounting.calls == []
+    assert run("compose", "-", "--delta", "1e-5", "-t", stdin="\ufeff" + LINES).status == 0
+    assert run("compose", "\ufeffpure:epsilon=1", "--delta", "1e-5", "-t").status == 0
+
+
+def test_comment_is_no_repetition(run: Callable[..., Outcome]) -> None:
+    """A line that begins with # is refused in plain words."""
+    outcome = run("compose", "-", "--delta", "1e-5", stdin="# sigma=1\n")
+    assert outcome.status == 2
+    assert outcome.stderr.endswith("hint: a specification has no comments\n")
+
+
+def test_what_is_said_names_the_line(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """Warnings, failed checks and details of a stream say whose they are."""
+    accounting.tolerance_met = False
+    arguments = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "1", "-t", "-v")
+    lines = run(*arguments, stdin=LINES).stderr.splitlines()
+    assert lines[0].startswith("line 1: epsilon at delta 1e-5: engine contour")
+    for number in (1, 3):
+        said = [line for line in lines if line.startswith(f"privcalc: line {number}: ")]
+        assert [line.split(": ")[2].split()[0] for line in said] == ["warning", "over"]
 
 
 def test_stands_alone(run: Callable[..., Outcome]) -> None:

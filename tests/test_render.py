@@ -11,11 +11,12 @@ import pytest
 
 from privcalc.accounting.answer import Direction, Method
 from privcalc.bounds import Bound, Verdict
-from privcalc.cli.options import ColorMode
-from privcalc.cli.terminal import terminal
+from privcalc.cli.options import ColorMode, Format
+from privcalc.cli.output import Output, Printer
+from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.relation import Relation
-from privcalc.render import csv, github, grid, markdown, table, talk, terse, words
+from privcalc.render import csv, github, grid, markdown, plain, table, talk, terse, words
 from privcalc.render.report import Check, Estimate, Report
 from privcalc.spec.parse import parse
 
@@ -64,7 +65,7 @@ class TestBoxedTable:
         text = table.render([report(BRACKET, check=OVER)], colour=False, width=80)
         lines = text.splitlines()
         assert lines[0] == TEXT
-        assert "│ 1e-05 │             2.25 │             2.5 │" in lines
+        assert "│  1e-5 │             2.25 │             2.5 │" in lines
         assert any(line.startswith("relation: add-or-remove-one") for line in lines)
         assert any(line.startswith("sampling: Poisson") for line in lines)
         assert lines[-1] == OVER.sentence
@@ -100,6 +101,20 @@ class TestBoxedTable:
         assert os.waitstatus_to_exitcode(status) == 0
         assert "╭───────┬" in printed.decode()
 
+    def test_table_that_does_not_fit_has_no_boxes(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """No number is ever cut: on a narrow terminal columns are plain."""
+        narrow = report({"epsilon": Bound(2.381689726157, 2.381689726140)}, check=OVER)
+        for columns in range(20, 60):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            shape = Terminal(boxed=True, colour=False, columns=columns)
+            Printer(Output(Format.TABLE, False, False, False, shape)).print([narrow])
+            text = capsys.readouterr().out
+            for word in ("1e-5", "epsilon at least", "epsilon at most", "2.381689727", TEXT):
+                assert word in text
+            assert ("╭" in text) is (columns >= grid.boxed_width([narrow]) == 46)
+
 
 class TestEstimates:
     def test_csv_has_a_column_for_them(self) -> None:
@@ -110,7 +125,7 @@ class TestEstimates:
     def test_github_and_markdown_name_them(self) -> None:
         """The words are in the annotation and in the header."""
         (line,) = github.lines(report(ESTIMATE))
-        assert "epsilon about 2.375 (estimate, not certified) at delta 1e-05" in line
+        assert "epsilon about 2.375 (estimate, not certified) at delta 1e-5" in line
         text = "\n".join(markdown.lines([report(ESTIMATE)]))
         assert "| delta | epsilon (estimate, not certified) |" in text
 
@@ -122,7 +137,7 @@ class TestEstimates:
     def test_details_show_what_there_is(self) -> None:
         """A direction may have an estimate, or nothing."""
         assert list(talk.details([report(ESTIMATE, notes=("a note",))])) == [
-            "epsilon at delta 1e-05: engine contour, aliasing 1.2e-12",
+            "epsilon at delta 1e-5: engine contour, aliasing 1.2e-12",
             "  add: about 2.375, engine contour, aliasing 1.2e-12",
             "  remove: no number, engine contour, aliasing 1.2e-12",
             "  note: a note",
@@ -168,6 +183,22 @@ def test_github_escapes() -> None:
     assert line == "::error title=a%3Ab%2Cc::50%25%0D%0Aover"
 
 
+def test_one_style_of_exponents() -> None:
+    """Where something was asked and what was found are written alike, and read back exactly."""
+    (found,) = grid.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
+    assert found.rows == (("1e-6", "9.50e-6", "9.94e-6"),)
+    for value, text in ((1e-6, "1e-6"), (1.5e-300, "1.5e-300"), (1e30, "1e30"), (0.1, "0.1")):
+        assert words.number(value) == text
+        assert float(text) == value
+
+
+def test_sampling_of_a_part_only() -> None:
+    """The words are true of a sum of which only a part is sampled."""
+    (_, (_, text)) = words.assumptions(Relation.ADD_OR_REMOVE_ONE, "Poisson")
+    assert text.startswith("Poisson where sampled (")
+    assert "sampling Poisson where sampled)" in next(github.lines(report(BRACKET)))
+
+
 def test_infinity_in_words() -> None:
     """Infinity has one spelling everywhere."""
     assert words.number(float("inf")) == "Infinity"
@@ -193,6 +224,8 @@ class FakeTerminal:
         (ColorMode.AUTO, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
         (ColorMode.AUTO, {"TERM": "dumb"}, False),
         (ColorMode.ALWAYS, {"NO_COLOR": "1"}, True),
+        (ColorMode.ALWAYS, {"TERM": "dumb"}, True),
+        (ColorMode.AUTO, {"TERM": "dumb", "FORCE_COLOR": "1"}, True),
         (ColorMode.NEVER, {"FORCE_COLOR": "1"}, False),
     ],
 )
@@ -207,6 +240,17 @@ def test_colour_on_a_terminal(
     found = terminal(mode)
     assert found.colour is colour
     assert found.boxed is (environment.get("TERM") != "dumb")
+
+
+def test_plain_table_has_colour() -> None:
+    """In a pipe and on a dumb terminal colour is on the headers and the verdict."""
+    reports = [report(BRACKET, check=OVER)]
+    coloured = list(plain.lines(reports, colour=True))
+    assert f"\x1b[1mspec      {TEXT}\x1b[0m" in coloured
+    assert "\x1b[1mdelta  epsilon at least  epsilon at most\x1b[0m" in coloured
+    assert coloured[-1] == f"\x1b[31m{OVER.sentence}\x1b[0m"
+    bare = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in coloured]
+    assert bare == list(plain.lines(reports))
 
 
 def test_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,33 @@ def test_every_page_explains_its_entry() -> None:
     assert "two-sided" in page("tk")
 
 
+def test_every_page_begins_in_plain_words() -> None:
+    """A reader who knows no mathematics understands the first sentence of each page."""
+    entries = (*registry.mechanisms(), *registry.wrappers())
+    assert all(entry.plain for entry in entries)
+    for entry in entries:
+        first = " ".join(page(entry.name).split("\n\n")[0].split())
+        assert first == f"{entry.spelling}: {entry.plain}"
+        assert first.endswith(".")
+        assert " ".join(entry.summary.split()) in " ".join(page(entry.name).split())
+
+
+def test_the_overview_has_the_limits_and_nothing_that_is_not_there() -> None:
+    """Help speaks of what this version does."""
+    text = overview()
+    for words in ("10000 characters", "100 levels", "1e15"):
+        assert words in text
+    for words in ("calibrate", "./", "_ for"):
+        assert words not in text
+
+
+def test_another_mechanism_is_no_slip_of_the_pen() -> None:
+    """A name that contains a known one gets the list of what is known."""
+    with pytest.raises(SpecError) as caught:
+        page("discrete_gaussian")
+    assert caught.value.hint.startswith("known: gaussian, laplace, ")
+
+
 def test_an_unknown_page_suggests_one() -> None:
     """A name that is not in the table gets the nearest that is."""
     with pytest.raises(SpecError, match="unknown mechanism or wrapper: gausian") as caught:

@@ -198,6 +198,12 @@ def test_a_file_that_looks_like_a_number_is_a_file() -> None:
         ("gaussian-:sigma=1", "gaussian-", "letter or a digit", ""),
         # Names, ranges, and what goes together.
         ("gausian:sigma=1", "gausian", "unknown mechanism", "did you mean gaussian?"),
+        ("discrete-gaussian:sigma=1", "discrete-gaussian", "unknown mechanism", "known: gaussian,"),
+        ("discretelaplace:scale=1", "discretelaplace", "unknown mechanism", "known: gaussian,"),
+        ("gaussians:sigma=1", "gaussians", "unknown mechanism", "did you mean gaussian?"),
+        ("pure:epsilon=1@1,000", ",", "not expected here", "write 1_000"),
+        ("pure:epsilon=1@ 12,000,000@2", ",", "not expected here", "write 12_000_000"),
+        ("pure:epsilon=1 # a comment", "#", "not expected", "no comments"),
         ("gaussian:sigm=1", "sigm", "no parameter sigm", "did you mean sigma?"),
         ("gaussian:sigma=1@poison:q=1", "poison", "unknown wrapper", "did you mean poisson?"),
         ("poisson:q=1", "poisson", "stands after @", "@poisson:q="),

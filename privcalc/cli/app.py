@@ -6,16 +6,18 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
+from privcalc import errors
 from privcalc.cli import compose
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import Failure, failure, shown, wanted_form, wants_traceback
 from privcalc.cli.options import SchemaName, Shell
+from privcalc.cli.streams import abandon_output, complain, open_closed_streams
+from privcalc.cli.strict import StrictCommand
 from privcalc.cli.topics import print_completion, print_language, print_schema, print_version
 
 HELP = """Certified differential-privacy accounting.
@@ -39,6 +41,7 @@ app = typer.Typer(
 app.command(
     "compose",
     short_help="What the whole costs: epsilon, delta or the profile.",
+    cls=StrictCommand,
     epilog=compose.EXAMPLES,
     no_args_is_help=True,
 )(compose.compose)
@@ -83,30 +86,33 @@ def main(arguments: Sequence[str]) -> int:
     # numpy and scipy each start a BLAS thread pool when imported. Nothing here uses BLAS, and
     # without the pools a run takes half the time. The user's own setting holds.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _open_closed_streams()
+    open_closed_streams()
     try:
         status = _run(list(arguments))
         sys.stdout.flush()
     except BrokenPipeError:
-        _abandon_output()
+        abandon_output()
         return ExitStatus.OK
     except KeyboardInterrupt:
-        _abandon_output()
+        abandon_output()
         return ExitStatus.INTERRUPTED
     except NoArgsIsHelpError as error:
-        sys.stderr.write(f"{error.message}\n")
-        return ExitStatus.ERROR
+        return _report(error.message)
     except ClickException as error:
         problem = _usage(error)
     except Exception as error:  # noqa: BLE001  (an uncaught one would exit 1: over budget)
         if isinstance(error, OSError):
-            _abandon_output()
+            abandon_output()
         problem = failure(error)
         if problem.code == "internal" and wants_traceback(arguments):
-            traceback.print_exc()
+            _report(traceback.format_exc().rstrip("\n"))
     else:
         return status
-    sys.stderr.write(shown(problem, wanted_form(arguments)) + "\n")
+    return _report(shown(problem, wanted_form(arguments)))
+
+
+def _report(text: str) -> ExitStatus:
+    complain(text)
     return ExitStatus.ERROR
 
 
@@ -121,15 +127,19 @@ def _run(arguments: list[str]) -> int:
 
 
 def _with_optional_name(arguments: list[str]) -> list[str]:
-    """Give `--help-spec` its optional NAME in the form that Typer can read."""
-    if "--help-spec" not in arguments:
+    """Give `--help-spec` its optional NAME in the form that Typer can read; refuse a second."""
+    option = next((word for word in arguments if word.partition("=")[0] == "--help-spec"), None)
+    if option is None:
         return arguments
-    place = arguments.index("--help-spec")
-    name = arguments[place + 1 : place + 2]
-    if name and name[0].startswith("-"):
-        name = []
-    rest = arguments[place + 1 + len(name) :]
-    return [*arguments[:place], f"--help-spec={''.join(name)}", *rest]
+    place = arguments.index(option)
+    before, rest = arguments[:place], arguments[place + 1 :]
+    if option == "--help-spec":
+        named = bool(rest) and not rest[0].startswith("-")
+        option = f"{option}={rest.pop(0) if named else ''}"
+    words = [word for word in rest if not word.startswith("-")]
+    if words and all(word.startswith("-") for word in before):
+        raise errors.UsageError(f"--help-spec takes one NAME, and {words[0]!r} follows it")
+    return [*before, option, *rest]
 
 
 def _usage(error: ClickException) -> Failure:
@@ -137,21 +147,3 @@ def _usage(error: ClickException) -> Failure:
     path = error.ctx.command_path if isinstance(error, UsageError) and error.ctx else "privcalc"
     message = " ".join(error.format_message().split()).rstrip(".")
     return Failure("usage", message[:1].lower() + message[1:], hint=f"see {path} --help")
-
-
-def _open_closed_streams() -> None:
-    """Give a caller that closed a stream one that goes nowhere."""
-    if sys.stdout is None:
-        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115  (until the process ends)
-    if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
-
-
-def _abandon_output() -> None:
-    """Let what is still buffered go nowhere, so that the interpreter can flush it at its end."""
-    try:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-    except (OSError, ValueError, AttributeError):
-        # Standard output is no file (a test), or there is none: nothing will be flushed.
-        return

@@ -9,7 +9,7 @@ from privcalc.bounds import Verdict
 from privcalc.cli.numbers import read_delta, read_epsilon
 from privcalc.errors import UsageError
 from privcalc.render.report import Check
-from privcalc.render.words import VERDICTS, number
+from privcalc.render.words import VERDICTS, number, short_exponent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,5 +108,7 @@ def _remedy(bound: Bound, *, narrowed: bool) -> str:
         return "this guarantee cannot show that the budget is exceeded"
     if narrowed and bound.width > _SMALLEST_WIDTH:
         tolerance = max(bound.width * _NARROWER, _SMALLEST_WIDTH) / bound.upper
-        return f"a narrower bracket would settle it: --tolerance {tolerance:.0e}"
+        return (
+            f"a narrower bracket would settle it: --tolerance {short_exponent(f'{tolerance:.0e}')}"
+        )
     return f"no engine proves a narrower bracket; a budget of {bound.decimals()[1]} would be kept"

@@ -2,8 +2,6 @@
 
 # No postponed annotations: Typer reads them at run time.
 
-import typer
-
 from privcalc.cli.check import read_budget
 from privcalc.cli.composing import Composing
 from privcalc.cli.exit_status import ExitStatus
@@ -41,7 +39,6 @@ Examples:
 
 
 def compose(
-    context: typer.Context,
     *,
     specs: SpecsArgument,
     delta: DeltaOption = None,
@@ -61,7 +58,8 @@ def compose(
 ) -> ExitStatus:
     """Say what everything together costs: epsilon at each delta, or delta at each epsilon.
 
-    With neither --delta nor --epsilon the answer is the privacy profile at 21 places.
+    With neither --delta nor --epsilon the answer is the privacy profile at 21 values of
+    epsilon.
     Every number is a bracket that is proved to contain the answer.
     """
     if file is not None:
@@ -93,6 +91,6 @@ def compose(
     if reads_standard_input(specs):
         from privcalc.cli.stream import answer_lines
 
-        refuse_terminal(context)
+        refuse_terminal()
         return answer_lines(ask, output)
     return Printer(output).print(ask(joined(specs, relation=ask.relation)))

@@ -38,6 +38,9 @@ class Failure:
 
     def as_text(self) -> str:
         """Return the line, and below it the specification with carets, and the hint."""
+        return str(_clean(self._text()))
+
+    def _text(self) -> str:
         place = "" if self.line is None else f"line {self.line}: "
         if self.span is not None:
             from privcalc.spec.carets import caret
@@ -59,13 +62,18 @@ class Failure:
             data["span"] = list(self.span)
         if self.line is not None:
             data["line"] = self.line
-        return json.dumps(data)
+        return json.dumps({key: _clean(value) for key, value in data.items()})
 
     def as_annotation(self) -> str:
         """Return the error as a GitHub workflow command."""
         from privcalc.render.github import annotation
 
         return annotation("error", "privcalc", self.as_text().removeprefix("privcalc: "))
+
+
+def _clean(value: object) -> object:
+    """Replace the lone surrogates that stand for bytes that are not UTF-8."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else value
 
 
 def failure(error: Exception, *, line: int | None = None) -> Failure:

@@ -16,19 +16,24 @@ def read_number(option: str, text: str) -> float:
     Raises:
         UsageError: it is none of these, or no double can hold it.
     """
+    from privcalc.spec.hints import ANY_NUMBER
     from privcalc.spec.syntax import Number
     from privcalc.spec.tokens import Scanner
 
+    refusal = f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
+    # Names, files and holes are values of a specification only.
+    if not text.lstrip(" \t-.")[:1].isdecimal():
+        raise UsageError(refusal)
     try:
         scanner = Scanner(text)
         number, rest = scanner.value(), scanner.next
     except SpecError as error:
+        if error.hint == ANY_NUMBER or "hole" in f"{error}{error.hint}":
+            raise UsageError(refusal) from None
         hint = f" ({error.hint})" if error.hint else ""
         raise UsageError(f"{option}: {error}{hint}") from None
     if not isinstance(number, Number) or rest:
-        raise UsageError(
-            f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
-        )
+        raise UsageError(refusal)
     return number.value
 
 
@@ -49,10 +54,10 @@ def read_epsilon(option: str, text: str) -> float:
 
 
 def read_tolerance(option: str, text: str) -> float:
-    """Read a relative tolerance: positive."""
+    """Read a relative tolerance."""
     value = read_number(option, text)
-    if value <= 0.0:
-        raise DomainError(f"{option} must be > 0, got {text.strip()}")
+    if not 0.0 < value < 1.0:
+        raise DomainError(f"{option} must be > 0 and < 1, got {text.strip()}")
     return value
 
 

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from privcalc.cli.strict import Names
 from privcalc.relation import Relation
 
 
@@ -114,6 +115,7 @@ RelationOption = Annotated[
     RelationName | None,
     typer.Option(
         "--relation",
+        click_type=Names("relation", RelationName),
         help="Neighbouring relation. Without it: add-or-remove-one, or replace-one if the "
         "specification samples without replacement.",
     ),
@@ -123,12 +125,17 @@ ToleranceOption = Annotated[
     typer.Option(
         "--tolerance",
         metavar="T",
-        help="Relative width wished for the bracket; never narrower than 1e-12 in absolute terms.",
+        help="Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower "
+        "than 1e-12 always counts as narrow enough.",
     ),
 ]
 EngineOption = Annotated[
     Engine,
-    typer.Option("--engine", help="Force an engine. afa gives an estimate without certificate."),
+    typer.Option(
+        "--engine",
+        help="Force an engine. afa gives an estimate without certificate; "
+        "fft (not available yet), rdp (not available yet).",
+    ),
 ]
 JsonOption = Annotated[
     bool,

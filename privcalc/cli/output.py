@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Verdict
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.options import ColorMode, Format
+from privcalc.cli.streams import abandon, complain
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
 
@@ -63,21 +64,35 @@ class Printer:
         self._output = output
         self._started = False
 
-    def print(self, reports: Sequence[Report]) -> ExitStatus:
+    def print(self, reports: Sequence[Report], *, line: int | None = None) -> ExitStatus:
         """Print all answers to one question; return the status that they amount to.
 
         Everything is rendered before the first byte is written.
+
+        Args:
+            reports: the answers.
+            line: the line of standard input that asked, for what goes to standard error.
         """
+        place = "" if line is None else f"line {line}: "
         lines = [] if self._output.quiet else list(self._lines(reports))
-        talk = list(self._talk(reports))
+        talk = list(self._talk(reports, place))
         if lines:
-            sys.stdout.write("\n".join(lines) + "\n")
-            sys.stdout.flush()
-            self._started = True
-        for line in talk:
-            sys.stderr.write(line + "\n")
+            self._write("\n".join(lines) + "\n", checked=any(r.check for r in reports))
+        for said in talk:
+            complain(said)
         failed = any(r.check is not None and r.check.verdict is not Verdict.WITHIN for r in reports)
         return ExitStatus.BUDGET if failed else ExitStatus.OK
+
+    def _write(self, text: str, *, checked: bool) -> None:
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The verdict of a check does not depend on who reads on.
+            if not checked:
+                raise
+            abandon(sys.stdout)
+        self._started = True
 
     def _lines(self, reports: Sequence[Report]) -> Iterator[str]:
         # Each format is imported when it is used: starting up is most of the run time.
@@ -113,23 +128,31 @@ class Printer:
             from privcalc.render import markdown
 
             yield from markdown.lines(reports)
-        elif terminal.boxed:
+        elif terminal.boxed and _fits(reports, terminal.columns):
             from privcalc.render import table
 
-            yield table.render(reports, colour=terminal.colour).rstrip("\n")
+            text = table.render(reports, colour=terminal.colour, width=terminal.columns)
+            yield text.rstrip("\n")
         else:
             from privcalc.render import plain
 
             yield from plain.lines(reports, colour=terminal.colour)
 
-    def _talk(self, reports: Sequence[Report]) -> Iterator[str]:
+    def _talk(self, reports: Sequence[Report], place: str) -> Iterator[str]:
         """Say on standard error what the format on standard output has no place for."""
         if self._output.quiet:
             return
         from privcalc.render import talk
 
         if self._output.verbose:
-            yield from talk.details(reports)
-        yield from talk.warnings(reports)
+            yield from talk.details(reports, place)
+        yield from talk.warnings(reports, place)
         if self._output.terse or self._output.format in (Format.JSON, Format.CSV):
-            yield from talk.failed_checks(reports)
+            yield from talk.failed_checks(reports, place)
+
+
+def _fits(reports: Sequence[Report], columns: int) -> bool:
+    """Say whether boxed tables have room; what does not fit would be cut."""
+    from privcalc.render.grid import boxed_width
+
+    return boxed_width(reports) <= columns

@@ -5,13 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from privcalc.cli.exit_status import ExitStatus
 from privcalc.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import typer
 
     from privcalc.relation import Relation
     from privcalc.spec.read import Question
@@ -24,13 +21,13 @@ def reads_standard_input(specs: Sequence[str]) -> bool:
     return "-" in specs
 
 
-def refuse_terminal(context: typer.Context) -> None:
-    """Show the help instead of waiting for a person to type questions."""
-    import typer
-
+def refuse_terminal() -> None:
+    """Say what `-` reads instead of waiting for a person to type questions."""
     if sys.stdin is not None and sys.stdin.isatty():
-        sys.stderr.write(context.get_help() + "\n")
-        raise typer.Exit(ExitStatus.ERROR)
+        raise UsageError(
+            "standard input is a terminal: - reads questions from a pipe or a file, one on each "
+            "line (for example: privcalc compose - --delta 1e-6 < specs.txt)"
+        )
 
 
 def question(text: str) -> Question:

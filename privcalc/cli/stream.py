@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF8
 from typing import TYPE_CHECKING
 
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import failure, shown
 from privcalc.cli.output import Printer
 from privcalc.cli.questions import question
-from privcalc.errors import SpecError
+from privcalc.cli.streams import complain
+from privcalc.errors import SpecError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,28 +32,34 @@ def answer_lines(ask: Callable[[Question], Sequence[Report]], output: Output) ->
 
     Returns:
         ERROR if any line failed, else BUDGET if any check did, else OK.
+
+    Raises:
+        UsageError: there is no question. A check of nothing must not pass: the program before
+            this one in the pipe may have failed.
     """
     printer = Printer(output)
-    worst = ExitStatus.OK
+    worst: ExitStatus | None = None
     for number, line in _lines():
         try:
             reports = ask(question(_decoded(line)))
         # Whatever goes wrong with this line, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
-            sys.stderr.write(shown(failure(error, line=number), output.error_form) + "\n")
-            sys.stderr.flush()
+            complain(shown(failure(error, line=number), output.error_form))
             worst = ExitStatus.ERROR
             continue
-        worst = max(worst, printer.print(reports))
+        status = printer.print(reports, line=number)
+        worst = status if worst is None else max(worst, status)
+    if worst is None:
+        raise UsageError("no question on standard input")
     return worst
 
 
 def _lines() -> Iterator[tuple[int, bytes]]:
-    """Yield the lines that are not blank, numbered from 1."""
+    """Yield the lines that are not blank, numbered from 1, without a byte order mark."""
     if sys.stdin is None:
         return
     for number, line in enumerate(sys.stdin.buffer, start=1):
-        if stripped := line.strip():
+        if stripped := line.removeprefix(BOM_UTF8).strip():
             yield number, stripped
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 
@@ -16,10 +17,12 @@ class Terminal:
     Attributes:
         boxed: it is a terminal that a person reads.
         colour: colour is wanted.
+        columns: how wide it is; a table that does not fit has no boxes, and is never cut.
     """
 
     boxed: bool
     colour: bool
+    columns: int = 80
 
 
 def terminal(mode: ColorMode) -> Terminal:
@@ -31,4 +34,5 @@ def terminal(mode: ColorMode) -> Terminal:
         colour = False
     else:
         colour = capable or bool(os.environ.get("FORCE_COLOR"))
-    return Terminal(boxed=capable, colour=colour)
+    columns = shutil.get_terminal_size().columns
+    return Terminal(boxed=capable, colour=colour, columns=columns)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 # Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="approx",
+    plain=(
+        "Stands for any program that keeps the promise of `pure`, except that with "
+        "probability delta it may reveal everything."
+    ),
     parameters=(
         Parameter(
             "epsilon", "privacy loss that is exceeded only with delta", minimum=0.0, maximum=700.0

@@ -18,6 +18,10 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
 
 @mechanism(
     name="gaussian",
+    plain=(
+        "Adds random noise with the shape of a bell curve to numbers before they are "
+        "published, so that no single record shows in them."
+    ),
     parameters=(
         Parameter(
             "standard_deviation",

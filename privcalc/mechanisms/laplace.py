@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="laplace",
+    plain=(
+        "Adds random noise with a sharp peak and long tails to a number, such as a "
+        "count, before it is published."
+    ),
     parameters=(
         Parameter(
             "scale",

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 # Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="pure",
+    plain=(
+        "Stands for any program of which only this is known: no record makes any output "
+        "more than e^epsilon times as likely."
+    ),
     parameters=(Parameter("epsilon", "largest privacy loss", minimum=0.0, maximum=700.0),),
     example="pure:epsilon=0.1@500",
 )

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="randomized_response",
+    plain=(
+        "Each person answers truthfully with some probability and otherwise gives one "
+        "of the other answers, so that no single answer can be held against anybody."
+    ),
     aliases=("rr",),
     parameters=(
         Parameter(

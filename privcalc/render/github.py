@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.report import Estimate
-from privcalc.render.words import bracket, number
+from privcalc.render.words import bracket, number, sampling_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 def lines(report: Report) -> Iterator[str]:
     """Render one answer: an error if it fails its check, a notice otherwise."""
-    about = f"{report.text}; relation {report.relation.text}, sampling {report.sampling}"
+    sampling = sampling_name(report.sampling)
+    about = f"{report.text}; relation {report.relation.text}, sampling {sampling}"
     check = report.check
     if check is not None:
         level = "notice" if check.verdict is Verdict.WITHIN else "error"

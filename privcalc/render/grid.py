@@ -30,6 +30,18 @@ def grids(reports: Sequence[Report]) -> Iterator[Grid]:
         yield Grid(header, tuple(row for report in group for row in _rows(report)))
 
 
+def boxed_width(reports: Sequence[Report]) -> int:
+    """Return how many columns the boxed tables of these answers need."""
+    return max(
+        sum(
+            max(len(cell) for cell in column) + 3
+            for column in zip(grid.header, *grid.rows, strict=True)
+        )
+        + 1
+        for grid in grids(reports)
+    )
+
+
 def _header(report: Report) -> tuple[str, ...]:
     names = list(report.query)
     for name, quantity in report.result.items():

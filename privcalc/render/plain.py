@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from privcalc.render.report import Report
 
 _GAP = "  "
+_BOLD, _DIM = "1", "2"
 _COLOURS = {Verdict.WITHIN: "32", Verdict.EXCEEDED: "31", Verdict.UNDECIDED: "33"}
 
 
@@ -21,18 +22,21 @@ def lines(reports: Sequence[Report], *, colour: bool = False) -> Iterator[str]:
     """Render the answers to one question; verdicts stand last."""
     first = reports[0]
     facts = (("spec", first.text), *assumptions(first.relation, first.sampling))
-    yield from _aligned([tuple(fact) for fact in facts])
+
+    def painted(text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if colour else text
+
+    for index, line in enumerate(_aligned([tuple(fact) for fact in facts])):
+        yield painted(line, _DIM if index else _BOLD)
     for grid in grids(reports):
         yield ""
-        yield from table(grid)
+        for index, line in enumerate(table(grid)):
+            yield line if index else painted(line, _BOLD)
     checks = [report.check for report in reports if report.check is not None]
     if checks:
         yield ""
     for check in checks:
-        if colour:
-            yield f"\x1b[{_COLOURS[check.verdict]}m{check.sentence}\x1b[0m"
-        else:
-            yield check.sentence
+        yield painted(check.sentence, _COLOURS[check.verdict])
 
 
 def table(grid: Grid) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.spec.spelling import number_text, word_text
+from privcalc.spec.spelling import brief_text, word_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,12 +49,21 @@ class Fault(Exception):  # noqa: N818  (never seen outside this package: it beco
         self.index = index
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return "did you mean ...?" for the nearest known word, else the list of known words."""
+def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> str:
+    """Return "did you mean ...?" for the nearest known word, else the list of known words.
+
+    Args:
+        word: what was written.
+        known: what could have been.
+        of_calls: the words name mechanisms or wrappers. There `discrete-gaussian` is another
+            mechanism than the `gaussian` that it contains, not a slip of the pen.
+    """
     from difflib import get_close_matches
 
     words = list(known)
-    near = get_close_matches(word, words, n=1)
+    near = get_close_matches(word, words, n=3)
+    if of_calls:
+        near = [each for each in near if each not in word or len(word) - len(each) < 3]
     if near:
         return f"did you mean {near[0]}?"
     return f"known: {', '.join(words)}" if words else ""
@@ -63,7 +72,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 def check_range(parameter: Parameter, key: str, value: float, written: str = "") -> None:
     """Refuse a number outside the range; `written` is how the value was spelled."""
     if not parameter.contains(value):
-        got = written or number_text(value)
+        got = written or brief_text(value)
         raise Fault(f"{key} must be {parameter.range_text}, got {got}")
 
 
@@ -115,7 +124,7 @@ def check_arrangement(
         a, b = values.get(low), values.get(high)
         if isinstance(a, int | float) and isinstance(b, int | float) and a > b:
             raise Fault(
-                f"{spelling[low]} must be <= {spelling[high]}, got {number_text(a)}",
+                f"{spelling[low]} must be <= {spelling[high]}, got {brief_text(a)}",
                 index=place[low],
             )
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import SpecError
 from privcalc.relation import Relation
-from privcalc.spec.check import suggestion
+from privcalc.spec.check import MAX_INTEGER, suggestion
 from privcalc.spec.jsonform import to_json
-from privcalc.spec.parse import parse
+from privcalc.spec.parse import MAX_DEPTH, MAX_LENGTH, parse
 from privcalc.spec.registry import mechanisms, wrappers
-from privcalc.spec.spelling import number_text, snake_case, word_text
+from privcalc.spec.spelling import brief_text, number_text, snake_case, word_text
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
@@ -36,14 +36,16 @@ a mechanism, then what is done to it.
   @WRAPPER:KEY=VALUE    is done to all that stands before it, back to + or (
   @COUNT                used COUNT times, adaptively: @14000 or @14_000
   SPEC+SPEC             both on the same data, adaptively
-  VALUE                 1.1, 1e-5, a ratio 256/60000, a percentage 1%, a name,
-                        a file ./name, a specification in parentheses, or _ for
-                        the value that calibrate is to find (a count too: @_)
+  VALUE                 a number 1.1 or 1e-5, a ratio 256/60000, a percentage 1%
 """
 
-_END = """\
+_END = f"""\
+A specification has at most {MAX_LENGTH} characters and {MAX_DEPTH} levels of nesting, a
+count is at most {brief_text(MAX_INTEGER)}. The text of a longer one that was read as JSON is
+refused: pass the object on, not its text.
+
 Names may be written in capitals, and with - or _. The same in JSON, with long
-names: {"type": "gaussian", "standard_deviation": 1.1}.
+names: {{"type": "gaussian", "standard_deviation": 1.1}}.
 privcalc --help-spec NAME explains one of them."""
 
 
@@ -111,11 +113,11 @@ def page(name: str) -> str:
             f"unknown mechanism or wrapper: {name}",
             text=name,
             span=(0, len(name)),
-            hint=suggestion(name, words),
+            hint=suggestion(word_text(snake_case(name)), words, of_calls=True),
         )
     twin = json.dumps(to_json(parse(entry.example).tree))
     sections = [
-        "\n".join(wrap(f"{entry.spelling}: {entry.summary}", _WIDTH)),
+        _opening(entry),
         _mathematics(entry),
         "Parameters\n" + "\n".join(_parameter(parameter) for parameter in entry.parameters),
         *_rules(entry),
@@ -123,6 +125,13 @@ def page(name: str) -> str:
         f"Example\n  {entry.example}\n" + _paragraph(twin),
     ]
     return "\n\n".join(section for section in sections if section)
+
+
+def _opening(entry: Entry) -> str:
+    """Return what it is in plain words, then in the words of the field."""
+    first = f"{entry.spelling}: {entry.plain or entry.summary}"
+    opening = "\n".join(wrap(first, _WIDTH, break_on_hyphens=False))
+    return f"{opening}\n\n{_paragraph(entry.summary + '.')}" if entry.plain else opening
 
 
 def _mathematics(entry: Entry) -> str:

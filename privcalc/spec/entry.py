@@ -118,6 +118,7 @@ class Entry:
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
         example: a whole specification that uses it.
+        plain: one sentence for readers who know none of the mathematics, or "".
         factory: the class; its constructor takes the long parameter names as keywords.
     """
 
@@ -133,6 +134,7 @@ class Entry:
     inner_relation: Relation | None
     example: str
     factory: type
+    plain: str = ""
 
     @property
     def spelling(self) -> str:

@@ -8,9 +8,11 @@ from privcalc.spec.check import MAX_INTEGER
 from privcalc.spec.spelling import snake_case
 
 __all__ = [
+    "ANY_NUMBER",
     "for_bare",
     "for_call",
     "for_character",
+    "for_comma",
     "for_count",
     "for_functional",
     "for_key",
@@ -19,6 +21,8 @@ __all__ = [
     "for_number_word",
     "for_positional",
 ]
+
+ANY_NUMBER = "a value is a number such as 1.1 or 1e-5, a ratio 256/60000, or a percentage 1%"
 
 _CHARACTERS = {
     "*": "write @14000 to repeat 14000 times",
@@ -37,7 +41,7 @@ _CHARACTERS = {
     ":": "one colon stands between a name and its parameters",
     ",": "a comma stands between parameters; compose with +",
     "^": "write @14000 to repeat 14000 times; numbers are plain, as 1e-5",
-    "#": "write @14000 to repeat 14000 times",
+    "#": "a specification has no comments",
     "\n": "write the specification on one line",
     "\r": "write the specification on one line",
     "\N{NO-BREAK SPACE}": "this looks like a space and is another character",
@@ -90,7 +94,14 @@ def for_number(written: str) -> str:
         return "a ratio is two numbers, as in 256/60000"
     if written[0].isalpha():
         return "a name ends in a letter or a digit"
-    return "a value is a number, a ratio 256/60000, a percentage 1%, a name, a file, or _"
+    return ANY_NUMBER
+
+
+def for_comma(before: str, after: str) -> str:
+    """Hint for the comma in `@1,000`, which a count written with commas leaves; else ""."""
+    head = re.search(r"@[ \t]*([0-9]{1,3})[ \t]*$", before)
+    tail = re.match(r"((?:,[0-9]{3})+)(?![0-9])", after)
+    return f"write {head[1]}{tail[1].replace(',', '_')}" if head and tail else ""
 
 
 def for_number_word(word: str) -> str:

@@ -10,7 +10,7 @@ from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Located", "Path", "Span", "holes", "reject_holes"]
+__all__ = ["Located", "Path", "Span", "holes", "place_text", "reject_holes"]
 
 # The way from the root of a tree to a node or a parameter, step by step as in the JSON twin:
 # ("events", 0, "event", "standard_deviation").
@@ -42,13 +42,21 @@ def holes(tree: Node) -> tuple[Path, ...]:
 
 def reject_holes(located: Located) -> None:
     """Refuse a specification that has a hole."""
+    message, hint = "only calibrate finds the value of a hole", "write a number for _"
     for path in holes(located.tree):
-        raise SpecError(
-            "only calibrate finds the value of a hole",
-            text=located.text,
-            span=located.spans.get(path, (0, len(located.text))),
-            hint="write a number for _",
-        )
+        span = located.spans.get(path)
+        if span is None:
+            # It was JSON, and its text is another: there is no place to point at.
+            raise SpecError(f"{message} (at {place_text(path)})", hint=hint)
+        raise SpecError(message, text=located.text, span=span, hint=hint)
+
+
+def place_text(path: Path) -> str:
+    """Return a path as messages show it: `events[0].event.count`; "" for the root."""
+    place = ""
+    for step in path:
+        place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else step
+    return place
 
 
 def _holes(node: Node, path: Path) -> Iterator[Path]:

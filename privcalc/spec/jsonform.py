@@ -17,6 +17,7 @@ from privcalc.errors import SpecError
 from privcalc.spec import registry
 from privcalc.spec.check import Fault, check_arrangement
 from privcalc.spec.check import suggestion as suggest
+from privcalc.spec.holes import place_text
 from privcalc.spec.jsontext import load_json
 from privcalc.spec.jsonvalue import shown, typed_count, typed_value
 from privcalc.spec.parse import MAX_DEPTH
@@ -72,9 +73,7 @@ def _plain(value: Value) -> object:
 
 
 def _fail(message: str, path: Path, hint: str = "") -> NoReturn:
-    place = ""
-    for step in path:
-        place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else step
+    place = place_text(path)
     raise SpecError(f"{message} (at {place})" if place else message, hint=hint)
 
 
@@ -128,7 +127,7 @@ def _entry(name: str, likely: Kind, path: Path) -> Entry:
     near = next((entry for entry in known if snake_case(name) in entry.spellings), None)
     hint = f'write "{near.name}"' if near else ""
     names = [entry.name for entry in known if entry.kind == likely]
-    _fail(f"unknown type: {shown(name)}", path, hint or suggest(name, names))
+    _fail(f"unknown type: {shown(name)}", path, hint or suggest(name, names, of_calls=True))
 
 
 def _parameters(entry: Entry, fields: dict[object, object], path: Path, depth: int) -> Parameters:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.spec.check import Fault, check_integer, check_range, choice
-from privcalc.spec.spelling import shorten, snake_case
+from privcalc.spec.spelling import brief_text, shorten, snake_case
 from privcalc.spec.tokens import FILE_NAME, NAME
 from privcalc.spec.tree import HOLE, Hole, Value
 
@@ -55,6 +55,8 @@ def shown(value: object) -> str:
         return "true" if value else "false"
     if isinstance(value, int) and abs(value) > 10**20:
         return "a huge number"
+    if isinstance(value, int | float) and value - value == 0:
+        return brief_text(value)
     return shorten(f'"{value}"' if isinstance(value, str) else repr(value))
 
 

@@ -204,7 +204,9 @@ class _Reader:
         found = scanner.next
         if found == ")":
             scanner.fail("this parenthesis closes nothing")
-        hint = hints.for_character(found)
+        place = scanner.place
+        hint = hints.for_comma(scanner.text[:place], scanner.text[place:])
+        hint = hint or hints.for_character(found)
         if found.isalnum() or found == "_":
             hint = hint or "compose with +, and separate parameters with a comma"
         scanner.fail(f"{found!r} is not expected here", None, hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RESULT_SCHEMA", "Question", "read"]
 
+_UNDECODED = re.compile("[\ud800-\udfff]")
 RESULT_SCHEMA = "privcalc/result/v1"
 
 
@@ -54,7 +56,10 @@ def read(text: str) -> Question:
     Raises:
         SpecError: it cannot be read.
     """
-    line = text.rstrip("\r\n")
+    line = text.removeprefix("\ufeff").rstrip("\r\n")
+    if _UNDECODED.search(line):
+        # How Python hands on bytes of the command line that are no text.
+        raise SpecError("not UTF-8 text")
     if not is_json(line):
         parsed = parse(line)
         return Question(parsed.tree, None, parsed.text, parsed.spans)

@@ -52,6 +52,7 @@ def mechanism(
     name: str,
     parameters: Iterable[Parameter],
     example: str,
+    plain: str = "",
     aliases: Iterable[str] = (),
     one_of: Iterable[tuple[str, ...]] = (),
     excludes: Iterable[tuple[str, str]] = (),
@@ -74,6 +75,7 @@ def mechanism(
                 relations=relations,
                 inner_relation=None,
                 example=example,
+                plain=plain,
                 factory=factory,
             )
         )
@@ -87,6 +89,7 @@ def wrapper(
     name: str,
     parameters: Iterable[Parameter],
     example: str,
+    plain: str = "",
     short: str | None = None,
     aliases: Iterable[str] = (),
     one_of: Iterable[tuple[str, ...]] = (),
@@ -111,6 +114,7 @@ def wrapper(
                 relations=relations,
                 inner_relation=inner_relation,
                 example=example,
+                plain=plain,
                 factory=factory,
             )
         )
@@ -173,7 +177,7 @@ def spelled(word: str, kind: Kind) -> Entry:
             hint="in text, compose with + and repeat with @COUNT",
         )
     known = [word_text(each) for e in _of_kind(kind) for each in e.spellings]
-    raise Fault(f"unknown {kind}: {word}", hint=suggestion(word_text(name), known))
+    raise Fault(f"unknown {kind}: {word}", hint=suggestion(word_text(name), known, of_calls=True))
 
 
 def build(node: Leaf | Wrapped) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["number_text", "shorten", "snake_case", "word_text"]
+__all__ = ["brief_text", "number_text", "shorten", "snake_case", "word_text"]
 
 _SHOWN = 40
 
@@ -10,6 +10,15 @@ _SHOWN = 40
 def number_text(value: float) -> str:
     """Return the shortest text that reads back as this number: 5 for 5.0."""
     return repr(value).removesuffix(".0")
+
+
+def brief_text(value: float) -> str:
+    """Return a number for a message, as briefly as it can be written exactly: 1e10."""
+    from decimal import Decimal
+
+    plain = number_text(value)
+    scientific = f"{Decimal(plain).normalize():e}".replace("e+", "e")
+    return min(plain, scientific, key=len)
 
 
 def word_text(name: str) -> str:

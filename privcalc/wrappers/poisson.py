@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 @wrapper(
     name="poisson_sampled",
+    plain=(
+        "Each record takes part only if its own toss of a coin says so, anew in every "
+        "step; records that are left out of a step are not touched by it."
+    ),
     short="poisson",
     parameters=(
         Parameter(

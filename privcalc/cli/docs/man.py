@@ -85,6 +85,8 @@ def _item(option: Option) -> str:
 
 def _entry(entry: Entry) -> Iterator[str]:
     yield _keys(entry.spelling, [word_text(name) for name in entry.spellings])
+    if entry.plain:
+        yield from _prose(entry.plain)
     yield from _prose(entry.summary + ".")
     yield ".Bl -tag -width Ds -compact"
     for parameter in entry.parameters:
