@@ -117,6 +117,18 @@ def test_tolerance_is_a_wish() -> None:
         ("gaussian:sigma=_", {"deltas": [0.1]}, UsageError, "calibrate"),
         ("gaussian:sigma=1@_", {"deltas": [0.1]}, UsageError, "calibrate"),
         (
+            "gaussian:sigma=1@poisson:q=0.9@poisson:q=0.9",
+            {"deltas": [0.1]},
+            UnsupportedError,
+            "product",
+        ),
+        (
+            "gaussian:sigma=1@poisson:q=1e-200@poisson:q=1e-200",
+            {"deltas": [0.1]},
+            UnsupportedError,
+            "product",
+        ),
+        (
             "(laplace:scale=1@2)@poisson:q=0.1",
             {"deltas": [0.1]},
             UnsupportedError,

@@ -15,6 +15,7 @@ from privcalc.engine.contour import ContourSum
 from privcalc.engine.fourier import contour_delta, contour_epsilon
 from privcalc.engine.plan import make_plan
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atoms import two_point
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
@@ -217,3 +218,52 @@ def test_small_losses_have_narrow_deltas(epsilon: float) -> None:
             bound = certified_delta(Composition.of([(law, count)]), epsilon, 1e-9).bound
             assert bound.lower is not None
             assert bound.width <= 1e-9 * bound.upper
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_supremum_of_a_sampled_laplace_loss(*, remove: bool) -> None:
+    """At delta 0 a sampled bounded loss costs its own supremum, not that of q alone."""
+    law = sampled(LaplaceLaw(0.1), 0.5, remove=remove)
+    bound = certified_epsilon(Composition.of([(law, 1)]), 0.0, 1e-9).bound
+    e = mpmath.mpf(0.1)
+    truth = mpmath.log((1 + mpmath.exp(e)) / 2) if remove else -mpmath.log((1 + mpmath.exp(-e)) / 2)
+    assert bound.lower is not None
+    assert bound.lower <= truth <= bound.upper <= bound.lower * (1 + 1e-13)
+
+
+def test_rounded_infinity_masses_are_bracketed() -> None:
+    """Q delta is a rounded product: the mass at infinity has two ends that contain the true one."""
+    law = sampled(two_point(1.0, 0.7), 0.3, remove=True)
+    truth = mpmath.mpf(0.3) * mpmath.mpf(0.7)
+    bound = certified_delta(Composition.of([(law, 1)]), 50.0, 1e-9).bound
+    assert bound.lower is not None
+    assert bound.lower <= truth <= bound.upper
+    assert bound.width < 1e-15
+
+
+@pytest.mark.parametrize("p", [1e-300, 1e-12, 0.3, 0.75])
+def test_sampled_answers_keep_their_accuracy(p: float) -> None:
+    """Masses and losses of sampled randomised response are within the units that sums charge."""
+    from privcalc.losses.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
+    from privcalc.mechanisms.randomized_response import RandomizedResponse
+    from privcalc.relation import Adjacency
+
+    event = RandomizedResponse(probability=p).laws(Adjacency.ADD)
+    q = 0.3
+    law = sampled(event, q, remove=True)
+    assert isinstance(law, AtomicLaw)
+    r, w = mpmath.mpf(p), 1 - mpmath.mpf(p)
+    pairs = [((1 - mpmath.mpf(q)) * a + mpmath.mpf(q) * b, a) for a, b in ((r, w), (w, r))]
+    for mass, loss, (mixture, reference) in zip(law.masses, law.losses, pairs, strict=True):
+        true_loss = mpmath.log(mixture / reference)
+        assert abs(mass - mixture) <= MASS_ULPS * 2.0**-53 * mixture
+        assert abs(loss - true_loss) <= LOSS_ULPS * 2.0**-53 * abs(true_loss)
+
+
+def test_deltas_below_the_normal_range_are_refused() -> None:
+    """No bracket is claimed where doubles have lost their digits."""
+    composition = Composition.of([(two_point(0.05), 8000)])
+    with pytest.raises(NotCertifiedError, match="1e-305"):
+        certified_epsilon(composition, 1e-320, 1e-9)
+    with pytest.raises(NotCertifiedError, match="1e-305"):
+        certified_epsilon(Composition.of([(LaplaceLaw(1.0), 100)]), 1e-320, 1e-9)

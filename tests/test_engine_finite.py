@@ -54,7 +54,10 @@ def random_terms(rng: random.Random) -> list[tuple[AtomicLaw, int]]:
             p, k = rng.uniform(0.3, 0.9), rng.randint(3, 5)
             other = (1.0 - p) / (k - 1)
             epsilon = float(mpmath.log(mpmath.mpf(p) / other))
-            law = AtomicLaw((epsilon, -epsilon, 0.0), (p, other, other * (k - 2)))
+            middle = other * (k - 2)
+            law = AtomicLaw(
+                (epsilon, -epsilon, 0.0), (p, other, middle), lower_masses=(other, p, middle)
+            )
         if rng.random() < 0.4:
             chosen = sampled(law, rng.uniform(0.05, 0.95), remove=rng.random() < 0.5)
             assert isinstance(chosen, AtomicLaw)

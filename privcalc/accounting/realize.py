@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol, cast
 
 from privcalc.engine.composition import Composition
@@ -14,6 +15,9 @@ from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
+
+# A rounded product of sampling probabilities is used only where 1 - q does not feel it.
+SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-100, 0.5
 
 Terms = list[tuple["LossLaw", int]]
 
@@ -31,7 +35,7 @@ class Sampling(Protocol):
 
     sampling_probability: float
 
-    def law(self, event: LossLaw, adjacency: Adjacency) -> LossLaw:
+    def law(self, event: LossLaw, adjacency: Adjacency, *, exact: bool) -> LossLaw:
         """Return the law of one direction of the sampled event."""
         ...
 
@@ -91,15 +95,21 @@ def _sampled(tree: Wrapped, adjacency: Adjacency) -> Terms:
     """
     wrapper = cast("Sampling", registry.build(tree))
     event = tree.event
-    q = wrapper.sampling_probability
+    exact = Fraction(wrapper.sampling_probability)
     while isinstance(event, Wrapped) and event.name == tree.name:
-        q *= cast("Sampling", registry.build(event)).sampling_probability
+        exact *= Fraction(cast("Sampling", registry.build(event)).sampling_probability)
         event = event.event
+    q = float(exact)
+    if Fraction(q) != exact and (q > LARGEST_PRODUCT or q < SMALLEST_PRODUCT):
+        raise UnsupportedError(
+            f"nested Poisson sampling with a product of about {q:.6g} would be rounded; write one"
+            " @poisson with the probability itself"
+        )
     if q == 1.0:
         return _terms(event, adjacency)
     wrapper.sampling_probability = q
     law = _one_law(Composition.of(_terms(event, Adjacency.ADD)).terms)
-    return [(wrapper.law(law, adjacency), 1)]
+    return [(wrapper.law(law, adjacency, exact=Fraction(q) == exact), 1)]
 
 
 def _one_law(terms: tuple[tuple[LossLaw, int], ...]) -> LossLaw:

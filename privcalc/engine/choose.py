@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
 
 CLOSED = "closed-form"
+SMALLEST_DELTA = 1e-305
 # Tolerances of the looser contours that help out where a tolerance is missed.
 LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 # Beyond this relative width only the loosest is worth the time.
@@ -65,9 +66,17 @@ def certified_epsilon(
         largest = composition.max_loss()
         lower = largest.lower if high == 0.0 and largest.lower is not None else 0.0
         return Certified(Bound(max(0.0, largest.upper), max(0.0, lower)), CLOSED)
+    if low < SMALLEST_DELTA:
+        raise NotCertifiedError(
+            f"delta must be 0 or at least {SMALLEST_DELTA:g} (above any probability of an infinite"
+            " loss): below, doubles have no digits left"
+        )
     outcomes = enumerate_outcomes(composition) if exact_sums else None
     if outcomes is not None:
-        return finite_epsilon(outcomes, low, high, tolerance)
+        summed = finite_epsilon(outcomes, low, high, tolerance)
+        # Whatever was left out, epsilon is at most the largest finite loss.
+        upper = min(summed.bound.upper, max(0.0, composition.max_loss().upper))
+        return Certified(Bound(upper, summed.bound.lower), summed.engine)
     single = _single_law(composition) if exact_sums else None
     if single is not None:
         found = single_epsilon(single, low, high, tolerance)

@@ -62,24 +62,38 @@ class Composition:
         """Bracket P(L = +inf) = 1 - prod (1 - m)^count.
 
         In logs: each term count log1p(-m) has relative error below 4 units, the sum adds one per
-        term, expm1 four more.
+        term, expm1 four more. An error d of a mass m itself moves the log by count m d / (1 - m).
+        The last term of the slack covers subnormal masses.
         """
         sources = [(law, count) for law, count in self.terms if law.infinity_mass > 0.0]
-        if len(sources) == 1 and sources[0][1] == 1:
-            exact = sources[0][0].infinity_mass
-            return Bound(exact, exact)
-        if any(law.infinity_mass >= 1.0 for law, _ in self.terms):
-            return Bound(1.0, 1.0)
-        log_finite = math.fsum(count * math.log1p(-law.infinity_mass) for law, count in self.terms)
-        if log_finite == 0.0:
+        if not sources:
             return Bound(0.0, 0.0)
+        first, uses = sources[0]
+        if len(sources) == 1 and uses == 1 and first.infinity_mass_error == 0.0:
+            return Bound(first.infinity_mass, first.infinity_mass)
+        log_finite = moved = 0.0
+        for law, count in sources:
+            m = law.infinity_mass
+            if m >= 1.0:
+                return Bound(1.0, 1.0 if law.infinity_mass_error == 0.0 else 1.0 - 1e-12)
+            log_finite += count * math.log1p(-m)
+            moved += count * m * law.infinity_mass_error / (1.0 - m)
         mass = -math.expm1(log_finite)
-        slack = (12.0 + len(self.terms)) * UNIT * mass
-        return Bound(min(1.0, mass + slack), max(0.0, mass - slack))
+        slack = (12.0 + 2.0 * len(sources)) * UNIT * mass + math.exp(log_finite) * moved * 1.01
+        slack += math.fsum(count for _, count in sources) * 1e-322
+        return Bound(
+            min(1.0, math.nextafter(mass + slack, math.inf)),
+            max(0.0, math.nextafter(mass - slack, -math.inf)),
+        )
 
-    def dropped_mass(self) -> float:
-        """Bound the P-mass of everything that truncated laws leave out (union bound)."""
-        return math.fsum(count * law.dropped_mass for law, count in self.terms) * (1.0 + 1e-12)
+    def log_dropped_mass(self) -> float:
+        """Bound the log of the P-mass of all that truncated laws leave out (union bound)."""
+        logs = [
+            math.log(count) + law.log_dropped_mass
+            for law, count in self.terms
+            if law.log_dropped_mass > -math.inf
+        ]
+        return max(logs) + math.log(len(logs)) + 1e-9 if logs else -math.inf
 
     def truncated(self, log_mass: float) -> Composition:
         """Cut far outcomes of total P-mass at most exp(log_mass)."""

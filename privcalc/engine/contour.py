@@ -32,7 +32,7 @@ import numpy as np
 
 from privcalc.engine.aliasing import log_left, log_right
 from privcalc.numerics.arrays import vertical
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -60,14 +60,15 @@ class ContourSum:
     def __init__(self, composition: Composition, plan: Plan) -> None:
         """Evaluate K and its error at the nodes c + ikh, k = 0 .. n."""
         self.plan = plan
-        self.dropped = composition.dropped_mass()
+        self.log_dropped = composition.log_dropped_mass()
         t = plan.step * np.arange(plan.nodes + 1)
         total = np.zeros(len(t), np.complex128)
         error = np.zeros(len(t))
+        laws = len(plan.laws)
         for (_, count), law in zip(composition, plan.laws, strict=True):
             value, slack = law.log_mgf_progression(plan.step, len(t))
             total = total + count * value
-            error = error + count * slack + 2.0 * UNIT * count * np.abs(value)
+            error = error + count * slack + (2.0 + laws) * UNIT * count * np.abs(value)
         self._z: ComplexArray = vertical(plan.c, t)
         self._log_mgf: ComplexArray = total
         self._error: Array = error
@@ -93,12 +94,14 @@ class ContourSum:
             )
             # Where nothing is known about K, |true| <= e^{K(c) + error(c) - c epsilon} |kernel|.
             known = np.where(wrong < 1.0, np.expm1(np.minimum(wrong, 1.0)) * size, np.inf)
-            crude = math.exp(min(700.0, self._log_peak(epsilon, log_scale))) * np.abs(self._kernel)
+            crude = exp_bound(self._log_peak(epsilon, log_scale)) * np.abs(self._kernel)
             rounding = float(np.minimum(known, crude + size).sum()) * MARGIN
             value, slope = float(summand.real.sum()), -float((summand * z).real.sum())
         aliasing = self._aliasing(epsilon, log_scale)
         cut = self._truncation(epsilon, log_scale)
-        dropped = self.dropped * math.exp(min(700.0, -log_scale)) * MARGIN
+        dropped = 0.0
+        if self.log_dropped > -math.inf:
+            dropped = exp_bound(self.log_dropped - log_scale + 1e-9)
         return DeltaEstimate(
             value=value,
             above=cut + rounding + dropped,
@@ -127,9 +130,9 @@ class ContourSum:
         largest = 2.0 * math.pi * plan.c_right / plan.step
         largest += abs(plan.log_mgf_right) + plan.c_right * abs(epsilon) + abs(log_scale)
         slack = 1e-9 + 16.0 * UNIT * largest
-        return (math.exp(min(700.0, left + slack)) + math.exp(min(700.0, right + slack))) * MARGIN
+        return (exp_bound(left + slack) + exp_bound(right + slack)) * MARGIN
 
     def _truncation(self, epsilon: float, log_scale: float) -> float:
         log_bound = self._log_peak(epsilon, log_scale) + self.plan.log_decay
         log_bound -= math.log(math.pi * self.plan.cut)
-        return math.exp(min(700.0, log_bound + 1e-9)) * MARGIN
+        return exp_bound(log_bound + 1e-9) * MARGIN

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 MAX_OUTCOMES = 3_000_000
 # numpy adds contiguous doubles pairwise in blocks of 128, each in eight strands.
 SUM_ULPS = 256.0
+# Below this a mass is on its way out of the normal range of doubles.
+SMALLEST_MASS = 1e-306
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,20 +83,24 @@ def enumerate_outcomes(composition: Composition) -> Outcomes | None:
 def _feasible(law: AtomicLaw, count: int) -> bool:
     values = len(law.losses)
     if values <= 2:
-        deviation = math.sqrt(count * law.masses[0] * max(1.0 - law.masses[0], 0.0))
+        share = law.masses[0] / math.fsum(law.masses)
+        deviation = math.sqrt(count * share * max(1.0 - share, 0.0))
         return min(count, 80.0 * deviation) < MAX_OUTCOMES
     return math.comb(count + values - 1, values - 1) <= MAX_OUTCOMES if count < 10**7 else False
 
 
 def _product(a: Outcomes, b: Outcomes) -> Outcomes:
     losses = np.add.outer(a.losses, b.losses).ravel()
+    masses = np.multiply.outer(a.masses, b.masses).ravel()
+    small = (masses > 0.0) & (masses < SMALLEST_MASS)
+    lost = int((masses < SMALLEST_MASS).sum()) * SMALLEST_MASS
     error = a.loss_error + b.loss_error + 2.0 * UNIT * float(np.abs(losses).max(initial=0.0))
     return Outcomes(
         losses,
-        np.multiply.outer(a.masses, b.masses).ravel(),
+        np.where(small, 0.0, masses),
         error,
         np.add.outer(a.mass_error, b.mass_error).ravel() * (1.0 + 1e-6) + 2.0 * UNIT,
-        a.dropped + b.dropped,
+        a.dropped + b.dropped + lost,
     )
 
 
@@ -174,8 +180,14 @@ def _binomial(
     if low > 0:
         ratio = low / (count - low + 1.0) * (rest / p)
         outside += float(relative[0]) * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
-    # Masses that underflowed are below 5e-324 each.
-    lost = (outside + len(k) * 5e-324) / total * scale * (1.0 + 1e-6)
+    # Near the end of the range relative errors no longer hold: such masses are left out.
+    small = relative < SMALLEST_MASS
+    outside += int(small.sum()) * SMALLEST_MASS
+    relative = np.where(small, 0.0, relative)
+    lost = outside / total * scale * (1.0 + 1e-6) + 1e-322
+    if scale < SMALLEST_MASS:
+        lost = math.nextafter(scale, math.inf) * 2.0
+        relative = np.zeros_like(relative)
     return k, relative / total * scale, error, lost
 
 

@@ -33,6 +33,8 @@ LARGE_LOG_DELTA = math.log(0.1)
 NEWTON_STEPS = 60
 REFINEMENTS = 8
 FIRST_LOG_DELTA = -20.0
+# Nothing below this is claimed as a lower end.
+SMALLEST_NORMAL = 1e-300
 
 
 def contour_epsilon(
@@ -71,6 +73,8 @@ def contour_epsilon(
         # c stood in for -d log delta / d epsilon, which for large deltas is much smaller.
         estimate = nodes.delta(max(centre, 0.0), log_delta)
         slope = -estimate.slope / max(estimate.value, 1e-300)
+        if not math.isfinite(slope):
+            raise NotCertifiedError("the contour's sum is not a number at the epsilon it suggests")
         needed = max(SHARE * PAD * wish * slope, LEAST_ERROR)
         if relative <= 2.0 * needed or centre <= 0.0:
             break
@@ -121,10 +125,12 @@ def contour_delta(
         raise NotCertifiedError(_why(estimate.terms))
     pad = PAD * tolerance * abs(estimate.value)
     scale = math.exp(log_scale)
-    # exp and the product: a few units, and 2 units of log_scale.
+    # exp and the product: a few units, and 2 units of log_scale; subnormal results 1e-323 more.
     slack = 1e-15 * (4.0 + abs(log_scale))
-    upper = (estimate.value + estimate.above + pad) * scale * (1.0 + slack) + 5e-324
+    upper = (estimate.value + estimate.above + pad) * (scale * (1.0 + slack) + 1e-323) + 1e-323
     lower = (estimate.value - estimate.below - pad) * scale * (1.0 - slack)
+    if lower < SMALLEST_NORMAL:
+        lower = 0.0
     # Relative to a delta that underflows, errors say nothing.
     size = max(estimate.value, 0.0) * scale
     terms = {n: v / estimate.value for n, v in estimate.terms.items()} if size > 0.0 else {}

@@ -234,5 +234,6 @@ def _proved_decay(
         if total <= wanted or decay > -1e-3:
             break
         supremum = law.modulus_supremum(cut)
-        total += count * math.log(supremum) if supremum > 0.0 else -1e6
+        # A supremum that underflowed is below the least double.
+        total += count * math.log(max(supremum, 5e-324))
     return total

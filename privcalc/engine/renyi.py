@@ -21,6 +21,7 @@ from privcalc.bounds import Bound
 from privcalc.engine.aliasing import log_payoff_supremum
 from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import exp_bound
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -38,8 +39,8 @@ def renyi_epsilon(composition: Composition, delta: float) -> Certified:
     Raises:
         NotCertifiedError: no order has a finite certified bound.
     """
-    cut = composition.truncated(math.log(DROPPED * delta))
-    left = delta - cut.dropped_mass()
+    cut = composition.truncated(math.log(DROPPED) + math.log(delta))
+    left = delta * (1.0 - 2.0 * DROPPED)
     bounds = [composition.max_loss().upper]
     for c, log_mgf in _certified_orders(cut):
         value = (log_mgf + log_payoff_supremum(c) - math.log(left)) / c
@@ -57,9 +58,9 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
     for c, log_mgf in _certified_orders(rough):
         value = log_mgf - c * epsilon + log_payoff_supremum(c)
         logs.append(value + 1e-12 * (1.0 + abs(log_mgf) + c * epsilon))
-    # exp may underflow to 0, which no bound may: the next double is above.
-    upper = math.exp(min(logs)) * (1.0 + 1e-12) + rough.dropped_mass()
-    upper = max(upper, math.nextafter(0.0, 1.0))
+    upper = exp_bound(min(logs)) * (1.0 + 1e-12)
+    if rough.log_dropped_mass() > -math.inf:
+        upper += exp_bound(rough.log_dropped_mass())
     return Certified(Bound(min(1.0, upper)), "rdp", notes=(NOTE,))
 
 

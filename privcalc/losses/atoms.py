@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class AtomicLaw:
     """Finite losses with their P-masses; what is missing to 1 is `infinity_mass`.
 
-    Losses and masses are accurate to 8 units in the last place (`LOSS_ULPS`, `MASS_ULPS`).
+    Losses and masses are accurate to `LOSS_ULPS` and `MASS_ULPS` units in the last place.
 
     Attributes:
         losses: distinct finite values of L.
@@ -30,6 +30,8 @@ class AtomicLaw:
         infinity_mass: P(L = +inf).
         lower_infinity_mass: Q(L = -inf).
         exact_losses: whether the losses are exact, and not accurate to LOSS_ULPS only.
+        lower_masses: Q-mass of each finite loss, where sampling may need it.
+        infinity_mass_error: relative error of `infinity_mass`.
     """
 
     losses: tuple[float, ...]
@@ -37,16 +39,13 @@ class AtomicLaw:
     infinity_mass: float = 0.0
     lower_infinity_mass: float = 0.0
     exact_losses: bool = False
+    lower_masses: tuple[float, ...] = ()
+    infinity_mass_error: float = 0.0
 
     @property
     def max_loss_error(self) -> float:
         """Return 0 for losses that are the very doubles they should be."""
         return 0.0 if self.exact_losses else LOSS_ULPS * UNIT
-
-    @property
-    def dropped_mass(self) -> float:
-        """Return 0: nothing is left out."""
-        return 0.0
 
     @property
     def max_loss(self) -> float:
@@ -89,19 +88,31 @@ class AtomicLaw:
         value: ComplexArray = np.log(np.exp(np.outer(z, np.array(self.losses))) @ self.masses)
         return value
 
-    def log_ratio(self) -> LogRatio:
+    def log_ratio(self) -> LogRatio | None:
         """Return log dQ/dP under P: the losses with their signs changed, and the singular parts."""
+        if not self.lower_masses and self.losses:
+            return None
         return LogRatio(
-            atoms=tuple((-loss, mass) for loss, mass in zip(self.losses, self.masses, strict=True)),
+            atoms=tuple(
+                (-loss, mass, other)
+                for loss, mass, other in zip(
+                    self.losses, self.masses, self.lower_masses, strict=True
+                )
+            ),
             without_only=self.infinity_mass,
             with_only=self.lower_infinity_mass,
         )
 
+    @property
+    def log_dropped_mass(self) -> float:
+        """Return -inf: nothing is left out."""
+        return -math.inf
+
 
 # exp(-700) is still a normal double.
 LARGEST_EPSILON = 700.0
-LOSS_ULPS = 8.0
-MASS_ULPS = 8.0
+LOSS_ULPS = 32.0
+MASS_ULPS = 16.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +130,9 @@ class AtomicContour:
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return log of sum p e^{zl}, relative to its value at the largest loss.
 
-        With l = top + l', sum p e^{zl} = e^{z top} (1 + sum p expm1(z l') - infinity_mass): the
-        moduli in the sum are at most 2 p max(1, |z l'|), and each term is off by
-        (MASS_ULPS + 2 LOSS_ULPS |z l'| + 8) units of that.
+        With l = top + l', sum p e^{zl} = e^{z top} (1 + sum p expm1(z l') - infinity_mass). The
+        moduli in the sum are at most 2 p min(2, |z l'|), off by MASS_ULPS + 8 units; l' is off by
+        LOSS_ULPS units of |l| + |top|, and |d expm1(z l') / dl'| <= |z| as Re z l' <= 0.
         """
         law = self.law
         z = vertical(self.c, t)
@@ -131,8 +142,9 @@ class AtomicContour:
         exponent = np.outer(z, shifted)
         value = np.expm1(exponent) @ masses - law.infinity_mass
         size = np.abs(exponent)
-        units = MASS_ULPS + len(masses) + 8.0 + 3.0 * LOSS_ULPS * size
-        error = UNIT * ((2.0 * np.minimum(size, 2.0) * units) @ masses + law.infinity_mass)
+        terms = 2.0 * np.minimum(size, 2.0) * (MASS_ULPS + len(masses) + 8.0)
+        spread = float((masses * (np.abs(shifted + top) + abs(top))).sum()) * (LOSS_ULPS + 4.0)
+        error = UNIT * (terms @ masses + np.abs(z) * spread + 4.0 * law.infinity_mass)
         log_value, log_error = log1p_with_error(value, error)
         shift_error = (LOSS_ULPS + 4.0) * UNIT * np.abs(z) * abs(top)
         return log_value + z * top, log_error + shift_error
@@ -164,11 +176,19 @@ def two_point(epsilon: float, infinity_mass: float = 0.0) -> AtomicLaw:
     if finite == 0.0:
         return AtomicLaw((), (), 1.0, 1.0)
     if epsilon == 0.0:
-        return AtomicLaw((0.0,), (finite,), infinity_mass, infinity_mass, exact_losses=True)
+        return AtomicLaw(
+            (0.0,),
+            (finite,),
+            infinity_mass,
+            infinity_mass,
+            exact_losses=True,
+            lower_masses=(finite,),
+        )
     return AtomicLaw(
         (epsilon, -epsilon),
         (up * finite, down * finite),
         infinity_mass,
         infinity_mass,
         exact_losses=True,
+        lower_masses=(down * finite, up * finite),
     )

@@ -28,7 +28,8 @@ class GaussianLaw:
 
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
-    dropped_mass = 0.0
+    infinity_mass_error = 0.0
+    log_dropped_mass = -math.inf
     max_loss = math.inf
     max_loss_error = 0.0
 

@@ -46,7 +46,8 @@ class LaplaceLaw:
 
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
-    dropped_mass = 0.0
+    infinity_mass_error = 0.0
+    log_dropped_mass = -math.inf
 
     @property
     def max_loss(self) -> float:
@@ -112,7 +113,9 @@ class LaplaceLaw:
         """Return log dQ/dP under P: it is -L, so the atoms swap places."""
         e = self.e
         piece = Piece(-e, e, math.log(0.25) - e / 2.0, -0.5, 0.0)
-        return LogRatio(pieces=(piece,), atoms=((-e, 0.5), (e, 0.5 * math.exp(-e))))
+        return LogRatio(
+            pieces=(piece,), atoms=((-e, 0.5, 0.5 * math.exp(-e)), (e, 0.5 * math.exp(-e), 0.5))
+        )
 
 
 @dataclass(frozen=True, slots=True)

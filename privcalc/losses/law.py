@@ -44,8 +44,8 @@ class LossLaw(Protocol):
     Attributes:
         infinity_mass: P(L = +inf), not part of K.
         lower_infinity_mass: Q(L = -inf), not part of K.
-        dropped_mass: upper bound on the P-mass of finite losses that this law leaves out; 0 unless
-            it comes from `truncated`. An upper bound on delta adds it, a lower bound ignores it.
+        log_dropped_mass: log of an upper bound on the P-mass of finite losses that this law
+            leaves out; -inf unless it comes from `truncated`.
         max_loss: an upper bound on the finite losses, attained or approached; may be infinite.
     """
 
@@ -60,8 +60,13 @@ class LossLaw(Protocol):
         ...
 
     @property
-    def dropped_mass(self) -> float:
-        """Bound on the P-mass that a truncated law leaves out."""
+    def log_dropped_mass(self) -> float:
+        """Log of a bound on the P-mass that a truncated law leaves out; -inf for none."""
+        ...
+
+    @property
+    def infinity_mass_error(self) -> float:
+        """Relative error of `infinity_mass`."""
         ...
 
     @property

@@ -41,16 +41,17 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class LogRatio:
-    """Law of X = log dW/dR under R: density pieces, atoms (x, R-mass) and the two singular parts.
+    """Law of X = log dW/dR under R: density pieces, atoms and the two singular parts.
 
     Attributes:
         pieces: densities under R.
-        atoms: pairs (x, mass under R) with finite x.
+        atoms: triples (x, mass under R, mass under W) with finite x; the masses are kept both,
+            because e^x would multiply the rounding of x by |x|.
         without_only: R-mass of outcomes that W never gives (X = -inf).
         with_only: W-mass of outcomes that R never gives (X = +inf).
     """
 
     pieces: tuple[Piece, ...] = ()
-    atoms: tuple[tuple[float, float], ...] = ()
+    atoms: tuple[tuple[float, float, float], ...] = ()
     without_only: float = 0.0
     with_only: float = 0.0

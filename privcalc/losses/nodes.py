@@ -39,6 +39,7 @@ class NodeSet:
         loss: l = log(1 + y).
         jitter: relative change of weight times integrand that the rounding of x, of the log
             weight and of y can make, in units (multiples of UNIT).
+        moved: absolute error of x, in units; that of l is at most the same.
         exponent: real part of a.
         t_max: largest |t| for which `quadrature` holds.
         quadrature: absolute bound on the quadrature error of M, for every |t| <= t_max.
@@ -49,6 +50,7 @@ class NodeSet:
     y: Array
     loss: Array
     jitter: Array
+    moved: Array
     exponent: float
     t_max: float
     quadrature: float
@@ -76,7 +78,7 @@ class NodeSet:
                 f"the moment generating function overflows at order {c + 1.0:.6g}"
             )
         log_target = log_error + log_mgf - math.log(len(law.ratio.pieces) + 1.0)
-        log_w, xs, shake = [], [], []
+        log_w, xs, shake, shift = [], [], [], []
         error, out_r, out_w = 0.0, 0.0, 0.0
         for piece in law.ratio.pieces:
             low, high = law.interval(piece)
@@ -95,19 +97,24 @@ class NodeSet:
             # weight is off by 10 units of its terms: the deviation carries up to four roundings,
             # and the coefficients hold its inverse square.
             moved = 2.0 * np.repeat(np.abs(centres) + halves, POINTS)
-            shake.append(10.0 * (terms + np.abs(log_weights) + 1.0) + moved * (slope + 1.0))
+            # d log (1 + y)^a / dx = a r with r = q e^x / (1 + y).
+            r = np.exp(math.log(law.q) + x - np.logaddexp(math.log1p(-law.q), math.log(law.q) + x))
+            steep = slope + 1.0 + abs(exponent) * r
+            shake.append(10.0 * (terms + np.abs(log_weights) + 1.0) + moved * steep)
+            shift.append(moved)
             log_w.append(log_weights + log_density)
             xs.append(x)
             error += bound
             if not piece.bounded:
                 outside = normal_outside(piece, low, high)
                 out_r, out_w = out_r + outside[0], out_w + outside[1]
-        for x_atom, mass in law.ratio.atoms:
+        for x_atom, mass, _ in law.ratio.atoms:
             if x_atom > below:
                 continue
             log_w.append(np.array([math.log(mass)]))
             xs.append(np.array([x_atom]))
             shake.append(np.array([8.0 + 2.0 * abs(x_atom)]))
+            shift.append(np.array([8.0 * abs(x_atom)]))
         x = np.concatenate(xs)
         with np.errstate(over="ignore"):
             y = law.q * np.expm1(x)
@@ -117,6 +124,7 @@ class NodeSet:
             y,
             loss,
             np.concatenate(shake),
+            np.concatenate(shift),
             exponent,
             t_max,
             error,
@@ -150,6 +158,7 @@ class NodeSet:
             self.y[keep],
             self.loss[keep],
             self.jitter[keep],
+            self.moved[keep],
             self.exponent,
             self.t_max,
             self.quadrature + dropped,

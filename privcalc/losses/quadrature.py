@@ -32,6 +32,7 @@ from privcalc.numerics.gauss_legendre import (
     SEMI_AXES_IMAGINARY,
     SEMI_AXES_REAL,
 )
+from privcalc.numerics.rounding import MARGIN
 
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import Piece
@@ -113,8 +114,8 @@ def certified_panels(
             errors = np.exp(integrand.log_errors(centres, halves) - log_error)
         total = float(errors.sum())
         if total <= 1.0:
-            return centres, halves, total * math.exp(log_error)
-        if len(centres) > MAX_PANELS:
+            return centres, halves, total * math.exp(log_error) * MARGIN
+        if math.isnan(total) or len(centres) > MAX_PANELS:
             raise NotCertifiedError(
                 f"the characteristic function oscillates too fast (|t| up to {integrand.t_max:.3g})"
                 " for certified quadrature"

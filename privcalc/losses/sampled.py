@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
@@ -25,7 +26,7 @@ from privcalc.losses.nodes import NodeSet
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.losses.sampled_contour import SampledContour
 from privcalc.numerics.gauss_legendre import composite_rule
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -57,39 +58,44 @@ class SampledLaw:
     log_mass: float = DEFAULT_LOG_MASS
 
     infinity_mass: ClassVar[float] = 0.0
+    infinity_mass_error: ClassVar[float] = 0.0
     lower_infinity_mass: ClassVar[float] = 0.0
 
     @property
-    def dropped_mass(self) -> float:
-        """Return an upper bound on the P-mass outside the cut.
+    def log_dropped_mass(self) -> float:
+        """Return the log of a bound on the P-mass outside the cut.
 
-        `_cut` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass (four
-        tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
+        `interval` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass
+        (four tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
         """
         unbounded = any(not piece.bounded for piece in self.ratio.pieces)
-        if not unbounded:
-            return 0.0
-        return math.exp(self.log_mass) * MARGIN
+        return self.log_mass + 1e-9 if unbounded else -math.inf
 
     @property
     def max_loss(self) -> float:
         """Return the largest finite loss: -log(1 - q) for add, unbounded for a normal base."""
-        if not self.remove:
-            return -math.log1p(-self.q)
-        if any(not piece.bounded for piece in self.ratio.pieces):
-            return math.inf
-        highest = max(
-            [piece.high for piece in self.ratio.pieces] + [x for x, _ in self.ratio.atoms]
-        )
-        return math.log1p(self.q * math.expm1(highest))
+        x = self._extreme
+        if abs(x) == math.inf:
+            return math.inf if self.remove else -math.log1p(-self.q)
+        y = self.q * math.expm1(x)
+        loss = math.log1p(y) if y > -0.5 else math.log((1.0 - self.q) + self.q * math.exp(x))
+        return loss if self.remove else -loss
+
+    @property
+    def _extreme(self) -> float:
+        """Return the end of the support of X where the loss is largest."""
+        if self.remove:
+            return max([p.high for p in self.ratio.pieces] + [x for x, _, _ in self.ratio.atoms])
+        return min([p.low for p in self.ratio.pieces] + [x for x, _, _ in self.ratio.atoms])
 
     @property
     def max_loss_error(self) -> float:
-        """Return the roundings of two elementary functions, and of the base's largest loss.
+        """Return the roundings of the elementary functions and of the base's largest loss.
 
-        |d log log1p(q expm1 x) / d log x| <= 1 + x.
+        |d log(1 + q expm1 x) / d log x| <= 1 + |x| relative to its value.
         """
-        return 1e-14 if self.remove else 8.0 * UNIT
+        x = self._extreme
+        return 8.0 * UNIT * (2.0 + (abs(x) if math.isfinite(x) else 0.0))
 
     def profile(self, epsilon: float) -> None:
         """Return None: `reduction` knows it."""
@@ -160,7 +166,7 @@ class SampledLaw:
             log_w.append(
                 log_weights + piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x
             )
-        for x_atom, mass in self.ratio.atoms:
+        for x_atom, mass, _ in self.ratio.atoms:
             xs.append(np.array([x_atom]))
             log_w.append(np.array([math.log(mass)]))
         x = np.concatenate(xs)
@@ -210,43 +216,54 @@ class SampledLaw:
         return
 
 
-def sampled(event: LossLaw, q: float, *, remove: bool) -> LossLaw:
+def sampled(event: LossLaw, q: float, *, remove: bool, exact: bool = True) -> LossLaw:
     """Return the law of the Poisson-sampled event; `event` is its law for adding a record.
+
+    Args:
+        event: the event's law; a density has to be the same for adding and removing.
+        q: sampling probability.
+        remove: which direction.
+        exact: whether q is exact, and not a rounded product (then at most 1/2).
 
     Raises:
         UnsupportedError: the density of the event's loss is not known.
     """
     if q == 0.0:
-        return AtomicLaw((0.0,), (1.0,))
+        return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
     ratio = event.log_ratio()
     if ratio is None:
         raise UnsupportedError("Poisson sampling of a sampled event needs the two merged first")
     if ratio.pieces:
         return SampledLaw(event, ratio, q, remove)
-    return _sampled_atoms(ratio, q, remove=remove)
+    return _sampled_atoms(ratio, q, remove=remove, exact=exact)
 
 
-def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool) -> AtomicLaw:
-    """Map atoms x of R-mass r: 1 + y = (1 - q) + q e^x, P-mass r (1 + y) for remove, r for add.
+def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool, exact: bool) -> AtomicLaw:
+    """Map atoms of masses r, w: P-mass (1 - q) r + q w for remove, r for add, and their log-ratio.
 
-    Outcomes of R alone have 1 + y = 1 - q. Those of W alone have mass q in the mixture and none
-    in R: an infinite loss for remove, and lost to P for add. At q = 1 an outcome of R alone has
-    no partner, and the roles at infinity are those of the event.
+    Outcomes of R alone have w = 0. Those of W alone have mass q in the mixture and none in R: an
+    infinite loss for remove, and lost to P for add. At q = 1 an outcome of R alone has no partner,
+    and the roles at infinity are those of the event.
+
+    Rounding: r and w carry up to 8 units; where |x| < 1 the small difference of w and r comes from
+    x, whose relative error is as small; elsewhere w - r has no cancellation.
     """
-    atoms = [(x, mass) for x, mass in ratio.atoms]
+    atoms = list(ratio.atoms)
     if ratio.without_only > 0.0 and q < 1.0:
-        atoms.append((-math.inf, ratio.without_only))
+        atoms.append((-math.inf, ratio.without_only, 0.0))
     losses, masses = [], []
-    for x, mass in atoms:
-        one_plus_y = (1.0 - q) + q * math.exp(x)
-        y = q * math.expm1(x)
-        loss = math.log1p(y) if abs(y) < 0.5 else math.log(one_plus_y)
+    for x, r, w in atoms:
+        mixture = (1.0 - q) * r + q * w
+        y = q * math.expm1(x) if abs(x) < 1.0 else q * ((w - r) / r)
+        loss = math.log1p(y) if abs(y) < 0.5 else math.log(mixture / r)
         losses.append(loss if remove else -loss)
-        masses.append(mass * one_plus_y if remove else mass)
+        masses.append(mixture if remove else r)
     alone = ratio.without_only if q == 1.0 else 0.0
     lost = q * ratio.with_only
+    rounded = not exact or Fraction(q) * Fraction(ratio.with_only) != Fraction(lost)
+    error = 3.0 * UNIT if rounded else 0.0
     if remove:
-        return AtomicLaw(tuple(losses), tuple(masses), lost, alone)
+        return AtomicLaw(tuple(losses), tuple(masses), lost, alone, infinity_mass_error=error)
     return AtomicLaw(tuple(losses), tuple(masses), alone, lost)
 
 

@@ -14,7 +14,7 @@ from privcalc.losses.variation import tilted_variation
 from privcalc.numerics.arrays import Array, ComplexArray, Mask, vertical
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled import SampledLaw
@@ -84,7 +84,9 @@ class SampledContour:
         )
         self._direct_noise_y = UNIT * float((np.abs(wy) * (charge + 16.0)).sum())
         # The phase t l: l is off by 16 units (absolutely so near 0, where y is), t by none.
-        self._phase_noise = UNIT * 20.0 * float((self._tilted * np.abs(self._loss)).sum())
+        self._phase_noise = UNIT * float(
+            (self._tilted * (20.0 * np.abs(self._loss) + nodes.moved[large])).sum()
+        )
 
     @property
     def size(self) -> int:
@@ -113,7 +115,7 @@ class SampledContour:
         out_r, out_w = nodes.out
         value = value - out_r + a * self.law.q * (out_r - out_w)
         error = error + 1e-9 * (out_r + modulus * self.law.q * (out_r + out_w))
-        return value, (error + 8.0 * UNIT * np.abs(value)) * MARGIN + nodes.quadrature
+        return value, (error + 8.0 * UNIT * np.abs(value)) * MARGIN + nodes.quadrature * MARGIN
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on its error."""
@@ -144,11 +146,13 @@ class SampledContour:
         bounded however skewed the loss is.
         """
         lowest, _ = self.mgf_range
-        atoms = sum(
-            mass * math.exp(self.nodes.exponent * math.log1p(self.law.q * math.expm1(x)))
-            for x, mass in self.law.ratio.atoms
-        )
-        atoms = min(1.0, atoms / lowest * MARGIN)
+        if not lowest > 0.0:
+            return 1.0
+        logs = [
+            math.log(r) + self.nodes.exponent * math.log1p(self.law.q * math.expm1(x))
+            for x, r, _ in self.law.ratio.atoms
+        ]
+        atoms = min(1.0, sum(exp_bound(each) for each in logs) / lowest * MARGIN)
         variation = tilted_variation(self.law, self.nodes.exponent) / lowest * MARGIN
         here = min(1.0, float(np.abs(1.0 + self.minus_one(np.array([t]))[0][0])) / lowest)
         stop = max(t, far_point(atoms, variation, here))
@@ -196,9 +200,9 @@ class SampledContour:
         units = len(weights) + PHASE_ULPS + 16.0 + 3.0 * part.jitter
         units = units + 16.0 * abs(part.exponent) * (1.0 + np.abs(part.loss))
         jitter = UNIT * float((weights * units).sum())
-        noise = jitter + UNIT * right * float(
-            (weights * (8.0 * np.abs(centred) + 16.0 * np.abs(part.loss))).sum()
-        )
+        shaken = units + right * (8.0 * np.abs(centred) + 16.0 * np.abs(part.loss) + part.moved)
+        noise = UNIT * float((weights * shaken).sum())
+        slope_noise = UNIT * float((weights * np.abs(centred) * shaken).sum()) + noise * absolute
         quadrature = part.quadrature / lowest
         rho = max(0.0, highest / lowest - mass + jitter + quadrature)
         columns = np.stack([weights, weights * centred], axis=1)
@@ -211,7 +215,7 @@ class SampledContour:
             phi, derivative = sums[:, 0], 1j * sums[:, 1]
             g = np.abs(phi) ** 2
             slope = 2.0 * np.real(np.conj(phi) * derivative)
-            return g + 4.0 * noise, slope + 4.0 * noise * (absolute + math.sqrt(variance))
+            return g + 4.0 * noise, slope + 4.0 * slope_noise
 
         bound, seen = steps_bound(
             squared,
@@ -230,5 +234,5 @@ class SampledContour:
         index = int(np.searchsorted(above, rare))
         if index == 0 or index >= len(order):
             return math.inf
-        y = float(self.nodes.y[order[index]])
-        return math.log1p(y / self.law.q)
+        ratio = float(self.nodes.y[order[index]]) / self.law.q
+        return math.log1p(ratio) if ratio > -1.0 else math.inf

@@ -43,12 +43,13 @@ def tilted_variation(law: SampledLaw, exponent: float) -> float:
             smallest, largest = linear[1:] + logistic[:-1], linear[:-1] + logistic[1:]
         else:
             smallest, largest = linear[1:] + logistic[1:], linear[:-1] + logistic[:-1]
-        h = np.exp(log_h)
         steepest = np.maximum(np.abs(smallest), np.abs(largest))
         width = (high - low) / CELLS
         certain = (smallest >= 0.0) | (largest <= 0.0)
-        rise = np.abs(np.diff(h))
-        wild = width * steepest * h[:-1] * np.exp(np.minimum(width * steepest, 700.0))
+        with np.errstate(over="ignore", invalid="ignore"):
+            h = np.exp(log_h)
+            rise = np.abs(np.diff(h))
+            wild = width * steepest * np.exp(log_h[:-1] + width * steepest)
         total += float(np.where(certain, rise, wild).sum()) + float(h[0] + h[-1])
     # 1e-9 covers the rounding of log h, whose terms stay below 1e5.
     return total * MARGIN * (1.0 + 1e-9)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from privcalc.relation import Adjacency
 
 
+# Beyond it the probabilities are no doubles any more.
+LARGEST_EPSILON = 700.0
+
+
 @mechanism(
     name="randomized_response",
     plain=(
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
             "epsilon",
             "log of the ratio between the true category and any other",
             minimum=0.0,
-            maximum=700.0,
+            maximum=LARGEST_EPSILON,
         ),
         Parameter("categories", "number of categories", kind="integer", minimum=2.0, default=2),
     ),
@@ -78,6 +82,11 @@ class RandomizedResponse:
             self.epsilon = _log_ratio(probability, categories)
             self.probability = probability
             self.other = (1.0 - probability) / (categories - 1)
+        if abs(self.epsilon) > LARGEST_EPSILON:
+            raise DomainError(
+                f"the log of the ratio of probabilities must be within {LARGEST_EPSILON:g} of 0,"
+                f" got {self.epsilon!r}"
+            )
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
@@ -85,12 +94,14 @@ class RandomizedResponse:
         from privcalc.losses.atoms import AtomicLaw
 
         if self.epsilon == 0.0:
-            return AtomicLaw((0.0,), (1.0,))
+            return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
         other = self.other
+        losses = (self.epsilon, -self.epsilon)
+        masses = (self.probability, other)
         if self.categories == 2:
-            return AtomicLaw((self.epsilon, -self.epsilon), (self.probability, other))
+            return AtomicLaw(losses, masses, lower_masses=masses[::-1])
         middle = other * (self.categories - 2)
-        return AtomicLaw((self.epsilon, -self.epsilon, 0.0), (self.probability, other, middle))
+        return AtomicLaw((*losses, 0.0), (*masses, middle), lower_masses=(*masses[::-1], middle))
 
 
 def _log_ratio(p: float, k: int) -> float:
@@ -103,4 +114,4 @@ def _log_ratio(p: float, k: int) -> float:
     excess = float((Fraction(p) * k - 1) / (1 - Fraction(p)))
     if abs(excess) < 0.5:
         return math.log1p(excess)
-    return math.log(p) - math.log1p(-p) + math.log(k - 1)
+    return math.log(float(Fraction(p) * (k - 1) / (1 - Fraction(p))))

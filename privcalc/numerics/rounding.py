@@ -25,3 +25,13 @@ def few_bits(value: float, bits: int = 24) -> float:
     """
     mantissa, exponent = math.frexp(value)
     return math.ldexp(math.floor(mantissa * 2.0**bits), exponent - bits)
+
+
+def exp_bound(exponent: float) -> float:
+    """Return an upper bound on e^exponent: infinity above the range, never 0 below it.
+
+    The exponent itself is taken as given; exp is charged 8 units.
+    """
+    if not exponent <= 700.0:
+        return math.inf
+    return math.nextafter(math.exp(exponent) * (1.0 + 8.0 * UNIT), math.inf)

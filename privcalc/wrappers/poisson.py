@@ -50,16 +50,18 @@ class PoissonSampled:
         """Take the sampling probability."""
         self.sampling_probability = sampling_probability
 
-    def law(self, event: LossLaw, adjacency: Adjacency) -> LossLaw:
+    def law(self, event: LossLaw, adjacency: Adjacency, *, exact: bool = True) -> LossLaw:
         """Return the privacy-loss law of the sampled event in one direction.
 
         Args:
             event: the law of the event for adding a record; both directions derive from it.
             adjacency: ADD or REMOVE.
+            exact: whether the sampling probability is exact, and not a rounded product.
 
         Raises:
             UnsupportedError: the law of the event is known only by its cumulant.
         """
         from privcalc.losses.sampled import sampled
 
-        return sampled(event, self.sampling_probability, remove=adjacency is Adjacency.REMOVE)
+        remove = adjacency is Adjacency.REMOVE
+        return sampled(event, self.sampling_probability, remove=remove, exact=exact)
