@@ -1,4 +1,4 @@
-"""The published Fourier accountant (paper 003, Algorithm 1), kept as the baseline: an estimate.
+"""The published Fourier accountant (Zhu, Dong, Wang 2022), kept as a baseline: an estimate.
 
 Levy inversion of the two characteristic functions on the imaginary axis by Gauss-Legendre
 quadrature of the whole line under t = u / (1 - u^2):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class Composition:
     """Adaptive composition of independent losses: their sum, with each law used `count` times.
 
-    Dominating pairs compose adaptively (Zhu, Dong, Wang 2022, Theorem 10; paper 003, Theorem 27):
+    Dominating pairs compose adaptively (Zhu, Dong, Wang 2022, Theorem 10):
     the product pair dominates, and its loss is the sum.
     """
 

@@ -4,7 +4,7 @@ For few uses a contour converges slowly, because nothing smooths the loss. A sin
 
 * a law may know its profile (`LossLaw.profile`);
 * the profile of a Poisson-sampled use is that of its base at another epsilon. With a = e^epsilon
-  >= 1, R and W the base's outputs without and with the record (`accounting.md` E2):
+  >= 1, R and W the base's outputs without and with the record:
 
       remove: H_a((1 - q) R + q W || R) = q H_b(W || R),       b = 1 + (a - 1) / q,
       add:    H_a(R || (1 - q) R + q W) = s H_b(R || W),  s = 1 - a (1 - q),  b = a q / s,

@@ -1,4 +1,4 @@
-"""Loss of the Laplace mechanism, in closed form (`accounting.md` 1D, corrected).
+"""Loss of the Laplace mechanism, in closed form.
 
 P = Lap(0, b), Q = Lap(sensitivity, b), e = sensitivity / b. Under P the loss is e with
 probability 1/2, -e with probability e^{-e}/2, and in between it has density e^{(l - e)/2}/4, so

@@ -116,9 +116,7 @@ class NodeSet:
             shake.append(np.array([8.0 + 2.0 * abs(x_atom)]))
             shift.append(np.array([8.0 * abs(x_atom)]))
         x = np.concatenate(xs)
-        with np.errstate(over="ignore"):
-            y = law.q * np.expm1(x)
-        loss = np.where(x < 600.0, np.log1p(np.minimum(y, 1e300)), math.log(law.q) + x)
+        y, loss = y_and_loss(x, law.q)
         nodes = cls(
             np.concatenate(log_w),
             y,
@@ -179,3 +177,10 @@ def normal_outside(piece: Piece, low: float, high: float) -> tuple[float, float]
     under_r = math.erfc((piece.mean - low) / scale) + math.erfc((high - piece.mean) / scale)
     under_w = math.erfc((shifted - low) / scale) + math.erfc((high - shifted) / scale)
     return 0.5 * under_r, 0.5 * under_w
+
+
+def y_and_loss(x: Array, q: float) -> tuple[Array, Array]:
+    """Return y = q (e^x - 1) and log(1 + y), the latter without overflow."""
+    with np.errstate(over="ignore"):
+        y = q * np.expm1(x)
+    return y, np.where(x < 600.0, np.log1p(np.minimum(y, 1e300)), math.log(q) + x)

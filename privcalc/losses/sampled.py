@@ -1,8 +1,10 @@
 """Loss laws of a Poisson-sampled mechanism whose base has a density.
 
 R and W are the base's outputs without and with the record, X = log dW/dR under R and
-y = q (e^X - 1), so that dP/dQ is 1 + y or its inverse (Zhu, Dong, Wang 2022, Theorem 11; for
-asymmetric bases in the form proved in `accounting.md` E2):
+y = q (e^X - 1), so that dP/dQ is 1 + y or its inverse. These pairs dominate the sampled
+mechanism in each direction for every base, reversible or not: H_a((1 - q) R + q W || R) and H_a(R || (1 - q) R + q W) are both
+monotone in the base's profile, and joint convexity takes care of the other records in the sample
+(Zhu, Dong, Wang 2022, Theorem 11, with R and W in these roles):
 
     remove: P = (1 - q) R + q W, Q = R:   L = log(1 + y),   M(s) = E_R (1 + y)^(s + 1)
     add:    P = R, Q = (1 - q) R + q W:   L = -log(1 + y),  M(s) = E_R (1 + y)^(-s)
@@ -22,7 +24,7 @@ import numpy as np
 
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.nodes import NodeSet
+from privcalc.losses.nodes import NodeSet, y_and_loss
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.losses.sampled_contour import SampledContour
 from privcalc.numerics.gauss_legendre import composite_rule
@@ -265,13 +267,6 @@ def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool, exact: bool) -> A
     if remove:
         return AtomicLaw(tuple(losses), tuple(masses), lost, alone, infinity_mass_error=error)
     return AtomicLaw(tuple(losses), tuple(masses), alone, lost)
-
-
-def y_and_loss(x: Array, q: float) -> tuple[Array, Array]:
-    """Return y = q (e^x - 1) and log(1 + y), the latter without overflow."""
-    with np.errstate(over="ignore"):
-        y = q * np.expm1(x)
-    return y, np.where(x < 600.0, np.log1p(np.minimum(y, 1e300)), math.log(q) + x)
 
 
 def _quantile(log_tail: float) -> float:

@@ -40,7 +40,7 @@ class PoissonSampled:
     without it and Q with it. Then the sampled event is dominated by (P, (1 - q) P + q Q) for
     adding and by ((1 - q) P + q Q, P) for removing (Zhu, Dong, Wang 2022, Theorem 11; with these
     roles of P and Q it holds for every pair). Each direction is composed by itself. The event is
-    read under add-or-remove-one whatever relation the result is asked for.
+    read under add-or-remove-one. Nothing is proved here for replacing a record.
 
     Attributes:
         sampling_probability: q.
