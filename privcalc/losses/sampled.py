@@ -1,10 +1,10 @@
 """Loss laws of a Poisson-sampled mechanism whose base has a density.
 
 R and W are the base's outputs without and with the record, X = log dW/dR under R and
-y = q (e^X - 1), so that dP/dQ is 1 + y or its inverse. These pairs dominate the sampled
-mechanism in each direction for every base, reversible or not: H_a((1 - q) R + q W || R) and H_a(R || (1 - q) R + q W) are both
-monotone in the base's profile, and joint convexity takes care of the other records in the sample
-(Zhu, Dong, Wang 2022, Theorem 11, with R and W in these roles):
+y = q (e^X - 1), so that dP/dQ is 1 + y or its inverse. These pairs dominate the sampled mechanism
+in each direction for every base, reversible or not: H_a((1 - q) R + q W || R) and
+H_a(R || (1 - q) R + q W) are both monotone in the base's profile, and joint convexity takes care of
+the other records in the sample (Zhu, Dong, Wang 2022, Theorem 11, with R and W in these roles):
 
     remove: P = (1 - q) R + q W, Q = R:   L = log(1 + y),   M(s) = E_R (1 + y)^(s + 1)
     add:    P = R, Q = (1 - q) R + q W:   L = -log(1 + y),  M(s) = E_R (1 + y)^(-s)
