@@ -1,4 +1,4 @@
-"""Which engine answers: limits first, then exact finite sums, then the contour."""
+"""Which engine answers: limits, exact finite sums, single uses, the contour, a Renyi order."""
 
 from __future__ import annotations
 
@@ -16,19 +16,14 @@ from privcalc.engine.single import single_delta, single_epsilon
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
-    from privcalc.engine.composition import Composition
-
-if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
 
 CLOSED = "closed-form"
+# Masses and differences below this are on their way out of the normal range.
 SMALLEST_DELTA = 1e-305
-# Tolerances of the looser contours that help out where a tolerance is missed.
-LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
-# Beyond this relative width only the loosest is worth the time.
-HOPELESS = 0.1
 # Tolerances of the looser contours that help out where a tolerance is missed.
 LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 # Beyond this relative width only the loosest is worth the time.

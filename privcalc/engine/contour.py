@@ -4,7 +4,7 @@ For a loss of moment generating function e^{K(s)} (finite part) and any c > 0 wi
 
     delta(epsilon) = P(L = inf) + (1 / 2 pi i) int_{Re s = c} e^{K(s) - s epsilon} / (s (s + 1)) ds,
 
-since int (1 - e^{epsilon - l})_+ e^{-s(...)} is 1 / (s (s + 1)). The trapezoid rule of step h in t,
+since int_0^inf (1 - e^{-x}) e^{-sx} dx = 1 / (s (s + 1)). The trapezoid rule of step h in t,
 s = c + it, has an exact error (Poisson summation of delta(x) e^{cx}, which is continuous and
 integrable; both sides converge absolutely):
 

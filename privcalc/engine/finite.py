@@ -176,19 +176,18 @@ def _binomial(
     outside = 0.0
     if high < count:
         ratio = (count - high) / (high + 1.0) * (p / rest)
-        outside += float(relative[-1]) * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
+        last = max(float(relative[-1]), SMALLEST_MASS)
+        outside += last * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
     if low > 0:
         ratio = low / (count - low + 1.0) * (rest / p)
-        outside += float(relative[0]) * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
-    # Near the end of the range relative errors no longer hold: such masses are left out.
-    small = relative < SMALLEST_MASS
-    outside += int(small.sum()) * SMALLEST_MASS
-    relative = np.where(small, 0.0, relative)
-    lost = outside / total * scale * (1.0 + 1e-6) + 1e-322
-    if scale < SMALLEST_MASS:
-        lost = math.nextafter(scale, math.inf) * 2.0
-        relative = np.zeros_like(relative)
-    return k, relative / total * scale, error, lost
+        first = max(float(relative[0]), SMALLEST_MASS)
+        outside += first * ratio / (1.0 - ratio) if ratio < 1.0 else math.inf
+    masses = relative / total * scale
+    # Near the end of the range relative errors no longer hold: such masses are left out. Where
+    # `relative` itself is that small, so is the mass, as total >= 1 >= scale.
+    tiny = masses < SMALLEST_MASS
+    lost = (outside / total * scale + int(tiny.sum()) * SMALLEST_MASS) * (1.0 + 1e-6) + 1e-322
+    return k, np.where(tiny, 0.0, masses), error, lost
 
 
 def finite_epsilon(
@@ -203,10 +202,6 @@ def finite_epsilon(
         enough=lambda epsilon: outcomes.delta(epsilon)[1] <= delta_low,
         too_little=lambda epsilon: outcomes.delta(epsilon)[0] >= delta_high,
     )
-    largest = float(outcomes.losses.max()) * (1.0 + 2.0 * UNIT) + outcomes.loss_error * MARGIN
-    if outcomes.dropped == 0.0 and bound.upper > max(largest, 0.0):
-        # At the largest loss delta is exactly 0.
-        bound = Bound(max(largest, 0.0), bound.lower)
     return Certified(bound, "closed-form")
 
 
