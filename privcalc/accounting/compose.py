@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
-from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.spec.registry import holes
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class _Solver:
     def __init__(self, directions: Mapping[str, Laws], tolerance: float, engine: str) -> None:
         self._directions = directions
         self._tolerance = tolerance
-        self._exact_sums = engine == "auto"
+        self._engine = engine
 
     def answer(self, quantity: Quantity, at: float) -> Answer:
         """Return the bracket of one quantity at a given value of the other."""
@@ -126,7 +126,7 @@ class _Solver:
         from privcalc.engine.choose import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        return solve(laws, at, self._tolerance, exact_sums=self._exact_sums)
+        return solve(laws, at, self._tolerance, engine=self._engine)
 
     def _method(self, quantity: Quantity, bound: Bound, result: Certified) -> Method:
         met = bound.within_tolerance(self._tolerance, _floor(quantity))
@@ -187,8 +187,6 @@ def _check(
         raise UsageError("compose needs every value; calibrate finds the value of a hole")
     if engine not in ENGINES:
         raise UsageError(f"engine must be one of {', '.join(ENGINES)}, got {engine}")
-    if engine in ("fft", "rdp"):
-        raise UnsupportedError(f"engine {engine} is not available yet; use auto or contour")
     for delta in deltas:
         if not 0.0 <= delta <= 1.0:
             raise DomainError(f"delta must be in [0, 1], got {delta!r}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
@@ -40,6 +40,10 @@ class Certified:
     notes: tuple[str, ...] = ()
     strained: bool = False
 
+    def with_bound(self, bound: Bound) -> Certified:
+        """Return the same with another bracket."""
+        return replace(self, bound=bound)
+
 
 def epsilon_ends(
     centre: float,
@@ -56,20 +60,20 @@ def epsilon_ends(
     answer is never negative, so 0 needs no proof as a lower end.
     """
     upper, lower = math.inf, 0.0
-    for step in _steps(pad):
+    for step in steps(pad):
         if enough(max(centre, 0.0) + step):
             upper = max(centre, 0.0) + step
             break
     if centre <= pad and enough(0.0):
         return Bound(0.0, 0.0)
-    for step in _steps(pad):
+    for step in steps(pad):
         if centre - step <= 0.0 or too_little(centre - step):
             lower = max(centre - step, 0.0)
             break
     return Bound(upper, lower)
 
 
-def _steps(pad: float) -> Iterator[float]:
+def steps(pad: float) -> Iterator[float]:
     """Yield growing distances: slowly at first, so that a bracket is not much wider than needed."""
     step = pad
     for trial in range(SLOW_STEPS + DOUBLINGS):

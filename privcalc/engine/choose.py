@@ -1,39 +1,46 @@
-"""Which engine answers: limits, exact finite sums, single uses, the contour, a Renyi order."""
+"""Which engine answers: limits, finite sums, single uses, the contour, the FFT, a Renyi order.
+
+Every bracket holds, so that those of several engines may be intersected. Engines are asked in
+order until the tolerance is met; two that do not meet are an error.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
+from privcalc.engine.fft.answer import fft_delta, fft_epsilon
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.fourier import contour_delta, contour_epsilon
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.engine.single import single_delta, single_epsilon
-from privcalc.errors import NotCertifiedError
+from privcalc.errors import DisagreementError, NotCertifiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from privcalc.engine.composition import Composition
-    from privcalc.losses.law import LossLaw
+
+    Step = tuple[str, Callable[[], Certified | None]]
 
 CLOSED = "closed-form"
 # Masses and differences below this are on their way out of the normal range.
 SMALLEST_DELTA = 1e-305
 # Tolerances of the looser contours that help out where a tolerance is missed.
 LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
-# Beyond this relative width only the loosest is worth the time.
+# Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
 
 
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
 @np.errstate(all="ignore")
 def certified_epsilon(
-    composition: Composition, delta: float, tolerance: float, *, exact_sums: bool = True
+    composition: Composition, delta: float, tolerance: float, *, engine: str = "auto"
 ) -> Certified:
     """Bracket the least epsilon >= 0 with delta(epsilon) <= delta.
 
@@ -41,11 +48,11 @@ def certified_epsilon(
         composition: laws and counts of one adjacency.
         delta: in [0, 1].
         tolerance: relative width wished for.
-        exact_sums: whether compositions of finite laws may be enumerated; without it the contour
-            is asked whatever the laws are.
+        engine: auto, or the only one to ask: contour, fft or rdp.
 
     Raises:
         NotCertifiedError: no finite upper end could be proved, and infinity neither.
+        DisagreementError: the brackets of two engines do not meet.
     """
     if delta >= 1.0:
         return Certified(Bound(0.0, 0.0), CLOSED)
@@ -66,104 +73,153 @@ def certified_epsilon(
             f"delta must be 0 or at least {SMALLEST_DELTA:g} (above any probability of an infinite"
             " loss): below, doubles have no digits left"
         )
-    outcomes = enumerate_outcomes(composition) if exact_sums else None
-    if outcomes is not None:
-        summed = finite_epsilon(outcomes, low, high, tolerance)
-        # Whatever was left out, epsilon is at most the largest finite loss.
-        upper = min(summed.bound.upper, max(0.0, composition.max_loss().upper))
-        return Certified(Bound(upper, summed.bound.lower), summed.engine)
-    single = _single_law(composition) if exact_sums else None
-    if single is not None:
-        found = single_epsilon(single, low, high, tolerance)
-        if found is not None:
-            return found
-
-    def solve(wish: float) -> Certified:
-        return contour_epsilon(composition, low, high, wish)
-
-    return _with_upper(
-        _narrowest(solve, tolerance, EPSILON_FLOOR), lambda: renyi_epsilon(composition, low)
+    solvers = _Solvers(
+        finite=lambda: _finite_epsilon(composition, low, high, tolerance),
+        single=lambda: _single_epsilon(composition, low, high, tolerance),
+        contour=lambda wish: contour_epsilon(composition, low, high, wish),
+        fft=lambda wish: fft_epsilon(composition, low, high, wish),
+        renyi=lambda: renyi_epsilon(composition, low),
     )
+    found = _ask(solvers, tolerance, EPSILON_FLOOR, engine)
+    # Whatever was left out, epsilon is at most the largest finite loss.
+    upper = min(found.bound.upper, max(0.0, composition.max_loss().upper))
+    return found.with_bound(Bound(upper, found.bound.lower))
 
 
 @np.errstate(all="ignore")
 def certified_delta(
-    composition: Composition, epsilon: float, tolerance: float, *, exact_sums: bool = True
+    composition: Composition, epsilon: float, tolerance: float, *, engine: str = "auto"
 ) -> Certified:
     """Bracket delta at an epsilon >= 0; see `certified_epsilon`."""
     mass = composition.infinity_mass()
     if (mass.lower or 0.0) >= 1.0 or epsilon >= composition.max_loss().upper:
         return Certified(mass, CLOSED)
-    outcomes = enumerate_outcomes(composition) if exact_sums else None
-    single = _single_law(composition) if exact_sums else None
-    found = None
-    if outcomes is not None:
-        found = finite_delta(outcomes, epsilon, tolerance)
-    elif single is not None:
-        found = single_delta(single, epsilon, tolerance)
-    if found is None:
-
-        def solve(wish: float) -> Certified:
-            return contour_delta(composition, epsilon, wish)
-
-        found = _with_upper(
-            _narrowest(solve, tolerance, DELTA_FLOOR), lambda: renyi_delta(composition, epsilon)
-        )
+    solvers = _Solvers(
+        finite=lambda: _finite_delta(composition, epsilon, tolerance),
+        single=lambda: _single_delta(composition, epsilon),
+        contour=lambda wish: contour_delta(composition, epsilon, wish),
+        fft=lambda wish: fft_delta(composition, epsilon, wish),
+        renyi=lambda: renyi_delta(composition, epsilon),
+    )
+    found = _ask(solvers, tolerance, DELTA_FLOOR, engine)
     if mass.upper == 0.0:
         return found
     # Without a lower end of the finite part, the mass at infinity is still one.
     upper = math.nextafter(found.bound.upper + mass.upper, math.inf)
     lower = math.nextafter((found.bound.lower or 0.0) + (mass.lower or 0.0), -math.inf)
-    return Certified(
-        Bound(min(1.0, upper), max(0.0, lower)), found.engine, found.terms, found.notes
-    )
+    return found.with_bound(Bound(min(1.0, upper), max(0.0, lower)))
 
 
-def _narrowest(
-    solve: Callable[[float], Certified], tolerance: float, floor: float
-) -> Certified | None:
-    """Return the bracket for a tolerance; where that is missed, intersected with looser ones.
+@dataclass(frozen=True, slots=True)
+class _Solvers:
+    """One question put to each engine; None where it does not apply."""
 
-    Every contour's bracket holds, so their intersection does. Looser contours are asked, by powers
-    of 100, until one meets its own tolerance with ease: a finer wish then never gives a wider
-    answer.
+    finite: Callable[[], Certified | None]
+    single: Callable[[], Certified | None]
+    contour: Callable[[float], Certified]
+    fft: Callable[[float], Certified]
+    renyi: Callable[[], Certified]
+
+    def steps(self, tolerance: float, engine: str) -> Iterator[Step]:
+        """Yield the engines in order, with the tolerance that each is asked for."""
+        looser = [wish for wish in LADDER if wish > tolerance]
+        if engine == "auto":
+            yield "exact sum", self.finite
+            yield "single use", self.single
+        if engine in ("auto", "contour"):
+            yield "contour", lambda: self.contour(tolerance)
+        if engine in ("auto", "fft"):
+            yield "fft", lambda: self.fft(tolerance)
+        if engine in ("auto", "contour"):
+            for wish in looser:
+                yield "contour", _bound_to(self.contour, wish)
+        if engine in ("auto", "rdp"):
+            yield "rdp", self.renyi
+
+
+def _bound_to(solve: Callable[[float], Certified], wish: float) -> Callable[[], Certified]:
+    return lambda: solve(wish)
+
+
+def _ask(solvers: _Solvers, tolerance: float, floor: float, engine: str) -> Certified:
+    """Ask one engine after the other until the tolerance is met, and intersect their brackets.
+
+    A contour whose errors took up more than their share gives ends that carry its noise; looser
+    contours are then intersected with it, so that a finer wish never gives a wider answer.
     """
     found: Certified | None = None
-    wishes = [tolerance, *(wish for wish in LADDER if wish > tolerance)]
-    while wishes:
-        wish = wishes.pop(0)
-        try:
-            certified = solve(wish)
-        except NotCertifiedError:
-            wishes = wishes[-1:]
+    notes: list[str] = []
+    for name, solve in solvers.steps(tolerance, engine):
+        if found is not None and _vain(found, name, met=_met(found, tolerance, floor)):
             continue
-        bound = certified.bound
-        if found is not None:
-            bound = found.bound.intersection(bound)
-        found = Certified(bound, certified.engine, (found or certified).terms)
-        if not certified.strained and certified.bound.within_tolerance(wish, floor):
+        try:
+            certified = solve()
+        except NotCertifiedError as error:
+            notes.append(f"{name}: {error}")
+            continue
+        if certified is None:
+            continue
+        found = certified if found is None else _merged(found, certified)
+        if _met(found, tolerance, floor) and not certified.strained:
             break
-        if certified.bound.width > HOPELESS * certified.bound.upper:
-            wishes = wishes[-1:]
-    return found
-
-
-def _single_law(composition: Composition) -> LossLaw | None:
-    """Return the law that is used once and alone, if that is all."""
-    return composition.terms[0][0] if [count for _, count in composition] == [1] else None
-
-
-def _with_upper(found: Certified | None, renyi: Callable[[], Certified]) -> Certified:
-    """Where the contours failed, or gave next to nothing, bring in the bound of a Renyi order."""
+        if not _met(found, tolerance, floor):
+            notes.append(f"{name}: relative width {_width(certified.bound):.1e}")
     if found is None:
-        return renyi()
-    if found.bound.width <= HOPELESS * found.bound.upper:
-        return found
-    other = renyi()
-    if other.bound.upper >= found.bound.upper:
-        return found
-    bound = found.bound.intersection(other.bound)
-    return Certified(bound, other.engine, found.terms, other.notes)
+        raise NotCertifiedError("; ".join(dict.fromkeys(notes)))
+    return Certified(found.bound, found.engine, found.terms, (*found.notes, *dict.fromkeys(notes)))
+
+
+def _vain(found: Certified, name: str, *, met: bool) -> bool:
+    """Say whether an engine has nothing to add to what was found."""
+    if name == "rdp":
+        return found.bound.width <= HOPELESS * found.bound.upper
+    # Looser contours steady a contour; they do not help where the FFT did better than the first.
+    return met if name == "fft" else found.engine == "fft"
+
+
+def _met(found: Certified, tolerance: float, floor: float) -> bool:
+    return found.bound.within_tolerance(tolerance, floor)
+
+
+def _width(bound: Bound) -> float:
+    return bound.width / bound.upper if bound.upper > 0.0 else 0.0
+
+
+def _merged(a: Certified, b: Certified) -> Certified:
+    """Intersect two brackets; engine and terms are those of the narrower one."""
+    try:
+        bound = a.bound.intersection(b.bound)
+    except DisagreementError as error:
+        raise DisagreementError(f"engines {a.engine} and {b.engine}: {error}") from None
+    better, other = (a, b) if a.bound.width <= b.bound.width else (b, a)
+    notes = (*better.notes, *other.notes)
+    return Certified(bound, better.engine, better.terms, notes, better.strained)
+
+
+def _finite_epsilon(
+    composition: Composition, low: float, high: float, tolerance: float
+) -> Certified | None:
+    outcomes = enumerate_outcomes(composition)
+    return None if outcomes is None else finite_epsilon(outcomes, low, high, tolerance)
+
+
+def _finite_delta(composition: Composition, epsilon: float, tolerance: float) -> Certified | None:
+    outcomes = enumerate_outcomes(composition)
+    return None if outcomes is None else finite_delta(outcomes, epsilon, tolerance)
+
+
+def _single_epsilon(
+    composition: Composition, low: float, high: float, tolerance: float
+) -> Certified | None:
+    if [count for _, count in composition] != [1]:
+        return None
+    return single_epsilon(composition.terms[0][0], low, high, tolerance)
+
+
+def _single_delta(composition: Composition, epsilon: float) -> Certified | None:
+    if [count for _, count in composition] != [1]:
+        return None
+    return single_delta(composition.terms[0][0], epsilon)
 
 
 def _difference(delta: float, mass: Bound) -> tuple[float, float]:

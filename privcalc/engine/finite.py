@@ -16,6 +16,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
+from privcalc.engine.lattice_sum import lattice_power
 from privcalc.losses.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 MAX_OUTCOMES = 3_000_000
+# Laws of more values are not composed here: the recursion goes one level down for each.
+MOST_VALUES = 60
 # numpy adds contiguous doubles pairwise in blocks of 128, each in eight strands.
 SUM_ULPS = 256.0
 # Below this a mass is on its way out of the normal range of doubles.
@@ -68,9 +71,11 @@ def enumerate_outcomes(composition: Composition) -> Outcomes | None:
     """Return the law of the total loss, or None where a law is not finite or it is too large."""
     total: Outcomes | None = None
     for law, count in composition:
-        if not isinstance(law, AtomicLaw) or not _feasible(law, count):
+        if not isinstance(law, AtomicLaw):
             return None
-        part = _self_composed(law.losses, law.masses, count, law.infinity_mass)
+        part = _uses(law, count)
+        if part is None:
+            return None
         if total is None:
             total = part
         elif len(total.losses) * len(part.losses) > MAX_OUTCOMES:
@@ -80,8 +85,27 @@ def enumerate_outcomes(composition: Composition) -> Outcomes | None:
     return total
 
 
+def _uses(law: AtomicLaw, count: int) -> Outcomes | None:
+    """Return the law of `count` uses, or None where it has too many outcomes.
+
+    Three or more values on a lattice have far fewer distinct sums than draws.
+    """
+    if count > 1 and len(law.losses) > 2:
+        power = lattice_power(law.losses, law.masses, count)
+        if power is not None:
+            error = np.full(len(power.losses), power.mass_error)
+            return Outcomes(power.losses, power.masses, power.loss_error, error, power.dropped)
+    if not _feasible(law, count):
+        return None
+    return _self_composed(law.losses, law.masses, count, law.infinity_mass)
+
+
 def _feasible(law: AtomicLaw, count: int) -> bool:
     values = len(law.losses)
+    if count == 1:
+        return values <= MAX_OUTCOMES
+    if values > MOST_VALUES:
+        return False
     if values <= 2:
         share = law.masses[0] / math.fsum(law.masses)
         deviation = math.sqrt(count * share * max(1.0 - share, 0.0))
@@ -114,6 +138,10 @@ def _self_composed(
         slack = UNIT * (count * (MASS_ULPS + 4.0) + 4.0 * abs(log_mass) + 4.0)
         values = np.array([loss])
         return Outcomes(values, np.array([math.exp(log_mass)]), shift, np.array([slack]), 0.0)
+    if count == 1:
+        size = max(abs(loss) for loss in losses)
+        relative = np.full(len(losses), (MASS_ULPS + 2.0) * UNIT)
+        return Outcomes(np.array(losses), np.array(masses), LOSS_ULPS * UNIT * size, relative, 0.0)
     rest = math.fsum(masses[1:])
     k, weight, error, dropped = _binomial(count, masses[0], rest, infinity_mass)
     if len(losses) == 2:

@@ -1,16 +1,7 @@
-"""A mechanism used once: its privacy profile in closed form, sampled or not.
+"""A mechanism used once: its privacy profile from the tails of its loss.
 
 For few uses a contour converges slowly, because nothing smooths the loss. A single use needs none:
-
-* a law may know its profile (`LossLaw.profile`);
-* the profile of a Poisson-sampled use is that of its base at another epsilon. With a = e^epsilon
-  >= 1, R and W the base's outputs without and with the record:
-
-      remove: H_a((1 - q) R + q W || R) = q H_b(W || R),       b = 1 + (a - 1) / q,
-      add:    H_a(R || (1 - q) R + q W) = s H_b(R || W),  s = 1 - a (1 - q),  b = a q / s,
-              and 0 where s <= 0.
-
-  Both are the integral of ((1 - q) r + q w - a r)_+ and of (r - a (1 - q) r - a q w)_+.
+delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon), or the law's own closed form.
 """
 
 from __future__ import annotations
@@ -18,77 +9,76 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
-from privcalc.engine.composition import Composition
-from privcalc.engine.fourier import contour_delta
-from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.law import LossLaw
 
-BISECTIONS = 60
+NAME = "closed-form"
+BISECTIONS = 80
 LARGEST_EPSILON = 1e12
+# Beyond this e^epsilon overflows.
+LARGEST_EXPONENT = 700.0
+# A loss slightly below epsilon, by more than any displacement of the tails.
+STEP_BACK = 1e-11
+# What underflow may hide.
+TINY = 1e-300
 
 
-def single_delta(law: LossLaw, epsilon: float, tolerance: float) -> Certified | None:
-    """Bracket delta of one use at an epsilon >= 0; None where only the engines can tell."""
-    direct = law.profile(epsilon)
-    if direct is not None:
-        return Certified(Bound(direct[1], direct[0]), "closed-form")
-    reduced = law.reduction(epsilon)
-    if reduced is None:
-        return None
-    (least_scale, scale), base, (low, high) = reduced
-    if scale <= 0.0:
-        return Certified(Bound(0.0, 0.0), "closed-form")
-    upper = _base_delta(base, low, tolerance)
-    least = 0.0
-    if least_scale > 0.0:
-        lower = upper if low == high else _base_delta(base, high, tolerance)
-        least = least_scale * (lower.bound.lower or 0.0)
-    return Certified(
-        Bound(
-            min(1.0, math.nextafter(scale * upper.bound.upper, math.inf)),
-            max(0.0, math.nextafter(least, -math.inf)),
-        ),
-        upper.engine,
-        upper.terms,
-    )
+def single_delta(law: LossLaw, epsilon: float) -> Certified:
+    """Bracket delta of one use at an epsilon >= 0, without the mass at infinity."""
+    lower, upper = _profile(law, epsilon)
+    return Certified(Bound(min(1.0, upper), min(1.0, lower)), NAME)
 
 
 def single_epsilon(law: LossLaw, low: float, high: float, tolerance: float) -> Certified | None:
     """Bracket the least epsilon >= 0 of one use at a delta between two numbers."""
-    if law.profile(0.0) is None and law.reduction(0.0) is None:
-        return None
-    terms: dict[str, float] = {}
-
-    def at(epsilon: float) -> Bound:
-        found = single_delta(law, epsilon, 1e-2 * tolerance)
-        if found is None:
-            raise NotCertifiedError("the profile of a single use is not known here")
-        for name, value in found.terms.items():
-            terms[name] = max(terms.get(name, 0.0), value)
-        return found.bound
 
     def enough(epsilon: float) -> bool:
-        return at(epsilon).upper <= low
+        return _profile(law, epsilon)[1] <= low
 
     def too_little(epsilon: float) -> bool:
-        return (at(epsilon).lower or 0.0) >= high
+        return _profile(law, epsilon)[0] >= high
 
     if enough(0.0):
-        return Certified(Bound(0.0, 0.0), "closed-form")
+        return Certified(Bound(0.0, 0.0), NAME)
     centre = _least(enough, 0.1 * PAD * tolerance)
     if centre is None:
         return None
     pad = PAD * max(tolerance * centre, 0.01 * EPSILON_FLOOR)
-    bound = epsilon_ends(centre, pad, enough=enough, too_little=too_little)
-    engine = "contour" if terms else "closed-form"
-    return Certified(bound, engine, terms)
+    return Certified(epsilon_ends(centre, pad, enough=enough, too_little=too_little), NAME)
+
+
+def _profile(law: LossLaw, epsilon: float) -> tuple[float, float]:
+    """Return lower and upper bounds on the finite part of delta(epsilon).
+
+    The tails give P(A) and Q(A) of a set A of outcomes, {L > epsilon} but for losses within
+    `shift` of epsilon. P(A) - e^epsilon Q(A) is at most delta for any set. What A misses or has
+    too much, |L - epsilon| <= shift, changes the difference by at most 1 - e^{-shift} of its
+    P-mass, which is at most P(L > epsilon - 2 shift).
+    """
+    direct = law.profile(epsilon)
+    if direct is not None:
+        return direct
+    before = epsilon - STEP_BACK * (1.0 + abs(epsilon))
+    tails = law.tails(np.array([before, epsilon]))
+    if not tails.shift <= 0.25 * (epsilon - before):
+        return 0.0, 1.0
+    error = np.broadcast_to(np.asarray(tails.error, dtype=float), (2,))
+    p, q, wrong = float(tails.above_p[1]), float(tails.above_q[1]), float(error[1])
+    around = float(tails.above_p[0]) * (1.0 + float(error[0])) + TINY
+    if epsilon > LARGEST_EXPONENT:
+        return 0.0, p * (1.0 + wrong) * MARGIN + around * tails.shift + TINY
+    scaled = math.exp(epsilon) * q
+    slack = ((wrong + 8.0 * UNIT) * (p + scaled) + TINY * (1.0 + math.exp(epsilon))) * MARGIN
+    difference = p - scaled
+    return max(0.0, difference - slack), max(0.0, difference + slack) + around * tails.shift
 
 
 def _least(enough: Callable[[float], bool], relative: float) -> float | None:
@@ -104,12 +94,3 @@ def _least(enough: Callable[[float], bool], relative: float) -> float | None:
         if right - left <= relative * right:
             break
     return right
-
-
-def _base_delta(base: LossLaw, epsilon: float, tolerance: float) -> Certified:
-    direct = base.profile(epsilon)
-    if direct is not None:
-        return Certified(Bound(direct[1], direct[0]), "closed-form")
-    if epsilon >= base.max_loss * (1.0 + 8.0 * UNIT):
-        return Certified(Bound(0.0, 0.0), "closed-form")
-    return contour_delta(Composition.of([(base, 1)]), epsilon, tolerance)

@@ -10,6 +10,7 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.losses.log_ratio import LogRatio
+from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.rounding import UNIT
@@ -56,10 +57,6 @@ class AtomicLaw:
         """Return None: the finite sums of `engine/finite.py` know it."""
         del epsilon
 
-    def reduction(self, epsilon: float) -> None:
-        """Return None: none is needed."""
-        del epsilon
-
     def truncated(self, log_mass: float) -> AtomicLaw:
         """Return the law itself."""
         del log_mass
@@ -88,6 +85,27 @@ class AtomicLaw:
         value: ComplexArray = np.log(np.exp(np.outer(z, np.array(self.losses))) @ self.masses)
         return value
 
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return the losses themselves, unless there are many."""
+        return tuple(sorted(self.losses)) if len(self.losses) <= MOST_ANCHORS else ()
+
+    def tails(self, losses: Array) -> Tails:
+        """Return sums of masses from either end; each sum of n terms is off by n units at most."""
+        order = np.argsort(self.losses)
+        values, p = np.array(self.losses)[order], np.array(self.masses)[order]
+        q = np.array(self.lower_masses)[order] if self.lower_masses else p * np.exp(-values)
+        index = np.searchsorted(values, losses, side="right")
+        size = float(np.abs(values).max(initial=0.0))
+        return Tails(
+            above_p=_sums(p[::-1])[::-1][index],
+            above_q=_sums(q[::-1])[::-1][index],
+            below_p=_sums(p)[index],
+            below_q=_sums(q)[index],
+            error=UNIT * (MASS_ULPS + len(p) + 4.0 + (LOSS_ULPS + 2.0) * size),
+            shift=0.0 if self.exact_losses else LOSS_ULPS * UNIT * size,
+        )
+
     def log_ratio(self) -> LogRatio | None:
         """Return log dQ/dP under P: the losses with their signs changed, and the singular parts."""
         if not self.lower_masses and self.losses:
@@ -113,6 +131,8 @@ class AtomicLaw:
 LARGEST_EPSILON = 700.0
 LOSS_ULPS = 32.0
 MASS_ULPS = 16.0
+# More atoms than this cannot all be put on a lattice of the FFT engine.
+MOST_ANCHORS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +177,11 @@ class AtomicContour:
         """Return 1: a discrete law's characteristic function comes back."""
         del t
         return 1.0
+
+
+def _sums(masses: Array) -> Array:
+    """Return the sums of the first 0, 1, ... masses."""
+    return np.concatenate([[0.0], np.cumsum(masses)])
 
 
 def two_point(epsilon: float, infinity_mass: float = 0.0) -> AtomicLaw:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
+from privcalc.numerics.normal import short_intervals
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -37,10 +39,6 @@ class GaussianLaw:
         """Return None: no closed form that is certified here."""
         del epsilon
 
-    def reduction(self, epsilon: float) -> None:
-        """Return None: this law is not a sample of another."""
-        del epsilon
-
     def truncated(self, log_mass: float) -> GaussianLaw:
         """Return the law itself: a closed form needs no truncation."""
         del log_mass
@@ -60,6 +58,37 @@ class GaussianLaw:
         """Return K at any complex points."""
         product: ComplexArray = np.multiply(z, z + 1.0)
         return product * (self.mu * self.mu / 2.0)
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return none: a density."""
+        return ()
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the masses of N(mu/2, 1) under P and N(-mu/2, 1) under Q beyond t = l / mu.
+
+        L = mu t holds up to the roundings of the quotient and of mu (a unit and four). The
+        arguments mu/2 -+ t are off by 4 units of mu/2 and one of themselves, which changes a tail
+        by at most (1 + |x|) times that, relatively.
+        """
+        from scipy.special import ndtr
+
+        t = losses / self.mu
+        half = 0.5 * self.mu
+        size = 1.0 + half + np.abs(t)
+        between_p, p_error = short_intervals(t, half)
+        between_q, q_error = short_intervals(t, -half)
+        return Tails(
+            above_p=ndtr(half - t),
+            above_q=ndtr(-half - t),
+            below_p=ndtr(t - half),
+            below_q=ndtr(t + half),
+            error=UNIT * (8.0 + 6.0 * size * size),
+            shift=6.0 * UNIT * float(np.abs(losses).max(initial=0.0)),
+            between_p=between_p,
+            between_q=between_q,
+            between_error=np.maximum(p_error, q_error),
+        )
 
     def log_ratio(self) -> LogRatio:
         """Return the normal density of log dQ/dP under P: mean -mu^2/2, variance mu^2."""

@@ -19,6 +19,7 @@ import numpy as np
 
 from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.gauss_legendre import composite_rule
@@ -73,10 +74,6 @@ class LaplaceLaw:
         lower = -math.expm1(-0.5 * low) * (1.0 - 8.0 * UNIT) if low > 0.0 else 0.0
         return lower, -math.expm1(-0.5 * high) * (1.0 + 8.0 * UNIT) if high > 0.0 else 0.0
 
-    def reduction(self, epsilon: float) -> None:
-        """Return None: this law is not a sample of another."""
-        del epsilon
-
     def truncated(self, log_mass: float) -> LaplaceLaw:
         """Return the law itself: the loss is bounded."""
         del log_mass
@@ -108,6 +105,40 @@ class LaplaceLaw:
         """Return K at any complex points."""
         value, error = _mgf_minus_one(self.e, z)
         return log1p_with_error(value, error)[0]
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return the two atoms."""
+        return (-self.e, self.e)
+
+    def tails(self, losses: Array) -> Tails:
+        """Return e^{(l - e)/2}/2 below and e^{-(l + e)/2}/2 above, under P and Q, and the rest.
+
+        Between the atoms P(L <= l) = e^{(l - e)/2} / 2 and Q(L > l) = e^{-(l + e)/2} / 2, and both
+        complements are at least 1/2, so that no digit cancels. The exponents are off by 2 units of
+        |l| + e.
+        """
+        e = self.e
+        inside = np.clip(losses, -e, e)
+        below_p = 0.5 * np.exp(0.5 * (inside - e))
+        above_q = 0.5 * np.exp(-0.5 * (inside + e))
+        low, high = losses < -e, losses >= e
+        rise = np.expm1(0.5 * np.diff(inside))
+        whole = ~(low[:-1] | high[1:])
+        between_p, between_q = below_p[:-1] * rise, above_q[1:] * rise
+        below_p = np.where(high, 1.0, np.where(low, 0.0, below_p))
+        above_q = np.where(high, 0.0, np.where(low, 1.0, above_q))
+        return Tails(
+            above_p=1.0 - below_p,
+            above_q=above_q,
+            below_p=below_p,
+            below_q=1.0 - above_q,
+            error=UNIT * (16.0 + 4.0 * e),
+            shift=4.0 * UNIT * e,
+            between_p=between_p,
+            between_q=between_q,
+            between_error=np.where(whole, UNIT * (24.0 + 4.0 * e), np.inf),
+        )
 
     def log_ratio(self) -> LogRatio:
         """Return log dQ/dP under P: it is -L, so the atoms swap places."""

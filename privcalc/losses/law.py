@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import LogRatio
+    from privcalc.losses.tails import Tails
     from privcalc.numerics.arrays import Array, ComplexArray
 
 
@@ -83,14 +84,13 @@ class LossLaw(Protocol):
         """Return proved bounds on the finite part of delta at epsilon >= 0; None if not known."""
         ...
 
-    def reduction(
-        self, epsilon: float
-    ) -> tuple[tuple[float, float], LossLaw, tuple[float, float]] | None:
-        """Return how delta at epsilon >= 0 follows from another law's: see `engine/single.py`.
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Finite losses that carry an atom or nearly one, increasing; at most 64, else none."""
+        ...
 
-        The bounds of a factor, the other law, and bounds of the epsilon to ask it at; None if
-        there is no such law.
-        """
+    def tails(self, losses: Array) -> Tails:
+        """Return the P- and Q-masses above and below each of increasing losses."""
         ...
 
     def truncated(self, log_mass: float) -> LossLaw:

@@ -27,12 +27,15 @@ from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.nodes import NodeSet, y_and_loss
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.losses.sampled_contour import SampledContour
+from privcalc.losses.sampled_profile import sampled_profile
+from privcalc.losses.sampled_tails import sampled_anchors, sampled_tails
 from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.log_ratio import LogRatio, Piece
+    from privcalc.losses.tails import Tails
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
@@ -99,37 +102,19 @@ class SampledLaw:
         x = self._extreme
         return 8.0 * UNIT * (2.0 + (abs(x) if math.isfinite(x) else 0.0))
 
-    def profile(self, epsilon: float) -> None:
-        """Return None: `reduction` knows it."""
-        del epsilon
+    def profile(self, epsilon: float) -> tuple[float, float] | None:
+        """Bound delta of one use; None where only the tails can tell."""
+        return sampled_profile(self.base, self.q, epsilon, remove=self.remove)
 
-    def reduction(self, epsilon: float) -> tuple[tuple[float, float], LossLaw, tuple[float, float]]:
-        """Return the base, and where to ask it (`engine/single.py`).
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return the base's atoms after sampling, and the floor of an unbounded base."""
+        floor = any(not piece.bounded for piece in self.ratio.pieces)
+        return sampled_anchors(self.base.anchors, self.q, remove=self.remove, floor=floor)
 
-        Rounding. remove: log b = log1p(expm1(epsilon) / q) is off by 16 units of 1 + log b, since
-        its argument is off by 10 units of itself. add: s = q - (1 - q) expm1(epsilon) has no
-        cancellation but that of its two terms: it is off by 16 units of their sum; a q is off by
-        8 units of itself, and log b by the relative errors of both.
-        """
-        q = self.q
-        if self.remove:
-            odds = math.expm1(epsilon) / q if epsilon < 700.0 else math.inf
-            log_b = math.log1p(odds) if odds < 1e300 else epsilon - math.log(q)
-            slack = 16.0 * UNIT * (1.0 + log_b)
-            return (q, q), self.base, (max(0.0, log_b - slack), log_b + slack)
-        lost = (1.0 - q) * math.expm1(min(epsilon, 700.0))
-        wrong = 16.0 * UNIT * (q + lost)
-        least, most = q - lost - wrong, q - lost + wrong
-        if most <= 0.0:
-            return (0.0, 0.0), self.base, (0.0, 0.0)
-        # H decreases in b, and b falls as s grows: the largest s goes with the smallest b.
-        log_ratio = math.log(q / most)
-        lowest = max(0.0, epsilon + log_ratio - 16.0 * UNIT * (1.0 + epsilon + abs(log_ratio)))
-        if least <= 0.0:
-            return (0.0, most), self.base, (lowest, math.inf)
-        log_ratio = math.log(q / least)
-        highest = epsilon + log_ratio + 16.0 * UNIT * (1.0 + epsilon + abs(log_ratio))
-        return (max(least, 0.0), most), self.base, (lowest, highest)
+    def tails(self, losses: Array) -> Tails:
+        """Return the tails that follow from the base's (`losses/sampled_tails.py`)."""
+        return sampled_tails(self.base, self.q, losses, remove=self.remove)
 
     def truncated(self, log_mass: float) -> SampledLaw:
         """Cut unbounded pieces so that the P-mass outside is at most exp(log_mass)."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 Array: TypeAlias = npt.NDArray[np.floating[Any]]
 ComplexArray: TypeAlias = npt.NDArray[np.complexfloating[Any, Any]]
 Mask: TypeAlias = npt.NDArray[np.bool_]
+Integers: TypeAlias = npt.NDArray[np.integer[Any]]
 
 
 def vertical(abscissa: float, t: Array) -> ComplexArray:

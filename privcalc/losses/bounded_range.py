@@ -1,0 +1,261 @@
+"""Loss of a mechanism of bounded range (the exponential mechanism), in closed form.
+
+The profile delta(x) = (1 - e^{(x - eta)/2})^2 / (1 - e^{-eta}), |x| <= eta, belongs to exactly one
+law (`mechanisms/exponential.py` has why it dominates). With a = e^x, Q(L > x) = -d delta / da =
+(e^{-(x + eta)/2} - e^{-eta}) / (1 - e^{-eta}), which goes from 1 at -eta to 0 at eta: no atoms, and
+
+    density e^{-(x + eta)/2} / (2 (1 - e^{-eta})) under Q,
+    density e^{(x - eta)/2} / (2 (1 - e^{-eta})) under P (e^x times that),
+    M(s) = S((2s + 1) eta/2) / S(eta/2),    S(y) = sinh(y) / y.
+
+The pair is symmetric: L under P has the law of -L under Q.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.tails import Tails
+from privcalc.numerics.arrays import vertical
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Below this value of (|s| + 1/2) eta the power series of M - 1 is used.
+SERIES_BELOW = 3.0
+# 3^(2k) / (2k + 1)! < 1e-26 for k > 24.
+SERIES_TERMS = 24
+# Beyond this many radians the modulus is bounded by its envelope alone.
+FAR = 1e6
+CELLS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRangeLaw:
+    """The law of the largest profile of all mechanisms whose range is at most eta.
+
+    Attributes:
+        eta: the range, in [1e-100, 700]; the largest loss, approached.
+    """
+
+    eta: float
+
+    infinity_mass = 0.0
+    lower_infinity_mass = 0.0
+    infinity_mass_error = 0.0
+    log_dropped_mass = -math.inf
+    max_loss_error = 0.0
+
+    @property
+    def max_loss(self) -> float:
+        """Return eta."""
+        return self.eta
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return none: a density."""
+        return ()
+
+    def profile(self, epsilon: float) -> tuple[float, float]:
+        """Bound (1 - e^{(epsilon - eta)/2})^2 / (1 - e^{-eta}), and 0 from eta on.
+
+        The difference is rounded once, expm1 of a negative number carries that over at most as it
+        is, and is itself off by 8 units: 9 for each of the three, 4 for the products.
+        """
+        if epsilon >= self.eta:
+            return 0.0, 0.0
+        rise = -math.expm1(0.5 * (epsilon - self.eta))
+        value = rise * rise / -math.expm1(-self.eta)
+        slack = 32.0 * UNIT * value
+        return max(0.0, value - slack), min(1.0, value + slack)
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the integrals of the two densities on both sides of l; none is a difference.
+
+        l - eta and l + eta are rounded once. That moves expm1 of a negative argument by a unit at
+        most, of a positive one x by 1 + x units, and exp by eta units. Masses between neighbouring
+        losses a < b are the density at b times 2 (1 - e^{-(b - a)/2}) under P, that at a under Q.
+        """
+        eta = self.eta
+        inside = np.clip(losses, -eta, eta)
+        falling, rising = 0.5 * (inside - eta), 0.5 * (inside + eta)
+        small, large = math.expm1(-eta), math.expm1(eta)
+        width = np.expm1(-0.5 * np.diff(inside)) / small
+        error = UNIT * (32.0 + 2.0 * eta)
+        return Tails(
+            above_p=np.expm1(falling) / small,
+            above_q=np.expm1(-falling) / large,
+            below_p=np.expm1(rising) / large,
+            below_q=np.expm1(-rising) / small,
+            error=error,
+            shift=0.0,
+            between_p=np.exp(falling[1:]) * width,
+            between_q=np.exp(-rising[:-1]) * width,
+            between_error=np.full(width.shape, error),
+        )
+
+    def truncated(self, log_mass: float) -> BoundedRangeLaw:
+        """Return the law itself: the loss is bounded."""
+        del log_mass
+        return self
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c: with y = (c + 1/2) eta, eta (coth y - 1/y) and so on."""
+        eta = self.eta
+        y = (c + 0.5) * eta
+        if y < SERIES_BELOW:
+            k0 = math.log1p(float(_mgf_minus_one(eta, np.array([complex(c)]))[0][0].real))
+        else:
+            k0 = c * eta + math.log1p(-math.exp(-2.0 * y)) - math.log(-math.expm1(-eta))
+            k0 -= math.log1p(2.0 * c)
+        w = y * y
+        if y < 0.1:
+            slope = y * (1.0 / 3.0 - w * (1.0 / 45.0 - w * 2.0 / 945.0))
+            curvature = 1.0 / 3.0 - w * (1.0 / 15.0 - w * (2.0 / 189.0 - w / 675.0))
+        else:
+            gap = -math.expm1(-2.0 * y)
+            slope = (2.0 - gap) / gap - 1.0 / y
+            curvature = 1.0 / w - 4.0 * math.exp(-2.0 * y) / (gap * gap)
+        return k0, eta * slope, eta * eta * curvature
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> BoundedRangeContour:
+        """Fix the abscissa; the closed form holds for every t."""
+        del t_max, log_error
+        return BoundedRangeContour(self.eta, c)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points."""
+        return _log_mgf(self.eta, z)[0]
+
+    def log_ratio(self) -> LogRatio:
+        """Return the law of log dQ/dP = -L under P."""
+        eta = self.eta
+        constant = -math.log(2.0) - 0.5 * eta - math.log(-math.expm1(-eta))
+        return LogRatio(pieces=(Piece(-eta, eta, constant, -0.5, 0.0),))
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRangeContour:
+    """The bounded-range law on Re s = c."""
+
+    eta: float
+    c: float
+
+    @property
+    def size(self) -> int:
+        """Return 1: a closed form."""
+        return 1
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) with its rounding error."""
+        return _log_mgf(self.eta, vertical(self.c, t))
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return self.log_mgf(step * np.arange(count))
+
+    def modulus_supremum(self, t: float) -> float:
+        """Bound |phi| beyond t, exactly but for rounding and a few cells.
+
+        With y = (c + 1/2) eta and v = t eta, |sinh(y + iv)|^2 = sinh^2 y + sin^2 v, so
+
+            g(v) = |phi|^2 = (1 + sin^2 v / sinh^2 y) / (1 + v^2 / y^2).
+
+        On [0, pi] g decreases: d log g / d(v^2) <= 0 says (y^2 + v^2) sin(2v) / (2v) <= sinh^2 y +
+        sin^2 v, which holds as sin(2v) <= 2v, y <= sinh y and v cos v <= sin v (and sin 2v <= 0
+        in the second half). From pi on, let v* be the next point with sin^2 = 1: beyond it g is at
+        most its envelope, which it attains there and which decreases; before it sin^2 is largest
+        at an end of each cell. As a function of log y, log g has slope at most 4, so the roundings
+        of y and of the formula cost less than 64 units; those of v are covered by a start that is
+        a little earlier and by 1e-15 (1 + v) on sin^2.
+        """
+        y = (self.c + 0.5) * self.eta
+        gap = -math.expm1(-2.0 * y)
+        inverse = 4.0 * math.exp(-2.0 * y) / (gap * gap)
+        start = t * self.eta * (1.0 - 8.0 * UNIT)
+        largest = 0.0
+        if start < math.pi:
+            sine = math.sin(start)
+            largest = (1.0 + inverse * sine * sine) / (1.0 + (start / y) ** 2)
+            start = math.pi * (1.0 - 8.0 * UNIT)
+        peak = start
+        if start < FAR:
+            peak = (math.ceil(start / math.pi - 0.5) + 0.5) * math.pi
+            v = np.linspace(start, max(start, peak), CELLS + 1)
+            squares = np.sin(v) ** 2 + 1e-15 * (1.0 + v)
+            over = 1.0 + inverse * np.maximum(squares[1:], squares[:-1])
+            largest = max(largest, float((over / (1.0 + (v[:-1] / y) ** 2)).max()))
+        beyond = (1.0 + inverse) / (1.0 + (peak * (1.0 - 1e-15) / y) ** 2)
+        return min(1.0, math.sqrt(max(largest, beyond)) * (1.0 + 64.0 * UNIT))
+
+
+def _log_mgf(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
+    """Return K(z) and a bound on its error, for Re z > -1/2.
+
+    Where the series of M - 1 is not used,
+
+        K = z eta + log(1 - e^{-w}) - log(1 - e^{-eta}) - log(1 + 2z),    w = (2z + 1) eta,
+
+    which does not overflow. w is off by 4 units of itself, e^{-w} by that times its modulus, and
+    -expm1(-w), whose modulus is at most min(2, |w|), by 16 units of that more.
+    """
+    value = np.empty(z.shape, np.complex128)
+    error = np.empty(z.shape, np.float64)
+    small = (np.abs(z) + 0.5) * eta < SERIES_BELOW
+    if small.any():
+        value[small], error[small] = log1p_with_error(*_mgf_minus_one(eta, z[small]))
+    large = ~small
+    if large.any():
+        s = z[large]
+        twice = 1.0 + 2.0 * s
+        w = twice * eta
+        size = np.abs(w)
+        rise = -np.expm1(-w)
+        slack = UNIT * (16.0 * np.minimum(2.0, size) + 4.0 * size * np.exp(-np.real(w)))
+        relative = slack / np.abs(rise)
+        carried = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), np.inf)
+        log_rise, log_twice = np.log(rise), np.log(twice)
+        log_gap = math.log(-math.expm1(-eta))
+        value[large] = s * eta + log_rise - log_gap - log_twice
+        moduli = np.abs(s) * eta + np.abs(log_rise) + abs(log_gap) + np.abs(log_twice)
+        error[large] = carried + UNIT * (16.0 + 12.0 * moduli)
+    return value, error
+
+
+def _mgf_minus_one(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
+    """Return M(z) - 1 and a bound on its error, by a series that does not cancel.
+
+    With y = (z + 1/2) eta, u = eta / 2: y^2 - u^2 = eta^2 z (z + 1), and S(y) - S(u) =
+    sum_k (y^{2k} - u^{2k}) / (2k + 1)! = (y^2 - u^2) sum_j c_j y^{2j} with
+    c_j = sum_{k > j} u^{2 (k - 1 - j)} / (2k + 1)!. What is left out is below 1e-24 of the first
+    term, c_0 >= 1/6. Horner's scheme is off by 8 units for each power of y^2, which is itself off
+    by 10, relative to the sum of the moduli; the factors by 30 in all.
+    """
+    y = (z + 0.5) * eta
+    square: ComplexArray = np.multiply(y, y)
+    coefficients, norm = _coefficients(eta)
+    series = np.polyval(coefficients[::-1], square)
+    size = np.abs(square)
+    charge = coefficients * (40.0 + 18.0 * np.arange(len(coefficients)))
+    factor = z * (z + 1.0) * (eta * eta / norm)
+    error = UNIT * np.abs(factor) * np.polyval(charge[::-1], size)
+    return factor * series, error
+
+
+@lru_cache(maxsize=64)
+def _coefficients(eta: float) -> tuple[Array, float]:
+    """Return c_j for j < SERIES_TERMS, and S(eta / 2)."""
+    square = 0.25 * eta * eta
+    c = [0.0] * (SERIES_TERMS + 1)
+    for j in range(SERIES_TERMS - 1, -1, -1):
+        c[j] = c[j + 1] * square + 1.0 / math.factorial(2 * j + 3)
+    # The first coefficient is S(u) - 1 over u^2.
+    return np.array(c[:-1]), 1.0 + square * c[0]

@@ -1,0 +1,292 @@
+"""Loss between two normal laws of different variances: a quadratic of a normal variable.
+
+In units of Q's deviation, Q = N(0, 1) and P = N(theta, r^2). With rho = r^2 - 1,
+kappa = rho / 2 and nu = theta r / rho, completing the square in log dP/dQ gives
+
+    L = low + kappa (Z + nu)^2,    low = -log r - theta^2 / (2 rho),
+
+where Z is standard normal under P; under Q the same with kappa / r^2 and nu / r. For rho > 0 the
+loss is bounded below by `low` and has an exponential upper tail, for rho < 0 it is bounded above.
+By the moment generating function of the square of a normal variable, with u = 1 - rho s,
+
+    K(s) = -s log r - log(u) / 2 + theta^2 s (s + 1) / (2 u),    Re u > 0.
+
+Under rho > 0 it is infinite from s = 1 / rho on: no Renyi divergence of order 1 + 1/rho or more.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.tails import Tails
+from privcalc.numerics.arrays import vertical
+from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.losses.log_ratio import LogRatio
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Nearer to the critical order, rounding in u leaves too few digits.
+LEAST_U = 1e-7
+# Below this value of |rho| (|s| + 1) the logarithms are expanded; 30 terms leave 1e-17.
+SERIES_BELOW = 0.25
+SERIES_TERMS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class UnequalGaussiansLaw:
+    """Loss of N(theta, r^2) against N(0, 1).
+
+    Attributes:
+        theta: distance of the means, >= 0, in deviations of Q; correct to 4 units.
+        ratio: r^2, not 1; correct to 1 unit.
+        excess: rho = r^2 - 1, correct to 1 unit by itself.
+    """
+
+    theta: float
+    ratio: float
+    excess: float
+
+    infinity_mass = 0.0
+    lower_infinity_mass = 0.0
+    infinity_mass_error = 0.0
+    log_dropped_mass = -math.inf
+    # log r and theta^2 / (2 rho) have the same sign where `low` is the largest loss.
+    max_loss_error = 32.0 * UNIT
+
+    @property
+    def max_loss(self) -> float:
+        """Return infinity, or for the smaller variance the value at the vertex."""
+        if self.excess > 0.0:
+            return math.inf
+        return -self.log_r - 0.5 * self.theta * self.theta / self.excess
+
+    @property
+    def log_r(self) -> float:
+        """Return log r to 10 units, also where r is near 1."""
+        if abs(self.excess) < 0.5:
+            return 0.5 * math.log1p(self.excess)
+        return 0.5 * math.log(self.ratio)
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return none: a density, if one with a pole at the vertex."""
+        return ()
+
+    def profile(self, epsilon: float) -> None:
+        """Return None: the tails know it."""
+        del epsilon
+
+    def truncated(self, log_mass: float) -> UnequalGaussiansLaw:
+        """Return the law itself: a closed form needs no truncation."""
+        del log_mass
+        return self
+
+    def log_ratio(self) -> LogRatio | None:
+        """Return None: the density of the log-ratio is no exponential of a quadratic."""
+        return None
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c; infinity from the critical order on.
+
+        K' = (rho/u - 2 log r) / 2 + theta^2 (2c + 1 + rho c (c + 1) / u) / (2u) and
+        K'' = rho^2 / (2 u^2) + theta^2 r^2 / u^3.
+        """
+        rho, square = self.excess, self.theta * self.theta
+        u = 1.0 - rho * c
+        if not u >= LEAST_U:
+            return math.inf, math.inf, math.inf
+        k0 = float(self.log_mgf(np.array([complex(c)]))[0][0].real)
+        bend = 0.5 * rho / u - self.log_r
+        if abs(rho) < 1e-3:
+            # rho - log(1 + rho), expanded.
+            gap = rho * rho * (0.5 - rho * (1.0 / 3.0 - rho * (0.25 - rho * 0.2)))
+            bend = 0.5 * gap + 0.5 * rho * rho * c / u
+        k1 = bend + 0.5 * square * (2.0 * c + 1.0 + rho * c * (c + 1.0) / u) / u
+        return k0, k1, 0.5 * (rho / u) ** 2 + square * self.ratio / u**3
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> UnequalGaussiansContour:
+        """Fix the abscissa; the closed form holds for every t.
+
+        Raises:
+            NotCertifiedError: the moment generating function is infinite there, or nearly.
+        """
+        del t_max, log_error
+        if not 1.0 - self.excess * c >= LEAST_U:
+            raise NotCertifiedError(
+                f"the moment generating function is infinite at order {c + 1.0:.6g}: the variances"
+                f" differ, and it is finite below order {1.0 + 1.0 / self.excess:.6g} only"
+            )
+        return UnequalGaussiansContour(self, c)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points with Re u > 0."""
+        return self.log_mgf(z)[0]
+
+    def log_mgf(self, z: ComplexArray) -> tuple[ComplexArray, Array]:
+        """Return K(z) and a bound on its error.
+
+        u is off by UNIT (1 + 4 |rho z|), relatively by that over |u|; its logarithm by 2 of these,
+        the quotient theta^2 z (z + 1) / u by these and 20 units.
+        The rest, -(z log(1 + rho) + log(1 - rho z)) / 2, is small where rho is: there it is
+        z (z + 1) sum_{k >= 2} rho^k q_k / (2k), q_2 = 1, q_{k+1} = z^{k-1} - q_k, since
+        z^k + (-1)^k z = z (z + 1) q_k. As |q_k| <= (1 + |z|)^(k-2), the sum of the moduli is below
+        rho^2 / 2, and so is 1e-17 of it what is left out; 40 units of it cover the sum.
+        """
+        rho, log_r = self.excess, self.log_r
+        size = np.abs(rho * z)
+        u = 1.0 - rho * z
+        relative = UNIT * (1.0 + 4.0 * size) / np.abs(u)
+        product = z * (z + 1.0)
+        quotient = 0.5 * self.theta * self.theta * product / u
+        quotient_error = np.abs(quotient) * (2.0 * relative + 20.0 * UNIT)
+        log_u = np.log(u)
+        rest = -z * log_r - 0.5 * log_u
+        moduli = np.abs(z * log_r) + np.abs(log_u)
+        rest_error = UNIT * (16.0 * moduli + 4.0) + 2.0 * relative
+        near = abs(rho) * (np.abs(z) + 1.0) < SERIES_BELOW
+        if near.any():
+            s = z[near]
+            q = np.ones_like(s)
+            power = np.ones_like(s)
+            total = np.zeros_like(s)
+            for k in range(2, SERIES_TERMS + 2):
+                total = total + q * (rho**k / (2 * k))
+                power = power * s
+                q = power - q
+            rest[near] = product[near] * total
+            rest_error[near] = np.abs(product[near]) * (40.0 * UNIT * rho * rho)
+        value: ComplexArray = rest + quotient
+        # Where u has hardly a digit left the error is infinite.
+        wrong = np.where(relative < 0.01, quotient_error + rest_error, np.inf)
+        return value, wrong + 2.0 * UNIT * np.abs(value)
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the masses inside and outside of the two outcomes that have a loss l.
+
+        These are Z + nu = -y and y with (kappa y)^2 = D = kappa (l + log r) + theta^2 / 4 under P;
+        under Q y, nu, kappa become y r, nu / r, kappa / r^2. For small rho, y - |nu| would cancel:
+        `_inside_outside` forms it from l - C, with C the loss at Z = 0, which is theta^2 / 2 -
+        log r under P and -theta^2 / (2 r^2) - log r under Q. Rounding is reported as a shift of l,
+        in units of the last place, with k = |kappa| and n = |nu| of either side:
+
+        * in l - C, and in the first term of D: some 30 of |l|, |log r|, theta^2 (1 + 1/r^2). (D
+          enters x = y - n through X = y + n = (l - C) / (k x) only, and d log X = dl / (2 k y X)
+          moves x as dl |x| / X <= dl does.)
+        * e = 14 units of x or X themselves: |dl| = 2 k y |x| e <= 2 e |l - C|, because
+          |l - C| = k |x| X; and 2 k y X e <= e (3 |l - C| + 4 k n^2), because k y^2 <= |l - C| +
+          k n^2.
+        * in the second term of D: 12 units of theta^2 / (4 k). Where |rho| >= 1/2 this, like k n^2,
+          is at most 2 theta^2 (1 + 1/r^2). Where |rho| < 1/2, k n^2 <= 2 theta^2 / (4 k), and
+          both matter only while theta / |rho| <= 160. Beyond, X >= n > 113 and Phi(-X) is no
+          double; if D >= theta^2 / 64, 12 units of theta^2 / 4 are 96 units of y, at most as many
+          of X and x, and |dl| is bounded as above; otherwise y < 0.36 n, x < -72, and Phi(x) is no
+          double either.
+        * in the quadrature, 132 units of k (see there).
+        """
+        rho, log_r, root = self.excess, self.log_r, math.sqrt(self.ratio)
+        kappa, theta, square = 0.5 * rho, self.theta, self.theta * self.theta
+        k = abs(kappa)
+        discriminant = np.maximum(kappa * (losses + log_r) + 0.25 * square, 0.0)
+        y = np.sqrt(discriminant) / k
+        sign = math.copysign(1.0, kappa)
+        # P: k (y + n) (y - n) = sign (l - C).
+        inner_p, outer_p = _inside_outside(
+            sign * (losses - (0.5 * square - log_r)) / k, y, 0.5 * theta * root / k
+        )
+        inner_q, outer_q = _inside_outside(
+            sign * (losses + (0.5 * square / self.ratio + log_r)) / (k / self.ratio),
+            y * root,
+            0.5 * theta / k,
+        )
+        near = 0.25 * square / k if abs(rho) < 0.5 and theta <= 160.0 * abs(rho) else 0.0
+        width = 1.0 + 1.0 / self.ratio
+        scale = float(np.abs(losses).max(initial=0.0)) + abs(log_r) + (square + k) * width + near
+        up = rho > 0.0
+        return Tails(
+            above_p=outer_p if up else inner_p,
+            above_q=outer_q if up else inner_q,
+            below_p=inner_p if up else outer_p,
+            below_q=inner_q if up else outer_q,
+            error=96.0 * UNIT,
+            shift=512.0 * UNIT * scale,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UnequalGaussiansContour:
+    """The law on Re s = c."""
+
+    law: UnequalGaussiansLaw
+    c: float
+
+    @property
+    def size(self) -> int:
+        """Return 1: a closed form."""
+        return 1
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) with its rounding error."""
+        return self.law.log_mgf(vertical(self.c, t))
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return self.log_mgf(step * np.arange(count))
+
+    def modulus_supremum(self, t: float) -> float:
+        """Return |phi(t)|, which decreases in t.
+
+        With u = 1 - rho c and w = (rho t / u)^2, Re(1 / (u - i rho t)) = 1 / (u (1 + w)), and as
+        theta^2 s (s + 1) / (2 u) is the real exponent nu^2 / (2u) up to a linear function of s
+        with a real slope and a constant,
+
+            |phi(t)| = (1 + w)^(-1/4) exp(-nu^2 w / (2 u (1 + w))),    nu^2 w = theta^2 r^2 (t/u)^2.
+
+        Both factors decrease in w. u is off by UNIT (1 + 2 |rho c|).
+        """
+        law = self.law
+        u = 1.0 - law.excess * self.c
+        relative = UNIT * (64.0 + 8.0 * (1.0 + 2.0 * abs(law.excess * self.c)) / u)
+        w = (law.excess * t / u) ** 2
+        exponent = law.theta**2 * law.ratio * (t / u) ** 2 / (2.0 * u * (1.0 + w))
+        log_modulus = (0.25 * math.log1p(w) + exponent) * (1.0 - relative)
+        return math.nextafter(math.exp(-log_modulus) * (1.0 + 16.0 * UNIT), math.inf)
+
+
+def _inside_outside(product: Array, y: Array, n: float) -> tuple[Array, Array]:
+    """Return P(|Z + n| <= y) and P(|Z + n| > y), given y >= 0, n >= 0 and (y + n) (y - n).
+
+    The outer mass is Phi(-x) + Phi(-X) with x = y - n, X = y + n. The inner one is
+    Phi(x) - Phi(-X); where n y > 2, or y > 1 and n < 2, the second is at most 0.2 of the first
+    (for x < 0 at most e^{-2ny}, as Mills' ratio decreases), which costs a factor 1.5 of the 10
+    units. Elsewhere it is the integral of a positive function,
+
+        2 phi(n) int_0^y e^{-z^2/2} cosh(n z) dz,    y <= 1, n y <= 2,
+
+    by the Gauss rule. On the ellipse with parameter 8 around [0, y], |z| <= 2.53 y and
+    |Im z| <= 1.97 y, so that the integrand is at most e^2 e^{5.1} and the rule off by
+    4.1 e^{7.1} 8^{-40} < 1e-30 of an integral that is at least e^{-1/2} y. The sum is off by 90
+    units. phi(n) is off by 10 n^2 units, n being off by 10, and y by 3: as y > inner / (e^{1/2}
+    d inner / dy), a relative error e of the mass is a shift of l by 2 k y^2 e^{1/2} e, and
+    n^2 y^2 <= 4 bounds it by 132 units of k.
+    """
+    from scipy.special import ndtr
+
+    total = y + n
+    # Beyond the vertex y = 0 and x = -n.
+    x = np.maximum(np.divide(product, total, out=np.zeros_like(total), where=total > 0.0), -n)
+    outer = ndtr(-x) + ndtr(-total)
+    inner = ndtr(x) - ndtr(-total)
+    near = (y <= 1.0) & (n * y <= 2.0)
+    if near.any():
+        half = 0.5 * y[near]
+        z = half[:, None] * (1.0 + ABSCISSAS)
+        integral = (np.exp(-0.5 * z * z) * np.cosh(n * z)) @ WEIGHTS * half
+        inner[near] = math.exp(-0.5 * n * n) * math.sqrt(2.0 / math.pi) * integral
+    return inner, outer
