@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
+from privcalc.bounds import Bound
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.spec.registry import holes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from privcalc.bounds import Bound
-    from privcalc.engine.certified import Certified
-    from privcalc.engine.composition import Composition as Laws
+    from privcalc.accounting.realize import Realized
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node
 
 ENGINES = ("auto", "contour", "fft", "rdp", "afa")
 PROFILE_POINTS = 21
+UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
 # The profile runs to about the epsilon of this delta.
 PROFILE_DELTA = 1e-10
 
@@ -65,7 +65,7 @@ def compose(
 class _Solver:
     """Certified answers, each direction by itself and the maximum at the end."""
 
-    def __init__(self, directions: Mapping[str, Laws], tolerance: float, engine: str) -> None:
+    def __init__(self, directions: Mapping[str, Realized], tolerance: float, engine: str) -> None:
         self._directions = directions
         self._tolerance = tolerance
         self._engine = engine
@@ -108,7 +108,7 @@ class _Solver:
         return Answer("profile", {}, None, None, pairs, (), Method(engine, met, terms, notes))
 
     def _epsilons(self) -> list[float]:
-        mass = max(laws.infinity_mass().upper for laws in self._directions.values())
+        mass = max(laws.upper.infinity_mass().upper for laws in self._directions.values())
         target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
         try:
             bound = self.answer("epsilon", target).bound
@@ -122,11 +122,21 @@ class _Solver:
         power = 10.0 ** max(0, 2 - math.floor(math.log10(step)))
         return [round(step * power) * i / power for i in range(PROFILE_POINTS)]
 
-    def _certified(self, quantity: Quantity, laws: Laws, at: float) -> Certified:
+    def _certified(self, quantity: Quantity, laws: Realized, at: float) -> Certified:
+        """Prove the upper end with one composition and the lower with the other, if there is."""
         from privcalc.engine.choose import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        return solve(laws, at, self._tolerance, engine=self._engine)
+        found = solve(laws.upper, at, self._tolerance, engine=self._engine)
+        if laws.lower is laws.upper:
+            return found
+        notes = (*found.notes, UPPER_ONLY) if laws.lower is None else found.notes
+        lower = None
+        if laws.lower is not None:
+            lower = solve(laws.lower, at, self._tolerance, engine=self._engine).bound.lower
+        # The proof of an infinite epsilon is one of the bound, not of the mechanism.
+        bound = Bound(found.bound.upper, lower)
+        return Certified(bound, found.engine, found.terms, notes)
 
     def _method(self, quantity: Quantity, bound: Bound, result: Certified) -> Method:
         met = bound.within_tolerance(self._tolerance, _floor(quantity))
@@ -136,10 +146,10 @@ class _Solver:
 class _Estimator:
     """Estimates of the published quadrature, which have no certificate."""
 
-    def __init__(self, directions: Mapping[str, Laws]) -> None:
+    def __init__(self, directions: Mapping[str, Realized]) -> None:
         from privcalc.engine.afa import LevyInversion
 
-        self._directions = {name: LevyInversion(laws) for name, laws in directions.items()}
+        self._directions = {name: LevyInversion(laws.upper) for name, laws in directions.items()}
 
     def answer(self, quantity: Quantity, at: float) -> Answer:
         """Return the estimate of one quantity at a given value of the other."""

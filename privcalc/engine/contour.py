@@ -133,6 +133,6 @@ class ContourSum:
         return (exp_bound(left + slack) + exp_bound(right + slack)) * MARGIN
 
     def _truncation(self, epsilon: float, log_scale: float) -> float:
-        log_bound = self._log_peak(epsilon, log_scale) + self.plan.log_decay
-        log_bound -= math.log(math.pi * self.plan.cut)
-        return exp_bound(log_bound + 1e-9) * MARGIN
+        plan = self.plan
+        log_rest = min(plan.log_decay - math.log(math.pi * plan.cut), plan.log_rest)
+        return exp_bound(self._log_peak(epsilon, log_scale) + log_rest + 1e-9) * MARGIN

@@ -86,6 +86,11 @@ class AtomicLaw:
         return value
 
     @property
+    def lattice(self) -> None:
+        """Return None: the losses are doubles, whose lattice would be too fine."""
+        return
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         """Return the losses themselves, unless there are many."""
         return tuple(sorted(self.losses)) if len(self.losses) <= MOST_ANCHORS else ()
@@ -141,6 +146,8 @@ class AtomicContour:
 
     law: AtomicLaw
     c: float
+
+    revival = None
 
     @property
     def size(self) -> int:

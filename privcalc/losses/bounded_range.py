@@ -51,6 +51,7 @@ class BoundedRangeLaw:
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
     infinity_mass_error = 0.0
+    lattice = None
     log_dropped_mass = -math.inf
     max_loss_error = 0.0
 
@@ -148,6 +149,8 @@ class BoundedRangeContour:
 
     eta: float
     c: float
+
+    revival = None
 
     @property
     def size(self) -> int:

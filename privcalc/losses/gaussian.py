@@ -31,6 +31,7 @@ class GaussianLaw:
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
     infinity_mass_error = 0.0
+    lattice = None
     log_dropped_mass = -math.inf
     max_loss = math.inf
     max_loss_error = 0.0
@@ -101,6 +102,8 @@ class GaussianContour:
 
     mu: float
     c: float
+
+    revival = None
 
     @property
     def size(self) -> int:

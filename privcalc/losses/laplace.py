@@ -48,6 +48,7 @@ class LaplaceLaw:
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
     infinity_mass_error = 0.0
+    lattice = None
     log_dropped_mass = -math.inf
 
     @property
@@ -155,6 +156,8 @@ class LaplaceContour:
 
     e: float
     c: float
+
+    revival = None
 
     @property
     def size(self) -> int:

@@ -10,7 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.losses.log_ratio import LogRatio
+    from privcalc.losses.revival import Revival
     from privcalc.losses.tails import Tails
     from privcalc.numerics.arrays import Array, ComplexArray
 
@@ -36,6 +39,11 @@ class ContourLaw(Protocol):
 
     def modulus_supremum(self, t: float) -> float:
         """Return a proved upper bound on sup over tau >= t of |M(c + i tau)| / M(c)."""
+        ...
+
+    @property
+    def revival(self) -> Revival | None:
+        """Return where |phi| comes back, with a bound in between; None where that is not known."""
         ...
 
 
@@ -87,6 +95,11 @@ class LossLaw(Protocol):
     @property
     def anchors(self) -> tuple[float, ...]:
         """Finite losses that carry an atom or nearly one, increasing; at most 64, else none."""
+        ...
+
+    @property
+    def lattice(self) -> tuple[Fraction, Fraction] | None:
+        """A loss and the step of a lattice that holds all losses exactly; None if none is known."""
         ...
 
     def tails(self, losses: Array) -> Tails:

@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.errors import UnsupportedError
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.nodes import NodeSet, y_and_loss
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.losses.sampled_contour import SampledContour
 from privcalc.losses.sampled_profile import sampled_profile
-from privcalc.losses.sampled_tails import sampled_anchors, sampled_tails
+from privcalc.losses.sampled_tails import SampledTailLaw, sampled_anchors, sampled_tails
 from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.rounding import UNIT
 
@@ -64,6 +63,7 @@ class SampledLaw:
 
     infinity_mass: ClassVar[float] = 0.0
     infinity_mass_error: ClassVar[float] = 0.0
+    lattice: ClassVar[None] = None
     lower_infinity_mass: ClassVar[float] = 0.0
 
     @property
@@ -203,7 +203,14 @@ class SampledLaw:
         return
 
 
-def sampled(event: LossLaw, q: float, *, remove: bool, exact: bool = True) -> LossLaw:
+def sampled(
+    event: LossLaw,
+    q: float,
+    *,
+    remove: bool,
+    exact: bool = True,
+    reverse: LossLaw | None = None,
+) -> LossLaw:
     """Return the law of the Poisson-sampled event; `event` is its law for adding a record.
 
     Args:
@@ -211,15 +218,13 @@ def sampled(event: LossLaw, q: float, *, remove: bool, exact: bool = True) -> Lo
         q: sampling probability.
         remove: which direction.
         exact: whether q is exact, and not a rounded product (then at most 1/2).
-
-    Raises:
-        UnsupportedError: the density of the event's loss is not known.
+        reverse: the event's law for removing; None where the pair is symmetric.
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
     ratio = event.log_ratio()
     if ratio is None:
-        raise UnsupportedError("Poisson sampling of a sampled event needs the two merged first")
+        return SampledTailLaw(event, reverse or event, q, remove)
     if ratio.pieces:
         return SampledLaw(event, ratio, q, remove)
     return _sampled_atoms(ratio, q, remove=remove, exact=exact)
@@ -238,20 +243,28 @@ def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool, exact: bool) -> A
     atoms = list(ratio.atoms)
     if ratio.without_only > 0.0 and q < 1.0:
         atoms.append((-math.inf, ratio.without_only, 0.0))
-    losses, masses = [], []
+    losses, masses, others = [], [], []
     for x, r, w in atoms:
         mixture = (1.0 - q) * r + q * w
         y = q * math.expm1(x) if abs(x) < 1.0 else q * ((w - r) / r)
         loss = math.log1p(y) if abs(y) < 0.5 else math.log(mixture / r)
         losses.append(loss if remove else -loss)
         masses.append(mixture if remove else r)
+        others.append(r if remove else mixture)
     alone = ratio.without_only if q == 1.0 else 0.0
     lost = q * ratio.with_only
     rounded = not exact or Fraction(q) * Fraction(ratio.with_only) != Fraction(lost)
     error = 3.0 * UNIT if rounded else 0.0
     if remove:
-        return AtomicLaw(tuple(losses), tuple(masses), lost, alone, infinity_mass_error=error)
-    return AtomicLaw(tuple(losses), tuple(masses), alone, lost)
+        return AtomicLaw(
+            tuple(losses),
+            tuple(masses),
+            lost,
+            alone,
+            lower_masses=tuple(others),
+            infinity_mass_error=error,
+        )
+    return AtomicLaw(tuple(losses), tuple(masses), alone, lost, lower_masses=tuple(others))
 
 
 def _quantile(log_tail: float) -> float:

@@ -31,6 +31,8 @@ STEP_WORK = 6_000_000
 class SampledContour:
     """M(c + it) of a sampled law from a node set."""
 
+    revival = None
+
     def __init__(self, law: SampledLaw, c: float, nodes: NodeSet) -> None:
         """Split the nodes into those summed by power series and those summed directly."""
         self.law, self.c, self.nodes = law, c, nodes

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Self
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.losses.law import ContourLaw
     from privcalc.losses.log_ratio import LogRatio
     from privcalc.numerics.arrays import ComplexArray
@@ -27,6 +29,11 @@ class TailLaw:
     def anchors(self) -> tuple[float, ...]:
         """Return no atoms."""
         return ()
+
+    @property
+    def lattice(self) -> tuple[Fraction, Fraction] | None:
+        """Return None: no lattice holds all losses exactly."""
+        return None
 
     def profile(self, epsilon: float) -> tuple[float, float] | None:
         """Return None: the tails know it."""

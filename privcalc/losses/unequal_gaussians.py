@@ -56,6 +56,7 @@ class UnequalGaussiansLaw:
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
     infinity_mass_error = 0.0
+    lattice = None
     log_dropped_mass = -math.inf
     # log r and theta^2 / (2 rho) have the same sign where `low` is the largest loss.
     max_loss_error = 32.0 * UNIT
@@ -225,6 +226,8 @@ class UnequalGaussiansContour:
 
     law: UnequalGaussiansLaw
     c: float
+
+    revival = None
 
     @property
     def size(self) -> int:

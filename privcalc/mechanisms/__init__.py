@@ -2,7 +2,22 @@
 
 from importlib import import_module
 
-MODULES = ("gaussian", "laplace", "randomized_response", "pure", "approx")
+MODULES = (
+    "gaussian",
+    "laplace",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "staircase",
+    "randomized_response",
+    "exponential",
+    "pure",
+    "approx",
+    "gdp",
+    "profile",
+    "pmf",
+    "gaussian_pair",
+    "bernoulli_pair",
+)
 
 for _module in MODULES:
     import_module(f"{__name__}.{_module}")

@@ -83,6 +83,10 @@ class Gaussian:
                 f" [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {self.mu!r}"
             )
 
+    def grouped(self, records: int) -> Gaussian:
+        """Return the mechanism for a group of records: its sensitivity adds up."""
+        return Gaussian(noise_multiplier=1.0 / (self.mu * records))
+
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency

@@ -79,6 +79,12 @@ class Laplace:
             # Beyond 700 the probabilities of the pair underflow.
             raise DomainError(f"sensitivity / scale must be in (0, 700], got {self.epsilon!r}")
 
+    def grouped(self, records: int) -> Laplace:
+        """Return the mechanism for a group of records: its sensitivity adds up."""
+        other = Laplace(noise_multiplier=1.0 / (self.epsilon * records))
+        other.epsilon, other.exact = self.epsilon * records, False
+        return other
+
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency

@@ -88,6 +88,11 @@ class RandomizedResponse:
                 f" got {self.epsilon!r}"
             )
 
+    def grouped(self, records: int) -> RandomizedResponse:
+        """Return the mechanism itself: whatever changes, its input is one of k categories."""
+        del records
+        return self
+
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency

@@ -50,18 +50,19 @@ class PoissonSampled:
         """Take the sampling probability."""
         self.sampling_probability = sampling_probability
 
-    def law(self, event: LossLaw, adjacency: Adjacency, *, exact: bool = True) -> LossLaw:
+    def law(
+        self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool = True
+    ) -> LossLaw:
         """Return the privacy-loss law of the sampled event in one direction.
 
         Args:
             event: the law of the event for adding a record; both directions derive from it.
+            reverse: its law for removing one; where the pair is symmetric, the same.
             adjacency: ADD or REMOVE.
             exact: whether the sampling probability is exact, and not a rounded product.
-
-        Raises:
-            UnsupportedError: the law of the event is known only by its cumulant.
         """
         from privcalc.losses.sampled import sampled
 
         remove = adjacency is Adjacency.REMOVE
-        return sampled(event, self.sampling_probability, remove=remove, exact=exact)
+        q = self.sampling_probability
+        return sampled(event, q, remove=remove, exact=exact, reverse=reverse)

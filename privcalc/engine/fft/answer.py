@@ -64,12 +64,16 @@ def fft_epsilon(
     upper, lower = question.tails(tolerance, most_points)
     ratio = delta_high / delta_low * (1.0 + 4e-16)
     above = _first_proved(
-        upper.solve(log_delta, scales.epsilon),
+        upper.solve(log_delta, scales.epsilon) + upper.moved(scales.epsilon),
         tolerance,
         lambda epsilon: upper.delta(epsilon, log_delta) <= 1.0,
     )
     below = _first_proved(
-        min(lower.solve(log_delta + math.log(ratio), scales.epsilon), above),
+        min(
+            lower.solve(log_delta + math.log(ratio), scales.epsilon)
+            - lower.moved(scales.epsilon),
+            above,
+        ),
         -tolerance,
         lambda epsilon: epsilon <= 0.0 or lower.delta(epsilon, log_delta) >= ratio,
     )
@@ -168,8 +172,7 @@ class Tail:
         """
         law = self.law
         sign = 1.0 if law.side == "upper" else -1.0
-        reach = float(np.abs(self.losses).max(initial=0.0)) + abs(epsilon)
-        moved = (law.slack + law.loss_error()) * MARGIN + 4.0 * UNIT * reach
+        moved = self.moved(epsilon)
         gap = self.losses - (epsilon - sign * moved)
         over = gap > 0.0
         gap, weights = gap[over], law.weights[over]
@@ -186,6 +189,11 @@ class Tail:
         if exponent > LARGEST_EXPONENT:
             return math.inf
         return value * (1.0 + 16.0 * UNIT) + law.lost * exp_bound(-log_scale) * MARGIN
+
+    def moved(self, epsilon: float) -> float:
+        """Return by how much epsilon has to be moved: see `delta`."""
+        reach = float(np.abs(self.losses[[0, -1]]).max()) + abs(epsilon)
+        return (self.law.slack + self.law.loss_error()) * MARGIN + 4.0 * UNIT * reach
 
     def solve(self, log_delta: float, guess: float) -> float:
         """Return about the epsilon at which the bound equals e^{log_delta}; near 0 it may be below.

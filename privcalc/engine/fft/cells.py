@@ -66,7 +66,8 @@ def make_grid(origin: Fraction, step: Fraction, seen: Sketch, scale: float) -> G
             far = np.rint(near * np.exp(np.linspace(0.0, math.log(reach / near), steps + 1)))
             parts.append(centre + sign * np.minimum(far.astype(np.int64), reach))
             parts.append(np.array([centre + sign * reach]))
-    return Grid(origin, step, np.unique(np.concatenate(parts)).astype(np.int64))
+    merged = np.sort(np.concatenate(parts)).astype(np.int64)
+    return Grid(origin, step, merged[np.concatenate([[True], np.diff(merged) > 0])])
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
-MOST_POINTS = 2**22
+MOST_POINTS = 2**21
 WINDOW = 22.0
 MOST_LEVELS = 7
 FEWER = 0.25
@@ -63,6 +63,9 @@ def plan_journey(
 
     Upper and lower ends differ by about (c + 1) / 8 sum over levels of uses step^2.
     """
+    shared = _shared_lattice(composition, scales, most_points)
+    if shared is not None:
+        return Journey(sketches, scales, shared)
     counts = [count for _, count in composition]
     largest = max(counts)
     width = tolerance * max(scales.epsilon, 1e-3 * scales.deviation)
@@ -101,6 +104,27 @@ def plan_journey(
         for (law, count), seen in zip(composition, sketches, strict=True)
     )
     return Journey(sketches, scales, routes)
+
+
+def _shared_lattice(
+    composition: Composition, scales: Scales, most_points: float
+) -> tuple[Route, ...] | None:
+    """Return routes on the lattice that holds all losses exactly, if it is not too fine.
+
+    The step is the greatest common divisor of the laws' steps; one transform does it all, and
+    upper and lower laws differ by rounding only.
+    """
+    lattices = [law.lattice for law, _ in composition]
+    step = Fraction(0)
+    for lattice in lattices:
+        if lattice is None:
+            return None
+        other = lattice[1]
+        divisor = math.gcd(step.numerator * other.denominator, other.numerator * step.denominator)
+        step = Fraction(divisor, step.denominator * other.denominator)
+    if WINDOW * scales.deviation > float(step) * most_points:
+        return None
+    return tuple(Route(each[0], step, (), ()) for each in lattices if each is not None)
 
 
 def _chain(count: int, share: int) -> tuple[tuple[int, ...], int]:

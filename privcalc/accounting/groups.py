@@ -1,0 +1,103 @@
+"""Laws for groups of records: exact where a mechanism scales, else an upper bound."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.fft.cells import Grid
+from privcalc.engine.fft.upper import connect_the_dots
+from privcalc.errors import NotCertifiedError, UnsupportedError
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.bracket import LawBracket
+from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.gaussian_mixture import GaussianMixtureLaw
+from privcalc.losses.grouped import grouped
+from privcalc.relation import Adjacency
+
+if TYPE_CHECKING:
+    from privcalc.accounting.realize import Mechanism
+    from privcalc.losses.law import LossLaw
+
+# Values of the discretisation of a law that is not atomic, and the mass left out on either side.
+POINTS = 400
+LEFT_OUT = 1e-25
+
+
+def group_law(mechanism: Mechanism, adjacency: Adjacency, records: int) -> LossLaw | LawBracket:
+    """Return the law of an unsampled mechanism for a group of records."""
+    if records == 1:
+        return mechanism.laws(adjacency)
+    scaled = getattr(mechanism, "grouped", None)
+    if scaled is not None:
+        law: LossLaw | LawBracket = scaled(records).laws(adjacency)
+        return law
+    law = mechanism.laws(adjacency)
+    upper = law.upper if isinstance(law, LawBracket) else law
+    return LawBracket(None, grouped(_atoms(upper), records))
+
+
+def sampled_group_law(
+    base: LossLaw, single: LossLaw | None, q: float, records: int, adjacency: Adjacency
+) -> LossLaw | LawBracket:
+    """Return the law of a sampled mechanism for a group of records.
+
+    Args:
+        base: the event's law.
+        single: the sampled event's law for one record; None for Gaussian noise under Poisson
+            sampling, where the group has a dominating pair of its own.
+        q: sampling probability, 0 < q < 1.
+        records: size of the group.
+        adjacency: direction.
+    """
+    if single is None:
+        if not isinstance(base, GaussianLaw):
+            raise UnsupportedError("a sampled group has a pair of its own for Gaussian noise only")
+        return GaussianMixtureLaw(base.mu, q, records, adjacency is Adjacency.REMOVE)
+    return LawBracket(None, grouped(_atoms(single), records))
+
+
+def _atoms(law: LossLaw) -> AtomicLaw:
+    """Return a law with finitely many values that is no better: connect the dots on a lattice."""
+    if isinstance(law, AtomicLaw) and (law.lower_masses or not law.losses):
+        return law
+    low, high = _range(law)
+    step = Fraction((high - low) / POINTS)
+    origin = Fraction(low)
+    lattice = connect_the_dots(law, Grid(origin, step, np.arange(POINTS + 2)), 0.0, 0.0)
+    losses = lattice.losses() + (lattice.slack + lattice.loss_error())
+    masses = lattice.weights * math.exp(lattice.log_scale)
+    kept = masses > 0.0
+    losses, masses = losses[kept], masses[kept]
+    infinity_mass = min(1.0, law.infinity_mass * (1.0 + law.infinity_mass_error) + lattice.lost)
+    # Masses that add up to more than 1, by rounding, give way at the smallest losses.
+    room = 1.0 - infinity_mass
+    from_top = np.cumsum(masses[::-1])[::-1]
+    masses = np.minimum(masses, np.maximum(room - (from_top - masses), 0.0))
+    used = masses > 0.0
+    losses, masses = losses[used], masses[used]
+    lower = masses * np.exp(-losses)
+    missing = max(0.0, 1.0 - math.fsum(lower))
+    return AtomicLaw(
+        tuple(float(x) for x in losses),
+        tuple(float(x) for x in masses),
+        infinity_mass,
+        missing,
+        lower_masses=tuple(float(x) for x in lower),
+    )
+
+
+def _range(law: LossLaw) -> tuple[float, float]:
+    """Return losses below and above which next to no P-mass lies."""
+    ladder = np.geomspace(1e-15, 1e6, 400)
+    grid = np.concatenate([-ladder[::-1], [0.0], ladder])
+    tails = law.tails(grid)
+    above = np.flatnonzero(tails.above_p <= LEFT_OUT)
+    below = np.flatnonzero(tails.below_p > LEFT_OUT)
+    if not len(above) or not len(below):
+        raise NotCertifiedError("losses beyond 1e6 are too likely to bound a group")
+    low, high = grid[max(int(below[0]) - 1, 0)], grid[int(above[0])]
+    return float(low), float(max(high, low + 1e-12))

@@ -1,0 +1,22 @@
+"""Two laws that enclose what is not known exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+
+
+@dataclass(frozen=True, slots=True)
+class LawBracket:
+    """Pairs below and above the true one in the order of their profiles.
+
+    Attributes:
+        lower: proves lower ends; None where only an upper bound is known.
+        upper: proves upper ends.
+    """
+
+    lower: LossLaw | None
+    upper: LossLaw

@@ -1,0 +1,59 @@
+"""Where |phi| of a lattice law comes back, with a proved bound in between."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Revival:
+    """log |phi(t)| <= log sum_k e^{-beta (k + t / period)^2} + log_norm.
+
+    Attributes:
+        period: distance of the revivals.
+        beta: their sharpness.
+        log_norm: see above.
+    """
+
+    period: float
+    beta: float
+    log_norm: float
+
+    @classmethod
+    def of_lattice_normal(cls, v: float, shift: int) -> Revival:
+        """Return the bound for a discrete Gaussian of variance parameter v and that shift.
+
+        From the series of `discrete_gaussian.py`: the terms of the numerator have the moduli
+        e^{-beta (k + t / p)^2} times e^{D^2 c (c + 1) / (2 v)}, and M(c) is at least that factor
+        times 1 - 2 sum_{k >= 1} e^{-beta k^2} (all divided by the same constant).
+        """
+        beta = 2.0 * math.pi**2 * v
+        rest = 2.0 * math.fsum(math.exp(-beta * k * k) for k in range(1, 9))
+        norm = -math.log1p(-rest * (1.0 + 1e-9)) if rest < 0.9 else math.inf
+        return cls(2.0 * math.pi * v / shift, beta, norm)
+
+    def log_bound(self, f: Array) -> Array:
+        """Bound log |phi| at distances of at least f periods, f in [0, 1/2], from revivals.
+
+        The sum over k is a theta function, a product of factors 1 + 2 x cos(2 pi f) + x^2, each
+        falling on [0, 1/2]. Relative to its largest term the others are
+        e^{-beta (1 - 2 f)}, e^{-beta (1 + 2 f)}, and beyond, for beta >= 3, less than
+        3 e^{-beta (4 - 4 f)}.
+        """
+        beta = self.beta
+        others = (
+            np.exp(-beta * (1.0 - 2.0 * f))
+            + np.exp(-beta * (1.0 + 2.0 * f))
+            + 3.0 * np.exp(-beta * (4.0 - 4.0 * f))
+        )
+        value: Array = -beta * f * f + np.log1p(others) + self.log_norm
+        return value + 64.0 * UNIT * (1.0 + beta)

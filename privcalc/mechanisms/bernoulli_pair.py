@@ -1,0 +1,60 @@
+"""A mechanism that says yes or no with given probabilities."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.relation import Adjacency
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+
+
+@mechanism(
+    name="bernoulli_pair",
+    plain=(
+        "A program that answers yes or no, of which it is known how likely a yes is without the "
+        "record that is to be protected and with it."
+    ),
+    parameters=(
+        Parameter("p", "probability of yes without the record", minimum=0.0, maximum=1.0),
+        Parameter("other_p", "probability of yes with the record", minimum=0.0, maximum=1.0),
+    ),
+    example="bernoulli-pair:p=0.01,other_p=0.02@100",
+)
+class BernoulliPair:
+    """A mechanism with two outputs: yes with probability p, and with other_p if the record is in.
+
+    The pair is Bernoulli(p) and Bernoulli(other_p), in this order for adding a record and in the
+    other for removing one; unless p = 1 - other_p the two directions differ. Where one of the
+    probabilities is 0 or 1 a loss is infinite. The probabilities have to be the worst there are:
+    the pair says nothing of other neighbours. Under replace-one either order may occur at each
+    step, and the pair is the least one that dominates both.
+
+    Attributes:
+        p: probability of yes without the record.
+        other_p: probability of yes with it.
+    """
+
+    def __init__(self, *, p: float, other_p: float) -> None:
+        """Take the two probabilities."""
+        self.p = p
+        self.other_p = other_p
+
+    def laws(self, adjacency: Adjacency) -> LossLaw:
+        """Return the privacy-loss law of one direction.
+
+        Raises:
+            DomainError: a probability is positive but below 1e-300.
+        """
+        from privcalc.losses.exact import both_orders, exact_law
+
+        yes, other = Fraction(self.p), Fraction(self.other_p)
+        outcomes = [(yes, other), (1 - yes, 1 - other)]
+        if adjacency is Adjacency.REPLACE:
+            outcomes = both_orders(outcomes)
+        if adjacency is Adjacency.REMOVE:
+            outcomes = [(q, p) for p, q in outcomes]
+        return exact_law(outcomes)

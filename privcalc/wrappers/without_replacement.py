@@ -1,0 +1,92 @@
+"""Sampling without replacement."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.relation import Adjacency, Relation
+from privcalc.spec.registry import Parameter, wrapper
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+
+
+@wrapper(
+    name="sampled_without_replacement",
+    plain=(
+        "A fixed number of records is drawn by lot, anew in every step; records that are not "
+        "drawn in a step are not touched by it."
+    ),
+    short="wor",
+    parameters=(
+        Parameter(
+            "sampling_probability",
+            "size of the sample divided by that of the population",
+            short="q",
+            minimum=0.0,
+            maximum=1.0,
+        ),
+        Parameter("population", "number of records", short="n", kind="integer", minimum=1.0),
+        Parameter(
+            "sample", "number of records that are drawn", short="m", kind="integer", minimum=0.0
+        ),
+    ),
+    one_of=(("sampling_probability",), ("population", "sample")),
+    ordered=(("sample", "population"),),
+    relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE}),
+    inner_relation=Relation.REPLACE_ONE,
+    example="gaussian:sigma=2,sensitivity=2@wor:n=60000,m=256@14063",
+)
+class SampledWithoutReplacement:
+    """Sampling without replacement: a sample of fixed size m out of n, all equally likely.
+
+    What is wrapped sees the sample only, and is read under replace-one, whatever relation the
+    result is asked for: drawing another record changes a sample of the same size. Let (P, Q)
+    dominate it there, and q = m / n. For adding a record the sampled event is dominated by
+    (P, (1 - q) P + q Q), for removing by ((1 - q) P + q Q, P) (Zhu, Dong, Wang 2022,
+    Theorem 11; m is public and the same for both data sets, and n the size of the larger
+    one); for replacing by the pair glued of two halves (Corollary 31 there).
+
+    Attributes:
+        sampling_probability: q, rounded once.
+        exact: q as a fraction.
+    """
+
+    def __init__(
+        self,
+        *,
+        sampling_probability: float | None = None,
+        population: int | None = None,
+        sample: int | None = None,
+    ) -> None:
+        """Take the probability, or the two sizes."""
+        if sampling_probability is not None:
+            self.exact = Fraction(sampling_probability)
+        elif population is not None and sample is not None:
+            if sample > population:
+                raise DomainError(f"a sample of {sample} cannot come from {population} records")
+            self.exact = Fraction(sample, population)
+        else:
+            raise DomainError("sampling without replacement needs q, or both n and m")
+        self.sampling_probability = float(self.exact)
+
+    def law(
+        self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool = True
+    ) -> LossLaw:
+        """Return the privacy-loss law of the sampled event in one direction.
+
+        Args:
+            event: the law of the event for replacing a record; it covers both orders.
+            reverse: the same law.
+            adjacency: ADD, REMOVE or REPLACE.
+            exact: whether the sampling probability is exact.
+        """
+        from privcalc.losses.glued import glued
+        from privcalc.losses.sampled import sampled
+
+        q = self.sampling_probability
+        if adjacency is Adjacency.REPLACE:
+            return glued(event, q)
+        return sampled(event, q, remove=adjacency is Adjacency.REMOVE, exact=exact, reverse=reverse)
