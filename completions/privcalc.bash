@@ -60,7 +60,7 @@ _privcalc() {
         compose)
             # A specification is completed at its start only.
             if [[ $word != *[:@+\(]* ]]; then
-                COMPREPLY=($(compgen -W 'gaussian: laplace: randomized-response: pure: approx:' -- "$word"))
+                COMPREPLY=($(compgen -W 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: profile: pmf: gaussian-pair: bernoulli-pair:' -- "$word"))
                 compopt -o nospace 2> /dev/null
             fi
             ;;

@@ -14,12 +14,12 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -l max-epsilon -x 
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l max-delta -x -d 'Budget: exit with status 1 unless delta is proved to be at most this. Needs --epsilon.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
-complete -c privcalc -n '__fish_seen_subcommand_from compose' -l engine -x -a 'auto contour fft rdp afa' -d 'Force an engine. afa gives an estimate without certificate; fft (not available yet), rdp (not available yet).'
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -l engine -x -a 'auto contour fft rdp afa' -d 'auto asks the engines in order until one proves the tolerance: closed form, contour, fft, best Renyi order. Or ask one only: contour, fft, rdp (upper end only), afa (an estimate without certificate).'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l json -d 'Print one JSON object for each answer; same as --format json.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l format -x -a 'table json csv markdown github' -d 'Output format. Without it: table.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s t -l terse -d 'Print the safe number alone: the upper end.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
-complete -c privcalc -n '__fish_seen_subcommand_from compose' -s v -l verbose -d 'Show each direction, the engine and the error terms on standard error.'
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: randomized-response: pure: approx:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism

@@ -62,6 +62,13 @@ class Bound:
         lowers = [b.lower for b in (self, other) if b.lower is not None]
         return Bound(max(self.upper, other.upper), max(lowers) if lowers else None)
 
+    @property
+    def words(self) -> str:
+        """Both ends with all digits, for messages."""
+        if self.lower is None:
+            return f"at most {self.upper!r}"
+        return f"[{self.lower!r}, {self.upper!r}]"
+
     def intersection(self, other: Bound) -> Bound:
         """Return the narrower bracket of one number that is known by two.
 
@@ -72,8 +79,7 @@ class Bound:
         upper, lower = min(self.upper, other.upper), max(lowers) if lowers else None
         if lower is not None and lower > upper:
             raise DisagreementError(
-                f"two certified brackets do not meet: [{self.lower}, {self.upper}] and"
-                f" [{other.lower}, {other.upper}]"
+                f"two certified brackets do not meet: {self.words} and {other.words}"
             )
         return Bound(upper, lower)
 

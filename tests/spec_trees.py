@@ -146,7 +146,8 @@ def _value(rng: random.Random, parameter: Parameter, depth: int) -> Value:
         return HOLE
     if parameter.kind == "integer":
         least = round(-9 if parameter.minimum is None else parameter.minimum)
-        return least + rng.choice((0, 1, 7, 59_999, 10**12))
+        steps = (0, 1, 7, 59_999, 10**12)
+        return least + rng.choice([step for step in steps if parameter.contains(least + step)])
     number = _number(rng, parameter)
     while not parameter.contains(number):
         number = _number(rng, parameter)

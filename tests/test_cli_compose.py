@@ -270,15 +270,23 @@ class TestOtherFormats:
 
 
 class TestTalk:
-    def test_same_note_of_both_directions_is_said_once(
+    def test_notes_stand_below_their_direction(
         self, run: Callable[..., Outcome], accounting: FakeAccounting
     ) -> None:
-        """One warning for each answer is enough."""
+        """Each is said once for each direction, and one warning for each answer is enough."""
         accounting.tolerance_met = False
-        accounting.notes = ("few uses", "few uses")
+        accounting.notes = ("contour: few uses", "contour: few uses")
         outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "-v", "-t")
-        assert outcome.stderr.count("few uses") == 2  # in the details, and in the warning
-        assert outcome.stderr.count("warning") == 1
+        assert outcome.stderr.splitlines()[1:] == [
+            "  remove: [2.25, 2.5], engine contour, aliasing 1e-12",
+            "    contour: few uses",
+            "  add: [2.25, 2.5], engine contour, aliasing 1e-12",
+            "    contour: few uses",
+            (
+                "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the "
+                "tolerance: relative width 0.1"
+            ),
+        ]
 
     def test_wide_bracket_is_a_warning(
         self, run: Callable[..., Outcome], accounting: FakeAccounting
@@ -290,8 +298,8 @@ class TestTalk:
         assert outcome.status == 0
         assert json.loads(outcome.stdout)["method"]["tolerance_met"] is False
         assert outcome.stderr == (
-            "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the "
-            "tolerance; few compositions of a small sample\n"
+            "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the tolerance: "
+            "relative width 0.1; -v says why\n"
         )
 
     def test_verbose_shows_both_directions(

@@ -1,4 +1,4 @@
-"""Manual pages and completions: generated, committed, and no older than the program."""
+"""Manual pages, completions, the README's table: generated, and no older than the program."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ def test_wheel_installs_every_file() -> None:
 
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     shared = settings["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
-    assert set(shared) == {path.relative_to(ROOT).as_posix() for path in FILES}
+    assert set(shared) == {
+        path.relative_to(ROOT).as_posix() for path in FILES if path.name != "README.md"
+    }
 
 
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="needs mandoc")
@@ -102,7 +104,7 @@ def bash_completes(line: str) -> list[str]:
         ("privcalc ", ["compose"]),
         ("privcalc --sch", ["--schema"]),
         ("privcalc --schema ", ["result", "spec", "error"]),
-        ("privcalc compose gau", ["gaussian:"]),
+        ("privcalc compose gau", ["gaussian:", "gaussian-pair:"]),
         ("privcalc compose gaussian:sigma=1 lap", ["laplace:"]),
         ("privcalc compose gaussian:sig", []),
         ("privcalc compose --max-", ["--max-epsilon", "--max-delta"]),
@@ -121,7 +123,7 @@ def test_bash_completes(line: str, expected: list[str]) -> None:
     ("line", "expected"),
     [
         ("privcalc co", ["compose"]),
-        ("privcalc compose gau", ["gaussian:"]),
+        ("privcalc compose gau", ["gaussian:", "gaussian-pair:"]),
         ("privcalc compose --format gi", ["github"]),
     ],
 )
@@ -181,10 +183,14 @@ def test_generator_writes_what_is_missing(
     import privcalc.cli.docs.__main__ as generator
 
     shutil.copytree(ROOT / "man" / "src", tmp_path / "man" / "src")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "README.md").write_text(text.replace("| `laplace` |", "| x |"), encoding="utf-8")
     (tmp_path / "completions").mkdir()
     monkeypatch.setattr(generator, "ROOT", tmp_path)
     assert main(["--check"]) == 1
-    assert "man/privcalc.1 is stale" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "man/privcalc.1 is stale" in said
+    assert "README.md is stale" in said
     assert main([]) == 0
     assert main(["--check"]) == 0
     for path, text in FILES.items():

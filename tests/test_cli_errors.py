@@ -9,7 +9,7 @@ import pytest
 
 from privcalc import __version__
 from privcalc.cli.exit_status import ExitStatus
-from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
+from privcalc.errors import DisagreementError, DomainError, NotCertifiedError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,8 +137,15 @@ class TestErrors:
         ("error", "code"),
         [
             (DomainError("delta must be in [0, 1]"), "domain"),
-            (UnsupportedError("the fft engine is not available yet"), "unsupported"),
+            (UnsupportedError("noisy-max has no law under replace-one"), "unsupported"),
             (NotCertifiedError("no engine proves a finite upper end: 1 step"), "not_certified"),
+            (
+                DisagreementError(
+                    "engines contour and fft: two certified brackets do not meet: [1.0, 1.5] and"
+                    " [2.0, 2.5]"
+                ),
+                "disagreement",
+            ),
         ],
     )
     def test_of_accounting(
@@ -223,11 +230,13 @@ class TestTopics:
         """The completions of each shell are printed."""
         assert "gaussian:" in run("--show-completion", shell).stdout
 
-    def test_help_says_what_is_not_there(self, run: Callable[..., Outcome]) -> None:
-        """Engines of later versions are marked, and ranges are stated."""
+    def test_help_says_what_things_mean(self, run: Callable[..., Outcome]) -> None:
+        """The order of the engines and the ranges are stated; nothing is announced."""
         text = " ".join(run("compose", "--help").stdout.split())
+        assert "available yet" not in text
         for words in (
-            "fft (not available yet), rdp (not available yet)",
+            "closed form, contour, fft, best Renyi order",
+            "rdp (upper end only)",
             "> 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts",
             "at 21 values of epsilon",
         ):

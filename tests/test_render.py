@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from privcalc.accounting.answer import Direction, Method
+from privcalc.accounting.realize import sampling_words
 from privcalc.bounds import Bound, Verdict
 from privcalc.cli.options import ColorMode, Format
 from privcalc.cli.output import Output, Printer
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.relation import Relation
-from privcalc.render import csv, github, grid, markdown, plain, table, talk, terse, words
+from privcalc.render import csv, github, grid, json, markdown, plain, table, talk, terse, words
 from privcalc.render.report import Check, Estimate, Report
 from privcalc.spec.parse import parse
 
@@ -139,9 +142,96 @@ class TestEstimates:
         assert list(talk.details([report(ESTIMATE, notes=("a note",))])) == [
             "epsilon at delta 1e-5: engine contour, aliasing 1.2e-12",
             "  add: about 2.375, engine contour, aliasing 1.2e-12",
+            "    a note",
             "  remove: no number, engine contour, aliasing 1.2e-12",
-            "  note: a note",
+            "    a note",
         ]
+
+
+class TestTried:
+    """With -v each engine that fell short has a line."""
+
+    NOTES = (
+        "contour: relative width 1.5e-07",
+        "fft: losses beyond 1e+08 are too likely",
+        "contour: relative width 4.0e-06",
+        "rdp: relative width inf",
+        "a note",
+        "a note",
+    )
+    LINES = (
+        "contour: relative width 1.5e-7 to 4e-6",
+        "fft: losses beyond 1e+08 are too likely",
+        "rdp: no lower end",
+        "a note",
+    )
+
+    def test_one_line_for_each_engine(self) -> None:
+        """Engines stand in the order in which they were asked, below the direction."""
+        found = list(talk.details([report(BRACKET, notes=self.NOTES)]))
+        assert found[2:6] == [f"    {line}" for line in self.LINES]
+
+    def test_of_a_profile(self) -> None:
+        """A curve has no directions; its points are taken together."""
+        curve = replace(report({"epsilon": [0.0], "delta": [Bound(0.5)]}, query={}), directions=())
+        curve = replace(curve, method=Method("fft", tolerance_met=False, notes=self.NOTES))
+        assert list(talk.details([curve])) == [
+            "the profile: engine fft",
+            *(f"  {line}" for line in self.LINES),
+        ]
+
+    @pytest.mark.parametrize(
+        ("result", "words"),
+        [
+            (
+                {"epsilon": Bound(2.5, 2.25)},
+                (
+                    "the bracket of epsilon at delta 1e-5 is wider than the tolerance: "
+                    "relative width 0.1"
+                ),
+            ),
+            ({"epsilon": Bound(2.5)}, "epsilon at delta 1e-5 is proved from above only"),
+            (
+                {"epsilon": Bound(math.inf, 1.0)},
+                "no finite upper end of epsilon at delta 1e-5 is proved",
+            ),
+        ],
+    )
+    def test_warning_is_one_line(self, result: dict[str, Bound], words: str) -> None:
+        """However much there is to tell, the warning points to -v, and with -v it does not."""
+        wide = report(result, notes=self.NOTES)
+        wide = replace(wide, method=replace(wide.method, tolerance_met=False))
+        assert list(talk.warnings([wide])) == [f"privcalc: warning: {words}; -v says why"]
+        assert list(talk.warnings([wide], verbose=True)) == [f"privcalc: warning: {words}"]
+
+
+class TestWithoutLowerEnd:
+    """An upper bound alone, in every format."""
+
+    ANSWER = report(
+        {"epsilon": Bound(2.5)},
+        check=Check("max_epsilon", 2.0, Verdict.UNDECIDED, "undecided: epsilon <= 2.5"),
+    )
+
+    def test_tables(self) -> None:
+        """The lower end is called unknown, never 0."""
+        assert "1e-5   unknown           2.5" in plain.lines([self.ANSWER])
+        assert "| 1e-5 | unknown | 2.5 |" in markdown.lines([self.ANSWER])
+        assert "│          unknown │" in table.render([self.ANSWER], colour=False, width=80)
+
+    def test_data(self) -> None:
+        """JSON leaves the key out, CSV the cell."""
+        assert json.as_object(self.ANSWER)["result"] == {"epsilon": Bound(2.5)}
+        assert '"result": {"epsilon": {"upper": 2.5}}' in json.line(self.ANSWER)
+        row = dict(zip(csv.HEADER, next(csv.lines(self.ANSWER)).split(","), strict=True))
+        assert (row["lower"], row["upper"], row["verdict"]) == ("", "2.5", "undecided")
+
+    def test_lines(self) -> None:
+        """The bare number is the upper end; an annotation says at most."""
+        assert terse.line(self.ANSWER) == "2.5"
+        assert next(github.lines(self.ANSWER)).startswith("::error title=privacy budget::undecided")
+        plain_answer = replace(self.ANSWER, check=None)
+        assert "privacy::epsilon at most 2.5 at delta 1e-5 (" in next(github.lines(plain_answer))
 
 
 class TestPlainNumbers:
@@ -197,6 +287,21 @@ def test_sampling_of_a_part_only() -> None:
     (_, (_, text)) = words.assumptions(Relation.ADD_OR_REMOVE_ONE, "Poisson")
     assert text.startswith("Poisson where sampled (")
     assert "sampling Poisson where sampled)" in next(github.lines(report(BRACKET)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gaussian:sigma=1",
+        "gaussian:sigma=1+gaussian:sigma=2@poisson:q=0.1@9",
+        "(gaussian:sigma=1@wor:q=0.1+pure:epsilon=1)@9@group:k=2",
+    ],
+)
+def test_every_sampling_has_words(text: str) -> None:
+    """Whatever accounting calls the sampling, tables can say what it means."""
+    sampling = sampling_words(parse(text).tree)
+    assert words.sampling_name(sampling)
+    assert words.assumptions(Relation.REPLACE_ONE, sampling)[1][1].endswith(")")
 
 
 def test_infinity_in_words() -> None:

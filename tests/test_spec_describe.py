@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
+from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.spec import registry
 from privcalc.spec.describe import overview, page, rows
@@ -94,8 +95,31 @@ def test_the_overview_has_the_limits_and_nothing_that_is_not_there() -> None:
 def test_another_mechanism_is_no_slip_of_the_pen() -> None:
     """A name that contains a known one gets the list of what is known."""
     with pytest.raises(SpecError) as caught:
-        page("discrete_gaussian")
+        page("truncated_gaussian")
     assert caught.value.hint.startswith("known: gaussian, laplace, ")
+
+
+def test_formulas_keep_their_lines() -> None:
+    """What is indented in a docstring is a formula that stands by itself."""
+    lines = page("exponential").splitlines()
+    assert any(line.startswith("      delta(x) = (1 - e^{(x - eta)/2})^2") for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", ["profile", "pmf"])
+def test_the_example_of_a_file_is_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows the file, and with that file the example has an answer."""
+    entry = registry.entry(name)
+    text = page(name)
+    assert "whose name has a dot or a slash in it" in text
+    shown = text.partition("The file of the example\n")[2]
+    assert [line.strip() for line in shown.splitlines()] == entry.example_file.splitlines()
+    monkeypatch.chdir(tmp_path)
+    Path(f"{name}.csv").write_text(entry.example_file, encoding="utf-8")
+    (answer,) = compose(parse(entry.example).tree, deltas=[1e-3]).answers
+    assert answer.method.tolerance_met
 
 
 def test_an_unknown_page_suggests_one() -> None:

@@ -107,7 +107,7 @@ def test_reading_gives_the_normal_form() -> None:
         ('{"type": "laplace", "scale": -1e10}', "scale must be > 0, got -1e10", ""),
         ('{"type": "laplace", "scale": -12345.0}', "scale must be > 0, got -12345", ""),
         ('{"type": "laplace", "scale": -1e-07}', "scale must be > 0, got -1e-7", ""),
-        ('{"type": "discrete_gaussian"}', "unknown type", "known: gaussian, laplace"),
+        ('{"type": "truncated_gaussian"}', "unknown type", "known: gaussian, laplace"),
         ('{"type": "approx", "epsilon": 1, "delta": 1.5}', "delta must be in [0, 1]", ""),
         ('{"type": "approx", "epsilon": 1}', "approx needs delta", ""),
         ('{"type": "gaussian"}', "needs standard_deviation or noise_multiplier", ""),

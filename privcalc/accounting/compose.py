@@ -97,8 +97,9 @@ class _Solver:
         pairs = tuple(
             (point.query["epsilon"], point.bound) for point in points if point.bound is not None
         )
-        engines = {point.method.engine for point in points}
-        engine = "contour" if "contour" in engines else min(engines)
+        # The engine of the widest bracket stands for all.
+        widest = max(points, key=lambda point: 0.0 if point.bound is None else point.bound.width)
+        engine = widest.method.engine
         met = all(point.method.tolerance_met for point in points)
         terms: dict[str, float] = {}
         for point in points:

@@ -60,6 +60,8 @@ def sampled_group_law(
     return LawBracket(None, grouped(_atoms(single), records))
 
 
+# Overflow and underflow far out give masses of 0 or infinite errors, never a smaller bound.
+@np.errstate(all="ignore")
 def _atoms(law: LossLaw) -> AtomicLaw:
     """Return a law with finitely many values that is no better: connect the dots on a lattice."""
     if isinstance(law, AtomicLaw) and (law.lower_masses or not law.losses):

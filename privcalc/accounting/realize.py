@@ -97,13 +97,141 @@ def realize(tree: Node, relation: Relation) -> dict[str, Realized]:
             " no relation covers both; account for them one by one"
         )
     registry.check_relation(tree, relation)
+    builder = _Builder()
     found = {
-        adjacency.value: Realized.of(_terms(tree, adjacency, 1))
+        adjacency.value: Realized.of(builder.terms(tree, adjacency, 1))
         for adjacency in relation.adjacencies
     }
     if len(found) > 1 and len({(each.upper, each.lower) for each in found.values()}) == 1:
         return {"both": next(iter(found.values()))}
     return found
+
+
+class _Builder:
+    """Makes laws of nodes; every leaf is built once, so that its files are read once."""
+
+    def __init__(self) -> None:
+        self._built: dict[Leaf, Mechanism] = {}
+
+    def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
+        """Return laws with counts for a group of records."""
+        if isinstance(tree, Leaf):
+            return [(group_law(self._mechanism(tree), adjacency, records), 1)]
+        if isinstance(tree, Composed):
+            return [term for event in tree.events for term in self.terms(event, adjacency, records)]
+        if isinstance(tree, Repeated):
+            if isinstance(tree.count, Hole):
+                raise UsageError("a count is missing; only calibrate finds the value of a hole")
+            inner = self.terms(tree.event, adjacency, records)
+            return [(law, count * tree.count) for law, count in inner]
+        if tree.name == GROUP:
+            size = int(str(dict(tree.parameters)["records"]))
+            return self.terms(tree.event, adjacency, records * size)
+        return (
+            [(self._sampled(tree, adjacency, records), 1)]
+            if not self._whole(tree)
+            else (self._unsampled(tree, adjacency, records))
+        )
+
+    def _mechanism(self, leaf: Leaf) -> Mechanism:
+        if leaf not in self._built:
+            self._built[leaf] = cast("Mechanism", registry.build(leaf))
+        return self._built[leaf]
+
+    def _whole(self, tree: Wrapped) -> bool:
+        """Say whether the sample is everything."""
+        return _chain(tree)[1] == 1
+
+    def _unsampled(self, tree: Wrapped, adjacency: Adjacency, records: int) -> Terms:
+        """Return the event itself, at q = 1."""
+        if tree.name == FIXED_SIZE and adjacency is not Adjacency.REPLACE:
+            raise UnsupportedError(
+                "a sample of all records is not defined where one of them may be missing;"
+                " pass --relation replace-one, or leave out @wor"
+            )
+        return self.terms(_chain(tree)[0], adjacency, records)
+
+    def _sampled(self, tree: Wrapped, adjacency: Adjacency, records: int) -> LossLaw | LawBracket:
+        """Return the law of a sampled event; sampling twice is sampling once with q1 q2.
+
+        Nested: (1 - q2) R + q2 ((1 - q1) R + q1 W) = (1 - q1 q2) R + q1 q2 W. A sample without
+        replacement of such a sample is one, too. A rounded probability above 1/2, where 1 - q
+        would feel it, is enclosed by its neighbours: profiles increase with q, because a sample at
+        a lower rate is a mixture of one at the higher rate and of none.
+        """
+        event, exact = _chain(tree)
+        q = float(exact)
+        rounded = Fraction(q) != exact
+        if rounded and q < SMALLEST_PRODUCT:
+            raise UnsupportedError(
+                f"nested sampling with a product of about {q:.6g} would be rounded; write one"
+                f" {_spelled(tree)} with the probability itself"
+            )
+        if rounded and q > LARGEST_PRODUCT:
+            below, above = math.nextafter(q, 0.0), math.nextafter(q, 1.0)
+            lower = self._at(tree, event, below, adjacency, records, exact=True)
+            upper = self._at(tree, event, above, adjacency, records, exact=True)
+            return LawBracket(
+                None if isinstance(lower, LawBracket) else lower,
+                upper.upper if isinstance(upper, LawBracket) else upper,
+            )
+        return self._at(tree, event, q, adjacency, records, exact=not rounded)
+
+    def _at(
+        self,
+        tree: Wrapped,
+        event: Node,
+        q: float,
+        adjacency: Adjacency,
+        records: int,
+        *,
+        exact: bool,
+    ) -> LossLaw | LawBracket:
+        """Return the law of an event that is sampled with probability q < 1."""
+        if records > 1 and tree.name == FIXED_SIZE and adjacency is not Adjacency.REPLACE:
+            raise UnsupportedError(
+                "@group on a sample of fixed size is known for replacing records only: where they"
+                " are added or removed the sampling probability changes with each; pass --relation"
+                " replace-one"
+            )
+        wrapper = cast("Sampling", registry.build(tree))
+        wrapper.sampling_probability = q
+        inside = Adjacency.REPLACE if tree.name == FIXED_SIZE else Adjacency.ADD
+        law = _one_law(self.terms(event, inside, 1))
+        back = law
+        if inside is Adjacency.ADD and law.log_ratio() is None:
+            back = _one_law(self.terms(event, Adjacency.REMOVE, 1))
+        if records > 1 and tree.name == POISSON and isinstance(law, GaussianLaw) and q > 0.0:
+            return sampled_group_law(law, None, q, records, adjacency)
+        single = wrapper.law(law, back, adjacency, exact=exact)
+        if records == 1 or q == 0.0:
+            return single
+        return sampled_group_law(law, single, q, records, adjacency)
+
+
+def _chain(tree: Wrapped) -> tuple[Node, Fraction]:
+    """Return the event below all samplings of one kind, and the product of probabilities.
+
+    Raises:
+        UnsupportedError: a group stands inside, or the sizes do not fit.
+    """
+    exact, node, outer = Fraction(1), cast("Node", tree), None
+    while isinstance(node, Wrapped) and node.name == tree.name:
+        wrapper = cast("Sampling", registry.build(node))
+        exact *= cast("Fraction", getattr(wrapper, "exact", Fraction(wrapper.sampling_probability)))
+        sizes = getattr(wrapper, "sizes", None)
+        if sizes is not None and outer is not None and sizes[0] != outer[1]:
+            raise UnsupportedError(
+                f"a sample of {outer[1]} records cannot be sampled as if there were {sizes[0]};"
+                f" write n={outer[1]} in the inner {_spelled(tree)}"
+            )
+        outer, node = sizes, node.event
+    if GROUP in _wrappers(node):
+        raise UnsupportedError(
+            f"@group inside {_spelled(tree)}: write it after the sampling, where it means records"
+            " that are sampled one by one"
+        )
+    return node, exact
 
 
 def _wrappers(tree: Node) -> set[str]:
@@ -113,81 +241,6 @@ def _wrappers(tree: Node) -> set[str]:
     if isinstance(tree, Repeated):
         return _wrappers(tree.event)
     return {tree.name} | _wrappers(tree.event) if isinstance(tree, Wrapped) else set()
-
-
-def _terms(tree: Node, adjacency: Adjacency, records: int) -> Terms:
-    """Return laws with counts for a group of records."""
-    if isinstance(tree, Leaf):
-        return [(group_law(cast("Mechanism", registry.build(tree)), adjacency, records), 1)]
-    if isinstance(tree, Composed):
-        return [term for event in tree.events for term in _terms(event, adjacency, records)]
-    if isinstance(tree, Repeated):
-        if isinstance(tree.count, Hole):
-            raise UsageError("a count is missing; only calibrate finds the value of a hole")
-        inner = _terms(tree.event, adjacency, records)
-        return [(law, count * tree.count) for law, count in inner]
-    if tree.name == GROUP:
-        size = int(str(dict(tree.parameters)["records"]))
-        return _terms(tree.event, adjacency, records * size)
-    return _sampled(tree, adjacency, records)
-
-
-def _sampled(tree: Wrapped, adjacency: Adjacency, records: int) -> Terms:
-    """Return the law of a sampled event; sampling twice is sampling once with the product of q.
-
-    Nested: (1 - q2) R + q2 ((1 - q1) R + q1 W) = (1 - q1 q2) R + q1 q2 W. A sample without
-    replacement of such a sample is one, too. At q = 1 the event itself is left, composition or
-    not. A group inside the sampling is a group outside: the whole of it may be in the sample.
-    """
-    wrapper = cast("Sampling", registry.build(tree))
-    event = tree.event
-    exact = _exact(wrapper)
-    while isinstance(event, Wrapped) and event.name in (tree.name, GROUP):
-        if event.name == GROUP:
-            records *= int(str(dict(event.parameters)["records"]))
-        else:
-            exact *= _exact(cast("Sampling", registry.build(event)))
-        event = event.event
-    q = float(exact)
-    rounded = Fraction(q) != exact
-    nested = event is not tree.event and tree.event is not event and _is_nested(tree)
-    if nested and rounded and (q > LARGEST_PRODUCT or q < SMALLEST_PRODUCT):
-        raise UnsupportedError(
-            f"nested {WORDS[tree.name]} sampling with a product of about {q:.6g} would be rounded;"
-            f" write one {_spelled(tree)} with the probability itself"
-        )
-    if q == 1.0:
-        return _terms(event, adjacency, records)
-    wrapper.sampling_probability = q
-    inside = Adjacency.REPLACE if tree.name == FIXED_SIZE else Adjacency.ADD
-    law = _one_law(_terms(event, inside, 1))
-    back = law
-    if inside is Adjacency.ADD and law.log_ratio() is None:
-        back = _one_law(_terms(event, Adjacency.REMOVE, 1))
-    exactly = not (nested and rounded)
-    if records == 1:
-        return [(wrapper.law(law, back, adjacency, exact=exactly), 1)]
-    if q == 0.0:
-        return [(wrapper.law(law, back, adjacency, exact=True), 1)]
-    single = (
-        None
-        if tree.name == POISSON and isinstance(law, GaussianLaw)
-        else wrapper.law(law, back, adjacency, exact=exactly)
-    )
-    return [(sampled_group_law(law, single, q, records, adjacency), 1)]
-
-
-def _is_nested(tree: Wrapped) -> bool:
-    """Say whether a sampling stands directly, or around groups, on another of its kind."""
-    event = tree.event
-    while isinstance(event, Wrapped) and event.name == GROUP:
-        event = event.event
-    return isinstance(event, Wrapped) and event.name == tree.name
-
-
-def _exact(wrapper: Sampling) -> Fraction:
-    """Return the sampling probability as it was written."""
-    return cast("Fraction", getattr(wrapper, "exact", Fraction(wrapper.sampling_probability)))
 
 
 def _spelled(tree: Wrapped) -> str:

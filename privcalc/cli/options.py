@@ -133,8 +133,9 @@ EngineOption = Annotated[
     Engine,
     typer.Option(
         "--engine",
-        help="Force an engine. afa gives an estimate without certificate; "
-        "fft (not available yet), rdp (not available yet).",
+        help="auto asks the engines in order until one proves the tolerance: closed form, "
+        "contour, fft, best Renyi order. Or ask one only: contour, fft, rdp (upper end only), afa "
+        "(an estimate without certificate).",
     ),
 ]
 JsonOption = Annotated[
@@ -158,7 +159,8 @@ VerboseOption = Annotated[
     typer.Option(
         "--verbose",
         "-v",
-        help="Show each direction, the engine and the error terms on standard error.",
+        help="Show each direction, the engine, the error terms and which engines fell short, on "
+        "standard error.",
     ),
 ]
 ColorOption = Annotated[

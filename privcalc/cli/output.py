@@ -146,7 +146,7 @@ class Printer:
 
         if self._output.verbose:
             yield from talk.details(reports, place)
-        yield from talk.warnings(reports, place)
+        yield from talk.warnings(reports, place, verbose=self._output.verbose)
         if self._output.terse or self._output.format in (Format.JSON, Format.CSV):
             yield from talk.failed_checks(reports, place)
 

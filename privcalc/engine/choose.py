@@ -35,6 +35,8 @@ SMALLEST_DELTA = 1e-305
 LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
+# The FFT engine hardly gets any narrower.
+FFT_REACH = 3e-9
 
 
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
@@ -165,7 +167,8 @@ def _ask(solvers: _Solvers, tolerance: float, floor: float, engine: str) -> Cert
         if not _met(found, tolerance, floor):
             notes.append(f"{name}: relative width {_width(certified.bound):.1e}")
     if found is None:
-        raise NotCertifiedError("; ".join(dict.fromkeys(notes)))
+        reasons = "; ".join(dict.fromkeys(notes)) or "there is none"
+        raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
     return Certified(found.bound, found.engine, found.terms, (*found.notes, *dict.fromkeys(notes)))
 
 
@@ -173,8 +176,10 @@ def _vain(found: Certified, name: str, *, met: bool) -> bool:
     """Say whether an engine has nothing to add to what was found."""
     if name == "rdp":
         return found.bound.width <= HOPELESS * found.bound.upper
+    if name == "fft":
+        return met or _width(found.bound) <= FFT_REACH
     # Looser contours steady a contour; they do not help where the FFT did better than the first.
-    return met if name == "fft" else found.engine == "fft"
+    return found.engine == "fft"
 
 
 def _met(found: Certified, tolerance: float, floor: float) -> bool:

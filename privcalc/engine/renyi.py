@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Orders minus 1 that are tried: 1/64 to 2^20 in steps of a factor sqrt(2).
 ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
-NOTE = "no contour could be certified; the bound is that of the best Renyi order tried"
+NOTE = "rdp: the bound is that of the best Renyi order tried; it has no lower end"
 # What is dropped from each law, as a part of the smallest delta in question.
 DROPPED = 1e-6
 
@@ -47,7 +47,7 @@ def renyi_epsilon(composition: Composition, delta: float) -> Certified:
         bounds.append(value + 1e-12 * (1.0 + abs(value) + abs(log_mgf) / c))
     upper = max(0.0, min(bounds))
     if math.isinf(upper):
-        raise NotCertifiedError("neither a contour nor a Renyi order gives a finite upper end")
+        raise NotCertifiedError("no Renyi order gives a finite upper end")
     return Certified(Bound(upper), "rdp", notes=(NOTE,))
 
 

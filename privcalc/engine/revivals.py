@@ -9,7 +9,7 @@ out at most e^{K(c) - c epsilon} / pi times
 
 where T is a horizon, and every node below it is in a kept interval or has a product below e^{-G}.
 At first the intervals around the multiples of the longest sharp period are kept; those on which
-the other laws are small are dropped, the rest is cut into four, and so on.
+the product is small are dropped, and those that add most to the sum are cut into four, and so on.
 """
 
 from __future__ import annotations
@@ -27,11 +27,18 @@ if TYPE_CHECKING:
     from privcalc.losses.revival import Revival
     from privcalc.numerics.arrays import Array
 
-# Multiples of the leading period, and intervals in one round, at most.
-MOST_INTERVALS = 1_500_000
+# Multiples of the leading period, at most, and how many intervals are cut in one round.
+MOST_INTERVALS, MOST_CUTS = 1_500_000, 100_000
 ROUNDS = 12
-# Distances from multiples are formed in doubles: t / period is off by so many units of itself.
-TURN_ULPS = 8.0
+# Intervals that add less than this part of the goal, taken together, are not cut; nor is any other
+# after a round that has not lowered the sum by a fifth.
+SMALL_PART, WORTHWHILE = 0.2, 0.8
+# Periods are off by 6 units, quotients and differences by one, and the nodes that an interval
+# stands for may lie outside it by a unit of its centre for every round: distances from multiples
+# are off by so many units of t / period.
+TURN_ULPS = 12.0 + ROUNDS
+# In periods; covers the same at the multiples of the leading one, MOST_INTERVALS of them at most.
+ROOM = 1e-8
 
 
 def revivals_bound(
@@ -56,30 +63,35 @@ def revivals_bound(
     horizon = (count + 0.5) * period
     if horizon <= start + width:
         return -math.log(start)
-    centres = period * np.arange(1.0, count + 1.0)
-    radii = np.full(count, width)
+    centres: Array = period * np.arange(1.0, count + 1.0)
+    radii: Array = np.full(count, width)
     if width > start:
         centres = np.concatenate([[0.5 * (start + width)], centres])
         radii = np.concatenate([[0.5 * (width - start)], radii])
     centres, radii = centres[centres + radii > start], radii[centres + radii > start]
     goal = 0.1 * (math.exp(log_goal) + 1.0 / horizon)
-    kept = math.inf
+    settled, kept = 0.0, math.inf
     for _ in range(ROUNDS):
-        bounds = _log_products(laws, centres, radii)
-        near = bounds > -drop
-        centres, radii, bounds = centres[near], radii[near], bounds[near]
+        centres, radii, bounds = _near(laws, centres, radii, drop)
         left = np.maximum(centres - radii, start)
-        areas = (2.0 * radii + step) / (left * left)
-        kept = float((areas * np.exp(np.minimum(bounds, 0.0))).sum()) * MARGIN
-        if kept <= goal or 4 * len(centres) > MOST_INTERVALS:
+        outside = 2.0 * TURN_ULPS * UNIT * centres
+        areas = (2.0 * radii + outside + step) / (left * left)
+        parts: Array = areas * np.exp(np.minimum(bounds, 0.0))
+        before, kept = kept, settled + float(parts.sum()) * MARGIN
+        if kept <= goal or kept > WORTHWHILE * before:
             break
+        cut = (radii > 0.0) & (parts > SMALL_PART * goal / len(parts))
+        if int(cut.sum()) > MOST_CUTS:
+            cut &= parts >= np.partition(parts, -MOST_CUTS)[-MOST_CUTS]
+        settled += float(parts[~cut].sum()) * MARGIN
         offsets = np.array([-0.75, -0.25, 0.25, 0.75])
-        centres = (centres[:, None] + radii[:, None] * offsets).ravel()
-        radii = np.repeat(radii / 4.0, 4) * MARGIN
+        centres = (centres[cut, None] + radii[cut, None] * offsets).ravel()
+        radii = np.repeat(radii[cut] / 4.0, 4) * MARGIN
+        centres, radii = _nodes(centres, radii, step)
         inside = centres + radii > start
         centres, radii = centres[inside], radii[inside]
     total = math.exp(-drop) / start + kept + 1.0 / (horizon - step)
-    return math.log(total) + 1e-9
+    return min(math.log(total) + 1e-9, -math.log(start))
 
 
 def _lead(laws: Sequence[tuple[Revival, int]], drop: float) -> tuple[Revival | None, float]:
@@ -90,16 +102,34 @@ def _lead(laws: Sequence[tuple[Revival, int]], drop: float) -> tuple[Revival | N
         small = np.flatnonzero(count * law.log_bound(f) <= -drop)
         longest = found[0] is None or law.period > found[0].period
         if len(small) and longest and float(f[small[0]]) < 0.49:
-            found = law, float(f[small[0]]) * law.period * MARGIN
+            found = law, (float(f[small[0]]) + ROOM) * law.period
     return found
 
 
-def _log_products(laws: Sequence[tuple[Revival, int]], centres: Array, radii: Array) -> Array:
-    """Bound the log of the product on each interval."""
+def _nodes(centres: Array, radii: Array, step: float) -> tuple[Array, Array]:
+    """Put the node, if there is one, in the place of every interval shorter than a step."""
+    room = radii + TURN_ULPS * UNIT * centres
+    node = step * np.ceil((centres - room) / step)
+    short = 2.0 * room < step
+    kept = ~short | (node <= centres + room)
+    return np.where(short, node, centres)[kept], np.where(short, 0.0, radii)[kept]
+
+
+def _near(
+    laws: Sequence[tuple[Revival, int]], centres: Array, radii: Array, drop: float
+) -> tuple[Array, Array, Array]:
+    """Return the intervals on which the product is not below e^{-drop}, and its log, bounded.
+
+    Laws are at most 1, so that an interval may be dropped before all have been asked; those that
+    leave the fewest intervals are asked first.
+    """
     total = np.zeros(len(centres))
-    for law, count in laws:
+    for law, count in sorted(laws, key=lambda use: -use[1] * use[0].beta):
         turns = centres / law.period
         f = np.abs(turns - np.rint(turns)) - radii / law.period
-        f -= TURN_ULPS * UNIT * (1.0 + turns)
-        total += count * np.minimum(law.log_bound(np.clip(f, 0.0, 0.5)), 0.0)
-    return total
+        f -= TURN_ULPS * UNIT * turns
+        total = total + count * np.minimum(law.log_bound(np.clip(f, 0.0, 0.5)), 0.0)
+        near = total > -drop
+        if not near.all():
+            centres, radii, total = centres[near], radii[near], total[near]
+    return centres, radii, total

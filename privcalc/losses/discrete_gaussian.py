@@ -7,8 +7,8 @@ L(x) = (D^2 - 2 D x) / (2 v) lies on a lattice of step D / v. With s = z and a =
 
 (complete the square; Poisson summation of sum_x e^{-(x + a)^2 / (2 v)}). On Re z = c the terms
 have the moduli e^{-beta (k + t / p)^2} times a common factor, beta = 2 pi^2 v and p = 2 pi v / D,
-so that |phi| comes back at every multiple of p, and summing around k = -t / p loses no digits. The pair is
-symmetric: x -> D - x exchanges the two laws and keeps L.
+so that |phi| comes back at every multiple of p, and summing around k = -t / p loses no digits.
+The pair is symmetric: x -> D - x exchanges the two laws, so that (Q, P) has the same loss law.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Masses beyond so many standard deviations are below 1e-330.
 REACH = 39.0
-# Where beta is larger, theta sums are 1 to all digits, and cumulants those of a normal loss.
+# Where beta is larger, theta sums are 1 to 6e-20, and cumulants those of a normal loss.
 SMOOTH_BETA = 45.0
 # Atoms above this mass are anchors.
 ANCHOR_MASS = 1e-18
@@ -79,16 +79,20 @@ class DiscreteGaussianLaw:
         return self
 
     @cached_property
-    def _outcomes(self) -> tuple[int, Array, Array]:
-        """Return the first outcome, and the masses of all under N_Z(0, v) up to REACH.
-
-        The exponent is off by 3 units of itself, and the sum, correctly rounded, by little more.
-        """
+    def _outcomes(self) -> _Outcomes:
+        """Return the outcomes up to REACH and their masses under N_Z(0, v); under Q they move."""
         last = math.ceil(REACH * math.sqrt(self.v)) + 1
-        x = np.arange(-last, last + self.shift + 1)
-        exponent = (x.astype(float) ** 2) / (2.0 * self.v)
-        weights = np.exp(-np.minimum(exponent, 745.0))
-        return -last, weights / math.fsum(weights), exponent
+        exponent = np.arange(-last, last + 1).astype(float) ** 2 / (2.0 * self.v)
+        weights = np.exp(-exponent)
+        smooth = 2.0 * math.pi**2 * self.v > SMOOTH_BETA
+        masses = weights / (math.sqrt(2.0 * math.pi * self.v) if smooth else math.fsum(weights))
+        return _Outcomes(
+            -last,
+            masses,
+            exponent,
+            np.concatenate([[0.0], _sums(masses)]),
+            np.concatenate([_sums(masses[::-1])[::-1], [0.0]]),
+        )
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K''."""
@@ -133,8 +137,8 @@ class DiscreteGaussianLaw:
     @cached_property
     def anchors(self) -> tuple[float, ...]:
         """Return the losses of the likely outcomes, if they are few."""
-        first, masses, _ = self._outcomes
-        likely = np.flatnonzero(masses > ANCHOR_MASS)
+        first = self._outcomes.first
+        likely = np.flatnonzero(self._outcomes.masses > ANCHOR_MASS)
         if len(likely) > MOST_ANCHORS:
             return ()
         origin, step = self.lattice
@@ -143,29 +147,25 @@ class DiscreteGaussianLaw:
     def tails(self, losses: Array) -> Tails:
         """Return sums over outcomes: L > l exactly where x < D / 2 - v l / D.
 
-        An outcome within 6 units of the terms of that threshold may be counted on either side.
-        Sums of n terms are off by n units, and masses by 4 units of 2 and their exponents; between
-        two losses lie few outcomes, whose masses are added directly.
+        That threshold is off by 6 units of its terms: an outcome so near may be counted on either
+        side. The masses of outcomes are added up from both ends; between two losses lie few
+        outcomes, whose masses are added directly. See `_Outcomes` for the errors.
         """
-        first, masses, exponent = self._outcomes
-        n = len(masses)
+        table = self._outcomes
         threshold = 0.5 * self.shift - losses * (self.v / self.shift)
         # Index of the first outcome that is not below the threshold, under P and under Q.
-        end = np.ceil(threshold) - first
-        under_p = np.clip(end, 0, n).astype(np.int64)
-        under_q = np.clip(end - self.shift, 0, n).astype(np.int64)
-        left = np.concatenate([[0.0], np.cumsum(masses)])
-        right = np.concatenate([np.cumsum(masses[::-1])[::-1], [0.0]])
-        wrong = 8.0 + 4.0 * np.concatenate([exponent, [745.0]])
+        end = np.ceil(threshold) - table.first
+        under_p = np.clip(end, 0, table.size).astype(np.int64)
+        under_q = np.clip(end - self.shift, 0, table.size).astype(np.int64)
         size = self.shift / (2.0 * self.v) * self.shift + np.abs(losses)
-        between_p, error_p = _between(masses, exponent, under_p)
-        between_q, error_q = _between(masses, exponent, under_q)
+        between_p, error_p = table.between(under_p)
+        between_q, error_q = table.between(under_q)
         return Tails(
-            above_p=left[under_p],
-            above_q=left[under_q],
-            below_p=right[under_p],
-            below_q=right[under_q],
-            error=UNIT * (n + np.maximum(wrong[under_p], wrong[under_q])),
+            above_p=table.left[under_p],
+            above_q=table.left[under_q],
+            below_p=table.right[under_p],
+            below_q=table.right[under_q],
+            error=np.maximum(table.error(under_p), table.error(under_q)),
             shift=8.0 * UNIT * float(size.max(initial=0.0)),
             between_p=between_p,
             between_q=between_q,
@@ -173,23 +173,79 @@ class DiscreteGaussianLaw:
         )
 
 
-def _between(masses: Array, exponent: Array, ends: Integers) -> tuple[Array, Array]:
-    """Return the masses of the outcomes from ends[i + 1] up to ends[i], and their errors."""
-    low, high = ends[1:], ends[:-1]
-    count = high - low
-    mass = np.zeros(len(low))
-    some = np.flatnonzero(count > 0)
-    if len(some):
+@dataclass(frozen=True, slots=True)
+class _Outcomes:
+    """Masses of consecutive integers, and their sums from both ends.
+
+    An exponent E = x^2 / (2 v) is off by 2 units of itself (v and the quotient), a weight e^{-E}
+    by 2 E + 8 units. In a sum the errors are averaged. Away from the centre E = E_0 + u with u
+    growing from 0 and convex; the mean of u is below 3 / 2, because u e^{-u} <= (2 / e) e^{-u / 2},
+    and u_j / 2 >= u_{floor(j / 2)} makes the sum of e^{-u_j / 2} at most twice that of e^{-u_j}.
+    So the sum of all weights, by which they are divided, is off by 12 units (by 8 in its closed
+    form, Poisson summation), and a tail by 2 E_0 + 24 units and those of adding up; one that holds
+    the centre by no more, with E_0 = 0.
+    Masses below 1e-300 may underflow: who uses tails charges for that.
+
+    Attributes:
+        first: the first outcome.
+        masses: their masses.
+        exponents: E of each.
+        left: sums of the masses of the outcomes with index < k, for all k.
+        right: sums of those with index >= k.
+    """
+
+    first: int
+    masses: Array
+    exponents: Array
+    left: Array
+    right: Array
+
+    @property
+    def size(self) -> int:
+        """Return the number of outcomes."""
+        return len(self.masses)
+
+    def error(self, ends: Integers) -> Array:
+        """Return the relative error of the sums on either side of an end."""
+        additions = 2.0 * math.log2(self.size) + 8.0
+        return UNIT * (32.0 + additions + 2.0 * self._largest(ends - 1, ends))
+
+    def between(self, ends: Integers) -> tuple[Array, Array]:
+        """Return the masses of the outcomes from ends[i + 1] up to ends[i], and their errors."""
+        low, high = ends[1:], ends[:-1]
+        count = high - low
+        mass = np.zeros(len(low))
         # Pairs (start, stop) for reduceat, in increasing order of outcomes.
-        order = some[::-1]
-        bounds = np.stack([low[order], high[order]], axis=1).ravel()
-        padded = np.concatenate([masses, [0.0]])
-        mass[order] = np.add.reduceat(padded, bounds)[::2]
-    largest = np.maximum(
-        exponent[np.minimum(low, len(exponent) - 1)],
-        exponent[np.clip(high - 1, 0, len(exponent) - 1)],
-    )
-    return mass, UNIT * (12.0 + count + 4.0 * largest)
+        some = np.flatnonzero(count > 0)[::-1]
+        if len(some):
+            bounds = np.stack([low[some], high[some]], axis=1).ravel()
+            padded = np.concatenate([self.masses, [0.0]])
+            mass[some] = np.add.reduceat(padded, bounds)[::2]
+        return mass, UNIT * (32.0 + count + 2.0 * self._largest(low, high - 1))
+
+    def _largest(self, low: Integers, high: Integers) -> Array:
+        """Return the larger exponent of two outcomes: E is convex."""
+        last = self.size - 1
+        at_low, at_high = np.clip(low, 0, last), np.clip(high, 0, last)
+        larger: Array = np.maximum(self.exponents[at_low], self.exponents[at_high])
+        return larger
+
+
+def _sums(masses: Array) -> Array:
+    """Return the sums of the first k of n masses, k = 1 .. n.
+
+    Pairs are added first, then the sums of pairs in the same way: each level has two additions one
+    after the other, so that a result is off by 2 log2(n) + 8 units at most.
+    """
+    n = len(masses)
+    if n <= 8:
+        return np.cumsum(masses)
+    even = np.zeros(n + n % 2)
+    even[:n] = masses
+    sums: Array = np.zeros(len(even))
+    sums[1::2] = _sums(even[0::2] + even[1::2])
+    sums[0::2] = np.concatenate([[0.0], sums[1:-1:2]]) + even[0::2]
+    return sums[:n]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +268,8 @@ class DiscreteGaussianContour:
             K = D^2 c (c + 1) / (2 v) - beta f^2 + i (D^2 t (2 c + 1) / (2 v) + 2 pi k D c)
                 + log sum_j e^{-beta (j^2 + 2 j f) + 2 pi i j D c} - log sum_j e^{-beta j^2}.
 
-        t / p is off by 6 units of itself, and so is f, absolutely; the other terms by 12 units
-        of the product of their moduli.
+        t / p is off by 6 units of itself, and so is f, absolutely; the other terms by 16 units
+        of the product of their moduli. D c is exact, and so is its distance from a whole number.
         """
         v, d, c = self.law.v, float(self.law.shift), self.c
         beta = 2.0 * math.pi**2 * v
@@ -224,15 +280,14 @@ class DiscreteGaussianContour:
         phase = d * c
         b = np.full(t.shape, phase - round(phase))
         series, series_error = log_theta(beta, f, b, moved + UNIT * abs(phase))
+        constant, constant_error = log_theta_constant(beta)
         half = d * d / (2.0 * v)
-        linear, whole = half * t * (2.0 * c + 1.0), 2.0 * math.pi * k * phase
-        value = series + (half * c * (c + 1.0) - beta * f * f - log_theta_constant(beta))
-        value = value + vertical(0.0, linear + whole)
-        error = series_error + 2.0 * beta * np.abs(f) * moved + 1e-18
-        error = error + UNIT * (
-            16.0 * (half * c * (c + 1.0) + beta * f * f) + 16.0 * (np.abs(linear) + np.abs(whole))
-        )
-        return value, error + 16.0 * UNIT * np.abs(series)
+        level, linear, whole = half * c * (c + 1.0), half * t * (2.0 * c + 1.0), 2.0 * math.pi * k
+        value = series + (level - beta * f * f - constant)
+        value = value + vertical(0.0, linear + whole * phase)
+        sizes = abs(level) + beta * f * f + np.abs(linear) + np.abs(whole * phase)
+        error = series_error + constant_error + beta * moved * (2.0 * np.abs(f) + moved)
+        return value, error + 16.0 * UNIT * (sizes + np.abs(series) + abs(constant))
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K and its error at t = k step, k < count."""

@@ -1,9 +1,13 @@
 """Loss of a group of records under Poisson sampling and Gaussian noise.
 
-A group of k records, all present or all absent, changes the mean of the output by at most the
-number of them in the sample, J ~ Binomial(k, q), times mu. The pair of P = sum_j b_j N(j mu, 1) and
-Q = N(0, 1) dominates for removing the group, and (Q, P) for adding it (Ganesh 2024, mixture of
-Gaussians). With b_j = P(J = j),
+Of a group of k records, all present or all absent, J ~ Binomial(k, q) are in the sample. Let one
+record be mu-GDP for the event: Gaussian noise, adaptive compositions of it, or a bare guarantee.
+Given the rest of the sample, and which j records of the group are in it, the outputs are j mu-GDP
+from those with none of them: an event of Q-probability y has at most probability
+G_j(y) = Phi(Phi^-1(y) + j mu). With b_j = P(J = j) the group's presence makes that at most
+sum_j b_j G_j(y). The pair of P = sum_j b_j N(j mu, 1) and Q = N(0, 1) attains this sum for every y,
+by the same half line for all j; so it dominates for removing the group, and (Q, P) for adding it,
+the rest of the sample by joint convexity (Ganesh 2024, for sums of vectors). The loss
 
     L(x) = log sum_j b_j e^{j mu x - j^2 mu^2 / 2}
 
@@ -20,20 +24,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import DomainError
+from privcalc.losses.mixture_sums import MixtureSums
 from privcalc.losses.tail_law import TailLaw
 from privcalc.losses.tails import Tails
-from privcalc.numerics.normal import short_intervals
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
-NEWTON_STEPS = 60
 # exp(k log(1 - q)) and all binomial probabilities come from there.
 LARGEST_LOG = 600.0
 LARGEST_GROUP = 1000
 # Binomial probabilities below are left out: all together they are less than what underflow hides.
 SMALLEST_WEIGHT = 1e-304
+# Beyond this e^loss is not formed; below the other, e^loss - b_0 is, as it stands.
+LARGEST_LOSS = 600.0
+LOW_LOSS = -0.5
 
 
 @dataclass(frozen=True)
@@ -56,9 +62,9 @@ class GaussianMixtureLaw(TailLaw):
         """Refuse groups whose binomial probabilities leave the range of doubles."""
         if self.size > LARGEST_GROUP or -self.size * math.log1p(-self.q) > LARGEST_LOG:
             raise DomainError(
-                f"a sampled group must have at most {LARGEST_GROUP} records, of which fewer than"
-                f" {LARGEST_LOG:g} are sampled on average; got {self.size} with probability"
-                f" {self.q!r}"
+                f"a sampled group must have at most {LARGEST_GROUP} records, and a probability of"
+                f" at least e^-{LARGEST_LOG:g} that none is sampled; got {self.size} records,"
+                f" sampled with probability {self.q!r}"
             )
 
     infinity_mass = 0.0
@@ -78,7 +84,7 @@ class GaussianMixtureLaw(TailLaw):
         return (floor,) if self.remove else (-floor,)
 
     @cached_property
-    def _weights(self) -> Array:
+    def _sums(self) -> MixtureSums:
         """Return b_0, b_1, ... by their ratios; each is off by `_weight_error`, relatively."""
         weight = math.exp(self.size * math.log1p(-self.q))
         odds = self.q / (1.0 - self.q)
@@ -86,103 +92,65 @@ class GaussianMixtureLaw(TailLaw):
         for j in range(self.size):
             weight *= (self.size - j) / (j + 1.0) * odds
             weights.append(weight)
-        return np.array([w if w > SMALLEST_WEIGHT else 0.0 for w in weights])
+        used = np.array([w if w > SMALLEST_WEIGHT else 0.0 for w in weights])
+        return MixtureSums(self.mu, used)
 
     @property
     def _weight_error(self) -> float:
+        """Return 10 units of the exponent of b_0 and 8, and 6 for each ratio."""
         size = float(self.size)
-        return UNIT * (16.0 + 8.0 * size - 4.0 * size * math.log1p(-self.q))
+        return UNIT * (16.0 + 8.0 * size - 10.0 * size * math.log1p(-self.q))
 
     def tails(self, losses: Array) -> Tails:
         """Return the masses beyond the outputs x with L(x) = +-loss: sums of normal tails.
 
-        j mu - x is off by 2 units of its terms, which changes a tail by (1 + |j mu - x|) times
-        that. A relative error of the weights is one of the mixture's masses, and moves L by as
-        much, absolutely.
+        A relative error of the weights is one of the mixture's masses, and moves L by as much,
+        absolutely.
         """
-        from scipy.special import ndtr
-
         # Outputs increase with the loss for removing, and fall for adding.
         order = slice(None) if self.remove else slice(None, None, -1)
-        x, moved = self._outputs(losses if self.remove else -losses[order])
-        finite = np.isfinite(x)
-        inside = finite[1:] & finite[:-1]
-        known = np.where(finite, x, 0.0)
-        right_q, left_q = ndtr(-x), ndtr(x)
-        between_q, between_error = short_intervals(known, 0.0)
-        right_p: Array = np.zeros(len(x))
-        left_p: Array = np.zeros(len(x))
-        between_p: Array = np.zeros(len(between_q))
-        for j, weight in enumerate(self._weights):
-            if weight > 0.0:
-                centre = j * self.mu
-                right_p += weight * ndtr(centre - x)
-                left_p += weight * ndtr(x - centre)
-                mass, wrong = short_intervals(known, centre)
-                between_p += weight * mass
-                between_error = np.maximum(between_error, wrong)
-        reach = 1.0 + np.abs(known) + self.size * self.mu
-        error = self._weight_error + UNIT * (self.size + 16.0 + 6.0 * reach * reach)
-        between_error = np.where(inside, between_error, np.inf)
-        between_error = between_error + self._weight_error + UNIT * (self.size + 8.0)
-        p = (right_p[order], left_p[order], between_p[order])
-        q = (right_q[order], left_q[order], between_q[order])
-        shift = float(moved.max(initial=0.0)) + self._weight_error
+        x, moved = self._outputs(losses[order] if self.remove else -losses[order])
+        found = self._sums.masses(x)
+        p = (found.right[order], found.left[order], found.between[order])
+        q = (found.plain_right[order], found.plain_left[order], found.plain_between[order])
         if not self.remove:
-            (above_q, below_q, cell_q), (above_p, below_p, cell_p) = (
-                (p[1], p[0], p[2]),
-                (q[1], q[0], q[2]),
-            )
-        else:
-            (above_p, below_p, cell_p), (above_q, below_q, cell_q) = p, q
+            # The mixture is Q, and a larger loss a smaller output.
+            p, q = (q[1], q[0], q[2]), (p[1], p[0], p[2])
         return Tails(
-            above_p,
-            above_q,
-            below_p,
-            below_q,
-            error[order],
-            shift,
-            cell_p,
-            cell_q,
-            between_error[order],
+            above_p=p[0],
+            above_q=q[0],
+            below_p=p[1],
+            below_q=q[1],
+            error=found.error[order] + self._weight_error,
+            shift=float(moved.max(initial=0.0)) + self._weight_error,
+            between_p=p[2],
+            between_q=q[2],
+            between_error=found.between_error[order] + self._weight_error,
         )
 
     def _outputs(self, losses: Array) -> tuple[Array, Array]:
         """Return x with L(x) = loss, -inf below the floor, and the displacement of the loss.
 
-        Without the term j = 0, g(x) = log sum_{j >= 1} b_j e^{...} is convex with slopes between
-        mu and k mu, and g = log(e^loss - b_0) has one solution; every single term gives a point to
-        the right of it, from where Newton's method comes down. The residual that is left, with
-        16 units for the terms of g, is a displacement of g, hence of the loss. e^loss - b_0 is
-        formed as expm1(loss) + (1 - b_0), off by 8 units of the two.
+        L = log(b_0 + e^g) with the sum g of the terms j >= 1, so that g = log(e^loss - b_0), and a
+        displacement of g is no smaller than that of L. Rounding of e^loss moves the loss by its
+        quotient with e^loss. Below LOW_LOSS, where b_0 <= e^loss or there is no solution, the
+        difference is off by 9 units of e^loss and one of itself; elsewhere it is formed as
+        expm1(loss) + (1 - b_0), the two off by 9 and 18 units. A loss that rounding puts below the
+        floor is no further above it. Beyond LARGEST_LOSS, b_0 is nothing.
         """
-        mu, size = self.mu, self.size
-        used = np.flatnonzero(self._weights[1:] > 0.0) + 1
-        logs = np.log(self._weights[used]) - 0.5 * (used * mu) ** 2
-        rest = -math.expm1(size * math.log1p(-self.q))
+        floor = self.size * math.log1p(-self.q)
         with np.errstate(all="ignore"):
-            rise = np.expm1(np.minimum(losses, 700.0)) + rest
-            target = np.where(losses > 600.0, losses, np.log(np.maximum(rise, 0.0)))
-            wrong = 8.0 * UNIT * (np.abs(np.expm1(losses)) + rest) / np.exp(losses)
-            wrong = np.where(losses > 600.0, 8.0 * UNIT * np.abs(losses), wrong)
-            alive = np.isfinite(target)
-            t = target[alive]
-            x = ((t[:, None] - logs) / (used * mu)).min(axis=1)
-            residual = np.zeros(len(x))
-            for _ in range(NEWTON_STEPS):
-                terms = logs + x[:, None] * (used * mu)
-                top = terms.max(axis=1)
-                powers = np.exp(terms - top[:, None])
-                sums = powers.sum(axis=1)
-                residual = top + np.log(sums) - t
-                if (np.abs(residual) <= 8.0 * UNIT * (1.0 + np.abs(t) + np.abs(top))).all():
-                    break
-                slope = (powers * (used * mu)).sum(axis=1) / sums
-                x -= residual / slope
-            size_of = np.abs(x) * (size * mu) + np.abs(t) + float(np.abs(logs).max()) + size
-            off = np.abs(residual) + 16.0 * UNIT * size_of
-        full = np.full(len(losses), -np.inf)
-        full[alive] = x
-        displaced = np.where(alive, wrong, 0.0)
-        displaced[alive] += off
-        return full, displaced * MARGIN
+            low, far = losses < LOW_LOSS, losses > LARGEST_LOSS
+            rise = np.where(
+                low, np.exp(losses) - math.exp(floor), np.expm1(losses) - math.expm1(floor)
+            )
+            target = np.where(far, losses, np.log(np.maximum(rise, 0.0)))
+            wrong = 20.0 * UNIT * (np.abs(np.expm1(losses)) - math.expm1(floor)) / np.exp(losses)
+            wrong = np.where(low, 12.0 * UNIT, wrong)
+            wrong = np.where(far, 8.0 * UNIT * np.abs(losses), wrong)
+        alive = np.isfinite(target)
+        x, displaced = np.full(len(losses), -np.inf), wrong
+        if alive.any():
+            x[alive], off = self._sums.solve(target[alive])
+            displaced[alive] += off
+        return x, displaced * MARGIN

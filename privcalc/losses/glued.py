@@ -33,16 +33,18 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Mask
 
 
-def glued(event: LossLaw, q: float) -> LossLaw:
+def glued(event: LossLaw, q: float, *, exact: bool = True) -> LossLaw:
     """Return the law for replacing a record; `event` is the event's law for replacing one.
 
     Args:
         event: law of a symmetric pair.
         q: probability that a record is in the sample, 0 <= q < 1.
+        exact: whether q is exact, and not rounded (then at most 1/2).
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
-    up, down = sampled(event, q, remove=True), sampled(event, q, remove=False)
+    up = sampled(event, q, remove=True, exact=exact)
+    down = sampled(event, q, remove=False, exact=exact)
     if isinstance(up, AtomicLaw) and isinstance(down, AtomicLaw) and isinstance(event, AtomicLaw):
         return _glued_atoms(event, up, down, q)
     return GluedLaw(up, down)
@@ -148,7 +150,7 @@ class GluedLaw(TailLaw):
         above_q = np.where(positive, up.above_q, finite_q - down.below_q)
         below_p = np.where(positive, finite_p - up.above_p, down.below_p)
         below_q = np.where(positive, finite_q - up.above_q, down.below_q)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             share = np.where(
                 positive,
                 np.maximum(1.0 / below_p, 1.0 / below_q),

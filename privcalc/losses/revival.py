@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
+
+# Stands for what underflows.
+SMALLEST = 1e-300
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,8 @@ class Revival:
         times 1 - 2 sum_{k >= 1} e^{-beta k^2} (all divided by the same constant).
         """
         beta = 2.0 * math.pi**2 * v
-        rest = 2.0 * math.fsum(math.exp(-beta * k * k) for k in range(1, 9))
-        norm = -math.log1p(-rest * (1.0 + 1e-9)) if rest < 0.9 else math.inf
+        rest = 2.0 * math.fsum(math.exp(-beta * k * k) for k in range(1, 9)) + SMALLEST
+        norm = -math.log1p(-rest * MARGIN) * MARGIN if rest < 0.9 else math.inf
         return cls(2.0 * math.pi * v / shift, beta, norm)
 
     def log_bound(self, f: Array) -> Array:
@@ -47,13 +50,11 @@ class Revival:
         The sum over k is a theta function, a product of factors 1 + 2 x cos(2 pi f) + x^2, each
         falling on [0, 1/2]. Relative to its largest term the others are
         e^{-beta (1 - 2 f)}, e^{-beta (1 + 2 f)}, and beyond, for beta >= 3, less than
-        3 e^{-beta (4 - 4 f)}.
+        3 e^{-beta (4 - 4 f)}. Exponents, beta f^2 among them, are off by 12 units of themselves.
         """
-        beta = self.beta
-        others = (
-            np.exp(-beta * (1.0 - 2.0 * f))
-            + np.exp(-beta * (1.0 + 2.0 * f))
-            + 3.0 * np.exp(-beta * (4.0 - 4.0 * f))
-        )
-        value: Array = -beta * f * f + np.log1p(others) + self.log_norm
-        return value + 64.0 * UNIT * (1.0 + beta)
+        others: Array = np.full(f.shape, SMALLEST)
+        for factor, exponent in ((1.0, 1.0 - 2.0 * f), (1.0, 1.0 + 2.0 * f), (3.0, 4.0 - 4.0 * f)):
+            y = self.beta * exponent
+            others = others + factor * np.exp(-y) * (1.0 + UNIT * (16.0 * y + 32.0))
+        rest: Array = np.log1p(others) * MARGIN + self.log_norm
+        return rest - self.beta * f * f * (1.0 - 16.0 * UNIT)

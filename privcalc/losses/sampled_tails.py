@@ -7,9 +7,9 @@ adding the record is -X. Sampling turns X into (`losses/sampled.py`)
     add:    P = R, Q = (1 - q) R + q W:   L = -l(X).
 
 l increases, from log(1 - q) to infinity, with slope l' = q e^X / (1 - q + q e^X) in [0, 1], so
-every set {L > l} is a set {X > x} or {X < x}, whose masses under R and W the base's tails give, and P
-and Q are sums of these with positive weights. Outcomes of R alone have the finite loss log(1 - q),
-up to its sign; those of W alone have none: mass q at +inf for remove, at -inf for add.
+every set {L > l} is a set {X > x} or {X < x}, whose masses under R and W the base's tails give, and
+P and Q are sums of these with positive weights. Outcomes of R alone have the finite loss
+log(1 - q), up to its sign; those of W alone have none: mass q at +inf for remove, at -inf for add.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def sampled_loss(x: float, q: float) -> float:
     """Return l(x) = log(1 - q + q e^x) to 24 units of itself, for an exact x <= 700 and 0 < q < 1.
 
     (Beyond, to 24 units of x and log q.) For y = q expm1(x) > -1/2 as log1p(y), y off by 9 units,
-    which the logarithm multiplies by at most y / ((1 + y) log1p(y)) < 1.45. Below, 1 - q + q e^x is a sum of positive terms off by 11
-    units, and its logarithm is at most -log 2.
+    which the logarithm multiplies by at most y / ((1 + y) log1p(y)) < 1.45. Below, 1 - q + q e^x is
+    a sum of positive terms off by 11 units, and its logarithm is at most -log 2.
     """
     if x > 700.0:
         rest = -x - math.log(q)

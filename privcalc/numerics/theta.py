@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.complexlog import log1p_with_error
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
@@ -36,29 +36,38 @@ def log_theta(beta: float, a: Array, b: Array, moved: Array) -> tuple[ComplexArr
     Args:
         beta: at least LEAST_BETA, accurate to 8 units.
         a: in [-1/2, 1/2], up to rounding.
-        b: the phase, in turns; of order 1.
-        moved: absolute error of b, or of a, whichever is not exact; it is charged for both.
+        b: the phase, in turns, in [-1/2, 1/2].
+        moved: absolute error of a, and of b.
 
     The term of index k has modulus e^{-x}, x = beta (k^2 + 2 k a) >= beta (k^2 - |k|). Its
     exponent is off by 12 units of beta (k^2 + |k|) and 2 beta |k| moved, its phase by 2 pi |k|
-    moved and 32 units of |k|; exp, cos and the product by 16 units. Left out are, on both sides,
-    at most e^{-beta k (k + 1)} (1 + 2 e^{-2 beta}) each, k the last index.
+    moved and 32 units of |k|; exp, cos, sin and the product by 24 units. An exponent wrong by d
+    makes a term wrong by e^d - 1 of its size, and adding up 2 k terms by 2 k units of their sizes.
+    Left out are, on both sides, at most e^{-beta k (k + 1)} (1 + 2 e^{-2 beta}) each, k the last
+    index: successive terms fall by e^{-2 beta (k + 1)} at least.
     """
     value: ComplexArray = np.zeros(a.shape, np.complex128)
-    error = np.zeros(a.shape)
+    sizes, error = np.zeros(a.shape), np.zeros(a.shape)
     last = terms_needed(beta)
     for k in range(1, last + 1):
+        wrong = UNIT * (12.0 * beta * (k * k + k) + 32.0 * k + 24.0)
+        off = np.expm1(np.minimum(wrong + k * (2.0 * beta + 2.0 * math.pi) * moved, 700.0))
         for index in (k, -k):
             size = np.exp(-beta * (k * k + 2.0 * index * a))
             value += size * np.exp(2j * math.pi * index * b)
-            wrong = 12.0 * beta * (k * k + k) + 32.0 * k + 16.0
-            error += size * (wrong * UNIT + k * (2.0 * beta + 2.0 * math.pi) * moved)
-    error += 2.5 * math.exp(-beta * last * (last + 1)) + 4.0 * last * UNIT * np.abs(value)
-    return log1p_with_error(value, error)
+            sizes += size
+            error += size * off
+    error += 2.5 * math.exp(-beta * last * (last + 1)) + 4.0 * last * UNIT * sizes
+    return log1p_with_error(value, error * MARGIN)
 
 
-def log_theta_constant(beta: float) -> float:
-    """Return log sum_k exp(-beta k^2), to 8 units of itself and 1e-19."""
-    return math.log1p(
-        2.0 * math.fsum(math.exp(-beta * k * k) for k in range(1, terms_needed(beta) + 2))
-    )
+def log_theta_constant(beta: float) -> tuple[float, float]:
+    """Return log sum_k e^{-beta k^2} and a bound on its absolute error; beta as above.
+
+    log(1 + x) is no steeper than x. A term is off by 12 units of beta k^2 and by 8 units, sum and
+    logarithm by 10 units; what is left out is less than e^{-45} of the last term.
+    """
+    exponents = [beta * k * k for k in range(1, terms_needed(beta) + 2)]
+    value = math.log1p(2.0 * math.fsum(math.exp(-x) for x in exponents))
+    wrong = math.fsum((12.0 * x + 20.0) * math.exp(-x) for x in exponents)
+    return value, (2.0 * wrong * UNIT + 1e-19 * value) * MARGIN

@@ -55,7 +55,7 @@ class Report:
         spec: the specification.
         text: its canonical text.
         relation: the neighbouring relation in force.
-        sampling: "none" or "Poisson".
+        sampling: "none", "Poisson" or "fixed size without replacement".
         query: what was fixed: {"delta": d}, {"epsilon": e}, or {}.
         result: what was found, by name.
         method: how, with the error budget.

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Verdict
+from privcalc.bounds import Bound, Verdict
 from privcalc.render.report import Estimate
 from privcalc.render.words import bracket, number, short_exponent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from privcalc.render.report import Report
 
+_WIDTH = "relative width "
+"""Begins what an engine says of a bracket that was wider than the tolerance."""
 
-def warnings(reports: Sequence[Report], place: str = "") -> Iterator[str]:
-    """Say where a number is worth less than was asked for; `place` names the question."""
+
+def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = False) -> Iterator[str]:
+    """Say where a number is worth less than was asked for, each time on one line.
+
+    Args:
+        reports: the answers.
+        place: names the question.
+        verbose: whether -v has said why already.
+    """
     for report in reports:
-        method = report.method
         if any(isinstance(value, Estimate) for value in report.result.values()):
             yield f"privcalc: {place}warning: {subject(report)} is an estimate without certificate"
-        elif not method.tolerance_met:
-            # Both directions of a relation often have the same thing to say.
-            why = "".join(f"; {note}" for note in dict.fromkeys(method.notes))
-            yield (
-                f"privcalc: {place}warning: the bracket of {subject(report)} is wider than "
-                f"the tolerance{why}"
-            )
+        elif not report.method.tolerance_met:
+            why = "" if verbose else "; -v says why"
+            yield f"privcalc: {place}warning: {_fault(report)}{why}"
 
 
 def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:
@@ -37,10 +42,11 @@ def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:
 
 
 def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
-    """Show engine, error terms, and each direction that was worked out."""
+    """Show the engine, the error terms, each direction, and what other engines came to."""
     for report in reports:
         method = report.method
         yield f"{place}{subject(report)}: engine {method.engine}{_terms(method.terms)}"
+        said: set[str] = set()
         for direction in report.directions:
             value = "no number"
             if direction.bound is not None:
@@ -49,8 +55,9 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
                 value = f"about {number(direction.estimate)}"
             terms = _terms(direction.method.terms)
             yield f"  {direction.adjacency}: {value}, engine {direction.method.engine}{terms}"
-        for note in dict.fromkeys(method.notes):
-            yield f"  note: {note}"
+            yield from (f"    {line}" for line in _tried(direction.method.notes))
+            said.update(direction.method.notes)
+        yield from (f"  {line}" for line in _tried(n for n in method.notes if n not in said))
 
 
 def subject(report: Report) -> str:
@@ -61,5 +68,43 @@ def subject(report: Report) -> str:
     return names + "".join(f" at {name} {number(value)}" for name, value in report.query.items())
 
 
+def _tried(notes: Iterable[str]) -> Iterator[str]:
+    """Yield one line for each engine, in the order in which they were asked.
+
+    Notes are `engine: what came of it`. An engine may have been asked several times, with looser
+    tolerances or, for a profile, at each point.
+    """
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        engine, _, outcome = note.partition(": ")
+        found.setdefault(engine, []).append(outcome)
+    for engine, said in found.items():
+        widths = [float(each.removeprefix(_WIDTH)) for each in said if each.startswith(_WIDTH)]
+        words = list(dict.fromkeys(w for w in said if w and not w.startswith(_WIDTH)))
+        if finite := [width for width in widths if math.isfinite(width)]:
+            low, high = _rough(min(finite)), _rough(max(finite))
+            words.insert(0, _WIDTH + (low if low == high else f"{low} to {high}"))
+        if len(finite) < len(widths):
+            words.append("no lower end")
+        yield ": ".join([engine, "; ".join(words)] if words else [engine])
+
+
+def _fault(report: Report) -> str:
+    """Say how far a bracket falls short of the tolerance."""
+    columns = (value if isinstance(value, list) else [value] for value in report.result.values())
+    bounds = [each for column in columns for each in column if isinstance(each, Bound)]
+    wide = [bound for bound in bounds if bound.width > 0.0]
+    if any(math.isinf(bound.upper) for bound in wide):
+        return f"no finite upper end of {subject(report)} is proved"
+    if any(bound.lower is None for bound in wide):
+        return f"{subject(report)} is proved from above only"
+    width = max((bound.width / bound.upper for bound in wide), default=0.0)
+    return f"the bracket of {subject(report)} is wider than the tolerance: {_WIDTH}{_rough(width)}"
+
+
 def _terms(terms: Mapping[str, float]) -> str:
-    return "".join(f", {name} {short_exponent(f'{value:.2g}')}" for name, value in terms.items())
+    return "".join(f", {name} {_rough(value)}" for name, value in terms.items())
+
+
+def _rough(value: float) -> str:
+    return short_exponent(f"{value:.2g}")

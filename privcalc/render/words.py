@@ -23,6 +23,10 @@ _SAMPLING = {
         "Poisson where sampled",
         "each record joins each batch independently; not shuffling",
     ),
+    "fixed size without replacement": (
+        "fixed size without replacement where sampled",
+        "each batch is drawn by lot, anew; not shuffling",
+    ),
 }
 _RELATION = {
     "add_or_remove_one": "one data set has one record more",

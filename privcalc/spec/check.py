@@ -55,18 +55,30 @@ def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> st
     Args:
         word: what was written.
         known: what could have been.
-        of_calls: the words name mechanisms or wrappers. There `discrete-gaussian` is another
-            mechanism than the `gaussian` that it contains, not a slip of the pen.
+        of_calls: the words name mechanisms or wrappers. There `truncated-gaussian` is another
+            mechanism than `gaussian` and `discrete-gaussian`, not a slip of the pen.
     """
     from difflib import get_close_matches
 
     words = list(known)
     near = get_close_matches(word, words, n=3)
     if of_calls:
-        near = [each for each in near if each not in word or len(word) - len(each) < 3]
+        near = [each for each in near if _is_slip(word, each)]
     if near:
         return f"did you mean {near[0]}?"
     return f"known: {', '.join(words)}" if words else ""
+
+
+def _is_slip(word: str, meant: str) -> bool:
+    """Say whether a name is another one misspelled, also where both have a part in common."""
+    from difflib import SequenceMatcher
+
+    if meant in word and len(word) - len(meant) >= 3:
+        return False
+    parts, others = word.split("-"), meant.split("-")
+    left = "-".join(part for part in parts if part not in others)
+    right = "-".join(part for part in others if part not in parts)
+    return SequenceMatcher(None, left, right).ratio() > 0.7
 
 
 def check_range(parameter: Parameter, key: str, value: float, written: str = "") -> None:
@@ -79,7 +91,7 @@ def check_range(parameter: Parameter, key: str, value: float, written: str = "")
 def check_integer(key: str, value: int) -> None:
     """Refuse an integer that a double does not hold exactly."""
     if abs(value) > MAX_INTEGER:
-        raise Fault(f"{key} must be at most {MAX_INTEGER} in size")
+        raise Fault(f"{key} must be at most {brief_text(MAX_INTEGER)} in size")
 
 
 def choice(parameter: Parameter, key: str, word: str) -> str:

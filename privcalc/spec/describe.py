@@ -85,16 +85,12 @@ def rows() -> tuple[Row, ...]:
 def overview() -> str:
     """Return the whole language on one screen."""
     table = rows()
-    names = [", ".join((row.name, *row.aliases)) for row in table]
-    width = max(len(name) for name in names) + 2
     lines = [_GRAMMAR]
     for title, kind in (("Mechanisms", "mechanism"), ("Wrappers", "wrapper")):
+        names = {", ".join((row.name, *row.aliases)): row for row in table if row.kind == kind}
+        width = max(map(len, names)) + 2
         lines.append(f"{title:<{width + 2}}parameters (default)")
-        lines += [
-            f"  {name:<{width}}{row.parameters}"
-            for name, row in zip(names, table, strict=True)
-            if row.kind == kind
-        ]
+        lines += [f"  {name:<{width}}{row.parameters}" for name, row in names.items()]
         lines.append("")
     return "\n".join([*lines, _END])
 
@@ -123,6 +119,7 @@ def page(name: str) -> str:
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
         f"Example\n  {entry.example}\n" + _paragraph(twin),
+        _file(entry),
     ]
     return "\n\n".join(section for section in sections if section)
 
@@ -138,11 +135,12 @@ def _mathematics(entry: Entry) -> str:
     """Return the docstring between its first sentence and the list of attributes."""
     paragraphs = cleandoc(entry.documentation).split("\n\n")[1:]
     kept = [each for each in paragraphs if not each.startswith("Attributes:")]
-    return "\n\n".join(_paragraph(each) for each in kept)
+    return "\n\n".join(_display(each) if each[0] == " " else _paragraph(each) for each in kept)
 
 
 def _parameter(parameter: Parameter) -> str:
-    facts = [parameter.takes, parameter.range_text]
+    takes = "a file, whose name has a dot or a slash in it" if parameter.kind == "path" else ""
+    facts = [takes or parameter.takes, parameter.range_text]
     head = " ".join(fact for fact in facts if fact)
     if parameter.unit:
         head += f", in the {parameter.unit}"
@@ -204,6 +202,19 @@ def _default(parameter: Parameter) -> str:
     if isinstance(parameter.default, str):
         return word_text(parameter.default)
     return number_text(parameter.default)
+
+
+def _file(entry: Entry) -> str:
+    """Return what stands in the file that the example names."""
+    if not entry.example_file:
+        return ""
+    return "The file of the example\n" + indent(entry.example_file.rstrip("\n"), "  ")
+
+
+def _display(text: str) -> str:
+    """Return formulas, which stand in lines of their own, with these lines."""
+    lines = (wrap(line, _WIDTH - 2, subsequent_indent=" " * 8) for line in text.splitlines())
+    return indent("\n".join(part for line in lines for part in line), "  ")
 
 
 def _paragraph(text: str) -> str:

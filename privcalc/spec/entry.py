@@ -118,6 +118,8 @@ class Entry:
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
         example: a whole specification that uses it.
+        condition: why other relations are refused, one clause for the error message, or "".
+        example_file: what stands in the file that the example names, or "".
         plain: one sentence for readers who know none of the mathematics, or "".
         factory: the class; its constructor takes the long parameter names as keywords.
     """
@@ -135,6 +137,8 @@ class Entry:
     example: str
     factory: type
     plain: str = ""
+    example_file: str = ""
+    condition: str = ""
 
     @property
     def spelling(self) -> str:

@@ -61,8 +61,8 @@ def for_character(character: str) -> str:
     return _CHARACTERS.get(character, "")
 
 
-def for_count(written: str) -> str:
-    """Hint for a count that is not plain digits: `1e6`, `1.5`, `0_`, `10k`, `-3`."""
+def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
+    """Hint for a whole number that is not plain digits: `1e6`, `1.5`, `0_`, `10k`, `-3`."""
     if written.endswith("_"):
         return "an underscore stands between two digits, as in 1_000_000"
     plain = re.fullmatch(r"[0-9_]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,3})?", written)
@@ -73,7 +73,7 @@ def for_count(written: str) -> str:
     if re.fullmatch(r"[0-9]+[kKmM]", written):
         zeros = "_000" if written[-1] in "kK" else "_000_000"
         return f"write {written[:-1]}{zeros}"
-    return "a count is a whole number such as 1_000_000"
+    return otherwise
 
 
 def for_number(written: str) -> str:

@@ -52,12 +52,14 @@ def mechanism(
     name: str,
     parameters: Iterable[Parameter],
     example: str,
+    example_file: str = "",
     plain: str = "",
     aliases: Iterable[str] = (),
     one_of: Iterable[tuple[str, ...]] = (),
     excludes: Iterable[tuple[str, str]] = (),
     ordered: Iterable[tuple[str, str]] = (),
     relations: frozenset[Relation] = ALL,
+    condition: str = "",
 ) -> Callable[[_T], _T]:
     """Register the decorated class as a mechanism; the arguments are the fields of `Entry`."""
 
@@ -75,6 +77,8 @@ def mechanism(
                 relations=relations,
                 inner_relation=None,
                 example=example,
+                condition=condition,
+                example_file=example_file,
                 plain=plain,
                 factory=factory,
             )
@@ -97,6 +101,7 @@ def wrapper(
     ordered: Iterable[tuple[str, str]] = (),
     relations: frozenset[Relation] = ALL,
     inner_relation: Relation | None = None,
+    condition: str = "",
 ) -> Callable[[_T], _T]:
     """Register the decorated class as a wrapper; the arguments are the fields of `Entry`."""
 
@@ -114,6 +119,7 @@ def wrapper(
                 relations=relations,
                 inner_relation=inner_relation,
                 example=example,
+                condition=condition,
                 plain=plain,
                 factory=factory,
             )
@@ -206,7 +212,9 @@ def check_relation(tree: Node, relation: Relation) -> None:
     found = entry(tree.name)
     if relation not in found.relations:
         raise UnsupportedError(
-            f"{found.spelling} is not defined under {relation.text}; pass --relation "
+            f"{found.spelling} is not defined under {relation.text}"
+            + (f", {found.condition}" if found.condition else "")
+            + "; pass --relation "
             + _either(each.text for each in Relation if each in found.relations)
         )
     if isinstance(tree, Leaf):

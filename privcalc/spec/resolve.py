@@ -129,7 +129,7 @@ def _typed(key: str, written: Number | Word | PathWord, parameter: Parameter) ->
         if parameter.kind == "integer":
             if written.whole is None:
                 message = f"{key} must be a whole number in digits, got {shown}"
-                raise Fault(message, hint=for_count(written.text))
+                raise Fault(message, hint=for_count(written.text, otherwise=""))
             check_integer(key, written.whole)
             check_range(parameter, key, written.whole, shown)
             return written.whole

@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     # Replacing a record is not a step between the pairs below (Lebeda et al. 2024): unproved here.
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
+    condition=(
+        "because no dominating pair for replacing a record of a Poisson sample is proved here"
+        " (Lebeda et al. 2024)"
+    ),
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
 class PoissonSampled:

@@ -28,13 +28,23 @@ if TYPE_CHECKING:
             minimum=0.0,
             maximum=1.0,
         ),
-        Parameter("population", "number of records", short="n", kind="integer", minimum=1.0),
         Parameter(
-            "sample", "number of records that are drawn", short="m", kind="integer", minimum=0.0
+            "source_dataset_size",
+            "number of records to draw from",
+            short="n",
+            kind="integer",
+            minimum=1.0,
+        ),
+        Parameter(
+            "sample_size",
+            "number of records that are drawn",
+            short="m",
+            kind="integer",
+            minimum=0.0,
         ),
     ),
-    one_of=(("sampling_probability",), ("population", "sample")),
-    ordered=(("sample", "population"),),
+    one_of=(("sampling_probability",), ("source_dataset_size", "sample_size")),
+    ordered=(("sample_size", "source_dataset_size"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
     example="gaussian:sigma=2,sensitivity=2@wor:n=60000,m=256@14063",
@@ -49,25 +59,33 @@ class SampledWithoutReplacement:
     Theorem 11; m is public and the same for both data sets, and n the size of the larger
     one); for replacing by the pair glued of two halves (Corollary 31 there).
 
+    A group of k records is covered for replacing only: along a chain of data sets of different
+    sizes the rate changes.
+
     Attributes:
         sampling_probability: q, rounded once.
         exact: q as a fraction.
+        sizes: n and m, where they were given.
     """
 
     def __init__(
         self,
         *,
         sampling_probability: float | None = None,
-        population: int | None = None,
-        sample: int | None = None,
+        source_dataset_size: int | None = None,
+        sample_size: int | None = None,
     ) -> None:
         """Take the probability, or the two sizes."""
+        self.sizes: tuple[int, int] | None = None
         if sampling_probability is not None:
             self.exact = Fraction(sampling_probability)
-        elif population is not None and sample is not None:
-            if sample > population:
-                raise DomainError(f"a sample of {sample} cannot come from {population} records")
-            self.exact = Fraction(sample, population)
+        elif source_dataset_size is not None and sample_size is not None:
+            if sample_size > source_dataset_size:
+                raise DomainError(
+                    f"a sample of {sample_size} cannot come from {source_dataset_size} records"
+                )
+            self.sizes = source_dataset_size, sample_size
+            self.exact = Fraction(sample_size, source_dataset_size)
         else:
             raise DomainError("sampling without replacement needs q, or both n and m")
         self.sampling_probability = float(self.exact)
@@ -88,5 +106,5 @@ class SampledWithoutReplacement:
 
         q = self.sampling_probability
         if adjacency is Adjacency.REPLACE:
-            return glued(event, q)
+            return glued(event, q, exact=exact)
         return sampled(event, q, remove=adjacency is Adjacency.REMOVE, exact=exact, reverse=reverse)

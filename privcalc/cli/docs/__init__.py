@@ -1,4 +1,4 @@
-"""Manual pages and shell completions, generated from the options and the registry."""
+"""Manual pages, completions and a table of the README, from the options and the registry."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def documents(root: Path) -> dict[Path, str]:
         root: the top directory; the prose of the manual pages is in `man/src`.
     """
     from privcalc.cli.docs.man import page
+    from privcalc.cli.docs.readme import readme
 
     files = {
         root / "completions" / name: completion(shell)
@@ -36,4 +37,6 @@ def documents(root: Path) -> dict[Path, str]:
     }
     for template in sorted((root / "man" / "src").glob("*.mdoc")):
         files[root / "man" / template.stem] = page(template.read_text(encoding="utf-8"))
+    top = root / "README.md"
+    files[top] = readme(top.read_text(encoding="utf-8"))
     return files

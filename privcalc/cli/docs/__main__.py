@@ -1,4 +1,4 @@
-"""Write the manual pages and completions, or with --check compare them: for developers."""
+"""Write the generated documents, or with --check compare them: for developers."""
 
 from __future__ import annotations
 

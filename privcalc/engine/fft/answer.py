@@ -10,7 +10,14 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, steps
-from privcalc.engine.fft.levels import MOST_POINTS, compose_levels, plan_journey
+from privcalc.engine.fft.levels import (
+    FEWER_POINTS,
+    FINE,
+    MANY_USES,
+    MOST_POINTS,
+    compose_levels,
+    plan_journey,
+)
 from privcalc.engine.fft.sketch import look, scales_for_delta, scales_for_epsilon
 from privcalc.engine.fft.transform import WindowError
 from privcalc.errors import NotCertifiedError
@@ -70,8 +77,7 @@ def fft_epsilon(
     )
     below = _first_proved(
         min(
-            lower.solve(log_delta + math.log(ratio), scales.epsilon)
-            - lower.moved(scales.epsilon),
+            lower.solve(log_delta + math.log(ratio), scales.epsilon) - lower.moved(scales.epsilon),
             above,
         ),
         -tolerance,
@@ -135,6 +141,8 @@ class _Question:
 
     def tails(self, tolerance: float, most_points: int) -> tuple[Tail, Tail]:
         """Return both final laws, on the finest lattice whose windows are not too large."""
+        if tolerance < FINE and max(count for _, count in self.composition) > MANY_USES:
+            most_points = min(most_points, FEWER_POINTS)
         reason = ""
         for trial in range(COARSER):
             journey = plan_journey(

@@ -27,10 +27,12 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
-MOST_POINTS = 2**21
+MOST_POINTS, FEWER_POINTS = 2**21, 2**20
+# Beyond so many uses rounding does not allow the accuracy that more points would give.
+MANY_USES = 1000
 WINDOW = 22.0
 MOST_LEVELS = 7
-FEWER = 0.25
+FEW, FEWER, FINE = 0.8, 0.25, 1e-7
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,10 @@ def plan_journey(
         affordable = max(affordable, 3.0 * span * math.sqrt(largest) / most_points)
         unit = max(wanted, affordable)
         error = unit * unit * levels
-        # Every level brings rounding of its own: fewer are better than a little less error.
-        if error < FEWER * best[0]:
+        # Every level brings rounding of its own: where much is asked, fewer are better.
+        if error < (FEWER if tolerance < FINE else FEW) * best[0]:
             best = (error, unit, levels)
-        if affordable <= 3.0 * wanted:
+        if affordable <= wanted:
             break
     _, unit, levels = best
     share = max(2, math.ceil(largest ** (1.0 / levels)))
