@@ -233,5 +233,6 @@ def test_large_sensitivities_need_no_larger_table() -> None:
     """A shift of a billion is as easy as one of 1: outcomes are the noise's alone."""
     law = DiscreteGaussianLaw(Fraction(1), 10**9)
     tails = law.tails(np.array([0.0, 5e17, 6e17]))
-    assert (float(tails.above_p[0]), float(tails.above_q[0])) == (pytest.approx(1.0), 0.0)
+    assert math.isclose(float(tails.above_p[0]), 1.0)
+    assert float(tails.above_q[0]) == 0.0
     assert float(tails.above_p[2]) == 0.0

@@ -21,6 +21,7 @@ from privcalc.engine.fft.transform import compose_lattice
 from privcalc.engine.fft.upper import coarsen_upper, connect_the_dots
 from privcalc.engine.fft.window import find_window
 from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled import sampled
@@ -219,3 +220,21 @@ def test_few_uses_are_sharp() -> None:
     exact = certified_epsilon(composition, 0.1, 1e-9).bound
     assert fft.intersection(exact).width <= 1e-9
     assert fft.width <= 1e-6
+
+
+def test_losses_beyond_the_range_of_doubles() -> None:
+    """Where Q-masses underflow, the upper end is still above what one part alone needs.
+
+    P(X >= 3) for the narrow noise is 5.6e-13 > delta, at a loss of 1221.9.
+    """
+    composition = Composition.of(
+        [
+            (DiscreteGaussianLaw(Fraction(4, 25), 17), 1),
+            (DiscreteGaussianLaw(Fraction("4.32") ** 2, 1), 128),
+        ]
+    )
+    with np.errstate(all="ignore"):
+        found = fft_epsilon(composition, 2.7e-15, 2.7e-15, 1e-9).bound
+    exact = certified_epsilon(composition, 2.7e-15, 1e-9, engine="contour").bound
+    assert found.upper >= 1221.8
+    assert found.intersection(exact).width <= 1e-6

@@ -17,6 +17,7 @@ from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.engine.fft.answer import fft_delta, fft_epsilon
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.fourier import contour_delta, contour_epsilon
+from privcalc.engine.periodic.answer import periodic_delta, periodic_epsilon
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.engine.single import single_delta, single_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
@@ -78,7 +79,7 @@ def certified_epsilon(
     solvers = _Solvers(
         finite=lambda: _finite_epsilon(composition, low, high, tolerance),
         single=lambda: _single_epsilon(composition, low, high, tolerance),
-        contour=lambda wish: contour_epsilon(composition, low, high, wish),
+        contour=lambda wish: _contour_epsilon(composition, low, high, wish),
         fft=lambda wish: fft_epsilon(composition, low, high, wish),
         renyi=lambda: renyi_epsilon(composition, low),
     )
@@ -99,7 +100,7 @@ def certified_delta(
     solvers = _Solvers(
         finite=lambda: _finite_delta(composition, epsilon, tolerance),
         single=lambda: _single_delta(composition, epsilon),
-        contour=lambda wish: contour_delta(composition, epsilon, wish),
+        contour=lambda wish: _contour_delta(composition, epsilon, wish),
         fft=lambda wish: fft_delta(composition, epsilon, wish),
         renyi=lambda: renyi_delta(composition, epsilon),
     )
@@ -199,6 +200,21 @@ def _merged(a: Certified, b: Certified) -> Certified:
     better, other = (a, b) if a.bound.width <= b.bound.width else (b, a)
     notes = (*better.notes, *other.notes)
     return Certified(bound, better.engine, better.terms, notes, better.strained)
+
+
+def _contour_epsilon(composition: Composition, low: float, high: float, wish: float) -> Certified:
+    """Ask the contour of lattice laws where all laws are such."""
+    solve = periodic_epsilon if _on_lattices(composition) else contour_epsilon
+    return solve(composition, low, high, wish)
+
+
+def _contour_delta(composition: Composition, epsilon: float, wish: float) -> Certified:
+    solve = periodic_delta if _on_lattices(composition) else contour_delta
+    return solve(composition, epsilon, wish)
+
+
+def _on_lattices(composition: Composition) -> bool:
+    return all(law.lattice is not None for law, _ in composition)
 
 
 def _finite_epsilon(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 # Multiples of the leading period, at most, and how many intervals are cut in one round.
-MOST_INTERVALS, MOST_CUTS = 1_500_000, 100_000
+MOST_INTERVALS, MOST_CUTS = 1_500_000, 10_000
 ROUNDS = 12
 # Intervals that add less than this part of the goal, taken together, are not cut; nor is any other
 # after a round that has not lowered the sum by a fifth.

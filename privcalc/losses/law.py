@@ -43,7 +43,10 @@ class ContourLaw(Protocol):
 
     @property
     def revival(self) -> Revival | None:
-        """Return where |phi| comes back, with a bound in between; None where that is not known."""
+        """Return where |phi| comes back, with a bound in between; None where that is not known.
+
+        A law that has this has a `modulus_supremum` of 1.
+        """
         ...
 
 

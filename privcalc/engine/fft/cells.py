@@ -23,6 +23,7 @@ MOST_CELLS = 2**18
 SPREAD = 0.02
 # Tilted weights are formed as products below this exponent, beyond it from logs.
 LARGEST_EXPONENT = 650.0
+SMALLEST_PEAK = 1e-200
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +124,23 @@ def _better(mass: Array, wrong: Array, direct: Array, error: Array) -> tuple[Arr
     return np.where(take, direct, mass), np.where(take, other, wrong)
 
 
-def tilt(p: Array, points: Array, c: float, log_scale: float) -> tuple[Array, Array]:
-    """Return p e^{c l - log_scale} and its relative error."""
+def tilt(p: Array, points: Array, c: float, log_scale: float) -> tuple[Array, Array, float]:
+    """Return p e^{c l - log_scale}, its relative error, and the log_scale that was used.
+
+    The scale that is passed is a guess: where it would make weights overflow, or all of them
+    vanish, that of the largest weight takes its place.
+    """
     exponent = c * points - log_scale
-    error = UNIT * (16.0 + 6.0 * (np.abs(c * points) + abs(log_scale)))
-    if float(exponent.max(initial=0.0)) < LARGEST_EXPONENT:
-        return p * np.exp(exponent), error
+    size = np.abs(c * points)
+    if float(np.abs(exponent).max(initial=0.0)) < LARGEST_EXPONENT:
+        weights = p * np.exp(exponent)
+        if float(weights.max(initial=0.0)) > SMALLEST_PEAK:
+            return weights, UNIT * (16.0 + 6.0 * (size + abs(log_scale))), log_scale
     with np.errstate(divide="ignore"):
         logs = np.log(p)
-    weights = np.exp(np.minimum(logs + exponent, LARGEST_EXPONENT))
-    return weights, error + UNIT * 8.0 * np.where(p > 0.0, np.abs(logs), 0.0)
+    total = logs + c * points
+    top = float(total.max(initial=-np.inf))
+    if not math.isfinite(top):
+        return np.zeros(len(p)), np.zeros(len(p)), log_scale
+    error = 16.0 + 6.0 * (size + abs(top)) + 8.0 * np.where(p > 0.0, np.abs(logs), 0.0)
+    return np.exp(total - top), UNIT * error, top

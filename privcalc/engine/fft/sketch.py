@@ -72,10 +72,14 @@ def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     tails = law.tails(points)
     p = cell_masses(tails.above_p, tails.below_p)
     q = cell_masses(tails.above_q, tails.below_q)
-    keep = (p > 0.0) & (q > 0.0)
+    keep = p > 0.0
     if not keep.any():
         return Sketch(low, high, median, np.array([median]), np.zeros(1))
-    losses = np.clip(np.log(p[keep] / q[keep]), points[:-1][keep], points[1:][keep])
+    # Where Q underflows, the middle of the cell stands for its mean.
+    with np.errstate(divide="ignore"):
+        mean = np.where(q[keep] > 0.0, np.log(p[keep]) - np.log(q[keep]), np.inf)
+    left, right = points[:-1][keep], points[1:][keep]
+    losses = np.where(np.isfinite(mean), np.clip(mean, left, right), 0.5 * (left + right))
     return Sketch(low, high, median, losses, np.log(p[keep]))
 
 

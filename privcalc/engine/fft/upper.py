@@ -48,7 +48,8 @@ def connect_the_dots(law: LossLaw, grid: Grid, c: float, log_scale: float) -> La
     low = p - high
     low[0] += found.below
     mass = np.concatenate([low, high])
-    weights, error = tilt(mass, np.concatenate([points[:-1], points[1:]]), c, log_scale)
+    ends = np.concatenate([points[:-1], points[1:]])
+    weights, error, log_scale = tilt(mass, ends, c, log_scale)
     weights *= (1.0 + error + 8.0 * UNIT) * (1.0 + grid.error * c) * MARGIN_UP
     indices = np.concatenate([grid.indices[:-1], grid.indices[1:]])
     indices, weights = gather(indices, weights)
