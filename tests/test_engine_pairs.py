@@ -47,6 +47,8 @@ REFUSALS = (
     "is known for replacing records only",
     # The sample that is sampled again has another size.
     "cannot be sampled as if there were",
+    # Nor is there a sample of n out of n - 1.
+    "a sample of all records is not defined",
 )
 # Outcomes that brute force writes out: more take longer than all engines together.
 MOST = 10_000
@@ -128,9 +130,9 @@ def test_engines_meet(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1000, 1100))
+@pytest.mark.parametrize("seed", range(1000, 1080))
 def test_engines_meet_at_length(seed: int, tmp_path: Path) -> None:
-    """1000 more, at the default tolerance; of the FFT, which takes seconds to that, 1e-6."""
+    """800 more, at the default tolerance; of the FFT, which takes seconds to that, 1e-6."""
     assert batch(seed, tmp_path, FINE) == []
 
 

@@ -9,22 +9,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.fft.cells import Grid
+from privcalc.engine.fft.sketch import sketch
 from privcalc.engine.fft.upper import connect_the_dots
-from privcalc.errors import NotCertifiedError, UnsupportedError
+from privcalc.errors import UnsupportedError
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.gaussian_mixture import GaussianMixtureLaw
 from privcalc.losses.grouped import grouped
+from privcalc.numerics.rounding import UNIT
 from privcalc.relation import Adjacency
 
 if TYPE_CHECKING:
     from privcalc.accounting.realize import Mechanism
     from privcalc.losses.law import LossLaw
 
-# Values of the discretisation of a law that is not atomic, and the mass left out on either side.
-POINTS = 400
-LEFT_OUT = 1e-25
+# A law that is not atomic gets so many values in each of three directions, at multiples of its
+# range divided by 2^STEPS.
+POINTS = 200
+STEPS = 30
+SMALLEST_SPAN = 1e-12
+# The log of the mass that may be left out on either side.
+LOG_LEFT_OUT = -92.0
+LARGEST_LOSS = 600.0
 
 
 def group_law(mechanism: Mechanism, adjacency: Adjacency, records: int) -> LossLaw | LawBracket:
@@ -63,14 +70,15 @@ def sampled_group_law(
 # Overflow and underflow far out give masses of 0 or infinite errors, never a smaller bound.
 @np.errstate(all="ignore")
 def _atoms(law: LossLaw) -> AtomicLaw:
-    """Return a law with finitely many values that is no better: connect the dots on a lattice."""
+    """Return a law with finitely many values that is no better: connect the dots on a lattice.
+
+    Losses are taken to be larger by all that they may be off. What lies above LARGEST_LOSS, where
+    Q-masses leave the range of doubles, is lost to infinity.
+    """
     if isinstance(law, AtomicLaw) and (law.lower_masses or not law.losses):
         return law
-    low, high = _range(law)
-    step = Fraction((high - low) / POINTS)
-    origin = Fraction(low)
-    lattice = connect_the_dots(law, Grid(origin, step, np.arange(POINTS + 2)), 0.0, 0.0)
-    losses = lattice.losses() + (lattice.slack + lattice.loss_error())
+    lattice = connect_the_dots(law, _grid(law), 0.0, 0.0)
+    losses = lattice.losses() + (lattice.slack + lattice.loss_error()) * (1.0 + 4.0 * UNIT)
     masses = lattice.weights * math.exp(lattice.log_scale)
     kept = masses > 0.0
     losses, masses = losses[kept], masses[kept]
@@ -92,14 +100,17 @@ def _atoms(law: LossLaw) -> AtomicLaw:
     )
 
 
-def _range(law: LossLaw) -> tuple[float, float]:
-    """Return losses below and above which next to no P-mass lies."""
-    ladder = np.geomspace(1e-15, 1e6, 400)
-    grid = np.concatenate([-ladder[::-1], [0.0], ladder])
-    tails = law.tails(grid)
-    above = np.flatnonzero(tails.above_p <= LEFT_OUT)
-    below = np.flatnonzero(tails.below_p > LEFT_OUT)
-    if not len(above) or not len(below):
-        raise NotCertifiedError("losses beyond 1e6 are too likely to bound a group")
-    low, high = grid[max(int(below[0]) - 1, 0)], grid[int(above[0])]
-    return float(low), float(max(high, low + 1e-12))
+def _grid(law: LossLaw) -> Grid:
+    """Cover the range of a law evenly, and its median at every scale."""
+    seen = sketch(law, LOG_LEFT_OUT, 1)
+    low, high = max(seen.low, -LARGEST_LOSS), min(seen.high, LARGEST_LOSS)
+    if not low <= high:
+        raise UnsupportedError("losses beyond the range of doubles are too likely to bound a group")
+    span = max(high - low, SMALLEST_SPAN)
+    step = Fraction(span / 2.0**STEPS)
+    near = np.rint(2.0 ** np.linspace(0.0, STEPS, POINTS)).astype(np.int64)
+    even = np.rint(np.linspace(0.0, 2.0**STEPS, POINTS)).astype(np.int64)
+    median = round((Fraction(seen.median) - Fraction(low)) / step)
+    points = np.unique(np.concatenate([median - near, [median], median + near, even]))
+    inside = points[(points >= 0) & (points <= 2**STEPS)]
+    return Grid(Fraction(low), step, np.concatenate([[-1], inside, [2**STEPS + 1]]))

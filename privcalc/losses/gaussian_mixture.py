@@ -97,15 +97,14 @@ class GaussianMixtureLaw(TailLaw):
 
     @property
     def _weight_error(self) -> float:
-        """Return 10 units of the exponent of b_0 and 8, and 6 for each ratio."""
+        """Return 11 units of the exponent of b_0 and 8, and 7 for each ratio; q may be rounded."""
         size = float(self.size)
-        return UNIT * (16.0 + 8.0 * size - 10.0 * size * math.log1p(-self.q))
+        return UNIT * (16.0 + 8.0 * size - 12.0 * size * math.log1p(-self.q))
 
     def tails(self, losses: Array) -> Tails:
         """Return the masses beyond the outputs x with L(x) = +-loss: sums of normal tails.
 
-        A relative error of the weights is one of the mixture's masses, and moves L by as much,
-        absolutely.
+        A relative error of the weights is one of the mixture's masses.
         """
         # Outputs increase with the loss for removing, and fall for adding.
         order = slice(None) if self.remove else slice(None, None, -1)
@@ -122,7 +121,7 @@ class GaussianMixtureLaw(TailLaw):
             below_p=p[1],
             below_q=q[1],
             error=found.error[order] + self._weight_error,
-            shift=float(moved.max(initial=0.0)) + self._weight_error,
+            shift=float(moved.max(initial=0.0)),
             between_p=p[2],
             between_q=q[2],
             between_error=found.between_error[order] + self._weight_error,
@@ -131,12 +130,12 @@ class GaussianMixtureLaw(TailLaw):
     def _outputs(self, losses: Array) -> tuple[Array, Array]:
         """Return x with L(x) = loss, -inf below the floor, and the displacement of the loss.
 
-        L = log(b_0 + e^g) with the sum g of the terms j >= 1, so that g = log(e^loss - b_0), and a
-        displacement of g is no smaller than that of L. Rounding of e^loss moves the loss by its
-        quotient with e^loss. Below LOW_LOSS, where b_0 <= e^loss or there is no solution, the
-        difference is off by 9 units of e^loss and one of itself; elsewhere it is formed as
-        expm1(loss) + (1 - b_0), the two off by 9 and 18 units. A loss that rounding puts below the
-        floor is no further above it. Beyond LARGEST_LOSS, b_0 is nothing.
+        L = log(b_0 + e^g) with the sum g of the terms j >= 1, so that g = log(e^loss - b_0); a
+        displacement of g, or a relative error of the b_j, counts e^g / e^loss times. Rounding of
+        e^loss - b_0 moves the loss by its quotient with e^loss. Below LOW_LOSS, where b_0 <= e^loss
+        or there is no solution, that is 10 units and those of b_0; elsewhere the difference is
+        formed as expm1(loss) + (1 - b_0), the two off by 9 and 19 units. A loss that rounding puts
+        below the floor is no further above it. Beyond LARGEST_LOSS, b_0 is nothing.
         """
         floor = self.size * math.log1p(-self.q)
         with np.errstate(all="ignore"):
@@ -146,11 +145,12 @@ class GaussianMixtureLaw(TailLaw):
             )
             target = np.where(far, losses, np.log(np.maximum(rise, 0.0)))
             wrong = 20.0 * UNIT * (np.abs(np.expm1(losses)) - math.expm1(floor)) / np.exp(losses)
-            wrong = np.where(low, 12.0 * UNIT, wrong)
+            wrong = np.where(low, UNIT * (20.0 - 12.0 * floor), wrong)
             wrong = np.where(far, 8.0 * UNIT * np.abs(losses), wrong)
+            share = np.where(far, 1.0, np.minimum(rise / np.exp(losses) + wrong, 1.0))
         alive = np.isfinite(target)
         x, displaced = np.full(len(losses), -np.inf), wrong
         if alive.any():
             x[alive], off = self._sums.solve(target[alive])
-            displaced[alive] += off
+            displaced[alive] += (off + self._weight_error) * share[alive]
         return x, displaced * MARGIN

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.atoms import MOST_ANCHORS, AtomicLaw
 from privcalc.losses.sampled import sampled
 from privcalc.losses.tail_law import TailLaw
 from privcalc.losses.tails import Tails
@@ -54,6 +54,7 @@ def _glued_atoms(event: AtomicLaw, up: AtomicLaw, down: AtomicLaw, q: float) -> 
     """Join the positive atoms of one law, the negative ones of the other, and the atom at 0.
 
     h(1) is the sum of p (1 - e^{-l}) over l > 0, and the infinite loss: no difference cancels.
+    Losses that sampling brings below the smallest double are 0, and are counted there.
     """
     above = [
         (loss, p, r)
@@ -71,7 +72,13 @@ def _glued_atoms(event: AtomicLaw, up: AtomicLaw, down: AtomicLaw, q: float) -> 
         if loss > 0.0
     )
     equal = math.fsum(p for loss, p in zip(event.losses, event.masses, strict=True) if loss == 0.0)
-    middle = equal + (1.0 - q) * (h + event.infinity_mass)
+    hidden = math.fsum(
+        p
+        for law in (up, down)
+        for loss, base, p in zip(law.losses, event.losses, law.masses, strict=False)
+        if loss == 0.0 and base < 0.0
+    )
+    middle = equal + (1.0 - q) * (h + event.infinity_mass) + hidden
     atoms = above + ([(0.0, middle, middle)] if middle > 0.0 else []) + below
     return AtomicLaw(
         tuple(loss for loss, _, _ in atoms),
@@ -125,7 +132,7 @@ class GluedLaw(TailLaw):
         """Return the atom at 0 and those of the halves."""
         above = [loss for loss in self.up.anchors if loss > 0.0 and self._has_atoms(self.up)]
         below = [loss for loss in self.down.anchors if loss < 0.0 and self._has_atoms(self.down)]
-        return (*below, 0.0, *above)
+        return (*below, 0.0, *above) if len(below) + len(above) < MOST_ANCHORS else (0.0,)
 
     @staticmethod
     def _has_atoms(law: LossLaw) -> bool:
@@ -157,6 +164,7 @@ class GluedLaw(TailLaw):
                 np.maximum(1.0 / above_p, 1.0 / above_q),
             )
         error = np.where(positive, error_up, error_down) + 4.0 * UNIT
+        error = error + self.infinity_mass_error
         error = error * np.where(share > 1.0, share, 1.0)
         between = _between(up, down, positive)
         return Tails(above_p, above_q, below_p, below_q, error, max(up.shift, down.shift), *between)

@@ -12,107 +12,181 @@ better than the chain, so there is no lower end.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
+from privcalc.losses.atoms import MASS_ULPS, AtomicLaw
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
-# Pieces of the composition, at most.
-MOST_PIECES = 20_000
-# Relative room for all rounding: k compositions of at most MOST_PIECES sums and products each.
-ROOM = 1e-9
 LARGEST_GROUP = 1000
-# Atoms of less Q-mass are merged into the next larger slope.
-SMALLEST_MASS = 1e-290
+# Of more pieces than this, half as many slopes are kept.
+MOST_PIECES = 2000
+# Pieces shorter than this are steepened into the one before; below it slopes leave the range.
+SHORTEST = 1e-290
+# No more P-mass than this may have losses beyond the range of doubles.
+MOST_LOST = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A concave, increasing, piecewise linear function on [0, 1], at most 1.
+
+    Attributes:
+        start: its value at 0.
+        lengths: lengths of its pieces; after the last it is constant.
+        rises: by how much it increases on each; the slopes rises / lengths fall.
+        units: (1 - e) G(y (1 - e)) is at most this function, for e = units UNIT, if G is the
+            function without rounding.
+    """
+
+    start: float
+    lengths: Array
+    rises: Array
+    units: float
 
 
 def grouped(law: AtomicLaw, records: int) -> AtomicLaw:
     """Return an upper law for a group, from the law of one record.
 
-    Rounding. With doubles each step computes a concave, increasing G* with
-    (1 - e) G(y (1 - e)) <= G*(y), e the sum of the relative errors of breakpoints and slopes: sums
-    of at most n positive terms (n units), the atoms' own errors, and products. For concave
-    functions with G(0) >= 0, G(y (1 + e)) <= (1 + e) G(y), so errors of k steps add up; enlarging
-    P-masses and shrinking Q-masses by ROOM covers them.
-
     Raises:
-        UnsupportedError: the group is too large for that.
+        UnsupportedError: the group is too large, or its losses are beyond the range of doubles.
     """
-    steps = records - 1
-    pieces = _pieces(law)
-    units = 4.0 * MASS_ULPS + 2.0 * LOSS_ULPS * (1.0 + abs(law.max_loss)) + 8.0 * MOST_PIECES
-    if records > LARGEST_GROUP or records * units * UNIT > 0.1 * ROOM:
-        raise UnsupportedError(f"a group of {records} is too large for the bound on groups")
-    start, total = law.infinity_mass, pieces
-    for _ in range(steps):
-        start, total = _composed(law.infinity_mass, pieces, start, total)
-        if len(total[0]) > MOST_PIECES:
-            raise UnsupportedError(f"a group of {records} has too many outcomes to bound")
-    return _law(start, total)
+    if records > LARGEST_GROUP:
+        raise UnsupportedError(f"a group may have at most {LARGEST_GROUP} records, got {records}")
+    if records == 1:
+        return law
+    step = total = _curve(law)
+    for _ in range(records - 1):
+        total = _thinned(_composed(step, total))
+    if law.infinity_mass == 0.0 and total.start > MOST_LOST:
+        raise UnsupportedError(
+            f"the privacy loss of a group of {records} is beyond the range of doubles"
+        )
+    return _law(total)
 
 
-def _pieces(law: AtomicLaw) -> tuple[Array, Array]:
-    """Return Q-masses and slopes P / Q, by falling slope."""
-    order = np.argsort(law.losses)[::-1]
-    p = np.array(law.masses)[order]
-    q = np.array(law.lower_masses)[order]
-    return q, p / q
-
-
-def _composed(
-    infinity_mass: float, outer: tuple[Array, Array], start: float, inner: tuple[Array, Array]
-) -> tuple[float, tuple[Array, Array]]:
-    """Return G_outer(G_inner(y)), as its value at 0 and its pieces (lengths, slopes)."""
-    lengths, slopes = inner
-    outer_lengths, outer_slopes = outer
-    # Values of the inner function at its breakpoints, and the outer function's breakpoints.
-    values = start + np.concatenate([[0.0], np.cumsum(lengths * slopes)])
-    values = np.minimum(values, 1.0)
-    breaks = np.cumsum(outer_lengths)
-    first = infinity_mass + float(
-        (np.diff(np.concatenate([[0.0], np.minimum(breaks, start)])) * outer_slopes).sum()
+def _curve(law: AtomicLaw) -> Curve:
+    """Return G of one step: the masses are off by MASS_ULPS each."""
+    return _tidy(
+        law.infinity_mass,
+        np.array(law.lower_masses),
+        np.array(law.masses),
+        4.0 * MASS_ULPS + 16.0,
+        in_order=False,
     )
-    cuts = np.unique(np.concatenate([values, breaks[(breaks > values[0]) & (breaks < values[-1])]]))
+
+
+def _composed(outer: Curve, inner: Curve) -> Curve:
+    """Return G_outer(G_inner(y)).
+
+    Rounding. The breakpoints, of the inner function in its values and of the outer one in its
+    arguments, are sums of n positive terms, off by n units; what is composed then is two functions
+    whose slopes, as functions of the value or the argument v, are those of the true ones at
+    v (1 +- n UNIT): that is (1 - e) G(y (1 - e)) <= G* for each. The new lengths and rises add a
+    few units. For concave functions with G(0) >= 0, G(y (1 + e)) <= (1 + e) G(y), so that the
+    errors of the two add up.
+    """
+    slopes = inner.rises / inner.lengths
+    outer_slopes = outer.rises / outer.lengths
+    values = np.minimum(inner.start + np.concatenate([[0.0], np.cumsum(inner.rises)]), 1.0)
+    breaks = np.cumsum(outer.lengths)
+    before = np.diff(np.minimum(np.concatenate([[0.0], breaks]), values[0]))
+    start = outer.start + float((before * outer_slopes).sum())
+    inside = breaks[(breaks > values[0]) & (breaks < values[-1])]
+    cuts = np.unique(np.concatenate([values, inside]))
     middle = 0.5 * (cuts[:-1] + cuts[1:])
     which = np.clip(np.searchsorted(values, middle, side="right") - 1, 0, len(slopes) - 1)
     other = np.searchsorted(breaks, middle)
-    slope_outer = np.where(
-        other < len(outer_slopes), outer_slopes[np.minimum(other, len(outer_slopes) - 1)], 0.0
-    )
-    inner_slope = slopes[which]
-    rises = np.diff(cuts)
-    keep = (inner_slope > 0.0) & (rises > 0.0)
-    return min(first, 1.0), (rises[keep] / inner_slope[keep], (slope_outer * inner_slope)[keep])
+    # Beyond its last piece the outer function is constant.
+    reached = other < len(outer_slopes)
+    steps = np.diff(cuts)[reached]
+    lengths = steps / slopes[which[reached]]
+    rises = steps * outer_slopes[other[reached]]
+    terms = len(inner.lengths) + len(outer.lengths)
+    units = inner.units + outer.units + 2.0 * terms + 16.0
+    return _tidy(min(start, 1.0), lengths, rises, units)
 
 
-def _law(start: float, pieces: tuple[Array, Array]) -> AtomicLaw:
-    """Return the atoms of the pieces, P-masses enlarged and Q-masses shrunk by ROOM."""
-    lengths, slopes = pieces
-    p = lengths * slopes * (1.0 + ROOM)
-    q = lengths * (1.0 - ROOM)
-    positive = (p > 0.0) & (q > SMALLEST_MASS)
-    lost = float(p[~positive].sum())
-    p, q = p[positive], q[positive]
-    infinity_mass = min(1.0, start * (1.0 + ROOM) + lost + (ROOM if start > 0.0 else 0.0) * start)
-    # Enlarged masses add up to a little more than 1: the least losses give way, as they may.
-    room = 1.0 - infinity_mass
-    kept = np.minimum(p, np.maximum(room - (np.cumsum(p) - p), 0.0))
-    use = kept > 0.0
-    losses = np.log(p[use]) - np.log(q[use])
+def _tidy(
+    start: float, lengths: Array, rises: Array, units: float, *, in_order: bool = True
+) -> Curve:
+    """Leave out pieces that do not rise, and steepen short ones into the one before, or the start.
+
+    Rising on the piece before, or at once, is rising earlier: the function grows. So it does where
+    pieces are put in the order of their slopes, which are then off by no more than rounding.
+    """
+    rising = rises > 0.0
+    lengths, rises = lengths[rising], rises[rising]
+    if not in_order:
+        with np.errstate(divide="ignore"):
+            order = np.argsort(-(rises / lengths), kind="stable")
+        lengths, rises = lengths[order], rises[order]
+    long = lengths > SHORTEST
+    if long.all():
+        return Curve(start, lengths, rises, units)
+    owner = np.cumsum(long)
+    gathered = np.bincount(owner, weights=rises, minlength=1).astype(float)
+    start = min(1.0, start + float(gathered[0]))
+    units += float(len(owner))
+    return _tidy(start, lengths[long], gathered[1:], units, in_order=False)
+
+
+def _thinned(curve: Curve) -> Curve:
+    """Keep some of too many slopes, and split the other pieces between their neighbours.
+
+    A piece of length q and rise p becomes two, of slopes high > p / q > low, with the same sums:
+    the rise B = (p - low q) / (1 - low / high), and the rest. Any part of the piece is the same
+    part of the two, so that in the order of slopes the function has grown. B is formed from
+    differences and rounded up, at the expense of the rest, which makes the two shorter.
+    """
+    count = len(curve.lengths)
+    if count <= MOST_PIECES:
+        return curve
+    slopes = curve.rises / curve.lengths
+    kept = np.unique(np.linspace(0, count - 1, MOST_PIECES // 2).astype(int))
+    place = np.searchsorted(kept, np.arange(count), side="right") - 1
+    place = np.minimum(place, len(kept) - 2)
+    high, low = slopes[kept[place]], slopes[kept[place + 1]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = (curve.rises - low * curve.lengths) + 8.0 * UNIT * curve.rises
+        part = part / (1.0 - low / high - 4.0 * UNIT) * (1.0 + 8.0 * UNIT)
+    # Slopes that are as good as equal are all raised to the higher one.
+    apart = high > low * (1.0 + 1e-12)
+    up = np.where(apart, np.clip(part, 0.0, curve.rises), curve.rises)
+    rises = np.bincount(place, weights=up, minlength=len(kept)).astype(float)
+    rises += np.bincount(place + 1, weights=curve.rises - up, minlength=len(kept))
+    terms = 2.0 * float(np.bincount(place).max())
+    return _tidy(curve.start, rises / slopes[kept], rises, curve.units + terms + 32.0)
+
+
+def _law(curve: Curve) -> AtomicLaw:
+    """Return the atoms of the pieces, with P enlarged and Q shrunk to cover all rounding.
+
+    The law is what its doubles say: losses are rounded up from log(p / q), and Q-masses follow from
+    them. Enlarged P-masses may add up to more than 1; then the least losses give way.
+    """
+    room = 1.01 * curve.units * UNIT
+    p, q = curve.rises * (1.0 + room), curve.lengths * (1.0 - room)
+    infinity_mass = min(1.0, curve.start * (1.0 + room))
+    left = (1.0 - infinity_mass) - (np.cumsum(p) - p)
+    kept = np.minimum(p, np.maximum(left, 0.0))
+    used = kept > 0.0
+    losses = np.log(p[used] / q[used])
+    losses += UNIT * (8.0 + 10.0 * np.abs(losses))
+    kept = kept[used]
+    lower = kept * np.exp(-losses)
     order = np.argsort(losses)
-    lower = np.minimum(kept[use] * np.exp(-losses), q[use])[order]
-    missing = max(0.0, 1.0 - math.fsum(lower))
     return AtomicLaw(
         tuple(float(x) for x in losses[order]),
-        tuple(float(x) for x in kept[use][order]),
+        tuple(float(x) for x in kept[order]),
         infinity_mass,
-        missing,
-        lower_masses=tuple(float(x) for x in lower),
-        infinity_mass_error=4.0 * UNIT,
+        max(0.0, 1.0 - math.fsum(lower)),
+        exact_losses=True,
+        lower_masses=tuple(float(x) for x in lower[order]),
     )
