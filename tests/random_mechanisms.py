@@ -101,9 +101,10 @@ class Generator:
         if (replaces or sampling == "wor") and not base.symmetric:
             make = None
         wrappings = 0 if sampling == "none" else rng.choices((0, 1, 2), (2, 7, 1))[0]
+        population = None
         for _ in range(wrappings):
             if sampling == "wor":
-                written, part = self.without_replacement()
+                written, part, population = self.without_replacement(population)
                 text += written
                 draw = _glued if replaces else _sampled
                 make = partial(draw, make, part) if make and wrappings == 1 else None
@@ -121,14 +122,17 @@ class Generator:
             text += f"@{count}"
         return text, make, count
 
-    def without_replacement(self) -> tuple[str, float | Fraction]:
-        """Return a fixed-size sample, by its rate or by its sizes, and its rate."""
-        if self.rng.random() < 0.5:
+    def without_replacement(self, inner: int | None) -> tuple[str, float | Fraction, int | None]:
+        """Return a fixed-size sample: text, rate, and population if it is written.
+
+        `inner` is the population that the event inside samples from: what is drawn here.
+        """
+        if inner is None and self.rng.random() < 0.5:
             rate = float(f"{log_uniform(self.rng, 1e-3, 0.9):.1g}")
-            return f"@wor:q={rate!r}", rate
-        size = self.rng.randint(10, 100_000)
-        sample = self.rng.randint(1, size)
-        return f"@wor:n={size},m={sample}", Fraction(sample, size)
+            return f"@wor:q={rate!r}", rate, None
+        sample = inner or self.rng.randint(1, 50_000)
+        size = sample + self.rng.randint(1, 50_000)
+        return f"@wor:n={size},m={sample}", Fraction(sample, size), size
 
     def base(self) -> Base:
         """Return one mechanism."""

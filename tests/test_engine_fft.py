@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from privcalc.engine.fft.lower import cluster, coarsen_lower
 from privcalc.engine.fft.transform import compose_lattice
 from privcalc.engine.fft.upper import coarsen_upper, connect_the_dots
 from privcalc.engine.fft.window import find_window
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atoms import AtomicLaw, two_point
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
@@ -238,3 +240,20 @@ def test_losses_beyond_the_range_of_doubles() -> None:
     exact = certified_epsilon(composition, 2.7e-15, 1e-9, engine="contour").bound
     assert found.upper >= 1221.8
     assert found.intersection(exact).width <= 1e-6
+
+
+@pytest.mark.parametrize(
+    ("laws", "delta"),
+    [
+        ([(sampled(GaussianLaw(1e-20), 0.5, remove=True), 1)], 1e-5),
+        ([(sampled(two_point(600.0), 1e-9, remove=True), 1)], 1e-300),
+        ([(two_point(1.0), 1), (GaussianLaw(1e-20), 2)], 1e-5),
+    ],
+)
+def test_absurd_scales_are_answered_or_refused(
+    laws: list[tuple[LossLaw, int]], delta: float
+) -> None:
+    """Ranges that no lattice covers give a bracket or the named error, and no other."""
+    with np.errstate(all="ignore"), contextlib.suppress(NotCertifiedError):
+        bound = fft_epsilon(Composition.of(laws), delta, delta, 1e-9).bound
+        assert math.isfinite(bound.upper)

@@ -48,7 +48,7 @@ CASES = [
     (1.0, 0.9, 40),
     (0.05, 0.02, 40),
     (0.01, 1e-6, 40),
-    (0.05, 0.02, 120),
+    (0.1, 0.03, 60),
 ]
 
 
@@ -206,7 +206,7 @@ def test_large_losses_below_zero() -> None:
 def test_larger_groups_cost_more() -> None:
     """Both ends rise with the size of the group, and half the records can never cost more."""
     before = 0.0
-    for k in (1, 2, 3, 5):
+    for k in (1, 4):
         text = f"gaussian:sigma=2@poisson:q=0.05@group:k={k}@10"
         bound = compose(
             parse(text).tree, deltas=[1e-6], tolerance=1e-6, relation=Relation.ADD_OR_REMOVE_ONE

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
@@ -39,6 +39,11 @@ def pair_of(rows: list[tuple[int, int]]) -> Outcomes:
     """Return the two laws of a table."""
     total_r, total_w = sum(r for r, _ in rows), sum(w for _, w in rows)
     return [(Fraction(r, total_r), Fraction(w, total_w)) for r, w in rows if r or w]
+
+
+def turned(outcomes: Outcomes) -> Outcomes:
+    """Return the pair for removing."""
+    return [(w, r) for r, w in outcomes]
 
 
 def sampled_pair(outcomes: Outcomes, q: float, *, remove: bool) -> Outcomes:
@@ -80,7 +85,9 @@ def infinite(brute: BruteForce) -> float:
     return float(mp.fsum(p for p, q in brute.outcomes if q == 0))
 
 
-@settings(max_examples=25, deadline=None)
+# A mass of 1/12 that is the double nearest to it only after rounding 1/3.
+@example(rows=[(0, 1), (1, 2)], q=0.25, way=(True, "auto"), count=1, part=0)
+@settings(max_examples=12, deadline=None)
 @given(
     rows=ROWS,
     q=RATES,
@@ -94,7 +101,7 @@ def test_sampled_pairs(
     """Up to four uses of one sampled pair."""
     remove, engine = way
     outcomes = pair_of(rows)
-    law = sampled(exact_law(outcomes), q, remove=remove)
+    law = sampled(exact_law(outcomes), q, remove=remove, reverse=exact_law(turned(outcomes)))
     assert isinstance(law, AtomicLaw)
     if not law.losses:
         return
@@ -102,7 +109,9 @@ def test_sampled_pairs(
     check_engine([(law, sampled_pair(outcomes, q, remove=remove), count)], epsilon, engine)
 
 
-@settings(max_examples=15, deadline=None)
+# The only finite loss is negative, and far from 0 after tilting.
+@example(rows=[(0, 4), (1, 1)], other=[(1, 0), (1, 1)], q=0.999, way=(False, "contour"), part=0)
+@settings(max_examples=8, deadline=None)
 @given(
     rows=ROWS,
     other=ROWS,
@@ -120,25 +129,25 @@ def test_two_sampled_pairs(
     """One use of a sampled pair and two of another, which is not sampled."""
     remove, engine = way
     one, two = pair_of(rows), pair_of(other)
-    law = sampled(exact_law(one), q, remove=remove)
-    turned = [(w, r) for r, w in two] if remove else two
-    plain = exact_law(turned)
+    law = sampled(exact_law(one), q, remove=remove, reverse=exact_law(turned(one)))
+    other_pair = turned(two) if remove else two
+    plain = exact_law(other_pair)
     assert isinstance(law, AtomicLaw)
     epsilon = part / 10 * max(law.max_loss + 2 * plain.max_loss, 0.0)
     if math.isfinite(epsilon):
         check_engine(
-            [(law, sampled_pair(one, q, remove=remove), 1), (plain, turned, 2)], epsilon, engine
+            [(law, sampled_pair(one, q, remove=remove), 1), (plain, other_pair, 2)], epsilon, engine
         )
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(rows=ROWS, q=RATES, remove=st.booleans(), count=st.integers(1, 3), part=st.integers(0, 9))
 def test_sampled_tail_laws(
     rows: list[tuple[int, int]], q: float, remove: bool, count: int, part: int
 ) -> None:
     """The same law given by its tails alone: one use in closed form, more by the FFT."""
     outcomes = pair_of(rows)
-    base, reverse = exact_law(outcomes), exact_law([(w, r) for r, w in outcomes])
+    base, reverse = exact_law(outcomes), exact_law(turned(outcomes))
     law = SampledTailLaw(base, reverse, q, remove)
     brute = BruteForce([(sampled_pair(outcomes, q, remove=remove), count)])
     epsilon = part / 10 * max(law.max_loss, 0.0) * count
@@ -149,7 +158,7 @@ def test_sampled_tail_laws(
     check(found.bound, brute.delta(epsilon))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(rows=ROWS, q=RATES, count=st.integers(1, 3), part=st.integers(0, 9), engine=ENGINES)
 def test_glued_pairs(
     rows: list[tuple[int, int]], q: float, count: int, part: int, engine: str

@@ -222,7 +222,7 @@ def unequal_densities(y: Any) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize(("q", "ratio"), [(1e-9, 0.2), (1e-4, 0.6), (0.3, 0.9), (0.999, 0.5)])
+@pytest.mark.parametrize(("q", "ratio"), [(1e-9, 0.2), (0.3, 0.9), (0.999, 0.5)])
 @pytest.mark.parametrize(
     ("base", "densities"),
     [
@@ -245,7 +245,7 @@ def test_profile_of_one_use(
 
 
 @pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize("q", [1e-9, 1e-3, 0.7])
+@pytest.mark.parametrize("q", [1e-9, 0.7])
 @pytest.mark.parametrize(("name", "base", "outcomes"), DISCRETE)
 def test_profile_of_discrete_bases(
     name: str, base: LossLaw, outcomes: list[tuple[Any, Any]], q: float, remove: bool

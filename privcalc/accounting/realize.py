@@ -199,7 +199,7 @@ class _Builder:
         inside = Adjacency.REPLACE if tree.name == FIXED_SIZE else Adjacency.ADD
         law = _one_law(self.terms(event, inside, 1))
         back = law
-        if inside is Adjacency.ADD and law.log_ratio() is None:
+        if inside is Adjacency.ADD:
             back = _one_law(self.terms(event, Adjacency.REMOVE, 1))
         if records > 1 and tree.name == POISSON and isinstance(law, GaussianLaw) and q > 0.0:
             return sampled_group_law(law, None, q, records, adjacency)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Orders minus 1 that are tried: 1/64 to 2^20 in steps of a factor sqrt(2).
 ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
-NOTE = "rdp: the bound is that of the best Renyi order tried; it has no lower end"
+NOTE = "rdp: the best Renyi order that was tried"
 # What is dropped from each law, as a part of the smallest delta in question.
 DROPPED = 1e-6
 

@@ -70,9 +70,10 @@ class AtomicLaw:
         total = float(tilted.sum())
         mean = float((tilted * losses).sum()) / total
         variance = float((tilted * (losses - mean) ** 2).sum()) / total
-        if shift < 1.0:
+        if abs(shift) < 1.0:
             m1 = float((masses * np.expm1(c * losses)).sum()) - self.infinity_mass
-            return math.log1p(m1), mean, variance
+            if m1 > -0.5:
+                return math.log1p(m1), mean, variance
         return shift + math.log(total), mean, variance
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> AtomicContour:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.nodes import NodeSet, y_and_loss
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.losses.sampled_contour import SampledContour
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 DEFAULT_LOG_MASS = -140.0
 # Sums of tilted weights stay finite below this; K beyond it is reported as infinite.
 LARGEST_LOG_MGF = 600.0
+# Relative error of a mass that comes without one.
+OTHER_ERROR = MASS_ULPS * UNIT
 
 
 @dataclass(frozen=True)
@@ -227,10 +229,12 @@ def sampled(
         return SampledTailLaw(event, reverse or event, q, remove)
     if ratio.pieces:
         return SampledLaw(event, ratio, q, remove)
-    return _sampled_atoms(ratio, q, remove=remove, exact=exact)
+    return _sampled_atoms(event, reverse or event, ratio, q, remove=remove, exact=exact)
 
 
-def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool, exact: bool) -> AtomicLaw:
+def _sampled_atoms(
+    event: LossLaw, reverse: LossLaw, ratio: LogRatio, q: float, *, remove: bool, exact: bool
+) -> AtomicLaw:
     """Map atoms of masses r, w: P-mass (1 - q) r + q w for remove, r for add, and their log-ratio.
 
     Outcomes of R alone have w = 0. Those of W alone have mass q in the mixture and none in R: an
@@ -240,7 +244,9 @@ def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool, exact: bool) -> A
     Rounding: r and w carry up to 20 units, and so does their mixture. Where the loss comes from x,
     off by 32 units of itself, y = q expm1(x) is off by less than 60 for |x| < 1, and log1p(y) by
     little more; elsewhere w - r, or the mixture over r, is off by 50 units, absolutely, and the
-    loss is of order 1.
+    loss is of order 1. The mass of W alone is the infinite loss of the law for removing, which says
+    how exact it is; where only the law for adding is at hand, and that has another mass, it is
+    taken to be no better than other masses.
     """
     atoms = list(ratio.atoms)
     if ratio.without_only > 0.0 and q < 1.0:
@@ -256,7 +262,8 @@ def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool, exact: bool) -> A
     alone = ratio.without_only if q == 1.0 else 0.0
     lost = q * ratio.with_only
     rounded = not exact or Fraction(q) * Fraction(ratio.with_only) != Fraction(lost)
-    error = 3.0 * UNIT if rounded else 0.0
+    error = reverse.infinity_mass_error if reverse.infinity_mass == ratio.with_only else OTHER_ERROR
+    error += 3.0 * UNIT if rounded else 0.0
     if remove:
         return AtomicLaw(
             tuple(losses),
@@ -264,9 +271,16 @@ def _sampled_atoms(ratio: LogRatio, q: float, *, remove: bool, exact: bool) -> A
             lost,
             alone,
             lower_masses=tuple(others),
-            infinity_mass_error=error,
+            infinity_mass_error=error if lost > 0.0 else 0.0,
         )
-    return AtomicLaw(tuple(losses), tuple(masses), alone, lost, lower_masses=tuple(others))
+    return AtomicLaw(
+        tuple(losses),
+        tuple(masses),
+        alone,
+        lost,
+        lower_masses=tuple(others),
+        infinity_mass_error=event.infinity_mass_error if alone > 0.0 else 0.0,
+    )
 
 
 def _quantile(log_tail: float) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, steps
+from privcalc.engine.fft.lattice import WindowError
 from privcalc.engine.fft.levels import (
     FEWER_POINTS,
     FINE,
@@ -19,7 +20,6 @@ from privcalc.engine.fft.levels import (
     plan_journey,
 )
 from privcalc.engine.fft.sketch import look, scales_for_delta, scales_for_epsilon
-from privcalc.engine.fft.transform import WindowError
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 
@@ -168,6 +168,8 @@ class Tail:
     @classmethod
     def of(cls, law: LatticeLaw) -> Tail:
         """Form the losses once."""
+        if not len(law.indices):
+            raise NotCertifiedError("nothing of the law is left on the lattice")
         return cls(law, law.losses())
 
     def delta(self, epsilon: float, log_scale: float) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.fft.lattice import WindowError
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 TINY = 1e-300
 # As long as a law has no more points than this, all are used.
 MOST_CELLS = 2**18
+# Indices are whole doubles; and no more points than this are tried.
+LARGEST_INDEX, MOST_NEAR = 2**50, 2**23
 SPREAD = 0.02
 # Tilted weights are formed as products below this exponent, beyond it from logs.
 LARGEST_EXPONENT = 650.0
@@ -54,11 +57,15 @@ def make_grid(origin: Fraction, step: Fraction, seen: Sketch, scale: float) -> G
     spacing = float(step)
     low = math.floor((Fraction(seen.low) - origin) / step) - 1
     high = math.ceil((Fraction(seen.high) - origin) / step) + 1
+    if max(abs(low), abs(high)) > LARGEST_INDEX:
+        raise WindowError("the range of a law is too wide for its lattice")
     if high - low <= MOST_CELLS:
         return Grid(origin, step, np.arange(low, high + 1))
     centre = min(max(round((Fraction(seen.median) - origin) / step), low), high)
     growth = min(SPREAD, SPREAD * spacing / max(scale, spacing))
     near = math.ceil(1.0 / growth)
+    if min(near, high - low) > MOST_NEAR:
+        raise WindowError("the range of a law is too wide for its lattice")
     parts = []
     for sign, reach in ((-1, centre - low), (1, high - centre)):
         parts.append(centre + sign * np.arange(min(near, reach) + 1))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
 
 Side = Literal["upper", "lower"]
+
+
+class WindowError(NotCertifiedError):
+    """The lattice, or a window on it, is too large; a coarser one may do."""
 
 
 @dataclass(frozen=True, slots=True)

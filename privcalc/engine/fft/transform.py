@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.fft.lattice import LatticeLaw
+from privcalc.engine.fft.lattice import LatticeLaw, WindowError
 from privcalc.engine.fft.window import find_window
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
 
 LARGEST_SIZE = 2**23
 SMALLEST_SIZE = 64
-
-
-class WindowError(NotCertifiedError):
-    """The window is too large for a transform; a coarser lattice may do."""
 
 
 def compose_lattice(
@@ -149,4 +145,6 @@ def _power(
 
 def _mean(law: LatticeLaw) -> float:
     total = float(law.weights.sum())
+    if not 0.0 < total < math.inf:
+        raise NotCertifiedError("nothing of the law is left on the lattice")
     return float((law.weights * law.indices).sum()) / total
