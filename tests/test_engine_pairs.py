@@ -41,6 +41,8 @@ REFUSALS = (
     "delta equals the probability of an infinite loss",
     # A pair that says what is with and without a record does not say what replaces one.
     "is not defined under replace-one",
+    # k records more change the size of the population, and the pair with it.
+    "@group on a sample of fixed size is known for replacing records only",
     # The law of the sample would be one of a probability that nobody wrote.
     "nested sampling with a product",
     # The sampling probability of a fixed-size sample changes with every record added or removed.
