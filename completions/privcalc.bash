@@ -8,7 +8,7 @@ _privcalc() {
     read -r -a words <<< "${line%"$word"}"
     for each in "${words[@]:1}"; do
         case $each in
-            compose|subsample) command=$each; break ;;
+            compose|convert|subsample) command=$each; break ;;
         esac
     done
     if (( ${#words[@]} )); then
@@ -47,6 +47,27 @@ _privcalc() {
             return
             ;;
         compose:--delta|compose:--epsilon|compose:--max-epsilon|compose:--max-delta|compose:--tolerance) return ;;
+        convert:--to)
+            COMPREPLY=($(compgen -W 'dp profile rdp zcdp gdp tradeoff risk' -- "$value"))
+            return
+            ;;
+        convert:--relation)
+            COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
+            return
+            ;;
+        convert:--engine)
+            COMPREPLY=($(compgen -W 'auto contour fft rdp' -- "$value"))
+            return
+            ;;
+        convert:--format)
+            COMPREPLY=($(compgen -W 'table json csv markdown github' -- "$value"))
+            return
+            ;;
+        convert:--color)
+            COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
+            return
+            ;;
+        convert:--delta|convert:--epsilon|convert:--orders|convert:--points|convert:--fpr|convert:--prior|convert:--group|convert:--tolerance) return ;;
         subsample:--relation)
             COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
             return
@@ -71,11 +92,12 @@ _privcalc() {
     case $command:$word in
         :-*) COMPREPLY=($(compgen -W '--version --help-spec --schema --show-completion -h --help' -- "$word")); return ;;
         compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
+        convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
-        :*) COMPREPLY=($(compgen -W 'compose subsample' -- "$word")); return ;;
+        :*) COMPREPLY=($(compgen -W 'compose convert subsample' -- "$word")); return ;;
     esac
     case $command in
-        compose|subsample)
+        compose|convert|subsample)
             # A specification is completed at its start only.
             if [[ $word != *[:@+\(]* ]]; then
                 COMPREPLY=($(compgen -W 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -- "$word"))

@@ -7,6 +7,7 @@ complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error
 complete -c privcalc -n __fish_use_subcommand -l show-completion -x -a 'bash zsh fish' -d 'Print the completions for a shell.'
 complete -c privcalc -n __fish_use_subcommand -s h -l help -d 'Show the help and exit.'
 complete -c privcalc -n __fish_use_subcommand -a compose -d 'What the whole costs: epsilon, delta or the profile'
+complete -c privcalc -n __fish_use_subcommand -a convert -d 'One guarantee in another language'
 complete -c privcalc -n __fish_use_subcommand -a subsample -d 'What sampling buys: the amplified Renyi curve'
 
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
@@ -24,6 +25,26 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -s v -l verbose -d
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s h -l help -d 'Show the help and exit.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l to -x -a 'dp profile rdp zcdp gdp tradeoff risk' -d 'dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is true. tradeoff: the error rates of the best tests. risk: what attacks can achieve.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l epsilon -x -d 'Answer delta at this epsilon, >= 0. Repeatable, or a comma list.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l orders -x -d 'Orders of the Renyi divergence: real numbers above 1, at most 1000000. Repeatable, or a comma list. Without it: twelve from 1.5 to 512.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l points -x -d 'Number of points of a profile or trade-off curve, where they are not listed. Without it: 21.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l fpr -x -d 'False positive rate (type I error) of a test, in [0, 1]. Repeatable, or a comma list.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l prior -x -d 'Chance, before the attack, that the record is there. Repeatable, or a comma list. Without it: 0.01 and 0.5.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l group -x -d 'Protect groups of K records together, as @group:k=K does.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l engine -x -a 'auto contour fft rdp' -d 'auto asks the engines in order until one proves the tolerance. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences need none.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l json -d 'Print one JSON object for each answer; same as --format json.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l format -x -a 'table json csv markdown github' -d 'Output format. Without it: table.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -s t -l terse -d 'Print the safe number alone: the upper end.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -s h -l help -d 'Show the help and exit.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l q -x -d 'Poisson sampling: probability with which each record is in the sample.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l n -x -d 'Number of records to draw from. Needs --m.'

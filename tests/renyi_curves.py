@@ -34,6 +34,10 @@ class ExactCurve:
     corners: tuple[float, ...] = ()
     known: dict[float, float] = field(default_factory=dict)
 
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the constant line at the limit."""
+        return self.limit, np.zeros(len(c))
+
     def upper(self, c: Array) -> Array:
         """Return K rounded up."""
         return np.nextafter(self.estimate(c), np.inf)

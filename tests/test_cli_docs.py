@@ -101,7 +101,7 @@ def bash_completes(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("privcalc ", ["compose", "subsample"]),
+        ("privcalc ", ["compose", "convert", "subsample"]),
         ("privcalc --sch", ["--schema"]),
         ("privcalc --schema ", ["result", "spec", "error"]),
         ("privcalc compose gau", ["gaussian:", "gaussian-pair:"]),
@@ -122,7 +122,7 @@ def test_bash_completes(line: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("privcalc co", ["compose"]),
+        ("privcalc co", ["compose", "convert"]),
         ("privcalc compose gau", ["gaussian:", "gaussian-pair:"]),
         ("privcalc compose --format gi", ["github"]),
     ],

@@ -143,6 +143,10 @@ class _General:
     def __init__(self, base: RenyiCurve, rate: float) -> None:
         self.base, self.rate = base, rate
 
+    def line(self, c: Any) -> Any:
+        """Return a line at infinity."""
+        return math.inf, np.zeros(len(c))
+
     def upper(self, c: Any) -> Any:
         """Return K."""
         found = np.full(len(c), np.inf)

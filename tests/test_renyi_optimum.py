@@ -34,6 +34,10 @@ class FakeCurve:
     estimated: int = 0
     certified: list[float] = field(default_factory=list)
 
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the constant line at the limit."""
+        return self.limit, np.zeros(len(c))
+
     def upper(self, c: Array) -> Array:
         """Return the formula a few units up."""
         self.certified += [float(each) for each in c]

@@ -27,6 +27,7 @@ class Method:
         order: the Renyi order that proved the upper end, if one did.
         conversion: how it was converted: classic, balle, optimal or trade_off; "" for none.
         theorems: what proves each column of a curve, or why it is left out.
+        kind: of a conversion, lossless or lossy.
     """
 
     engine: str
@@ -36,6 +37,7 @@ class Method:
     order: float | None = None
     conversion: str = ""
     theorems: Mapping[str, str] = field(default_factory=dict)
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)

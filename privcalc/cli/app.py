@@ -12,7 +12,7 @@ import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
 from privcalc import errors
-from privcalc.cli import compose, subsample
+from privcalc.cli import compose, convert, subsample
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import Failure, failure, shown, wanted_form, wants_traceback
 from privcalc.cli.options import SchemaName, Shell
@@ -45,6 +45,13 @@ app.command(
     epilog=compose.EXAMPLES,
     no_args_is_help=True,
 )(compose.compose)
+app.command(
+    "convert",
+    short_help="One guarantee in another language.",
+    cls=StrictCommand,
+    epilog=convert.EXAMPLES,
+    no_args_is_help=True,
+)(convert.convert)
 app.command(
     "subsample",
     short_help="What sampling buys: the amplified Renyi curve.",

@@ -63,6 +63,11 @@ def read_tolerance(option: str, text: str) -> float:
     return value
 
 
+def read_rate(option: str, text: str) -> float:
+    """Read a probability."""
+    return read_delta(option, text)
+
+
 def read_order(option: str, text: str) -> float:
     """Read a Renyi order."""
     value = read_number(option, text)

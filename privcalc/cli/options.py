@@ -32,6 +32,18 @@ class Engine(StrEnum):
     AFA = "afa"
 
 
+class Target(StrEnum):
+    """Languages into which a guarantee can be put."""
+
+    DP = "dp"
+    PROFILE = "profile"
+    RDP = "rdp"
+    ZCDP = "zcdp"
+    GDP = "gdp"
+    TRADEOFF = "tradeoff"
+    RISK = "risk"
+
+
 class ProvedEngine(StrEnum):
     """Engines that prove what they answer."""
 
@@ -73,6 +85,9 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
+DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
+
+
 def relation_named(name: RelationName | None) -> Relation | None:
     """Return the relation that an option names."""
     return None if name is None else Relation(name.value.replace("-", "_"))
@@ -85,6 +100,106 @@ SpecsArgument = Annotated[
         help="What touched the data; several are one sum. - reads questions from standard input.",
         show_default=False,
     ),
+]
+CandidatesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SPEC...",
+        help="What one run costs; several are one sum. With --thresholds: candidates, each with "
+        "its count left open (@_). - reads questions from standard input.",
+        show_default=False,
+    ),
+]
+RunsOption = Annotated[
+    str,
+    typer.Option(
+        "--runs",
+        metavar="R",
+        help="Distribution of the number of runs: geometric:mean=M, logarithmic:mean=M, "
+        "tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, "
+        "distribution:file=FILE.",
+        show_default=False,
+    ),
+]
+ThresholdsOption = Annotated[
+    bool,
+    typer.Option(
+        "--thresholds",
+        help="What candidates that differ in their privacy have to keep, and the largest count "
+        "that each may run. Needs --epsilon-q and --delta.",
+    ),
+]
+RunEpsilonOption = Annotated[
+    str | None,
+    typer.Option(
+        "--epsilon-q",
+        metavar="E",
+        help="Epsilon of one run at --delta, for --thresholds.",
+    ),
+]
+HoleArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SPEC...",
+        help="What will touch the data, with _ for the value that is wanted; several are one sum. "
+        "- reads questions from standard input.",
+        show_default=False,
+    ),
+]
+TargetEpsilonOption = Annotated[
+    str | None,
+    typer.Option("--epsilon", metavar="E", help="Epsilon that may be spent. Needs --delta."),
+]
+TargetDeltaOption = Annotated[
+    str | None,
+    typer.Option("--delta", metavar="D", help="Delta at which --epsilon holds."),
+]
+MuOption = Annotated[
+    str | None,
+    typer.Option("--mu", metavar="M", help="mu of Gaussian differential privacy."),
+]
+RhoOption = Annotated[
+    str | None,
+    typer.Option("--rho", metavar="R", help="rho of zero-concentrated differential privacy."),
+]
+AdvantageOption = Annotated[
+    str | None,
+    typer.Option(
+        "--advantage",
+        metavar="A",
+        help="Advantage of a membership attack: true minus false positive rate.",
+    ),
+]
+TprOption = Annotated[
+    str | None,
+    typer.Option(
+        "--tpr", metavar="T", help="True positive rate of a membership attack. Needs --fpr."
+    ),
+]
+TargetFprOption = Annotated[
+    str | None,
+    typer.Option("--fpr", metavar="F", help="False positive rate at which --tpr holds."),
+]
+RatioOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ratio",
+        metavar="A,B,...",
+        help="For several holes: the ratio of their values, in order of appearance.",
+    ),
+]
+SweepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--sweep",
+        metavar="NAME=LOW:HIGH:STEPS",
+        help="Fill the hole for each of so many values of another parameter, spread over the "
+        "logarithm.",
+    ),
+]
+TerseSufficientOption = Annotated[
+    bool,
+    typer.Option("--terse", "-t", help="Print the safe number alone: the sufficient value."),
 ]
 SampledSpecArgument = Annotated[
     str,
@@ -207,6 +322,58 @@ ProvedEngineOption = Annotated[
     typer.Option(
         "--engine",
         help="Engine for epsilon, as in privcalc compose. Needs --delta.",
+    ),
+]
+EngineOfCurveOption = Annotated[
+    ProvedEngine,
+    typer.Option(
+        "--engine",
+        help="auto asks the engines in order until one proves the tolerance. Or ask one only: "
+        "contour, fft, rdp (upper end only). Renyi divergences need none.",
+    ),
+]
+TargetOption = Annotated[
+    Target,
+    typer.Option(
+        "--to",
+        help="dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many "
+        "epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is "
+        "true. tradeoff: the error rates of the best tests. risk: what attacks can achieve.",
+    ),
+]
+PointsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--points",
+        metavar="N",
+        help="Number of points of a profile or trade-off curve, where they are not listed. "
+        "Without it: 21.",
+    ),
+]
+RateOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fpr",
+        metavar="F",
+        help="False positive rate (type I error) of a test, in [0, 1]. Repeatable, or a comma "
+        "list.",
+    ),
+]
+PriorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prior",
+        metavar="P",
+        help="Chance, before the attack, that the record is there. Repeatable, or a comma list. "
+        "Without it: 0.01 and 0.5.",
+    ),
+]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(
+        "--group",
+        metavar="K",
+        help="Protect groups of K records together, as @group:k=K does.",
     ),
 ]
 JsonOption = Annotated[

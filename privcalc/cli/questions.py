@@ -30,25 +30,27 @@ def refuse_terminal() -> None:
         )
 
 
-def question(text: str) -> Question:
-    """Read one question that has to be complete: no holes."""
+def question(text: str, *, holes: bool = False) -> Question:
+    """Read one question; without `holes` it has to be complete."""
     from privcalc.spec.read import read
     from privcalc.spec.registry import reject_holes
 
     found = read(text)
-    reject_holes(found)
+    if not holes:
+        reject_holes(found)
     return found
 
 
-def joined(specs: Sequence[str], *, relation: Relation | None) -> Question:
+def joined(specs: Sequence[str], *, relation: Relation | None, holes: bool = False) -> Question:
     """Read the specifications as one question, their sum.
 
     Args:
         specs: texts or JSON.
         relation: the relation that the command line asks for; without it, objects that bring
             different relations have no sum.
+        holes: whether there may be holes.
     """
-    questions = [question(spec) for spec in specs]
+    questions = [question(spec, holes=holes) for spec in specs]
     if len(questions) == 1:
         return questions[0]
     from privcalc.spec.read import Question

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from privcalc.spec.read import Question
 
 
-def answer_lines(ask: Callable[[Question], Sequence[Report]], output: Output) -> ExitStatus:
+def answer_lines(
+    ask: Callable[[Question], Sequence[Report]], output: Output, *, holes: bool = False
+) -> ExitStatus:
     """Answer every line of standard input.
 
     A line that cannot be answered is reported on standard error, and the others go on.
@@ -29,6 +31,7 @@ def answer_lines(ask: Callable[[Question], Sequence[Report]], output: Output) ->
     Args:
         ask: answers one question.
         output: how to print.
+        holes: whether specifications may have holes.
 
     Returns:
         ERROR if any line failed, else BUDGET if any check did, else OK.
@@ -41,7 +44,7 @@ def answer_lines(ask: Callable[[Question], Sequence[Report]], output: Output) ->
     worst: ExitStatus | None = None
     for number, line in _lines():
         try:
-            reports = ask(question(_decoded(line)))
+            reports = ask(question(_decoded(line), holes=holes))
         # Whatever goes wrong with this line, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
             complain(shown(failure(error, line=number), output.error_form))

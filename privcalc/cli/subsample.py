@@ -5,6 +5,7 @@
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.numbers import read_count, read_delta, read_order, read_tolerance, split
 from privcalc.cli.options import (
+    DEFAULT_ORDERS,
     ColorMode,
     ColorOption,
     CountOption,
@@ -36,8 +37,6 @@ Examples:
   privcalc subsample gaussian:sigma=5 --q 0.001 --orders 2,8,32
   privcalc subsample laplace:scale=2 --q 1% --delta 1e-6 --count 10000
   privcalc subsample gaussian:sigma=4 --n 60000 --m 256"""
-
-DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 
 
 def subsample(

@@ -1,7 +1,8 @@
 """Which engine answers: limits, finite sums, single uses, the contour, the FFT, a Renyi order.
 
 Every bracket holds, so that those of several engines may be intersected. Engines are asked in
-order until the tolerance is met; two that do not meet are an error.
+order until the tolerance is met; two that do not meet are an error. An engine is loaded when it is
+first asked: many questions have closed forms.
 """
 
 from __future__ import annotations
@@ -14,11 +15,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
-from privcalc.engine.fft.answer import fft_delta, fft_epsilon
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
-from privcalc.engine.fourier import contour_delta, contour_epsilon
-from privcalc.engine.periodic.answer import periodic_delta, periodic_epsilon
-from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.engine.single import single_delta, single_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
 
@@ -81,7 +78,7 @@ def certified_epsilon(
             " loss): below, doubles have no digits left"
         )
     if composition.curves:
-        found = _by_curves(engine, lambda: renyi_epsilon(composition, low))
+        found = _by_curves(engine, lambda: _renyi_epsilon(composition, low))
         return found.with_bound(
             Bound(min(found.bound.upper, max(0.0, composition.max_loss().upper)))
         )
@@ -89,8 +86,8 @@ def certified_epsilon(
         finite=lambda: _finite_epsilon(composition, low, high, tolerance),
         single=lambda: _single_epsilon(composition, low, high, tolerance),
         contour=lambda wish: _contour_epsilon(composition, low, high, wish),
-        fft=lambda wish: fft_epsilon(composition, low, high, wish),
-        renyi=lambda: renyi_epsilon(composition, low),
+        fft=lambda wish: _fft_epsilon(composition, low, high, wish),
+        renyi=lambda: _renyi_epsilon(composition, low),
     )
     found = _ask(solvers, tolerance, EPSILON_FLOOR, engine)
     # Whatever was left out, epsilon is at most the largest finite loss.
@@ -107,15 +104,15 @@ def certified_delta(
     if (mass.lower or 0.0) >= 1.0 or epsilon >= composition.max_loss().upper:
         return Certified(mass, CLOSED)
     if composition.curves:
-        found = _by_curves(engine, lambda: renyi_delta(composition, epsilon))
+        found = _by_curves(engine, lambda: _renyi_delta(composition, epsilon))
         upper = math.nextafter(found.bound.upper + mass.upper, math.inf)
         return found.with_bound(Bound(min(1.0, upper)))
     solvers = _Solvers(
         finite=lambda: _finite_delta(composition, epsilon, tolerance),
         single=lambda: _single_delta(composition, epsilon),
         contour=lambda wish: _contour_delta(composition, epsilon, wish),
-        fft=lambda wish: fft_delta(composition, epsilon, wish),
-        renyi=lambda: renyi_delta(composition, epsilon),
+        fft=lambda wish: _fft_delta(composition, epsilon, wish),
+        renyi=lambda: _renyi_delta(composition, epsilon),
     )
     found = _ask(solvers, tolerance, DELTA_FLOOR, engine)
     if mass.upper == 0.0:
@@ -227,13 +224,47 @@ def _merged(a: Certified, b: Certified) -> Certified:
 
 def _contour_epsilon(composition: Composition, low: float, high: float, wish: float) -> Certified:
     """Ask the contour of lattice laws where all laws are such."""
-    solve = periodic_epsilon if _on_lattices(composition) else contour_epsilon
-    return solve(composition, low, high, wish)
+    if _on_lattices(composition):
+        from privcalc.engine.periodic.answer import periodic_epsilon
+
+        return periodic_epsilon(composition, low, high, wish)
+    from privcalc.engine.fourier import contour_epsilon
+
+    return contour_epsilon(composition, low, high, wish)
 
 
 def _contour_delta(composition: Composition, epsilon: float, wish: float) -> Certified:
-    solve = periodic_delta if _on_lattices(composition) else contour_delta
-    return solve(composition, epsilon, wish)
+    if _on_lattices(composition):
+        from privcalc.engine.periodic.answer import periodic_delta
+
+        return periodic_delta(composition, epsilon, wish)
+    from privcalc.engine.fourier import contour_delta
+
+    return contour_delta(composition, epsilon, wish)
+
+
+def _fft_epsilon(composition: Composition, low: float, high: float, wish: float) -> Certified:
+    from privcalc.engine.fft.answer import fft_epsilon
+
+    return fft_epsilon(composition, low, high, wish)
+
+
+def _fft_delta(composition: Composition, epsilon: float, wish: float) -> Certified:
+    from privcalc.engine.fft.answer import fft_delta
+
+    return fft_delta(composition, epsilon, wish)
+
+
+def _renyi_epsilon(composition: Composition, low: float) -> Certified:
+    from privcalc.engine.renyi import renyi_epsilon
+
+    return renyi_epsilon(composition, low)
+
+
+def _renyi_delta(composition: Composition, epsilon: float) -> Certified:
+    from privcalc.engine.renyi import renyi_delta
+
+    return renyi_delta(composition, epsilon)
 
 
 def _on_lattices(composition: Composition) -> bool:

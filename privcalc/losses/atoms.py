@@ -10,6 +10,7 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.losses.atomic_renyi import atomic_renyi
+from privcalc.losses.concentration import pure_mu
 from privcalc.losses.log_ratio import LogRatio
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
@@ -96,6 +97,14 @@ class AtomicLaw:
             lower_infinity=(self.lower_infinity_mass, error + MASS_ULPS * UNIT),
             units=(0.0 if self.exact_losses else LOSS_ULPS, MASS_ULPS),
         )
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return the mu that any such bounded loss has; see `losses/concentration.py`."""
+        if self.infinity_mass > 0.0 or self.lower_infinity_mass > 0.0:
+            return 0.0, math.inf
+        largest = max(abs(loss) for loss in self.losses)
+        return 0.0, pure_mu(largest * (1.0 + self.max_loss_error))
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> AtomicContour:
         """Fix the abscissa; the sum is exact for every t."""

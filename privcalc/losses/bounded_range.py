@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.concentration import pure_mu
 from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
@@ -61,6 +62,11 @@ class BoundedRangeLaw:
     def max_loss(self) -> float:
         """Return eta."""
         return self.eta
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return the mu that any such bounded loss has; see `losses/concentration.py`."""
+        return 0.0, pure_mu(self.eta)
 
     @property
     def anchors(self) -> tuple[float, ...]:

@@ -158,6 +158,10 @@ class DiscreteGaussianLaw:
         upper = np.where(whole, level, np.minimum(value + error, level)) + slack
         return np.maximum(lower - TINY, 0.0), upper + TINY
 
+    def concentration(self, c: Array) -> Array:
+        """Return D^2 / (2 v): K is at most that of the Gaussian (see `renyi`)."""
+        return np.full(c.shape, self.shift**2 / (2.0 * self.v) * (1.0 + 8.0 * UNIT))
+
     def on_contour(self, c: float, t_max: float, log_error: float) -> DiscreteGaussianContour:
         """Fix the abscissa; the series holds for every t.
 

@@ -16,7 +16,7 @@ from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.normal import short_intervals
-from privcalc.numerics.power_excess import around
+from privcalc.numerics.power_excess import TINY, around
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -55,6 +55,15 @@ class GaussianLaw:
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return K = c (c + 1) mu^2 / 2 less and more 20 units (see `GaussianContour`)."""
         return around(c * (c + 1.0) * (self.mu * self.mu / 2.0), 20.0 * UNIT)
+
+    def concentration(self, c: Array) -> Array:
+        """Return mu^2 / 2 and 20 units: D_a = a mu^2 / 2 (see `losses/concentration.py`)."""
+        return np.full(c.shape, 0.5 * self.mu * self.mu * (1.0 + 20.0 * UNIT) + TINY)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return mu, less and more 8 units."""
+        return self.mu * (1.0 - 8.0 * UNIT), self.mu * (1.0 + 8.0 * UNIT)
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> GaussianContour:
         """Fix the abscissa; closed forms hold for every t."""

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import DomainError
+from privcalc.losses.concentration import mixed_concentration
 from privcalc.losses.exponential_sum import ExponentialSum
 from privcalc.losses.mixture_renyi import mixture_excess
 from privcalc.losses.mixture_sums import MixtureSums
@@ -148,6 +149,24 @@ class GaussianMixtureLaw(TailLaw):
         else:
             upper = np.minimum(upper, -c * ratio.log_floor * (1.0 + 16.0 * UNIT))
         return from_excess(self._log_excess, c, lower, upper)
+
+    def concentration(self, c: Array) -> Array:
+        """Bound D_a / a at orders up to c + 1: a mixture of Gaussian mechanisms.
+
+        By Minkowski's inequality for removing, by joint convexity for adding; with weights that
+        are left out, by the largest of them (`losses/concentration.py`).
+        """
+        centres = self.mu * np.arange(self.size + 1.0)
+        rho = 0.5 * centres * centres * (1.0 + 16.0 * UNIT)
+        if not self.remove or not (self._weights > 0.0).all():
+            return np.full(c.shape, rho[-1])
+        return mixed_concentration(self._weights * (1.0 + self._weight_error), rho, c)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return k mu: no part of the mixture is further away, and one part is as far."""
+        mu = self.mu * self.size
+        return mu * (1.0 - 16.0 * UNIT), mu * (1.0 + 16.0 * UNIT)
 
     def _log_excess(self, c: float) -> Logs:
         return mixture_excess(self._ratio, c, remove=self.remove)

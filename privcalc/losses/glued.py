@@ -24,6 +24,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atoms import MOST_ANCHORS, AtomicLaw
+from privcalc.losses.concentration import concentration, gaussian_range
 from privcalc.losses.sampled import sampled
 from privcalc.losses.sampled_renyi import add_logs, from_excess
 from privcalc.losses.tail_law import TailLaw
@@ -164,6 +165,24 @@ class GluedLaw(TailLaw):
         else:
             lower = np.full(c.shape, -math.inf)
         return from_excess(self._log_excess, c, lower, upper)
+
+    def concentration(self, c: Array) -> Array:
+        """Bound D_a / a at all orders by the event's, which the half for removing knows.
+
+        By joint convexity H(a) <= q h(a) for a >= 1 and H(a) <= (1 - q) (1 - a) + q h(a) for
+        a < 1, so that H <= h, and Renyi divergences increase with the profile.
+        """
+        whole = np.full(c.shape, np.inf)
+        return np.maximum(concentration(self.up, whole), concentration(self.down, whole))
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return that of the half for removing.
+
+        Its upper end is the event's, as H <= h, or belongs to the largest losses of both halves;
+        its lower end is about the tests of small Q(z > x), whose losses are above 0.
+        """
+        return gaussian_range(self.up)
 
     def _log_excess(self, c: float) -> Logs:
         parts = [getattr(law, "log_excess", None) for law in (self.up, self.down)]

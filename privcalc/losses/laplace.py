@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.concentration import pure_mu
 from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.losses.tails import Tails
@@ -117,6 +118,11 @@ class LaplaceLaw:
         size = np.abs(first) + np.abs(second) + np.log1p(2.0 * c) + np.abs(np.log(c))
         error = UNIT * (EXCESS_ULPS + 5.0 * (2.0 + up) + 12.0 * size)
         return log1p_bracket(log_s - error, log_s + error)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return the mu that any such bounded loss has; see `losses/concentration.py`."""
+        return 0.0, pure_mu(self.e * (1.0 + 4.0 * UNIT))
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> LaplaceContour:
         """Fix the abscissa; the closed form holds for every t."""

@@ -53,6 +53,9 @@ class ContourLaw(Protocol):
 class LossLaw(Protocol):
     """One direction of one dominating pair.
 
+    A law may also say what no finite number of evaluations proves, in `concentration` and
+    `gaussian_range` (`losses/concentration.py`).
+
     Attributes:
         infinity_mass: P(L = +inf), not part of K.
         lower_infinity_mass: Q(L = -inf), not part of K.

@@ -27,6 +27,7 @@ from privcalc.losses.nodes import NodeSet, y_and_loss
 from privcalc.losses.quadrature import WIDEST_PANEL
 from privcalc.losses.sampled_contour import SampledContour
 from privcalc.losses.sampled_profile import sampled_profile
+from privcalc.losses.sampled_range import sampled_concentration, sampled_range
 from privcalc.losses.sampled_renyi import convexity_bracket, from_excess, sampled_excess
 from privcalc.losses.sampled_tails import SampledTailLaw, sampled_anchors, sampled_tails
 from privcalc.numerics.gauss_legendre import composite_rule
@@ -206,6 +207,15 @@ class SampledLaw:
     def convexity(self, c: Array) -> tuple[Array, Array]:
         """Return bounds on K from the base's alone."""
         return convexity_bracket(self.q, c, self.base.renyi(c), (0.0, 0.0), remove=self.remove)
+
+    def concentration(self, c: Array) -> Array:
+        """Bound D_a / a at orders up to c + 1 by the base's (see `losses/sampled_range.py`)."""
+        return sampled_concentration(self.base, self.q, c, remove=self.remove)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Bound the least mu: sampling does not increase that of the base."""
+        return sampled_range(self.base, self, replace(self, remove=not self.remove))
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> SampledContour:
         """Build certified nodes for |t| <= t_max."""

@@ -15,13 +15,14 @@ log(1 - q), up to its sign; those of W alone have none: mass q at +inf for remov
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atoms import MASS_ULPS, MOST_ANCHORS
+from privcalc.losses.sampled_range import sampled_concentration, sampled_range
 from privcalc.losses.sampled_renyi import convexity_bracket, from_excess
 from privcalc.losses.tail_law import TailLaw
 from privcalc.losses.tails import Tails
@@ -284,6 +285,16 @@ class SampledTailLaw(TailLaw):
         base = self.reverse if self.remove else self.base
         masses = (self.base.infinity_mass, self.base.lower_infinity_mass)
         return convexity_bracket(self.q, c, base.renyi(c), masses, remove=self.remove)
+
+    def concentration(self, c: Array) -> Array:
+        """Bound D_a / a at orders up to c + 1 by the base's (see `losses/sampled_range.py`)."""
+        base = self.reverse if self.remove else self.base
+        return sampled_concentration(base, self.q, c, remove=self.remove)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Bound the least mu: sampling does not increase that of the base."""
+        return sampled_range(self.reverse, self, replace(self, remove=not self.remove))
 
     def tails(self, losses: Array) -> Tails:
         """Return the tails that follow from the base's."""

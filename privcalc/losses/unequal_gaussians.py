@@ -89,6 +89,11 @@ class UnequalGaussiansLaw:
         """Return None: the tails know it."""
         del epsilon
 
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return infinity: far out, the wider law is further than any mu from the other."""
+        return math.inf, math.inf
+
     def truncated(self, log_mass: float) -> UnequalGaussiansLaw:
         """Return the law itself: a closed form needs no truncation."""
         del log_mass

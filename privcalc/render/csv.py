@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
@@ -17,7 +18,7 @@ from privcalc.render.words import number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.render.report import Number, Report
+    from privcalc.render.report import Number, Report, Row
 
 HEADER = (
     "spec",
@@ -50,27 +51,42 @@ def lines(report: Report) -> Iterator[str]:
     if report.check is not None:
         after[2:] = [number(report.check.budget), report.check.verdict.value]
     for given, at, quantity, value in _numbers(report):
-        yield _joined((*before, given, number(at), quantity, *_ends(value), *after))
+        yield _joined((*before, given, at, quantity, *_ends(value), *after))
 
 
-def _numbers(report: Report) -> Iterator[tuple[str, float, str, Number | Estimate]]:
-    """Yield (given, at, quantity, value): the first column of a curve says where the rest is."""
+def _numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:
+    """Yield (given, at, quantity, value); a summary is given nothing.
+
+    The first column of a curve, and the first entry of a row, say where the rest is.
+    """
+    given, at = ("", "")
     if report.place is not None:
-        given, at = report.place
-        for name, value in report.result.items():
-            if isinstance(value, dict):
-                yield from ((given, at, each, found) for each, found in value.items())
-            elif not isinstance(value, list):
+        given, at = report.place[0], number(report.place[1])
+    first = next(iter(report.result))
+    places = report.result[first]
+    numbers = {name: value for name, value in report.result.items() if not isinstance(value, str)}
+    for name, value in numbers.items():
+        if isinstance(value, Mapping):
+            named = value.items()
+            yield from ((given, at, key, n) for key, n in named if not isinstance(n, str))
+        elif not isinstance(value, list):
+            # A number that belongs to a curve as a whole is not one of its points.
+            if not isinstance(places, list):
                 yield given, at, name, value
-        return
-    given = next(iter(report.result))
-    places = report.result[given]
-    for name, values in report.result.items():
-        if name != given and isinstance(places, list) and isinstance(values, list):
-            # The first column of a curve is where it was asked: plain numbers.
-            for place, found in zip(places, values, strict=True):
-                if isinstance(place, float):
-                    yield given, place, name, found
+        elif value and isinstance(value[0], dict):
+            yield from _rows(value)
+        elif name != first and isinstance(places, list):
+            for place, found in zip(places, value, strict=True):
+                if isinstance(place, float) and not isinstance(found, dict):
+                    yield first, number(place), name, found
+
+
+def _rows(rows: list[Number | Row]) -> Iterator[tuple[str, str, str, Number | Estimate]]:
+    for row in rows:
+        if isinstance(row, dict):
+            (given, at), *rest = row.items()
+            if isinstance(at, float):
+                yield from ((given, number(at), name, found) for name, found in rest)
 
 
 def _ends(value: Number | Estimate) -> tuple[str, str, str]:

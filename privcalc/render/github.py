@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import METHODS, bracket, number, one_sided, sampling_name
+from privcalc.render.words import METHODS, bracket, named, number, one_sided, sampling_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +46,8 @@ def _words(name: str, value: object) -> str:
         )
     if isinstance(value, Estimate):
         return f"{name} about {number(value.value)} (estimate, not certified)"
-    if isinstance(value, dict):
-        return ", ".join(f"{METHODS.get(k, k)} {one_sided(v)}" for k, v in value.items())
+    if isinstance(value, Mapping):
+        return ", ".join(f"{METHODS.get(k, k)} {named(v)}" for k, v in value.items())
     if isinstance(value, list):
         ends = [str(bracket(item)) for item in value if isinstance(item, Bound)]
         ends += [one_sided(item) for item in value if isinstance(item, OneSided)]

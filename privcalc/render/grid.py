@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import COLUMNS, METHODS, UNKNOWN, number, one_sided
+from privcalc.render.words import COLUMNS, METHODS, NONE, UNKNOWN, named, number, one_sided
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from privcalc.render.report import Number, Quantity, Report
+    from privcalc.render.report import Named, Number, Quantity, Report, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +50,52 @@ class _Table:
 
     place: tuple[str, float] | None
     result: Mapping[str, Quantity | Estimate]
+    headings: Mapping[str, str]
 
 
 def _tables(report: Report) -> Iterator[_Table]:
     for names in report.tables or (tuple(report.result),):
-        yield _Table(report.place, {name: report.result[name] for name in names})
+        shown = {name: report.result[name] for name in names}
+        yield _Table(report.place, shown, report.headings)
+
+
+def _rivals(table: _Table) -> dict[str, Named] | None:
+    """Return the columns of a table whose rows are methods; None for any other table."""
+    columns = {k: v for k, v in table.result.items() if isinstance(v, Mapping)}
+    return columns if len(columns) == len(table.result) > 1 else None
 
 
 def _header(table: _Table) -> tuple[str, ...]:
     names = [] if table.place is None else [table.place[0]]
+    if rivals := _rivals(table):
+        return (*names, "method", *(COLUMNS.get(name, name) for name in rivals))
     for name, quantity in table.result.items():
         if isinstance(quantity, Estimate):
             names.append(f"{name} (estimate, not certified)")
-        elif isinstance(quantity, dict):
+        elif isinstance(quantity, Mapping):
             names += [METHODS.get(each, each) for each in quantity]
-        elif isinstance(_first(quantity), Bound):
-            names += [f"{name} at least", f"{name} at most"]
+        elif isinstance(quantity, str):
+            names.append(name)
         else:
-            names.append(COLUMNS.get(name, name))
+            names += _headings(table.headings.get(name, name), _first(quantity))
     return tuple(names)
+
+
+def _headings(name: str, value: Number | Row | None) -> list[str]:
+    if isinstance(value, dict):
+        return [heading for key, part in value.items() for heading in _headings(key, part)]
+    if isinstance(value, Bound):
+        return [f"{name} at least", f"{name} at most"]
+    return [COLUMNS.get(name, name)]
 
 
 def _rows(table: _Table) -> Iterator[tuple[str, ...]]:
     place = () if table.place is None else (number(table.place[1]),)
+    if rivals := _rivals(table):
+        for method in next(iter(rivals.values())):
+            cells = (column.get(method, NONE) for column in rivals.values())
+            yield (*place, METHODS.get(method, method), *(named(cell) for cell in cells))
+        return
     columns: list[list[tuple[str, ...]]] = [_cells(value) for value in table.result.values()]
     for parts in zip(*columns, strict=True):
         yield place + tuple(cell for part in parts for cell in part)
@@ -80,14 +104,16 @@ def _rows(table: _Table) -> Iterator[tuple[str, ...]]:
 def _cells(quantity: Quantity | Estimate) -> list[tuple[str, ...]]:
     if isinstance(quantity, Estimate):
         return [(number(quantity.value),)]
-    if isinstance(quantity, dict):
-        return [tuple(one_sided(value) for value in quantity.values())]
+    if isinstance(quantity, Mapping):
+        return [tuple(named(value) for value in quantity.values())]
     if isinstance(quantity, list):
         return [_cell(value) for value in quantity]
-    return [_cell(quantity)]
+    return [(quantity,)] if isinstance(quantity, str) else [_cell(quantity)]
 
 
-def _cell(value: Number) -> tuple[str, ...]:
+def _cell(value: Number | Row) -> tuple[str, ...]:
+    if isinstance(value, dict):
+        return tuple(cell for part in value.values() for cell in _cell(part))
     if isinstance(value, Bound):
         lower, upper = value.decimals()
         return lower or UNKNOWN, upper
@@ -96,9 +122,7 @@ def _cell(value: Number) -> tuple[str, ...]:
     return (number(value),)
 
 
-def _first(quantity: Quantity) -> Number | None:
-    if isinstance(quantity, dict):
-        return None
+def _first(quantity: Number | list[Number | Row]) -> Number | Row | None:
     if isinstance(quantity, list):
         return quantity[0] if quantity else None
     return quantity

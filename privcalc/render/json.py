@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from privcalc import __version__
@@ -40,6 +41,7 @@ def as_object(report: Report) -> dict[str, object]:
             "tolerance_met": method.tolerance_met,
             "terms": dict(method.terms),
             **_renyi(method),
+            **({"kind": method.kind} if method.kind else {}),
             **({"theorems": dict(method.theorems)} if method.theorems else {}),
         },
     }
@@ -78,7 +80,7 @@ def _encoded(value: object) -> object:
         return {"estimate": _encoded(value.value)}
     if isinstance(value, OneSided):
         return _encoded(value.value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _encoded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_encoded(item) for item in value]

@@ -5,14 +5,13 @@ A new command fills in `query`, `result` and `method`, and has all formats.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from privcalc.accounting.answer import Direction, Method
     from privcalc.bounds import Verdict
     from privcalc.relation import Relation
@@ -40,8 +39,12 @@ class OneSided:
 
 
 Number = Bound | OneSided | float
-# Several: a column, all columns of one table being equally long. Named ones: rival methods.
-Quantity = Number | list[Number] | dict[str, OneSided]
+# A row has columns of its own.
+Row = dict[str, Number]
+# Named numbers: rival methods, or facts. Several named ones in one table are its columns.
+Named = Mapping[str, Number | str]
+# Several: a column, all columns of one table being equally long. Words stand in no table.
+Quantity = Number | str | list[Number | Row] | Named
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,9 @@ class Report:
         tables: the names in `result` that each table for people shows; empty for one with all.
         remarks: pairs of a word and a sentence that tables have below them.
         details: lines for -v.
+        at: the name and value of what distinguishes the answer from others, if it is not the delta
+            or epsilon of the query.
+        headings: headings of columns that are not their names.
     """
 
     command: str
@@ -96,8 +102,12 @@ class Report:
     tables: tuple[tuple[str, ...], ...] = ()
     remarks: tuple[tuple[str, str], ...] = ()
     details: tuple[str, ...] = ()
+    at: tuple[str, float] | None = None
+    headings: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def place(self) -> tuple[str, float] | None:
         """The delta or the epsilon at which the question was asked; None for a curve."""
+        if self.at is not None:
+            return self.at
         return next(((k, v) for k, v in self.query.items() if k in ("delta", "epsilon")), None)

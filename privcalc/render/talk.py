@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Method
     from privcalc.render.report import Report
 
+_SUBJECTS = {
+    "orders": "the Renyi curve",
+    "alpha": "the trade-off curve",
+    "advantage": "attack success",
+    "rho": "rho",
+    "mu": "mu",
+    "epsilon": "the profile",
+}
+"""What an answer is called that was asked at no one place, by a name in its result."""
+
 _WIDTH = "relative width "
 """Begins what an engine says of a bracket that was wider than the tolerance."""
 
@@ -66,10 +76,12 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
 
 def subject(report: Report) -> str:
     """Name what was asked, such as `epsilon at delta 1e-5`."""
+    if "parameter" in report.result:
+        return f"{report.result['parameter']}"
     if report.place is None:
-        return "the Renyi curve" if "orders" in report.result else "the profile"
-    names = " and ".join(name for name in report.result if name != "methods")
-    return f"{names} at {report.place[0]} {number(report.place[1])}"
+        return next((words for key, words in _SUBJECTS.items() if key in report.result))
+    names = [key for key, value in report.result.items() if isinstance(value, Bound | Estimate)]
+    return f"{' and '.join(names)} at {report.place[0]} {number(report.place[1])}"
 
 
 def renyi_words(method: Method) -> str:
@@ -103,7 +115,9 @@ def _tried(notes: Iterable[str]) -> Iterator[str]:
 def _fault(report: Report) -> str:
     """Say how far a bracket falls short of the tolerance."""
     columns = (value if isinstance(value, list) else [value] for value in report.result.values())
-    bounds = [each for column in columns for each in column if isinstance(each, Bound)]
+    cells = [each for column in columns for each in column]
+    parts = (each.values() if isinstance(each, dict) else (each,) for each in cells)
+    bounds = [each for part in parts for each in part if isinstance(each, Bound)]
     wide = [bound for bound in bounds if bound.width > 0.0]
     if any(math.isinf(bound.upper) for bound in wide):
         return f"no finite upper end of {subject(report)} is proved"

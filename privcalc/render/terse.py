@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 def line(report: Report) -> str:
-    """Return the upper end, as a double that reads back exactly."""
+    """Return the upper end, or the sufficient value, as a double that reads back exactly."""
+    sufficient = report.result.get("sufficient")
+    if isinstance(sufficient, int | float):
+        return number(sufficient)
     values = [value for value in report.result.values() if isinstance(value, Bound)]
-    if report.place is None or len(values) != 1:
+    if not values or isinstance(next(iter(report.result.values())), list):
         raise UsageError("-t prints one number: give --delta or --epsilon, and no --engine afa")
     return number(values[0].upper)

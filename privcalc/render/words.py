@@ -6,17 +6,20 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Verdict, round_down, round_up
+from privcalc.bounds import Bound, Verdict, round_down, round_up
+from privcalc.render.report import OneSided
 from privcalc.spec.spelling import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.bounds import Bound
-    from privcalc.render.report import OneSided, Report
+    from privcalc.render.report import Number, Report
 
 UNKNOWN = "unknown"
 """Stands in tables for a lower end that nothing proves; an empty cell would shift columns."""
+
+NONE = "-"
+"""Stands in tables for a number that a method does not have."""
 
 _SAMPLING = {
     "none": ("none", "every step uses every record"),
@@ -37,10 +40,16 @@ _RELATION = {
 }
 
 
-COLUMNS = {"orders": "order"}
+COLUMNS = {"orders": "order", "methods": "at most", "constants": "C"}
 """Columns whose heading is not their name."""
 
-METHODS = {"rdp_classic": "RDP, classic", "rdp_best": "RDP, best"}
+METHODS = {
+    "rdp_classic": "RDP, classic",
+    "rdp_best": "RDP, best",
+    "rdp": "RDP",
+    "liu_talwar": "Liu-Talwar",
+    "pure": "pure DP",
+}
 """Headings of rival methods."""
 
 _CONVERSIONS = {
@@ -72,6 +81,15 @@ def bracket(bound: Bound) -> str:
 def one_sided(value: OneSided) -> str:
     """Write a bound, rounded to its safe side; at 10 digits five columns fit 80 characters."""
     return (round_up if value.is_upper else round_down)(value.value)
+
+
+def named(value: Number | str) -> str:
+    """Write one of several named numbers; a bracket counts as its upper end."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Bound):
+        return round_up(value.upper)
+    return one_sided(value) if isinstance(value, OneSided) else number(value)
 
 
 def assumptions(report: Report) -> tuple[tuple[str, str], ...]:

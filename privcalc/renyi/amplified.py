@@ -45,6 +45,10 @@ class PoissonCurve:
         """Return log(1 + q (e^limit - 1)), rounded up."""
         return pure_cap(self.event, self.q)
 
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the event's, as divergences are jointly convex."""
+        return self.event.line(c)
+
     def upper(self, c: Array) -> Array:
         """Return the tight sum where it holds, else the general bound; beyond its reach the caps.
 
@@ -93,6 +97,10 @@ class WithoutReplacementCurve:
     def limit(self) -> float:
         """Return log(1 + q (e^limit - 1)), rounded up."""
         return pure_cap(self.event, self.q)
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the event's, as divergences are jointly convex."""
+        return self.event.line(c)
 
     def upper(self, c: Array) -> Array:
         """Return the bound of `renyi/without_replacement.py`; beyond its reach that of the event.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from privcalc.losses.concentration import concentration
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ class RenyiCurve(Protocol):
     @property
     def corners(self) -> tuple[float, ...]:
         """Return orders minus 1 at which K has kinks, where the best order often is."""
+        ...
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return xi and rho with D_a <= xi + rho a at all orders 1 < a <= c + 1.
+
+        rho does not decrease in c, which may be infinite; infinity where nothing is known.
+        """
         ...
 
     def upper(self, c: Array) -> Array:
@@ -93,6 +101,13 @@ class LawCurve:
         """Return none."""
         return ()
 
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return what the law says of its divergences, or the constant line at the limit."""
+        rho = concentration(self.law, c)
+        if np.isfinite(rho).all():
+            return 0.0, rho
+        return max(0.0, self.limit), np.zeros(c.shape)
+
     def upper(self, c: Array) -> Array:
         """Return the upper ends of the law's brackets."""
         return self.law.renyi(c)[1]
@@ -139,6 +154,15 @@ class SumCurve:
     def corners(self) -> tuple[float, ...]:
         """Return those of all parts."""
         return tuple(sorted({c for curve, _ in self.terms for c in curve.corners}))
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the sums of the lines, rounded up."""
+        lines = [(count, curve.line(c)) for curve, count in self.terms]
+        room = 1.0 + (len(lines) + 2.0) * UNIT
+        rho = np.zeros(c.shape)
+        for count, (_, part) in lines:
+            rho = rho + count * part
+        return math.fsum(count * xi for count, (xi, _) in lines) * room, rho * room
 
     def upper(self, c: Array) -> Array:
         """Return the sum of the upper bounds, rounded up."""
@@ -189,6 +213,11 @@ class WorseCurve:
     def corners(self) -> tuple[float, ...]:
         """Return those of both."""
         return tuple(sorted({*self.first.corners, *self.second.corners}))
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return a line above both."""
+        first, second = self.first.line(c), self.second.line(c)
+        return max(first[0], second[0]), np.maximum(first[1], second[1])
 
     def upper(self, c: Array) -> Array:
         """Return the larger upper bound."""

@@ -50,6 +50,10 @@ class LinearCurve:
         """Return none."""
         return ()
 
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the line itself."""
+        return self.xi, np.full(c.shape, self.rho)
+
     def upper(self, c: Array) -> Array:
         """Return c (xi + rho (c + 1)), five roundings up."""
         return self.estimate(c) * (1.0 + 8.0 * UNIT)
@@ -93,6 +97,10 @@ class PointsCurve:
     def corners(self) -> tuple[float, ...]:
         """Return the corners of the hull."""
         return tuple(float(c) for c in self._hull[0][1:])
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the constant line at the limit."""
+        return self.limit, np.zeros(c.shape)
 
     def upper(self, c: Array) -> Array:
         """Return the lower convex hull at c.
@@ -147,6 +155,10 @@ class InfiniteCurve:
     cheap = True
     convex = False
     corners = ()
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return a line at infinity."""
+        return math.inf, np.zeros(c.shape)
 
     def upper(self, c: Array) -> Array:
         """Return infinity."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tests.benchmarks.compose import PAIRS, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 ORDERS = "2,8,32,128,512"
 COMMANDS = (
@@ -28,20 +28,20 @@ COMMANDS = (
 REPEATS = 5
 
 
-def whole_process() -> None:
+def whole_process(commands: Sequence[list[str]] = COMMANDS) -> None:
     """Compare commands with the import of numpy and scipy.special, run in turn."""
     imports = [sys.executable, "-c", "import numpy, scipy.special"]
-    for arguments in COMMANDS:
+    for arguments in commands:
         ours = [sys.executable, "-m", "privcalc", *arguments]
         pairs = [(seconds(ours), seconds(imports)) for _ in range(PAIRS)]
         ratio = statistics.median(a / b for a, b in pairs)
         print(f"{' '.join(arguments)}: median ratio {ratio:.2f} to the imports")
 
 
-def best_of(ask: Callable[[], object]) -> float:
+def best_of(ask: Callable[[], object], repeats: int = REPEATS) -> float:
     """Return the least time of a few calls, in milliseconds."""
     best = float("inf")
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         start = time.perf_counter()
         ask()
         best = min(best, time.perf_counter() - start)

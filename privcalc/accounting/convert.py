@@ -1,0 +1,350 @@
+"""One guarantee in another language: the entry function of the command `convert`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from privcalc.accounting.answer import Answer, Direction, Method
+from privcalc.accounting.compose import compose
+from privcalc.accounting.guarantee import Chain, chain_for
+from privcalc.accounting.realize import default_relation, realize, sampling_words
+from privcalc.accounting.sampling import GROUP
+from privcalc.bounds import Bound
+from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.spec.registry import holes
+from privcalc.spec.tree import Wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privcalc.accounting.terms import Realized
+    from privcalc.engine.composition import Composition
+    from privcalc.relation import Relation
+    from privcalc.spec.tree import Node
+
+    Row = Mapping[str, float | Bound]
+    Value = (
+        float | Bound | tuple[float, ...] | tuple[Bound, ...] | tuple[Row, ...] | dict[str, float]
+    )
+
+Target = Literal["dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk"]
+TARGETS: tuple[Target, ...] = ("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk")
+# Conversions of a Renyi curve that are compared.
+CONVERSIONS = ("classic", "balle", "trade_off")
+LARGEST_ORDER, MOST_POINTS = 1e6, 10_000
+ABOVE_ONE, BELOW_ONE = math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0)
+TINY, LARGEST = 5e-324, 1.7976931348623157e308
+LOSSLESS = "lossless: the same pair in another language, both ends proved"
+UPPER = "lossy: only an upper bound on the privacy loss is known"
+SUMMARY = "lossy: one number for a whole curve; the smallest that is true of it"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a specification.
+
+    Attributes:
+        to: the language of the answer.
+        deltas: for dp, and for gdp the deltas at which a mu is matched.
+        epsilons: for dp and profile.
+        orders: for rdp, above 1.
+        points: number of points of a profile or of a trade-off curve.
+        alphas: type I errors of a trade-off curve; without them `points` are chosen.
+        false_positive_rates: for risk.
+        priors: for risk: probabilities that the record is there, before the attack.
+        records: size of the group, 1 for none.
+    """
+
+    to: Target = "dp"
+    deltas: tuple[float, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    orders: tuple[float, ...] = ()
+    points: int = 21
+    alphas: tuple[float, ...] = ()
+    false_positive_rates: tuple[float, ...] = ()
+    priors: tuple[float, ...] = ()
+    records: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """One answer.
+
+    Attributes:
+        query: where it was asked: a delta, an epsilon, or {} for a curve or a summary.
+        result: by the names of the output contract.
+        method: how it was obtained.
+        directions: the same for each direction, where there are such.
+    """
+
+    query: dict[str, float]
+    result: dict[str, Value]
+    method: Method
+    directions: tuple[Direction, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """All answers to one question, and what they assume.
+
+    Attributes:
+        tree: the specification, with its group.
+        relation: the neighbouring relation in force.
+        sampling: as `compose` names it.
+        kind: whether the conversion loses anything, in words.
+        answers: in the order of the question.
+    """
+
+    tree: Node
+    relation: Relation
+    sampling: str
+    kind: str
+    answers: tuple[Converted, ...]
+
+
+def convert(
+    tree: Node,
+    question: Question,
+    *,
+    relation: Relation | None = None,
+    tolerance: float = 1e-9,
+    engine: str = "auto",
+) -> Conversion:
+    """State a guarantee in another language.
+
+    Args:
+        tree: the specification, without holes.
+        question: what is asked.
+        relation: the neighbouring relation; None for the default of the specification.
+        tolerance: relative width wished for.
+        engine: auto, contour, fft or rdp.
+
+    Raises:
+        DomainError: a number is out of range.
+        UnsupportedError: the relation, or a part of the tree.
+        UsageError: the tree has a hole, or the question lacks what its target needs.
+        NotCertifiedError: no finite upper end could be proved.
+    """
+    _check(tree, question, tolerance)
+    whole = _grouped(tree, question.records)
+    relation = relation or default_relation(tree)
+    try:
+        directions = realize(whole, relation)
+    except UnsupportedError as error:
+        chain = chain_for(tree, relation, question.records, engine=engine)
+        if chain is None:
+            raise
+        if question.to not in ("dp", "profile"):
+            raise UnsupportedError(
+                f"{error}; --to dp and --to profile answer it from above, along a chain"
+            ) from None
+        answers = _along(chain, question)
+        kind = f"lossy: {chain.words}"
+        return Conversion(whole, relation, sampling_words(tree), kind, answers)
+    known = all(part.lower is part.upper for part in directions.values())
+    state = _State(whole, relation, directions, question, tolerance, engine)
+    answers = getattr(state, question.to)()
+    kind = LOSSLESS if known else UPPER
+    if question.to in ("zcdp", "gdp") and known:
+        kind = SUMMARY
+    return Conversion(whole, relation, sampling_words(tree), kind, tuple(answers))
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """One question about realized directions; each target is a method."""
+
+    tree: Node
+    relation: Relation
+    directions: Mapping[str, Realized]
+    question: Question
+    tolerance: float
+    engine: str
+
+    def dp(self) -> list[Converted]:
+        """Answer epsilon at each delta and delta at each epsilon, as `compose` does."""
+        question = self.question
+        found = compose(
+            self.tree,
+            relation=self.relation,
+            deltas=question.deltas,
+            epsilons=question.epsilons,
+            tolerance=self.tolerance,
+            engine=self.engine,
+        )
+        return [self._with_methods(answer) for answer in found.answers]
+
+    def _with_methods(self, answer: Answer) -> Converted:
+        """Add what the conversions of a Renyi curve say, where the curve is all that is known."""
+        if answer.bound is None:
+            raise AssertionError("only proved engines are asked")
+        result: dict[str, Value] = {answer.quantity: answer.bound}
+        if any(part.upper.curves for part in self.directions.values()):
+            result["methods"] = {
+                name: max(_renyi(part.upper, answer, name) for part in self.directions.values())
+                for name in CONVERSIONS
+            }
+        return Converted(answer.query, result, answer.method, answer.directions)
+
+    def profile(self) -> list[Converted]:
+        """Answer delta at the epsilons, or at points that are spread over where it matters."""
+        from privcalc.accounting.profiles import profile_points, relation_profile
+
+        epsilons = self.question.epsilons or profile_points(
+            self.directions, self.question.points, self.engine
+        )
+        bounds, method = relation_profile(self.directions, epsilons, self.tolerance, self.engine)
+        return [Converted({}, {"epsilon": tuple(epsilons), "delta": tuple(bounds)}, method)]
+
+    def rdp(self) -> list[Converted]:
+        """Answer the Renyi divergence at each order."""
+        from privcalc.accounting.profiles import renyi_divergences
+
+        bounds = renyi_divergences(self.directions, self.question.orders)
+        met = all(bound.within_tolerance(self.tolerance, 1e-300) for bound in bounds)
+        result: dict[str, Value] = {"orders": self.question.orders, "renyi_epsilon": tuple(bounds)}
+        return [Converted({}, result, Method("rdp", met))]
+
+    def zcdp(self) -> list[Converted]:
+        """Answer the smallest rho, and where that is infinite a rho up to some order."""
+        from privcalc.accounting.concentrated import smallest_rho
+
+        found = smallest_rho(self.directions, self.tolerance)
+        if found.truncated is None:
+            _refuse_unknown(found.rho, "rho")
+        result: dict[str, Value] = {"rho": found.rho}
+        if found.truncated is not None:
+            rho, omega = found.truncated
+            result |= {"truncated_rho": Bound(rho), "omega": omega}
+        met = found.rho.within_tolerance(self.tolerance, 1e-300)
+        return [Converted({}, result, Method("rdp", met))]
+
+    def gdp(self) -> list[Converted]:
+        """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""
+        from privcalc.accounting.gaussian_equivalent import mu_at, smallest_mu
+
+        found = smallest_mu(self.directions, self.tolerance, self.engine)
+        _refuse_unknown(found.mu, "mu")
+        met = found.mu.within_tolerance(self.tolerance, 1e-300)
+        answers = [Converted({}, {"mu": found.mu}, Method(found.engine, met))]
+        if not self.question.deltas:
+            return answers
+        composed = compose(
+            self.tree,
+            relation=self.relation,
+            deltas=self.question.deltas,
+            tolerance=self.tolerance,
+            engine=self.engine,
+        )
+        for answer in composed.answers:
+            bound, delta = answer.bound, answer.query["delta"]
+            if bound is None or math.isinf(bound.upper):
+                raise NotCertifiedError(f"epsilon at delta {delta!r} is infinite: no mu matches it")
+            if bound.upper == 0.0 or delta == 0.0:
+                raise NotCertifiedError(
+                    f"no single mu has epsilon {bound.upper!r} at delta {delta!r}; ask"
+                    " for a smaller delta above 0"
+                )
+            upper = mu_at(bound.upper, Bound(delta, delta)).upper
+            lower = None if bound.lower is None else mu_at(bound.lower, Bound(delta, delta)).lower
+            matched = {"matched_mu": Bound(upper, lower), "epsilon": bound}
+            answers.append(Converted(answer.query, dict(matched), answer.method))
+        return answers
+
+    def tradeoff(self) -> list[Converted]:
+        """Answer the smallest type II error at each type I error."""
+        from privcalc.accounting.profiles import error_rates
+        from privcalc.accounting.trade_off import trade_off
+
+        alphas = self.question.alphas or error_rates(self.question.points)
+        found = trade_off(self.directions, alphas, self.tolerance, engine=self.engine)
+        met = all(b.within_tolerance(self.tolerance, 1e-300) for b in found.worst.beta)
+        result: dict[str, Value] = {"alpha": tuple(alphas), "beta": tuple(found.worst.beta)}
+        return [Converted({}, result, Method(found.engine, met, notes=found.notes))]
+
+    def risk(self) -> list[Converted]:
+        """Answer what attacks can achieve at most."""
+        from privcalc.accounting.profiles import attack_rates
+
+        result, method = attack_rates(
+            self.directions,
+            self.question.false_positive_rates,
+            self.question.priors,
+            self.tolerance,
+            self.engine,
+        )
+        return [Converted({}, dict(result), method)]
+
+
+def _refuse_unknown(bound: Bound, name: str) -> None:
+    """Refuse an infinite upper end where it is the bound that is infinite, and not the number."""
+    if math.isinf(bound.upper) and bound.lower is None:
+        raise NotCertifiedError(f"no finite {name} is proved: only an upper bound is known")
+
+
+def _renyi(composition: Composition, answer: Answer, conversion: str) -> float:
+    """Return what one conversion proves from the curve; infinity, or 1, where that is nothing."""
+    from privcalc.numerics.rounding import exp_bound
+    from privcalc.renyi.optimum import best_epsilon, best_log_delta
+
+    curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
+    try:
+        if answer.quantity == "epsilon":
+            delta = answer.query["delta"] - mass
+            if not 0.0 < delta < 1.0:
+                return math.inf if delta <= 0.0 else 0.0
+            return best_epsilon(curve, delta, conversion, infinite_mass=mass).value
+        found = best_log_delta(curve, answer.query["epsilon"], conversion, infinite_mass=mass)
+    except NotCertifiedError:
+        return math.inf if answer.quantity == "epsilon" else 1.0
+    # exp_bound is never 0, however small delta is.
+    return min(1.0, (exp_bound(found.value) + mass) * (1.0 + 1e-14))
+
+
+def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
+    """Answer from a chain of neighbours: upper ends only."""
+    method = Method("closed-form", tolerance_met=False, notes=(f"chain: {chain.words}",))
+    if question.to == "profile":
+        epsilons = question.epsilons or tuple(0.5 * i for i in range(question.points))
+        bounds = tuple(Bound(chain.delta(epsilon)) for epsilon in epsilons)
+        return (Converted({}, {"epsilon": epsilons, "delta": bounds}, method),)
+    found = []
+    for delta in question.deltas:
+        epsilon = chain.epsilon(delta)
+        if math.isinf(epsilon):
+            raise NotCertifiedError(f"the chain of neighbours proves no epsilon at delta {delta!r}")
+        found.append(Converted({"delta": delta}, {"epsilon": Bound(epsilon)}, method))
+    for epsilon in question.epsilons:
+        bound = Bound(chain.delta(epsilon))
+        found.append(Converted({"epsilon": epsilon}, {"delta": bound}, method))
+    return tuple(found)
+
+
+def _grouped(tree: Node, records: int) -> Node:
+    return Wrapped(GROUP, (("records", records),), tree) if records > 1 else tree
+
+
+def _check(tree: Node, question: Question, tolerance: float) -> None:
+    if holes(tree):
+        raise UsageError("convert needs every value; calibrate finds the value of a hole")
+    if question.to not in TARGETS:
+        raise UsageError(f"a target is one of {', '.join(TARGETS)}, got {question.to}")
+    if question.to == "dp" and not (question.deltas or question.epsilons):
+        raise UsageError("dp needs the delta or the epsilon at which it is asked")
+    rates = (*question.deltas, *question.alphas, *question.false_positive_rates)
+    probability = (0.0, 1.0, "between 0 and 1")
+    ranges: tuple[tuple[str, tuple[float, ...], tuple[float, float, str]], ...] = (
+        ("an order", question.orders, (ABOVE_ONE, LARGEST_ORDER, "> 1 and at most 1000000")),
+        ("a delta or error rate", rates, probability),
+        ("a prior", question.priors, probability),
+        ("an epsilon", question.epsilons, (0.0, LARGEST, ">= 0 and finite")),
+        ("the number of points", (question.points,), (2, MOST_POINTS, f"2 to {MOST_POINTS}")),
+        ("the size of a group", (question.records,), (1, LARGEST, "at least 1")),
+        ("a tolerance", (tolerance,), (TINY, BELOW_ONE, "> 0 and < 1")),
+    )
+    for name, values, (low, high, words) in ranges:
+        for value in values:
+            if not low <= value <= high:
+                raise DomainError(f"{name} must be {words}, got {value!r}")

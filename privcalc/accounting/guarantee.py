@@ -1,0 +1,104 @@
+"""What is known of a specification that has no pair of its own: a chain of neighbours."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.accounting.chain import Steps, grouped_delta, least_epsilon, replaced_delta
+from privcalc.accounting.realize import realize
+from privcalc.errors import NotCertifiedError, UnsupportedError
+from privcalc.relation import Adjacency, Relation
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privcalc.accounting.terms import Realized
+    from privcalc.spec.tree import Node
+
+# Points of a profile that a chain rests on, and the least delta that they reach to.
+POINTS, LEAST_DELTA = 600, 1e-40
+# The same where every point is a search over Renyi orders.
+FEWER = 60
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A guarantee that follows from that for one added or removed record, by a chain of neighbours.
+
+    Attributes:
+        directions: the compositions for one record.
+        records: k, or 1 where one record is replaced: one is removed, and another added.
+        replaces: whether it is replaced.
+        engine: the engine to ask.
+    """
+
+    directions: Mapping[str, Realized]
+    records: int
+    replaces: bool
+    engine: str
+
+    @property
+    def words(self) -> str:
+        """Say which inequality was used."""
+        if self.replaces:
+            return "replacing a record as removing one and adding another: an upper bound only"
+        return f"a group as a chain of {self.records} neighbours: an upper bound only"
+
+    def delta(self, epsilon: float) -> float:
+        """Return an upper bound on delta at epsilon >= 0."""
+        remove, add = self._profiles
+        if self.replaces:
+            return replaced_delta(remove, add, epsilon)
+        return max(grouped_delta(each, self.records, epsilon) for each in (remove, add))
+
+    def epsilon(self, delta: float) -> float:
+        """Return an upper bound on epsilon at delta; infinity where none is proved."""
+        return 0.0 if delta >= 1.0 else least_epsilon(self.delta, delta, 1.0)
+
+    @cached_property
+    def _profiles(self) -> tuple[Steps, Steps]:
+        """Return the profiles of removing and of adding one record."""
+        first = next(iter(self.directions.values()))
+        remove = self.directions.get(Adjacency.REMOVE.value, first)
+        add = self.directions.get(Adjacency.ADD.value, first)
+        found = self._steps(remove)
+        return found, found if add is remove else self._steps(add)
+
+    def _steps(self, part: Realized) -> Steps:
+        from privcalc.engine.choose import certified_epsilon
+        from privcalc.engine.many import many_deltas
+
+        mass = part.upper.infinity_mass().upper
+        try:
+            target = min(mass + LEAST_DELTA, 0.5 + 0.5 * mass)
+            reach = certified_epsilon(part.upper, target, 0.01, engine=self.engine).bound.upper
+        except NotCertifiedError:
+            reach = 50.0
+        reach = reach if 0.0 < reach < math.inf else 1.0
+        epsilons = np.linspace(0.0, reach, FEWER if part.upper.curves else POINTS)
+        found = many_deltas(part.upper, list(epsilons), TOLERANCE, engine=self.engine)
+        return Steps(epsilons, np.array([each.bound.upper for each in found]))
+
+
+def chain_for(tree: Node, relation: Relation, records: int, *, engine: str) -> Chain | None:
+    """Return a chain for what has no pair of its own, or None where there is no chain either.
+
+    Replacing a record is removing it and adding another, so what holds for adding or removing one
+    carries over; sensitivities are those for adding or removing a record. Replacing several would
+    be a chain of such chains.
+    """
+    base = Relation.ADD_OR_REMOVE_ONE
+    replaces = relation is Relation.REPLACE_ONE
+    if replaces and records > 1:
+        return None
+    try:
+        directions = realize(tree, base if replaces else relation)
+    except UnsupportedError:
+        return None
+    return Chain(directions, records, replaces, engine)

@@ -1,0 +1,332 @@
+"""delta at many epsilons: what one epsilon costs, over and over, is shared where it can be.
+
+A contour (`engine/shared_contour.py`), a list of outcomes or a pair of lattice laws
+(`engine/shared_outcomes.py`) proves brackets at every epsilon, so that one of them serves a group
+of neighbours. All there is to decide is which brackets are narrow enough to keep.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.certified import Certified
+from privcalc.engine.choose import CLOSED, FFT_REACH, LADDER, certified_delta
+from privcalc.engine.fft.levels import MOST_POINTS
+from privcalc.engine.finite import enumerate_outcomes
+from privcalc.engine.shared_contour import SharedContour
+from privcalc.engine.shared_outcomes import SharedLattice, SharedOutcomes, SharedTails
+from privcalc.engine.shared_periodic import SharedPeriodic
+from privcalc.engine.shared_work import GOOD, Source, Work
+from privcalc.errors import NotCertifiedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from privcalc.engine.composition import Composition
+    from privcalc.numerics.arrays import Array
+
+# A contour is made to serve so many deviations of the tilted loss around its epsilon, and goes
+# through one that lies so many right of the first epsilon without a bracket.
+REACH = 3.0
+STRIDE = 1.8
+# After so many contours in a row that did not even serve their own epsilon no more are tried.
+MOST_FAILURES = 2
+# Where the tolerance is out of reach, a neighbour's bracket may be so many times wider.
+WIDER = 3.0
+# The same for later epsilons, where widths are relative to a mass.
+LOOSER = 10.0
+# A relative width that has to do there, if one lattice, or one epsilon by itself, proves it.
+ROUGH = 1e-7
+# The work that may be spent on those, in all: a lattice of the finest kind costs FULL, others, and
+# all engines together at one epsilon, COARSE. What is left wide gets what monotony tells.
+MOST_WORK, FULL, COARSE = 4, 2, 1
+COARSER_POINTS = MOST_POINTS // 4
+# Beyond this relative width nothing is shared.
+HOPELESS = 0.1
+# A source is tried so far outside the epsilons that it has served, in units of their range.
+NEAR = 0.25
+
+
+def many_deltas(
+    composition: Composition,
+    epsilons: Sequence[float],
+    tolerance: float,
+    *,
+    engine: str = "auto",
+) -> list[Certified]:
+    """Bracket delta at many epsilons >= 0, as `certified_delta` does at one, but faster.
+
+    A bracket meets the tolerance, or it is at most `WIDER` times as wide, relatively, as that of
+    `certified_delta` at a neighbouring epsilon.
+
+    Args:
+        composition: laws and counts of one adjacency.
+        epsilons: where, in any order.
+        tolerance: relative width wished for.
+        engine: auto, or the only one to ask: contour, fft or rdp.
+
+    Returns:
+        Brackets in the order of the epsilons. Neither their upper nor their lower ends increase
+        with epsilon, as delta does not: no two of them contradict each other.
+
+    Raises:
+        NotCertifiedError: no finite upper end could be proved for one of them.
+        DisagreementError: the brackets of two engines do not meet.
+    """
+    return ManyDeltas(composition, tolerance, engine=engine).brackets(epsilons)
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A source with the epsilons it has served and the relative width it was good for."""
+
+    source: Source
+    low: float
+    high: float
+    width: float
+
+    def near(self, epsilon: float) -> bool:
+        """Say whether it is worth a try."""
+        margin = NEAR * (self.high - self.low)
+        return self.low - margin <= epsilon <= self.high + margin
+
+    def away(self, epsilon: float) -> float:
+        """Return the distance of an epsilon from the range."""
+        return max(self.low - epsilon, epsilon - self.high, 0.0)
+
+
+class ManyDeltas:
+    """The privacy profile of a composition; it keeps what it has worked out for later calls."""
+
+    def __init__(
+        self,
+        composition: Composition,
+        tolerance: float,
+        *,
+        engine: str = "auto",
+        width: float = 0.0,
+        of_mass: bool = False,
+    ) -> None:
+        """Take the question; see `many_deltas`.
+
+        Args:
+            composition: laws and counts of one adjacency.
+            tolerance: relative width wished for.
+            engine: auto, or the only one to ask.
+            width: relative width that will do, where it is above the tolerance.
+            of_mass: whether widths are relative to P(L > epsilon) and not to delta, which may be
+                far smaller; and whether what is expensive may be left wide.
+        """
+        self._composition = composition
+        self._tolerance = tolerance
+        self._width = max(width, tolerance)
+        self._of_mass = of_mass
+        self._engine = engine
+        self._mass = composition.infinity_mass()
+        self._largest = composition.max_loss().upper
+        self._deviation = 0.0
+        self._failures = 0
+        self._work = MOST_WORK
+        # Where finite losses have no mass, or too little for doubles, delta is 1.
+        self._certain = self._mass.upper >= 1.0
+        self._laws = not composition.curves and not self._certain
+        self._contours = self._laws and engine in ("auto", "contour")
+        # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
+        self._lattices = self._laws and engine in ("auto", "fft")
+        self._whole: list[Source] = []
+        self._ranges: list[_Range] = []
+        self._periodic = all(law.lattice is not None for law, _ in composition)
+        if self._laws and engine == "auto":
+            outcomes = enumerate_outcomes(composition)
+            if outcomes is not None:
+                self._whole.append(SharedOutcomes(outcomes))
+            if [count for _, count in composition] == [1]:
+                self._whole.append(SharedTails(composition.terms[0][0]))
+
+    @np.errstate(all="ignore")
+    def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
+        """Bracket delta at each epsilon; see `many_deltas`."""
+        work = Work(self._mass, self._tolerance, self._width, epsilons, of_mass=self._of_mass)
+        if self._certain:
+            for epsilon in list(work.pending):
+                work.keep(epsilon, Certified(self._mass, CLOSED), math.inf)
+        work.close(self._largest)
+        for source in self._whole:
+            exact = self._of_mass and isinstance(source, SharedOutcomes)
+            work.ask(source, work.pending, math.inf if exact else self._width)
+        for each in self._ranges:
+            work.ask(each.source, [e for e in work.pending if each.near(e)], each.width)
+        if self._contours:
+            self._by_contours(work)
+        if self._of_mass:
+            self._by_neighbours(work)
+            if self._laws and self._engine != "rdp":
+                self._by_budget(work)
+                return work.sharpened(epsilons)
+        self._one_by_one(work)
+        return work.sharpened(epsilons)
+
+    @property
+    def exact(self) -> bool:
+        """Whether one source knows everything, at any epsilon."""
+        return bool(self._whole)
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the work that may be spent is used up, so that brackets are left wide."""
+        return self._work <= 0
+
+    @property
+    def deviation(self) -> float:
+        """Return the standard deviation of the tilted loss where it was last looked at, or 0."""
+        return self._deviation
+
+    def estimates(self, epsilons: Array) -> tuple[Array, Array] | None:
+        """Return the finite part of delta and P(epsilon < L < inf) without error bound, fast.
+
+        The nearest sources that have served brackets are asked; None where there are none.
+        """
+        if self._whole:
+            return self._whole[0].estimates(epsilons)
+        if not self._ranges:
+            return None
+        low = np.array([each.low for each in self._ranges])[:, None]
+        high = np.array([each.high for each in self._ranges])[:, None]
+        nearest = np.argmin(np.maximum(low - epsilons, epsilons - high), axis=0)
+        deltas, above = np.zeros(len(epsilons)), np.zeros(len(epsilons))
+        with np.errstate(all="ignore"):
+            for index in np.unique(nearest):
+                at = nearest == index
+                deltas[at], above[at] = self._ranges[index].source.estimates(epsilons[at])
+        return deltas, above
+
+    def _by_contours(self, work: Work) -> None:
+        """Serve groups of epsilons by contours, from left to right."""
+        left: list[float] = []
+        while work.pending and self._failures < MOST_FAILURES:
+            first = work.pending[0]
+            pivot = min(work.pending, key=lambda e: abs(e - first - STRIDE * self._deviation))
+            self._share(work, pivot, [self._tolerance], self._width)
+            if pivot in work.pending:
+                self._failures += 1
+                work.pending.remove(pivot)
+                left.append(pivot)
+            else:
+                self._failures = 0
+        work.pending = sorted([*work.pending, *left])
+
+    def _share(self, work: Work, pivot: float, wishes: Iterable[float], width: float) -> None:
+        """Make contours of growing tolerance until one serves the pivot, and what it can."""
+        for wish in wishes:
+            for reach in (REACH, 0.0):
+                try:
+                    source = self._contour(pivot, wish, reach)
+                except NotCertifiedError:
+                    continue
+                self._deviation = source.deviation
+                self._serve(work, source, pivot, width)
+                if pivot not in work.pending:
+                    return
+                break
+
+    def _contour(
+        self, epsilon: float, tolerance: float, reach: float
+    ) -> SharedContour | SharedPeriodic:
+        if self._periodic:
+            return SharedPeriodic(self._composition, epsilon, tolerance, reach)
+        return SharedContour.around(self._composition, epsilon, tolerance, reach)
+
+    def _serve(self, work: Work, source: Source, pivot: float, width: float) -> None:
+        """Ask a source at all pending epsilons, and remember for which it was good.
+
+        Where a contour misses the width that was asked for, but is as narrow as the FFT engine gets
+        at its best, it has to do if what is expensive may be left wide.
+        """
+        if self._of_mass:
+            work.ask(source, [pivot], 0.0)
+            relative = work.relative(pivot)
+            width = max(width, WIDER * relative) if relative <= FFT_REACH else width
+        served = work.ask(source, sorted({*work.pending, pivot}), width)
+        # What is almost 0 is settled by any source.
+        good = [epsilon for epsilon in served if work.relative(epsilon) <= width]
+        if pivot in good:
+            self._ranges.append(_Range(source, good[0], good[-1], width))
+
+    def _by_neighbours(self, work: Work) -> None:
+        """Ask the nearest sources where they are not good enough, and be content with less."""
+        for each in self._ranges:
+            others = [other for other in self._ranges if other is not each]
+            near = [e for e in work.pending if all(each.away(e) <= o.away(e) for o in others)]
+            work.ask(each.source, near, LOOSER * each.width)
+
+    def _one_by_one(self, work: Work) -> None:
+        """Prove brackets at one epsilon, and share what proves them as far as it goes."""
+        while work.pending:
+            pivot, contour = work.pivot()
+            if self._lattices and not contour and self._by_lattice(work, pivot, GOOD):
+                continue
+            found = self._single(work, pivot)
+            relative = work.relative(pivot)
+            if pivot in work.pending and relative <= HOPELESS and found == "fft":
+                self._by_lattice(work, pivot, math.inf)
+            self._lattices = found == "fft"
+            work.settle(pivot)
+
+    def _by_budget(self, work: Work) -> None:
+        """Prove what a few lattices, and a few epsilons by themselves, give, and leave the rest.
+
+        A lattice serves all epsilons at which it is not too rough, and costs about as much as the
+        FFT engine at one epsilon. Only the first is of the finest kind.
+        """
+        while work.pending and self._work > 0:
+            pivot, _ = work.pivot()
+            if self._lattices:
+                first = self._work == MOST_WORK
+                points = MOST_POINTS if first else COARSER_POINTS
+                self._work -= FULL if first else COARSE
+                if self._by_lattice(work, pivot, HOPELESS, points):
+                    continue
+            if work.relative(pivot) == math.inf:
+                self._work -= COARSE
+                self._single(work, pivot)
+            if not work.relative(pivot) <= HOPELESS:
+                # Farther out it is no better.
+                for epsilon in [e for e in work.pending if e > pivot]:
+                    work.settle(epsilon)
+            for epsilon in list(work.pending):
+                if epsilon == pivot or work.relative(epsilon) <= ROUGH:
+                    work.settle(epsilon)
+
+    def _single(self, work: Work, pivot: float) -> str:
+        """Ask all engines at one epsilon, share the best contour, and return the best engine."""
+        found = certified_delta(self._composition, pivot, self._tolerance, engine=self._engine)
+        work.keep(pivot, found)
+        relative = work.relative(pivot)
+        if pivot in work.pending and relative <= HOPELESS and found.engine == "contour":
+            wishes = [self._tolerance, *(w for w in LADDER if w > self._tolerance)]
+            self._share(work, pivot, wishes, WIDER * relative)
+        return found.engine
+
+    def _by_lattice(self, work: Work, pivot: float, most: float, points: int = MOST_POINTS) -> bool:
+        """Serve an epsilon and its neighbours by the FFT engine; say whether that was best.
+
+        `certified_delta` looks no further where the FFT engine is narrower than the contour, whose
+        bracket, if there is any, is known by now. A relative width above `most` is not good enough.
+        """
+        try:
+            source = SharedLattice(self._composition, pivot, self._tolerance, points)
+        except NotCertifiedError:
+            return False
+        before = work.relative(pivot)
+        work.ask(source, [pivot], 0.0)
+        relative = work.relative(pivot)
+        if not relative <= min(most, before):
+            return False
+        rough = ROUGH if self._of_mass else 0.0
+        self._serve(work, source, pivot, max(self._width, WIDER * relative, rough))
+        work.settle(pivot)
+        return True

@@ -1,0 +1,175 @@
+"""The epsilons that still need a bracket of delta, and the brackets found so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from privcalc.bounds import Bound
+from privcalc.engine.certified import DELTA_FLOOR, Certified
+from privcalc.engine.choose import CLOSED
+from privcalc.errors import DisagreementError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from privcalc.numerics.arrays import Array
+
+LATTICE = "fft"
+# What the FFT engine reaches, more or less, and a contour that is no worse than that.
+GOOD = 1e-5
+
+
+class Source(Protocol):
+    """What proves brackets at every epsilon, wide or narrow."""
+
+    def deltas(self, epsilons: Array, tolerance: float) -> Sequence[Certified | None]:
+        """Bracket the finite part of delta at increasing epsilons."""
+        ...
+
+    def estimates(self, epsilons: Array) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf), without error bound."""
+        ...
+
+
+class Work:
+    """The brackets found so far, and the epsilons that are still pending, increasing."""
+
+    def __init__(
+        self,
+        mass: Bound,
+        tolerance: float,
+        width: float,
+        epsilons: Iterable[float],
+        *,
+        of_mass: bool,
+    ) -> None:
+        """Put all epsilons on the list; for the rest see `ManyDeltas`."""
+        self.tolerance = tolerance
+        self.pending = sorted({float(epsilon) for epsilon in epsilons})
+        self._mass = mass
+        self._width = width
+        self._of_mass = of_mass
+        self._found: dict[float, Certified] = {}
+        self._relative: dict[float, float] = {}
+
+    def close(self, largest: float) -> None:
+        """Settle the epsilons at which no finite loss counts."""
+        for epsilon in [e for e in self.pending if e >= largest and e not in self._found]:
+            self._found[epsilon] = Certified(self._mass, CLOSED)
+            self.settle(epsilon)
+
+    def ask(self, source: Source, epsilons: list[float], width: float) -> list[float]:
+        """Keep what a source proves, and settle brackets of at most this relative width.
+
+        Returns those epsilons.
+        """
+        if not epsilons:
+            return []
+        asked = np.array(epsilons)
+        found = [self._with_mass(each) for each in source.deltas(asked, self.tolerance)]
+        floors = np.zeros(len(asked))
+        if self._of_mass:
+            masses = source.estimates(asked)[1]
+            # Far from where a source is good it estimates anything.
+            floors = np.where((masses > 0.0) & (masses < 1.0 + GOOD), masses, 0.0)
+        return [
+            epsilon
+            for epsilon, each, mass in zip(list(epsilons), found, floors, strict=True)
+            if each is not None and self.keep(epsilon, each, width, float(mass))
+        ]
+
+    def keep(self, epsilon: float, found: Certified, width: float = 0.0, mass: float = 0.0) -> bool:
+        """Intersect a bracket with what was found before, and say whether that is enough.
+
+        It is if its width is at most `width`, or what the question asks, of delta or of a mass
+        above it.
+        """
+        known = self._found.get(epsilon)
+        merged = found if known is None else _merged(known, found)
+        self._found[epsilon] = merged
+        wish, size = max(width, self._width), max(merged.bound.upper, mass)
+        self._relative[epsilon] = merged.bound.width / size if size > 0.0 else 0.0
+        enough = merged.bound.width <= max(wish * size, DELTA_FLOOR) or wish == math.inf
+        if enough:
+            self.settle(epsilon)
+            self._vanish(epsilon, merged)
+        return enough
+
+    def pivot(self) -> tuple[float, bool]:
+        """Return the epsilon to look at next, and whether a contour is good there.
+
+        Where there are such epsilons, it is one of them.
+        """
+        good = [
+            epsilon
+            for epsilon in self.pending
+            if self.relative(epsilon) <= GOOD and self._found[epsilon].engine != LATTICE
+        ]
+        group = good or self.pending
+        return group[len(group) // 2], bool(good)
+
+    def relative(self, epsilon: float) -> float:
+        """Return how wide the bracket found so far is, relatively; infinity for none."""
+        return self._relative.get(epsilon, math.inf)
+
+    def settle(self, epsilon: float) -> None:
+        """Take an epsilon off the list, if it is on it."""
+        if epsilon in self.pending:
+            self.pending.remove(epsilon)
+
+    def _vanish(self, epsilon: float, found: Certified) -> None:
+        """Settle all larger epsilons where delta has come down to the mass at infinity.
+
+        delta lies between this mass and its value at a smaller epsilon.
+        """
+        bound = Bound(found.bound.upper, self._mass.lower)
+        if bound.within_tolerance(self._width, DELTA_FLOOR):
+            for larger in [e for e in self.pending if e > epsilon]:
+                self._found[larger] = replace(found, bound=bound, terms={})
+                self.settle(larger)
+
+    def sharpened(self, epsilons: Sequence[float]) -> list[Certified]:
+        """Return the brackets in the order asked for, made monotone.
+
+        delta(e) <= delta(e') for e >= e': an upper end holds to the right, a lower one to the left.
+
+        Raises:
+            DisagreementError: two brackets contradict each other.
+        """
+        for epsilon in epsilons:
+            # Nothing may be known here but what the mass at infinity and the neighbours tell.
+            open_ = Certified(Bound(1.0, self._mass.lower), CLOSED)
+            self._found.setdefault(float(epsilon), open_)
+        order = sorted(self._found)
+        uppers = np.minimum.accumulate([self._found[e].bound.upper for e in order])
+        lowers = [self._found[e].bound.lower for e in order]
+        least = np.array([-math.inf if low is None else low for low in lowers])
+        least = np.maximum.accumulate(least[::-1])[::-1]
+        for epsilon, upper, lower in zip(order, uppers, least, strict=True):
+            if lower > upper:
+                raise DisagreementError(
+                    f"the brackets of delta near epsilon {epsilon!r} contradict those elsewhere:"
+                    f" at most {upper!r}, at least {lower!r}"
+                )
+            bound = Bound(float(upper), None if lower == -math.inf else float(lower))
+            self._found[epsilon] = self._found[epsilon].with_bound(bound)
+        return [self._found[float(epsilon)] for epsilon in epsilons]
+
+    def _with_mass(self, found: Certified | None) -> Certified | None:
+        """Add the mass at infinity to a bracket of the finite part, as `certified_delta` does."""
+        mass = self._mass
+        if found is None or mass.upper == 0.0:
+            return found
+        upper = math.nextafter(found.bound.upper + mass.upper, math.inf)
+        lower = math.nextafter((found.bound.lower or 0.0) + (mass.lower or 0.0), -math.inf)
+        return found.with_bound(Bound(min(1.0, upper), max(0.0, lower)))
+
+
+def _merged(a: Certified, b: Certified) -> Certified:
+    """Intersect two brackets; the rest is that of the narrower one."""
+    better = a if a.bound.width <= b.bound.width else b
+    return better.with_bound(a.bound.intersection(b.bound))

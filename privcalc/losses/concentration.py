@@ -1,0 +1,89 @@
+"""What a law says in closed form of its Renyi divergences, and tests, at all orders at once.
+
+Two optional members of a law, for what no finite number of evaluations can prove:
+
+* `concentration(c)` bounds D_a / a at all orders 1 < a <= c + 1; c may be infinite. It does not
+  decrease in c. At infinity it is a rho of zero-concentrated differential privacy.
+* `gaussian_range` is a pair of bounds on the least mu of Gaussian differential privacy of the pair
+  (P, Q), for all tests. The lower one says more: Q is a law R, and P >= w W for some w > 0, where
+  testing W against R is testing N(mu, 1) against N(0, 1) (or P and Q exchange their roles). Then
+  the tests z > x have P(z > x) >= w P(N > x - mu) and Q(z > x) = P(N > x), and come as near to mu
+  as one likes for large x. For compositions such lower ends add up as squares, as W and R do.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.gaussian_profile import least_mu
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
+
+
+def concentration(law: LossLaw, c: Array) -> Array:
+    """Return the law's bounds on D_a / a at orders a <= c + 1; infinity where it has none."""
+    known = getattr(law, "concentration", None)
+    found: Array = np.full(c.shape, np.inf) if known is None else known(c)
+    return found
+
+
+def gaussian_range(law: LossLaw) -> tuple[float, float]:
+    """Return the law's bounds on its least mu; 0 and infinity where it has none."""
+    found: tuple[float, float] = getattr(law, "gaussian_range", (0.0, math.inf))
+    return found
+
+
+def mixed_concentration(weights: Array, rho: Array, c: Array) -> Array:
+    """Bound D_a / a of P = sum_j b_j P_j against Q, where D_a(P_j || Q) <= rho_j a for a <= c + 1.
+
+    By Minkowski's inequality in L^a(Q), with |dP_j/dQ|_a = e^{K_j(c) / a} <= e^{rho_j c},
+
+        K(c) <= a log sum_j b_j e^{rho_j c},        D_a / a <= (1 / c) log sum_j b_j e^{rho_j c}.
+
+    The logarithm is convex in c and 0 at c = 0, so that the bound does not decrease; it tends to
+    the largest rho. Small exponents are expanded around 1. Roundings: 16 units of the exponents,
+    8 of the logs of the weights, and the errors of the weights, which are 32 units at most and
+    whose part of the logarithm is no more than that of the exponents where those are small.
+
+    Args:
+        weights: b_j, > 0, shape (k,); they add up to 1.
+        rho: shape (k,) or (k, n).
+        c: shape (n,).
+    """
+    rho = np.broadcast_to(rho if rho.ndim == 2 else rho[:, None], (len(weights), len(c)))
+    top = rho.max(axis=0)
+    finite = np.isfinite(c)
+    at = np.where(finite, c, 1.0)
+    exponents = rho * at
+    largest = top * at
+    with np.errstate(over="ignore", invalid="ignore"):
+        small = np.log1p(weights @ np.expm1(np.minimum(exponents, 700.0)))
+    rest = np.log(weights @ np.exp(exponents - largest))
+    far = largest > 1.0
+    value = np.where(far, largest + rest, small)
+    size = np.where(far, largest + np.abs(rest) + 1.0, small)
+    bound = (value + 64.0 * UNIT * (1.0 + len(weights)) * size) / at
+    raised: Array = np.minimum(np.where(finite, bound, np.inf), top) * (1.0 + 8.0 * UNIT)
+    return raised
+
+
+def pure_mu(epsilon: float) -> float:
+    """Return a mu of every pair with |L| <= epsilon: 2 Phi^-1(e^epsilon / (1 + e^epsilon)).
+
+    The errors of its tests are above the lines from the corner with both errors 1 / (1 + e^epsilon)
+    to (0, 1) and (1, 0). The trade-off function of this mu, which is convex, passes through these
+    three points. At epsilon 0 its delta is tanh(epsilon / 2), which is off by 12 units here;
+    1 - delta = 2 / (1 + e^epsilon) is off by 16 and epsilon units.
+    """
+    if epsilon > 600.0:
+        # It is enough that P(N > mu / 2) <= e^{-(mu / 2)^2 / 2} / 2 is at most 1 / (1 + e^epsilon).
+        return 2.0 * math.sqrt(2.0 * epsilon) * (1.0 + 8.0 * UNIT)
+    delta = min(1.0, math.tanh(0.5 * epsilon) * (1.0 + 12.0 * UNIT))
+    rest = 2.0 / (1.0 + math.exp(epsilon)) * (1.0 - UNIT * (16.0 + epsilon))
+    return least_mu(0.0, delta, rest)

@@ -1,0 +1,196 @@
+"""The privacy profile of two normal laws at distance mu, and its inverse in mu.
+
+With phi the normal density and R(x) = P(N > x) / phi(x) (Mills), s = epsilon / mu - mu / 2:
+
+    delta_mu(epsilon) = P(N > s) - e^epsilon P(N > s + mu) = phi(s) (R(s) - R(s + mu)),
+
+as (s + mu)^2 - s^2 = 2 epsilon. It increases in mu: its derivative is phi(s).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Below this mu the difference of two Mills ratios is a series.
+SMALL_MU = 1e-3
+# phi(38) is about 1e-314.
+FAR = 38.0
+NOTHING = 1e-310
+SMALLEST_MU, LARGEST_MU = 1e-290, 1e150
+_ROOT = math.sqrt(0.5)
+_MILLS = math.sqrt(0.5 * math.pi)
+_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Bounds on delta and on 1 - delta, each with its own relative accuracy.
+
+    Attributes:
+        lower: lower bound on delta.
+        upper: upper bound on it.
+        rest_lower: lower bound on 1 - delta.
+        rest_upper: upper bound on it.
+    """
+
+    lower: float
+    upper: float
+    rest_lower: float
+    rest_upper: float
+
+
+def mills(x: float) -> float:
+    """Return R(x) = (pi / 2)^{1/2} erfcx(x / 2^{1/2}) for x >= 0, to 16 units.
+
+    The argument is off by 2 units of itself, which R passes on at most as they are:
+    |x R'(x)| = x (1 - x R) <= R, as R >= x / (1 + x^2).
+    """
+    from scipy.special import erfcx
+
+    return _MILLS * float(erfcx(x * _ROOT))
+
+
+def gaussian_profile(mu: float, epsilon: float) -> Profile:
+    """Bound delta_mu(epsilon) at mu > 0 and epsilon >= 0.
+
+    Rounding. Let s be off by d = 3 UNIT (epsilon / mu + mu / 2): then what is computed belongs to
+    an epsilon that is off by mu d, and d delta / d epsilon = -phi(s) R(s + mu). As -R' falls,
+    R(s) - R(s + mu) >= mu I(s + mu) with I(x) = 1 - x R(x) = -R'(x). By Sampford 1953,
+    1 / R(x) >= (3x + (x^2 + 8)^{1/2}) / 4, so that R(x) / I(x) <= x + 2, and delta is off by
+    d (s + mu + 2), relatively. phi(s) is off by 12 + 2 s^2 units. The two R
+    are off by 16 units each, their difference, or its series, by what its code says.
+    """
+    m, half = epsilon / mu, 0.5 * mu
+    s, t = m - half, m + half
+    moved = 3.0 * UNIT * (m + half)
+    if s > FAR:
+        return Profile(0.0, NOTHING, 1.0 - NOTHING, 1.0)
+    if s < -FAR:
+        return Profile(1.0 - UNIT, 1.0, 0.0, NOTHING)
+    density = _DENSITY * math.exp(-0.5 * s * s)
+    common = UNIT * (20.0 + 2.0 * s * s)
+    if mu <= SMALL_MU:
+        difference, wrong = _small_difference(m, mu)
+    elif s >= 0.0:
+        first, second = mills(s), mills(t)
+        difference = first - second
+        wrong = UNIT * 18.0 * (first + second) / difference
+    else:
+        # 1 - delta = phi(s) (R(-s) + R(s + mu)), of which an epsilon off by mu d changes mu d.
+        rest = density * (mills(-s) + mills(t))
+        error = (common + UNIT * 20.0 + mu * moved) * 1.01
+        low, high = rest * (1.0 - error), rest * (1.0 + error)
+        return Profile(1.0 - high - UNIT, 1.0 - low + UNIT, low, high)
+    delta = density * difference
+    error = (common + wrong + moved * (t + 2.0)) * 1.01
+    low, high = max(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
+    return Profile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
+
+
+def _small_difference(m: float, mu: float) -> tuple[float, float]:
+    """Return R(m - mu/2) - R(m + mu/2), and its relative error, for mu <= SMALL_MU.
+
+    R(x) is the integral of e^{-xy - y^2/2} over y > 0, so that the difference is that of
+    2 sinh(mu y / 2) against the weight at m: mu I_1 + mu^3 I_3 / 24 + ..., I_k the integral of y^k,
+    I_1 = 1 - m R and I_3 = 2 + m^2 - (3m + m^3) R. The weight moves to smaller y with m, so that
+    I_3 <= 2 I_1 and I_5 <= 8 I_1 as at m = 0, and what is left out is below mu^4 / 200 of I_1.
+    m R <= 1 is off by 20 units, and so is I_3 by 40 (m^2 + 1) units, of which mu^2 / 24 count.
+    """
+    ratio = mills(m)
+    first = 1.0 - m * ratio
+    third = min(max(2.0 + m * m - (3.0 * m + m * m * m) * ratio, 0.0), 2.0 * first)
+    square = mu * mu
+    wrong = UNIT * (20.0 + 2.0 * square * (m * m + 1.0)) / first
+    return mu * (first + square * third / 24.0), wrong + 0.005 * square * square
+
+
+def least_mu(
+    epsilon: float, delta: float, rest: float | None = None, *, above: bool = True
+) -> float:
+    """Return a proved end of the bracket of the least mu with delta_mu(epsilon) >= delta.
+
+    Args:
+        epsilon: >= 0.
+        delta: in [0, 1]; 1 - delta is exact from 1/2 on.
+        rest: 1 - delta, where that is known better.
+        above: which end: a mu that is enough, or one that is at most just enough. Infinity (and
+            0) where nothing else can be proved.
+    """
+    if delta <= 0.0:
+        return 0.0
+    if rest is None:
+        rest = 1.0 - delta if delta >= 0.5 else math.nan
+    if delta >= 1.0 and not rest > 0.0:
+        return math.inf
+
+    def enough(mu: float) -> bool:
+        found = gaussian_profile(mu, epsilon)
+        return found.lower >= delta or found.rest_upper <= rest
+
+    def too_little(mu: float) -> bool:
+        found = gaussian_profile(mu, epsilon)
+        return found.upper <= delta or found.rest_lower >= rest
+
+    # About the least mu: enough on the right, not on the left.
+    left, right = _about(enough, max(1.0, math.sqrt(2.0 * epsilon)))
+    if right >= LARGEST_MU or left <= SMALLEST_MU:
+        return (math.inf if right >= LARGEST_MU else right) if above else 0.0
+    if above:
+        return right
+    step = 4.0 * UNIT
+    while step < 0.5:
+        if too_little(left * (1.0 - step)):
+            return left * (1.0 - step)
+        step *= 1.5
+    return 0.0
+
+
+def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]:
+    """Return neighbouring numbers, the right one enough."""
+    left, right = start, start
+    while not enough(right) and right < LARGEST_MU:
+        left, right = right, 2.0 * right
+    while left > SMALLEST_MU and enough(left):
+        left, right = 0.5 * left, left
+    while right - left > 2.0 * UNIT * right:
+        middle = 0.5 * (left + right)
+        if not left < middle < right:
+            break
+        left, right = (left, middle) if enough(middle) else (middle, right)
+    return left, right
+
+
+def tail_quantile(log_p: float) -> tuple[float, float]:
+    """Return bounds on the z with log P(N > z) = log_p, for log_p <= log(1/2).
+
+    log P is concave, and Newton's steps from the right of z stay on that side. Where its value
+    at z is off by e, z is off by e / h with the hazard h = 1 / R(z) >= max(z, 0.79); log P, that is
+    log(R phi), is off by 20 units, 8 of log R and 3 of z^2 / 2. The last step is charged twice.
+    """
+    z = math.sqrt(max(0.0, -2.0 * (log_p + math.log(2.0))))
+    step = 0.0
+    for _ in range(60):
+        hazard = 1.0 / mills(z)
+        step = (_log_tail(z) - log_p) / hazard
+        z = max(0.0, z + step)
+        if abs(step) <= 4.0 * UNIT * (1.0 + z):
+            break
+    error = UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z) * mills(z)
+    error = 1.01 * error + 2.0 * abs(step) + 4.0 * UNIT * z
+    return z - error, z + error
+
+
+def log_tail_below(z: float) -> float:
+    """Return a lower bound on log P(N > z) for z >= 0; see `tail_quantile` for the units."""
+    return _log_tail(z) - UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z)
+
+
+def _log_tail(z: float) -> float:
+    return math.log(mills(z) * _DENSITY) - 0.5 * z * z

@@ -1,0 +1,91 @@
+"""What the tests of trade-off functions share: questions, oracles and checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from mpmath import mp, mpf
+
+from privcalc.accounting.realize import default_relation, realize
+from privcalc.accounting.trade_off import trade_off
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from privcalc.accounting.terms import Realized
+    from privcalc.accounting.trade_off import TradeOff
+    from privcalc.accounting.trade_off_curve import Curve
+    from privcalc.bounds import Bound
+
+mp.dps = 40
+TOLERANCE = 1e-9
+SMALL = [float(alpha) for alpha in np.geomspace(1e-9, 0.5, 20)]
+ALPHAS = [*SMALL, *(1.0 - alpha for alpha in SMALL[::-1])]
+
+
+def laws_of(text: str) -> dict[str, Realized]:
+    """Realize a text under its default relation."""
+    tree = parse(text).tree
+    return realize(tree, default_relation(tree))
+
+
+def curve_of(text: str, alphas: Sequence[float] = ALPHAS) -> TradeOff:
+    """Return the trade-off function of a text."""
+    return trade_off(laws_of(text), alphas, TOLERANCE)
+
+
+def holds(bound: Bound, value: Any) -> bool:
+    """Say whether a value is in a bracket."""
+    return bound.lower is not None and mpf(bound.lower) <= value <= mpf(bound.upper)
+
+
+def meets(a: Bound, b: Bound) -> bool:
+    """Say whether two brackets have a point in common."""
+    return (a.lower or 0.0) <= b.upper and (b.lower or 0.0) <= a.upper
+
+
+def narrow(bound: Bound, tolerance: float = TOLERANCE) -> bool:
+    """Say whether a bracket is relatively narrow."""
+    return bound.width <= tolerance * bound.upper
+
+
+def check(curve: Curve, alphas: Sequence[float], powers: Iterable[Any]) -> None:
+    """Check brackets against the true power."""
+    for alpha, beta, power, true in zip(alphas, curve.beta, curve.power, powers, strict=True):
+        assert holds(power, true), (alpha, power, true)
+        assert holds(beta, 1 - true), (alpha, beta, 1 - true)
+
+
+def normal_quantile(alpha: float) -> Any:
+    """Return z with Phi(z) = alpha, to 40 digits, by bisection of the smaller tail."""
+    low, high = mpf(-10), mpf(10)
+    for _ in range(140):
+        middle = (low + high) / 2
+        above = mp.ncdf(-middle) < 1 - mpf(alpha) if alpha > 0.5 else mp.ncdf(middle) > alpha
+        low, high = (low, middle) if above else (middle, high)
+    return low
+
+
+def brute_powers(outcomes: Sequence[tuple[Any, Any]], alphas: Sequence[Any]) -> list[Any]:
+    """Return the power of the best tests: outcomes by falling ratio, the last one by chance."""
+    found = []
+    for alpha in alphas:
+        left, power = mpf(alpha), mpf(0)
+        for p, q in outcomes:
+            if q > left:
+                power += p * left / q
+                break
+            power, left = power + p, left - q
+        # The probabilities add up to 1 but for the last digits.
+        found.append(mp.one if alpha == 1.0 else power)
+    return found
+
+
+def laws_of_rows(directory: Path, rows: Sequence[tuple[str, str]]) -> dict[str, Realized]:
+    """Realize a mechanism of these probabilities."""
+    path = directory / "table.csv"
+    path.write_text("".join(f"{first} {other}\n" for first, other in rows))
+    return laws_of(f"pmf:file={path}")
