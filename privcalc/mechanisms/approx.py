@@ -20,9 +20,20 @@ if TYPE_CHECKING:
     ),
     parameters=(
         Parameter(
-            "epsilon", "privacy loss that is exceeded only with delta", minimum=0.0, maximum=700.0
+            "epsilon",
+            "privacy loss that is exceeded only with delta",
+            minimum=0.0,
+            maximum=700.0,
+            # Smaller numbers are special cases.
+            cost="increases",
         ),
-        Parameter("delta", "probability with which nothing is promised", minimum=0.0, maximum=1.0),
+        Parameter(
+            "delta",
+            "probability with which nothing is promised",
+            minimum=0.0,
+            maximum=1.0,
+            cost="increases",
+        ),
     ),
     example="approx:epsilon=0.5,delta=1e-8@100",
 )

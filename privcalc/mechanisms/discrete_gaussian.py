@@ -32,6 +32,15 @@ LARGEST_SHIFT = 10_000
             minimum=SMALLEST_SIGMA,
             maximum=LARGEST_SIGMA,
             unit="unit of the query",
+            # Not quite: with p the noise at sensitivity 1 and v its variance, p(k) - e^epsilon p(k
+            # + 1) has the slope (p(k) (k^2 - v) - e^epsilon p(k + 1) ((k + 1)^2 - v)) / sigma^3,
+            # which at a large enough epsilon between two losses is positive from about k = 2
+            # sigma^2 on.
+            cost="decreases",
+            cost_note=(
+                "the cost of discrete Gaussian noise is not quite monotone in sigma where delta is"
+                " below about exp(-2 sigma^2): both values are proved, and no others"
+            ),
         ),
         Parameter(
             "sensitivity",
@@ -41,6 +50,8 @@ LARGEST_SHIFT = 10_000
             maximum=float(LARGEST_SHIFT),
             default=1,
             unit="unit of the query",
+            # See the class: P(X < y) - a P(X < y - d) grows with d.
+            cost="increases",
         ),
     ),
     example="discrete-gaussian:sigma=7.5@100",

@@ -35,12 +35,17 @@ DIGITS = 150
             minimum=0.0,
             open_minimum=True,
             unit="unit of the query",
+            # With a' > a the noise is that of a plus independent noise: the ratio of both
+            # characteristic functions is a positive constant plus a positive multiple of that of
+            # a'.
+            cost="decreases",
         ),
         Parameter(
             "epsilon",
             "largest privacy loss: sensitivity divided by scale",
             minimum=0.0,
             open_minimum=True,
+            cost="increases",
         ),
         Parameter(
             "sensitivity",
@@ -49,6 +54,10 @@ DIGITS = 150
             minimum=1.0,
             default=1,
             unit="unit of the query",
+            # One more step of the chain of neighbours. With epsilon written, the noise grows with
+            # it.
+            cost="increases",
+            cost_beside=("scale",),
         ),
     ),
     one_of=(("scale",), ("epsilon",)),

@@ -28,6 +28,8 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
             minimum=0.0,
             open_minimum=True,
             maximum=LARGEST_RANGE,
+            # A smaller range is a special case.
+            cost="increases",
         ),
         Parameter(
             "monotone",

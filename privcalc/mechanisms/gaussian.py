@@ -30,6 +30,8 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
             minimum=0.0,
             open_minimum=True,
             unit="unit of the query",
+            # More noise is less noise with independent noise added: it hides more.
+            cost="decreases",
         ),
         Parameter(
             "sensitivity",
@@ -38,12 +40,14 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
             open_minimum=True,
             default=1.0,
             unit="unit of the query",
+            cost="increases",
         ),
         Parameter(
             "noise_multiplier",
             "standard deviation divided by sensitivity",
             minimum=0.0,
             open_minimum=True,
+            cost="decreases",
         ),
     ),
     one_of=(("standard_deviation",), ("noise_multiplier",)),

@@ -28,6 +28,8 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
             "distance of the two normal laws, in standard deviations",
             minimum=0.0,
             open_minimum=True,
+            # A smaller mu is a special case.
+            cost="increases",
         ),
     ),
     example="gdp:mu=0.5@10",

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
             minimum=0.0,
             open_minimum=True,
             unit="unit of the query",
+            # Noise of scale b' > b is that of scale b plus independent noise, which is Laplace
+            # noise of scale b' with probability 1 - (b / b')^2 and else 0 (characteristic
+            # functions).
+            cost="decreases",
         ),
         Parameter(
             "sensitivity",
@@ -33,12 +37,14 @@ if TYPE_CHECKING:
             open_minimum=True,
             default=1.0,
             unit="unit of the query",
+            cost="increases",
         ),
         Parameter(
             "noise_multiplier",
             "scale divided by sensitivity",
             minimum=0.0,
             open_minimum=True,
+            cost="decreases",
         ),
     ),
     one_of=(("scale",), ("noise_multiplier",)),

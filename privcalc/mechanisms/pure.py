@@ -18,7 +18,16 @@ if TYPE_CHECKING:
         "Stands for any program of which only this is known: no record makes any output "
         "more than e^epsilon times as likely."
     ),
-    parameters=(Parameter("epsilon", "largest privacy loss", minimum=0.0, maximum=700.0),),
+    parameters=(
+        Parameter(
+            "epsilon",
+            "largest privacy loss",
+            minimum=0.0,
+            maximum=700.0,
+            # A smaller epsilon is a special case.
+            cost="increases",
+        ),
+    ),
     example="pure:epsilon=0.1@500",
 )
 class Pure:

@@ -39,8 +39,19 @@ LARGEST_EPSILON = 700.0
             "log of the ratio between the true category and any other",
             minimum=0.0,
             maximum=LARGEST_EPSILON,
+            # H_a = (e^epsilon - a) / (e^epsilon + k - 1) for 1 <= a <= e^epsilon.
+            cost="increases",
         ),
-        Parameter("categories", "number of categories", kind="integer", minimum=2.0, default=2),
+        Parameter(
+            "categories",
+            "number of categories",
+            kind="integer",
+            minimum=2.0,
+            default=2,
+            # By the same formula; with p written there is no such order.
+            cost="decreases",
+            cost_beside=("epsilon",),
+        ),
     ),
     one_of=(("probability",), ("epsilon",)),
     example="randomized-response:p=0.75,categories=4",

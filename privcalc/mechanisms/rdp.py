@@ -30,9 +30,16 @@ LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
             minimum=1.0,
             open_minimum=True,
             maximum=LARGEST_ORDER,
+            # Divergences grow with the order, so that the same one at a larger order says more.
+            cost="decreases",
         ),
         Parameter(
-            "epsilon", "Renyi divergence of that order", minimum=0.0, maximum=LARGEST_EPSILON
+            "epsilon",
+            "Renyi divergence of that order",
+            minimum=0.0,
+            maximum=LARGEST_EPSILON,
+            # A smaller divergence is a special case.
+            cost="increases",
         ),
         Parameter("file", "JSON or text with the columns order and epsilon", kind="path"),
     ),

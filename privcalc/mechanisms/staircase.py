@@ -31,6 +31,9 @@ DIGITS = 150
             "largest privacy loss",
             minimum=SMALLEST_EPSILON,
             maximum=LARGEST_EPSILON,
+            # m and 1 - a b grow with it: at a fixed gamma, and at the default, where m = 1 - b^0.5
+            # / 2.
+            cost="increases",
         ),
         Parameter(
             "gamma",

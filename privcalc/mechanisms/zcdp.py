@@ -19,8 +19,22 @@ if TYPE_CHECKING:
         "in proportion to their order, as those of bell-shaped noise do."
     ),
     parameters=(
-        Parameter("rho", "slope of the Renyi curve", minimum=0.0, maximum=1e15),
-        Parameter("xi", "intercept of the Renyi curve", minimum=0.0, maximum=1e15, default=0.0),
+        Parameter(
+            "rho",
+            "slope of the Renyi curve",
+            minimum=0.0,
+            maximum=1e15,
+            # Smaller numbers are special cases.
+            cost="increases",
+        ),
+        Parameter(
+            "xi",
+            "intercept of the Renyi curve",
+            minimum=0.0,
+            maximum=1e15,
+            default=0.0,
+            cost="increases",
+        ),
     ),
     example="zcdp:rho=2.56",
 )

@@ -10,8 +10,9 @@ from privcalc.spec.spelling import number_text, word_text
 if TYPE_CHECKING:
     from privcalc.relation import Relation
 
-__all__ = ["Entry", "Kind", "Parameter", "ParameterKind"]
+__all__ = ["Cost", "Entry", "Kind", "Parameter", "ParameterKind"]
 
+Cost = Literal["increases", "decreases", ""]
 Kind = Literal["mechanism", "wrapper"]
 ParameterKind = Literal["number", "integer", "choice", "flag", "name", "path", "spec"]
 
@@ -34,6 +35,15 @@ class Parameter:
         default_text: the default in words, where it depends on other parameters.
         choices: the words that a choice may be, in snake_case.
         unit: the unit in which the value is read, or "".
+        cost: whether the privacy cost increases or decreases (not always strictly) with the value;
+            "" where neither is known, and there `calibrate` refuses a hole. It is a statement on
+            the pairs of the mechanism or wrapper alone: that the profile of one value is below that
+            of another at every real epsilon, in every direction. Such an order survives whatever
+            else a specification does: composition and sampling keep it (Zhu, Dong, Wang 2022,
+            Theorems 10 and 11), a chain of neighbours and the loss of one more Renyi curve too.
+        cost_beside: names of parameters of which one has to be written for `cost` to hold, or ().
+        cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
+            proved at the two values themselves, and `cost` only says that nothing is between them.
     """
 
     name: str
@@ -48,6 +58,9 @@ class Parameter:
     default_text: str = ""
     choices: tuple[str, ...] = ()
     unit: str = ""
+    cost: Cost = ""
+    cost_beside: tuple[str, ...] = ()
+    cost_note: str = ""
 
     @property
     def spelling(self) -> str:

@@ -11,7 +11,17 @@ from privcalc.spec.registry import Parameter, wrapper
         "Asks for the privacy of several records together, such as all records of one "
         "person or household."
     ),
-    parameters=(Parameter("records", "size of the group", short="k", kind="integer", minimum=1.0),),
+    parameters=(
+        Parameter(
+            "records",
+            "size of the group",
+            short="k",
+            kind="integer",
+            minimum=1.0,
+            # One more link of the chain of neighbours.
+            cost="increases",
+        ),
+    ),
     example="gaussian:sigma=4@100@group:k=3",
 )
 class Group:

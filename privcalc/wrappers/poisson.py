@@ -27,6 +27,8 @@ if TYPE_CHECKING:
             short="q",
             minimum=0.0,
             maximum=1.0,
+            # A sample at a lower rate is a mixture of one at the higher rate and of none.
+            cost="increases",
         ),
     ),
     # Replacing a record is not a step between the pairs below (Lebeda et al. 2024): unproved here.

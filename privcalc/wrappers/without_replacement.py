@@ -28,6 +28,8 @@ if TYPE_CHECKING:
             short="q",
             minimum=0.0,
             maximum=1.0,
+            # As for a Poisson sample; only m / n counts.
+            cost="increases",
         ),
         Parameter(
             "source_dataset_size",
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
             short="n",
             kind="integer",
             minimum=1.0,
+            cost="decreases",
         ),
         Parameter(
             "sample_size",
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
             short="m",
             kind="integer",
             minimum=0.0,
+            cost="increases",
         ),
     ),
     one_of=(("sampling_probability",), ("source_dataset_size", "sample_size")),
