@@ -150,6 +150,7 @@ class Generator:
             self.profile: 1,
             self.gaussian_pair: 1,
             self.bernoulli_pair: 1,
+            self.noisy_max: 1,
         }
         return self.rng.choices(list(kinds), list(kinds.values()))[0]()
 
@@ -216,6 +217,16 @@ class Generator:
         """The exponential mechanism."""
         monotone = ",monotone=true" if self.rng.random() < 0.3 else ""
         return Base(f"exponential:epsilon={log_uniform(self.rng, 0.02, 3)!r}{monotone}", 3000)
+
+    def noisy_max(self) -> Base:
+        """The best of several noisy scores, where its law is exact."""
+        rng = self.rng
+        monotone = ",monotone=true" if rng.random() < 0.3 else ""
+        noise = rng.choice(("gaussian", "gumbel", "exponential"))
+        if noise == "gaussian":
+            return Base(f"noisy-max:sigma={log_uniform(rng, 1, 50)!r},candidates=2{monotone}", 9000)
+        text = f"noisy-max:noise={noise},scale={log_uniform(rng, 1, 50)!r}"
+        return Base(f"{text},candidates={rng.randint(2, 9)}{monotone}", 3000)
 
     def guarantee(self) -> Base:
         """A guarantee, pure or approximate."""

@@ -10,6 +10,7 @@ MODULES = (
     "staircase",
     "randomized_response",
     "exponential",
+    "noisy_max",
     "pure",
     "approx",
     "gdp",

@@ -90,7 +90,10 @@ def overview() -> str:
         names = {", ".join((row.name, *row.aliases)): row for row in table if row.kind == kind}
         width = max(map(len, names)) + 2
         lines.append(f"{title:<{width + 2}}parameters (default)")
-        lines += [f"  {name:<{width}}{row.parameters}" for name, row in names.items()]
+        for name, row in names.items():
+            first, *rest = wrap(row.parameters, _WIDTH - width - 2)
+            lines.append(f"  {name:<{width}}{first}")
+            lines += [" " * (width + 2) + line for line in rest]
         lines.append("")
     return "\n".join([*lines, _END])
 

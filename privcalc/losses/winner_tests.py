@@ -1,0 +1,165 @@
+"""Lower bounds on the choice of a noisy maximum: data sets and tests that attain them.
+
+Under x, k candidates have the score 0 and j = m - k the score -t; under x' the former are lower by
+s, relative to the latter (in units of the noise). The event that one of the k wins has probability
+G(t) = P(D > -t) and G(t - s), D the largest noise of the k less the largest of the j. So each
+k and t give a test with errors that are attained, and by symmetry one for the other order. The pair
+whose tests are the convex hull of these is below the mechanism: at each a its profile is that of
+one of them. Fewer candidates do for a lower bound, as others may have scores far below.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.exact import SMALLEST_MASS, exact_law
+from privcalc.numerics.rounding import MARGIN, UNIT
+
+if TYPE_CHECKING:
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.numerics.arrays import Array
+
+# More candidates are not used.
+MOST_CANDIDATES = 1000
+# Thresholds of a split into k and j: dense where an answer may lie, sparse beyond.
+DENSE, SPARSE = 0.05, 0.4
+NEAREST, NEAR, FARTHEST = -3.0, 8.0, 26.0
+# At most so many values of k on either side.
+SPLITS = 5
+# Terms of the sum on either side of its largest, in deviations of the noise.
+REACH = 7.0
+# A step of the sum whose error is e^-40 (`_log_chances`).
+LOG_ERROR = 40.0
+FINEST = 0.02
+
+# A test: its probability under P, and under Q.
+Test = tuple[Fraction, Fraction]
+
+
+def gaussian_tests(candidates: int, step: float) -> AtomicLaw:
+    """Return the law of the tests for Gaussian noise; m >= 2, s > 0 in deviations of the noise."""
+    return _gaussian_tests(min(candidates, MOST_CANDIDATES), step)
+
+
+@lru_cache(maxsize=32)
+def _gaussian_tests(m: int, step: float) -> AtomicLaw:
+    tests: list[Test] = []
+    grid = np.concatenate([np.arange(NEAREST, NEAR, DENSE), np.arange(NEAR, FARTHEST, SPARSE)])
+    for k in _splits(m):
+        # About the median of D.
+        thresholds = grid + math.sqrt(2.0 * math.log(k)) - math.sqrt(2.0 * math.log(m - k))
+        first = _chances(k, m - k, thresholds)
+        # A move that is larger than s would not be allowed.
+        other = _chances(k, m - k, thresholds + step * (1.0 - 8.0 * UNIT))
+        tests += _tests(first[0], other[1])
+    return tests_law(tests)
+
+
+@lru_cache(maxsize=32)
+def laplace_tests(step: float) -> AtomicLaw:
+    """Return the law of the tests for two candidates with Laplace noise; s in scales.
+
+    The difference of two such numbers exceeds t >= 0 with probability (1 + t / 2) e^-t / 2.
+    """
+    dense = np.arange(-20.0, 20.0, 0.05)
+    thresholds = np.concatenate([dense - 0.5 * step, np.arange(20.0, 600.0, 4.0)])
+    above = _laplace_above(thresholds)
+    other = _laplace_above(thresholds + step * (1.0 - 8.0 * UNIT))
+    error = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return tests_law(_tests(above * (1.0 - error), other * (1.0 + error)))
+
+
+def _laplace_above(t: Array) -> Array:
+    """Return P(D > t); below 0 as a complement, which is at least 1/2."""
+    size = np.abs(t)
+    tail = 0.5 * (1.0 + 0.5 * size) * np.exp(-size)
+    value: Array = np.where(t >= 0.0, tail, 1.0 - tail)
+    return value
+
+
+def tests_law(tests: list[Test]) -> AtomicLaw:
+    """Return the law of the pair whose tests are the convex hull of those given.
+
+    Args:
+        tests: probabilities under P and under Q. The images for the other order, (1 - q, 1 - p),
+            are added.
+    """
+    points = {(Fraction(1), Fraction(1)), *tests, *((1 - q, 1 - p) for p, q in tests)}
+    hull = [(Fraction(0), Fraction(0))]
+    # By increasing Q; at each the largest P. Slopes fall, and masses are not too small.
+    for p, q in sorted(points, key=lambda test: (test[1], -test[0])):
+        if p - hull[-1][0] < SMALLEST_MASS or q - hull[-1][1] < SMALLEST_MASS:
+            continue
+        while len(hull) > 1 and (p - hull[-1][0]) * (hull[-1][1] - hull[-2][1]) >= (
+            hull[-1][0] - hull[-2][0]
+        ) * (q - hull[-1][1]):
+            hull.pop()
+        hull.append((p, q))
+    return exact_law([(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(hull)])
+
+
+def _tests(lower: Array, upper: Array) -> list[Test]:
+    """Return the tests with these bounds on their probabilities, where they are worth anything."""
+    return [
+        (Fraction(float(p)), Fraction(float(q)))
+        for p, q in zip(lower, upper, strict=True)
+        if 1e-290 < q < p < 1.0
+    ]
+
+
+def _splits(m: int) -> list[int]:
+    """Return values of k from 1 to m - 1, dense on both sides."""
+    half = {round(float(k)) for k in np.geomspace(1.0, max(1.0, m / 2), SPLITS)}
+    few = set(range(1, m)) if m <= 2 * SPLITS else half | {m - k for k in half}
+    return sorted(k for k in few if 1 <= k < m)
+
+
+def _chances(k: int, j: int, thresholds: Array) -> tuple[Array, Array]:
+    """Return bounds on P(D > t) = int k phi(x) Phi(x)^{k-1} Phi(x - t)^j dx.
+
+    By the trapezoidal rule with step h. On the line Im x = b the integrand is at most
+    e^{m b^2 / 2} times that at Re x, as |phi(x + ib)| = phi(x) e^{b^2 / 2} and hence
+    |Phi(x + ib)| <= e^{b^2 / 2} Phi(x). So with b = 2 pi / (h m) the rule is off by at most
+    2 / (1 - e^{-2 pi b / h}) e^{-2 pi^2 / (h^2 m)} of the integral (Trefethen, Weideman 2014,
+    Theorem 5.1). The integrand is log-concave: what is left out on either side is less than the
+    last term times r / (1 - r), r the ratio of the last two.
+    """
+    from scipy.special import log_ndtr
+
+    m = k + j
+    longest = math.sqrt(2.0 * math.pi**2 / (LOG_ERROR * m))
+    h = longest / math.ceil(longest / 0.3)
+    x = np.arange(-REACH - 2.0, FARTHEST + REACH + 2.0, h)
+    here = math.log(k) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi) + (k - 1) * log_ndtr(x)
+    width = math.ceil(REACH / h)
+    lower, upper = np.empty(len(thresholds)), np.empty(len(thresholds))
+    top = width
+    for i, t in enumerate(thresholds):
+        # The largest term moves to the right with t.
+        for _ in range(4):
+            first = max(0, top - width)
+            part = slice(first, first + 2 * width + 1)
+            logs = here[part] + j * log_ndtr(x[part] - t)
+            moved, top = abs(first + int(logs.argmax()) - top), first + int(logs.argmax())
+            if moved * h < 1.0:
+                break
+        peak = float(logs.max())
+        terms = np.exp(logs - peak)
+        total = float(terms.sum()) * h
+        size = 32.0 + len(terms) + 16.0 * (abs(peak) + REACH * REACH * m)
+        error = UNIT * size + 3.0 * math.exp(-LOG_ERROR)
+        ratios = math.exp(min(0.0, logs[0] - logs[1])), math.exp(min(0.0, logs[-1] - logs[-2]))
+        rest = math.inf
+        if max(ratios) < 1.0:
+            edges = zip((terms[0], terms[-1]), ratios, strict=True)
+            rest = h * sum(float(term) * r / (1.0 - r) for term, r in edges)
+        scale = math.exp(max(peak, -700.0))
+        lower[i] = total * scale * (1.0 - error) if peak > -690.0 else 0.0
+        upper[i] = (total + rest) * scale * (1.0 + error) * MARGIN
+    return lower, upper

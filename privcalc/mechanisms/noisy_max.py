@@ -1,0 +1,190 @@
+"""Report noisy max."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.relation import Adjacency
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.bracket import LawBracket
+    from privcalc.losses.law import LossLaw
+
+
+GAUSSIAN = "gaussian"
+NOISES = (GAUSSIAN, "laplace", "exponential", "gumbel")
+MOST_CANDIDATES = 10**9
+# Outside, losses leave the range of doubles, or nothing is hidden.
+SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
+
+
+@mechanism(
+    name="noisy_max",
+    plain=(
+        "Adds random noise to the scores of several candidates and publishes only which candidate "
+        "has the largest noisy score, not the scores."
+    ),
+    parameters=(
+        Parameter(
+            "noise",
+            "the law of the noise",
+            kind="choice",
+            choices=NOISES,
+            default=GAUSSIAN,
+        ),
+        Parameter(
+            "standard_deviation",
+            "standard deviation of gaussian noise",
+            short="sigma",
+            minimum=0.0,
+            open_minimum=True,
+            unit="unit of the scores",
+            # Only its ratio to the sensitivity counts.
+            cost="decreases",
+        ),
+        Parameter(
+            "scale",
+            "scale of laplace, exponential or gumbel noise",
+            minimum=0.0,
+            open_minimum=True,
+            unit="unit of the scores",
+            cost="decreases",
+        ),
+        Parameter(
+            "candidates",
+            "number of candidates",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(MOST_CANDIDATES),
+            # Fewer are the limit where the others are far below.
+            cost="increases",
+        ),
+        Parameter(
+            "monotone",
+            "whether one more record never lowers a score",
+            kind="flag",
+            default=False,
+        ),
+        Parameter(
+            "sensitivity",
+            "most that one score changes between neighbours",
+            minimum=0.0,
+            open_minimum=True,
+            default=1.0,
+            unit="unit of the scores",
+            # Neighbours of a smaller one are among those of a larger.
+            cost="increases",
+        ),
+    ),
+    one_of=(("standard_deviation",), ("scale",)),
+    example="noisy-max:sigma=4,candidates=10@10",
+)
+class NoisyMax:
+    """Report noisy max: the candidate whose score plus independent noise is the largest.
+
+    The sensitivity bounds |f_i(x) - f_i(x')| for every candidate i over neighbouring x, x', under
+    the relation in force. Differences of scores then change by at most s, which is 2 sensitivity.
+    With `monotone`, adding a record moves all scores in one direction, and s is the sensitivity;
+    replacing a record may move them both ways, and there `monotone` changes nothing. A group of k
+    records multiplies the sensitivity by k. One candidate reveals nothing.
+
+    Gaussian noise of standard deviation sigma: two candidates cost what N(s / (2^{1/2} sigma), 1)
+    and N(0, 1) do, exactly. For more there is a bracket. Its upper end is the least of three
+    bounds, and their convex envelope composes: never above those of Koskela, Redberg, Wang 2024,
+    for one use (Theorem 3.2) or for many (Theorem 3.3). Its lower end is that of the best of some
+    data sets and tests.
+
+    Gumbel noise of scale b is the exponential mechanism with epsilon = s / b: its law of bounded
+    range is exact, and attained by two candidates, the difference of whose noise is logistic.
+
+    Exponential noise of scale b is permute-and-flip (Ding, Kifer, et al. 2021): exactly the pair of
+    the Laplace mechanism of sensitivity s and scale b. Let S be a set of candidates and D its
+    largest noisy score less the largest of the others. P(S) - a P'(S) is at most
+    G(0) - a G(s), G(t) = P(D > t), because D changes by at most s. Exponential noise has a hazard
+    of at most 1/b everywhere; so has the largest of several (its density is at most 1/b times the
+    chance that exactly one is above), and given the other side, -G' <= G / b and
+    -G' <= (1 - G) / b. A Laplace number has equality in the smaller of the two, so that from equal
+    G(0) its G(s) is no larger. The difference of two exponential numbers is a Laplace number, so
+    that two candidates attain the bound, and more do where the others are far below.
+
+    Laplace noise also has a hazard of at most 1/b, and hence the same upper bound, s / b-DP among
+    it; the lower end is that of tests of two candidates.
+
+    Attributes:
+        noise: the law of the noise.
+        spread: standard deviation or scale.
+        candidates: m.
+        monotone: as written.
+        sensitivity: as written, or that of a group.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: str = GAUSSIAN,
+        standard_deviation: float | None = None,
+        scale: float | None = None,
+        candidates: int,
+        monotone: bool = False,
+        sensitivity: float = 1.0,
+    ) -> None:
+        """Take the noise as a standard deviation, or as a scale for other laws than the normal."""
+        if noise not in NOISES:
+            raise DomainError(f"noise must be one of {', '.join(NOISES)}, got {noise}")
+        if (standard_deviation is None) == (scale is None):
+            raise DomainError("noisy_max needs standard_deviation or scale, not both")
+        spread = scale if standard_deviation is None else standard_deviation
+        if spread is None or (standard_deviation is None) == (noise == GAUSSIAN):
+            takes = ("sigma (standard_deviation)", "scale")
+            wanted, other = takes if noise == GAUSSIAN else takes[::-1]
+            raise DomainError(f"noisy-max with {noise} noise takes {wanted}, not {other}")
+        if not 1 <= candidates <= MOST_CANDIDATES:
+            raise DomainError(f"candidates must be in [1, {MOST_CANDIDATES:_}], got {candidates}")
+        self.noise, self.spread, self.candidates = noise, spread, candidates
+        self.monotone, self.sensitivity = monotone, sensitivity
+        largest = LARGEST_GAUSSIAN if noise == GAUSSIAN else LARGEST_RATIO
+        if not SMALLEST_RATIO <= sensitivity / spread <= largest:
+            words = "standard_deviation" if noise == GAUSSIAN else "scale"
+            raise DomainError(
+                f"sensitivity / {words} must be in [{SMALLEST_RATIO:g}, {largest:g}],"
+                f" got {sensitivity / spread!r}"
+            )
+
+    def grouped(self, records: int) -> NoisyMax:
+        """Return the mechanism for a group of records: its sensitivity adds up, step by step."""
+        normal = self.noise == GAUSSIAN
+        return NoisyMax(
+            noise=self.noise,
+            standard_deviation=self.spread if normal else None,
+            scale=None if normal else self.spread,
+            candidates=self.candidates,
+            monotone=self.monotone,
+            sensitivity=self.sensitivity * records,
+        )
+
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+        """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
+        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.bounded_range import BoundedRangeLaw
+        from privcalc.losses.bracket import LawBracket
+        from privcalc.losses.laplace import LaplaceLaw
+
+        if self.candidates == 1:
+            return AtomicLaw((0.0,), (1.0,), exact_losses=True, lower_masses=(1.0,))
+        moved = 1.0 if self.monotone and adjacency is not Adjacency.REPLACE else 2.0
+        step = moved * (self.sensitivity / self.spread)
+        if self.noise == "gumbel":
+            return BoundedRangeLaw(step)
+        if self.noise == "exponential":
+            return LaplaceLaw(step)
+        from privcalc.losses.winner_law import winner_law
+        from privcalc.losses.winner_tests import gaussian_tests, laplace_tests
+
+        if self.noise == "laplace":
+            return LawBracket(laplace_tests(step), LaplaceLaw(step))
+        upper = winner_law(self.candidates, step)
+        if self.candidates == 2:
+            return upper
+        return LawBracket(gaussian_tests(self.candidates, step), upper)
