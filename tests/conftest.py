@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import os
+import pkgutil
 import subprocess
 import sys
 import types
@@ -73,11 +75,16 @@ def run(
 @pytest.fixture
 def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
     """Answer `compose` with what the test puts into the returned object."""
+    # What asks the real one must not meet the fake when it is first imported.
+    for each in pkgutil.iter_modules(privcalc.accounting.__path__):
+        importlib.import_module(f"privcalc.accounting.{each.name}")
     fake = FakeAccounting()
     module = types.ModuleType("privcalc.accounting.compose")
     module.compose = fake  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(privcalc.accounting, "compose", module, raising=False)
+    # Made-up costs have no remedy.
+    monkeypatch.setattr("privcalc.cli.remedy.remedy", lambda *_: "")
     return fake
 
 

@@ -155,6 +155,10 @@ def test_sampled_tail_laws(
         found = certified_delta(Composition.of([(law, count)]), epsilon, TOLERANCE)
     except NotCertifiedError:
         return
+    if found.engine == "rdp":
+        # What the lattice loses may exceed a tiny delta; then there is no lower end.
+        assert brute.delta(epsilon) <= found.bound.upper
+        return
     check(found.bound, brute.delta(epsilon))
 
 

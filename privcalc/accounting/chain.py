@@ -53,8 +53,9 @@ class Steps:
         index = np.searchsorted(self.epsilons, epsilons, side="right") - 1
         left = np.clip(index, 0, len(self.epsilons) - 2)
         start, end = self.epsilons[left], self.epsilons[left + 1]
-        share = np.expm1(np.maximum(epsilons - start, 0.0)) / np.expm1(end - start)
-        share = np.clip(share, 0.0, 1.0)
+        # Beyond the last point the value there holds.
+        ahead = np.minimum(np.maximum(epsilons - start, 0.0), end - start)
+        share = np.clip(np.expm1(ahead) / np.expm1(end - start), 0.0, 1.0)
         chord: Array = self.deltas[left] + share * (self.deltas[left + 1] - self.deltas[left])
         room = 1e-12 * (1.0 + epsilons) * self.deltas[left]
         return np.minimum(self.deltas[left], chord + room)
@@ -83,9 +84,15 @@ def grouped_delta(step: Steps, records: int, epsilon: float) -> float:
         records: size of the group.
         epsilon: where delta is asked, >= 0.
     """
-    part = max(0.0, math.nextafter(epsilon / records, 0.0))
-    delta = float(step.upper(np.array([part]))[0])
-    return min(1.0, delta * geometric(part, records) * SLACK) if delta > 0.0 else 0.0
+    last = max(0.0, math.nextafter(epsilon / records, 0.0))
+    # delta does not increase: what holds at a smaller epsilon holds here.
+    parts = np.append(step.epsilons[step.epsilons < last], last)
+    deltas = step.upper(parts)
+    if deltas[-1] == 0.0:
+        return 0.0
+    pairs = zip(deltas.tolist(), parts.tolist(), strict=True)
+    least: float = min(d * geometric(e, records) for d, e in pairs if d > 0.0)
+    return min(1.0, least * SLACK)
 
 
 def geometric(epsilon: float, terms: int) -> float:

@@ -73,11 +73,10 @@ class _Solver:
 
     def answer(self, quantity: Quantity, at: float) -> Answer:
         """Return the bracket of one quantity at a given value of the other."""
-        found = [
-            Direction(name, result.bound, None, self._method(quantity, result.bound, result))
-            for name, laws in self._directions.items()
-            for result in (self._certified(quantity, laws, at),)
-        ]
+        found, failed = self._found(quantity, at)
+        certain = any(each.bound is not None and each.bound.lower == math.inf for each in found)
+        if failed is not None and not certain:
+            raise failed
         bounds = [direction.bound for direction in found if direction.bound is not None]
         bound = bounds[0]
         for other in bounds[1:]:
@@ -93,6 +92,22 @@ class _Solver:
         )
         query = {"delta" if quantity == "epsilon" else "epsilon": at}
         return Answer(quantity, query, bound, None, (), tuple(found), method)
+
+    def _found(
+        self, quantity: Quantity, at: float
+    ) -> tuple[list[Direction], NotCertifiedError | None]:
+        """Answer each direction; where one is infinite for certain, others need no answer."""
+        found: list[Direction] = []
+        failed = None
+        for name, laws in self._directions.items():
+            try:
+                result = self._certified(quantity, laws, at)
+            except NotCertifiedError as error:
+                failed = failed or error
+                continue
+            method = self._method(quantity, result.bound, result)
+            found.append(Direction(name, result.bound, None, method))
+        return found, failed
 
     def profile(self) -> Answer:
         """Return delta at 21 round epsilons, from 0 to where delta is about 1e-10."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 from privcalc.accounting.answer import Answer, Direction, Method
@@ -308,7 +309,9 @@ def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
     method = Method("closed-form", tolerance_met=False, notes=(f"chain: {chain.words}",))
     if question.to == "profile":
         epsilons = question.epsilons or tuple(0.5 * i for i in range(question.points))
-        bounds = tuple(Bound(chain.delta(epsilon)) for epsilon in epsilons)
+        deltas = {epsilon: chain.delta(epsilon) for epsilon in sorted(epsilons)}
+        least = dict(zip(deltas, accumulate(deltas.values(), min), strict=True))
+        bounds = tuple(Bound(least[epsilon]) for epsilon in epsilons)
         return (Converted({}, {"epsilon": epsilons, "delta": bounds}, method),)
     found = []
     for delta in question.deltas:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -167,11 +167,15 @@ def _profile(part: Realized, tolerance: float, engine: str) -> Callable[[float],
     from privcalc.engine.many import ManyDeltas
 
     solver = ManyDeltas(part.upper, tolerance, engine=engine)
+    below = None if part.lower is None else ManyDeltas(part.lower, tolerance, engine=engine)
 
-    @lru_cache(maxsize=None)
+    @cache
     def solved(epsilon: float) -> Bound:
         bound = solver.brackets([epsilon])[0].bound
-        return bound if part.lower is part.upper else Bound(bound.upper)
+        if part.lower is part.upper:
+            return bound
+        lower = None if below is None else below.brackets([epsilon])[0].bound.lower
+        return Bound(bound.upper, None if lower is None else min(lower, bound.upper))
 
     return solved
 

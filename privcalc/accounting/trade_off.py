@@ -32,7 +32,7 @@ from privcalc.accounting.atomic_trade_off import AtomicSolver
 from privcalc.accounting.ordered_pair import OrderedPair, Profile
 from privcalc.accounting.pair_solver import PairSolver
 from privcalc.accounting.thresholds import Thresholds
-from privcalc.accounting.trade_off_curve import Curve, limit, one_minus, worst_of
+from privcalc.accounting.trade_off_curve import Curve, limit, monotone, one_minus, worst_of
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError
 
@@ -92,7 +92,8 @@ def trade_off(
         name: _complete(laws, solvers.curve(name, inner), inner, alphas)
         for name, laws in directions.items()
     }
-    worst = worst_of(curves)
+    curves = {name: monotone(alphas, curve) for name, curve in curves.items()}
+    worst = monotone(alphas, worst_of(curves))
     return TradeOff(tuple(alphas), worst, curves, worst.engine, worst.notes)
 
 

@@ -2,7 +2,6 @@
 
 # No postponed annotations: Typer reads them at run time.
 
-from privcalc.cli.converting import Converting
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.numbers import (
     read_count,
@@ -89,6 +88,9 @@ def convert(
     one number has to stand for a whole curve (zcdp, gdp), or only an upper bound is known, the
     answer is the tightest that is true, and says so.
     """
+    # Loaded when it is this command that runs.
+    from privcalc.cli.converting import Converting
+
     output = read_output(
         json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
     )

@@ -28,7 +28,6 @@ from privcalc.cli.options import (
 )
 from privcalc.cli.output import Printer, read_output
 from privcalc.cli.questions import joined, reads_standard_input, refuse_terminal
-from privcalc.cli.subsampling import Subsampling, read_sample
 from privcalc.errors import UsageError
 
 EXAMPLES = """\
@@ -66,6 +65,9 @@ def subsample(
     (upper), and the dominating pair (exact).
     With --delta also epsilon after --count rounds, by each accountant.
     """
+    # Loaded when it is this command that runs.
+    from privcalc.cli.subsampling import Subsampling, read_sample
+
     output = read_output(
         json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
     )

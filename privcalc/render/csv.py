@@ -18,7 +18,7 @@ from privcalc.render.words import number
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.render.report import Number, Report, Row
+    from privcalc.render.report import Named, Number, Quantity, Report, Row
 
 HEADER = (
     "spec",
@@ -64,21 +64,34 @@ def _numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]
         given, at = report.place[0], number(report.place[1])
     first = next(iter(report.result))
     places = report.result[first]
-    numbers = {name: value for name, value in report.result.items() if not isinstance(value, str)}
-    for name, value in numbers.items():
+    for name, value in report.result.items():
         if isinstance(value, Mapping):
-            named = value.items()
-            yield from ((given, at, key, n) for key, n in named if not isinstance(n, str))
-        elif not isinstance(value, list):
-            # A number that belongs to a curve as a whole is not one of its points.
-            if not isinstance(places, list):
-                yield given, at, name, value
-        elif value and isinstance(value[0], dict):
-            yield from _rows(value)
-        elif name != first and isinstance(places, list):
-            for place, found in zip(places, value, strict=True):
-                if isinstance(place, float) and not isinstance(found, dict):
-                    yield first, number(place), name, found
+            yield from ((given, at, *found) for found in _named(name, value))
+        elif isinstance(value, list):
+            yield from _column(name, value, first, places) if name != first else _rows(value)
+        # A number that belongs to a curve as a whole is not one of its points.
+        elif not isinstance(places, list) and not isinstance(value, str):
+            yield given, at, name, value
+
+
+def _named(name: str, numbers: Named) -> Iterator[tuple[str, Number]]:
+    """Rival methods have names of their own; everything else is a part of something."""
+    before = "" if name == "methods" else f"{name}."
+    for key, value in numbers.items():
+        if not isinstance(value, str):
+            yield f"{before}{key}", value
+
+
+def _column(
+    name: str, values: list[Number | Row], first: str, places: Quantity | Estimate
+) -> Iterator[tuple[str, str, str, Number | Estimate]]:
+    """Yield a column beside its first one, a table of rows, or a list that is numbered."""
+    yield from _rows(values)
+    beside = places if isinstance(places, list) else list(range(1, len(values) + 1))
+    given = first if isinstance(places, list) else "number"
+    for place, found in zip(beside, values, strict=False):
+        if isinstance(place, float | int) and not isinstance(found, dict):
+            yield given, number(place), name, found
 
 
 def _rows(rows: list[Number | Row]) -> Iterator[tuple[str, str, str, Number | Estimate]]:

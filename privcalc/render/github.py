@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import METHODS, bracket, named, number, one_sided, sampling_name
+from privcalc.render.words import COLUMNS, METHODS, bracket, named, number, one_sided, sampling_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,12 +47,13 @@ def _words(name: str, value: object) -> str:
     if isinstance(value, Estimate):
         return f"{name} about {number(value.value)} (estimate, not certified)"
     if isinstance(value, Mapping):
-        return ", ".join(f"{METHODS.get(k, k)} {named(v)}" for k, v in value.items())
+        words = ", ".join(f"{METHODS.get(k, k)} {named(v)}" for k, v in value.items())
+        return words if name == "methods" else f"{COLUMNS.get(name, name)} ({words})"
     if isinstance(value, list):
         ends = [str(bracket(item)) for item in value if isinstance(item, Bound)]
         ends += [one_sided(item) for item in value if isinstance(item, OneSided)]
         return f"{name} from {ends[0]} to {ends[-1]}" if ends else ""
-    return f"{name} {value}"
+    return f"{name} {one_sided(value) if isinstance(value, OneSided) else value}"
 
 
 def _escaped(text: str) -> str:

@@ -122,7 +122,8 @@ def _fault(report: Report) -> str:
     if any(math.isinf(bound.upper) for bound in wide):
         return f"no finite upper end of {subject(report)} is proved"
     if any(bound.lower is None for bound in wide):
-        return f"{subject(report)} is proved from above only"
+        verb = "are" if " and " in subject(report) else "is"
+        return f"{subject(report)} {verb} proved from above only"
     width = max((bound.width / bound.upper for bound in wide), default=0.0)
     return f"the bracket of {subject(report)} is wider than the tolerance: {_WIDTH}{_rough(width)}"
 

@@ -184,7 +184,9 @@ def tangents_for_epsilon(c: Array, k: Array, epsilon: float, infinite_mass: floa
             excess = found.epsilon - epsilon
             if not np.any(excess > 0.0):
                 break
-            ratio = np.where(excess > 0.0, ratio - 2.0 ** (attempt + 1.0) * excess, ratio)
+            # At least a few units, or rounding undoes it.
+            step = 2.0 ** (attempt + 1.0) * (excess + 2.0 * UNIT * ratio)
+            ratio = np.where(excess > 0.0, ratio - step, ratio)
             found = tangents_at(c, k, fall, ratio, infinite_mass)
     return _kept(found, epsilon, math.inf)
 
