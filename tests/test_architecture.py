@@ -33,7 +33,7 @@ class Rule:
 _BASE = "privcalc.errors privcalc.bounds privcalc.relation"
 _NUMBERS = "privcalc.numerics numpy scipy"
 _LAWS = "privcalc.losses privcalc.renyi"
-_BELOW_CLI = f"{_BASE} {_NUMBERS} privcalc.spec {_LAWS} privcalc.engine"
+_BELOW_CLI = f"{_BASE} {_NUMBERS} privcalc.spec {_LAWS} privcalc.engine privcalc.selection"
 # The package itself is its version.
 _ABOVE = f"{_BASE} privcalc privcalc.spec privcalc.accounting"
 
@@ -50,6 +50,7 @@ RULES = {
     "privcalc.losses": Rule(f"{_BASE} {_NUMBERS}"),
     "privcalc.renyi": Rule(f"{_BASE} {_NUMBERS} privcalc.losses"),
     "privcalc.engine": Rule(f"{_BASE} {_NUMBERS} {_LAWS}"),
+    "privcalc.selection": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine"),
     # Declarations that load fast; numerics inside methods, and no engine at all.
     "privcalc.mechanisms": Rule(
         "privcalc.errors privcalc.relation privcalc.spec.registry",

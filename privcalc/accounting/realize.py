@@ -10,6 +10,7 @@ from privcalc.accounting.sampling import (
     FIXED_SIZE,
     GROUP,
     POISSON,
+    SELECT,
     chain,
     one_curve,
     one_law,
@@ -74,6 +75,7 @@ class _Builder:
 
     def __init__(self) -> None:
         self._built: dict[Leaf, Mechanism] = {}
+        self._selections: dict[tuple[Wrapped, tuple[Adjacency, ...], int], LawBracket] = {}
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
         """Return laws with counts for a group of records."""
@@ -95,6 +97,8 @@ class _Builder:
         if tree.name == GROUP:
             size = int(str(dict(tree.parameters)["records"]))
             return self.terms(tree.event, adjacency, records * size)
+        if tree.name == SELECT:
+            return [(self._selected(tree, adjacency, records), 1)]
         if self._whole(tree):
             return self._unsampled(tree, adjacency, records)
         return [(self._sampled(tree, adjacency, records), 1)]
@@ -103,6 +107,24 @@ class _Builder:
         if leaf not in self._built:
             self._built[leaf] = cast("Mechanism", registry.build(leaf))
         return self._built[leaf]
+
+    def _selected(self, tree: Wrapped, adjacency: Adjacency, records: int) -> LawBracket:
+        """Return what bounds a private selection, in both orders of the neighbours at once.
+
+        The one place where an engine is asked for a part of a specification.
+        """
+        orders: tuple[Adjacency, ...] = (adjacency,)
+        if adjacency is not Adjacency.REPLACE:
+            orders = (Adjacency.ADD, Adjacency.REMOVE)
+        key = tree, orders, records
+        if key not in self._selections:
+            from privcalc.accounting.selection_node import selection_law
+
+            event = {
+                each.value: Realized.of(self.terms(tree.event, each, records)) for each in orders
+            }
+            self._selections[key] = selection_law(tree, event)
+        return self._selections[key]
 
     def _whole(self, tree: Wrapped) -> bool:
         """Say whether the sample is everything."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from privcalc.renyi.curve import RenyiCurve
 
 POISSON, FIXED_SIZE, GROUP = "poisson_sampled", "sampled_without_replacement", "group"
+SELECT = "repeat_and_select"
 
 
 def chain(tree: Wrapped) -> tuple[Node, Fraction]:
@@ -96,8 +97,9 @@ def one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:
     ]
     if any(each.infinity_mass().upper > 0.0 for each in both):
         raise UnsupportedError(
-            "sampling of a composition that may reveal everything with some probability has no"
-            " Renyi curve; sample each part where the mechanism allows it"
+            "sampling of a composition that may reveal everything with some probability, or is"
+            " bounded by points of its profile as a selection is, has no Renyi curve; sample each"
+            " part where the mechanism allows it"
         )
     curves = [each.renyi_curve() for each in both]
     if both[0] != both[1]:

@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-MODULES = ("poisson", "without_replacement", "group")
+MODULES = ("poisson", "without_replacement", "group", "select")
 
 for _module in MODULES:
     import_module(f"{__name__}.{_module}")

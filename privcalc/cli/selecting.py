@@ -1,0 +1,182 @@
+"""What `select` asks of every specification of one invocation, and its answers as reports."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privcalc.errors import SpecError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from privcalc.accounting.select import Selected, Selection
+    from privcalc.relation import Relation
+    from privcalc.render.report import Named, Quantity, Report
+    from privcalc.spec.read import Question
+    from privcalc.spec.tree import Parameters
+
+# The distribution of the runs is read as the wrapper of this specification, which costs nothing.
+BEFORE = "pure:epsilon=0@select:runs="
+# The columns of the table of methods.
+RIVALS = ("methods", "constants", "candidates")
+# What each method is, for people.
+THEOREMS = {
+    "paper": "as published (Koskela, Redberg, Wang 2024), at the best of its free parameter",
+    "tight": "the same argument with the smallest constant that it allows",
+    "pointwise": "the worst test at each outcome, instead of one ratio for all of them",
+    "rdp": "Renyi divergences (Papernot, Steinke 2022), at the best orders",
+    "liu_talwar": "Liu, Talwar 2019",
+    "pure": "closed form for a base with a largest loss",
+    "composition": "the most runs that there can be, composed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Selecting:
+    """What is asked of every specification of one invocation.
+
+    Attributes:
+        runs: the distribution of the number of runs, as the parameters of `@select`.
+        deltas: epsilon is asked at each.
+        epsilons: delta is asked at each.
+        relation: the relation that the command line asks for.
+        tolerance: relative width wished for of what the base costs.
+        engine: for the base.
+        verbose: whether -v is to say more.
+    """
+
+    runs: Parameters
+    deltas: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    relation: Relation | None
+    tolerance: float
+    engine: str
+    verbose: bool = False
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting.select import select
+
+        found = select(
+            question.tree,
+            self.runs,
+            relation=self.relation or question.relation,
+            deltas=self.deltas,
+            epsilons=self.epsilons,
+            tolerance=self.tolerance,
+            engine=self.engine,
+        )
+        return [self._report(found, answer) for answer in found.answers]
+
+    def _report(self, found: Selection, answer: Selected) -> Report:
+        from privcalc.render.report import Report
+        from privcalc.spec.text import to_text
+
+        result = _result(found, answer)
+        rivals = tuple(name for name in RIVALS if name in result)
+        return Report(
+            command="select",
+            spec=found.tree,
+            text=to_text(found.tree),
+            relation=found.relation,
+            sampling=found.sampling,
+            query=answer.query,
+            result=result,
+            method=answer.method,
+            directions=answer.directions,
+            tables=((answer.quantity, f"base_{answer.quantity}"), rivals),
+            headings={f"base_{answer.quantity}": "one run"},
+            remarks=tuple(_remarks(found, answer)),
+            details=tuple(self._details(found, answer)),
+        )
+
+    def _details(self, found: Selection, answer: Selected) -> Iterator[str]:
+        """Say what each method is, and what the best of them buys."""
+        if not self.verbose:
+            return
+        from privcalc.accounting.select import candidates_of_answer
+        from privcalc.render.words import number
+
+        yield from (f"{name}: {THEOREMS[name]}" for name in answer.methods)
+        mean = candidates_of_answer(found, answer)
+        if mean is not None:
+            times = mean / found.mean
+            yield (
+                f"pointwise proves the paper's price for {number(mean)} expected runs,"
+                f" {times:.3g} times as many"
+            )
+
+
+def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:
+    """Put an answer into the form of the output contract; what does not apply is left out."""
+    from privcalc.render.report import OneSided
+
+    columns: dict[str, Named] = {
+        "methods": {name: OneSided(value) for name, value in answer.methods.items()},
+        "constants": {name: OneSided(value) for name, value in answer.constants.items()},
+        "candidates": dict(answer.candidates),
+    }
+    result: dict[str, Quantity] = {
+        answer.quantity: answer.bound,
+        f"base_{answer.quantity}": answer.base,
+    }
+    result |= {name: column for name, column in columns.items() if column}
+    result["runs"] = dict(found.runs)
+    return result
+
+
+def _remarks(found: Selection, answer: Selected) -> list[tuple[str, str]]:
+    """Say what the runs are, and what the difference to the published bound buys."""
+    remarks = [runs_remark(found.runs)]
+    if answer.candidates:
+        most = max(answer.candidates.values())
+        times = most / found.mean
+        remarks.append(
+            ("candidates", "expected runs that each method proves at the price of the paper's")
+        )
+        if times >= 1.01:
+            remarks.append(("gain", f"{times:.3g} times as many candidates at the paper's price"))
+    return remarks
+
+
+def runs_remark(runs: Mapping[str, float | str]) -> tuple[str, str]:
+    """Describe the number of runs in one line."""
+    from privcalc.render.words import named
+
+    facts = [f"{name.replace('_', ' ')} {named(runs[name])}" for name in runs if name != "family"]
+    return "runs", f"{runs['family']}: {', '.join(facts)}"
+
+
+def read_runs(text: str) -> Parameters:
+    """Read the distribution of the number of runs: one call, such as `geometric:mean=30`.
+
+    Raises:
+        SpecError: it cannot be read; the span is one of this text.
+        UsageError: it has a hole.
+    """
+    from privcalc.spec.parse import parse
+    from privcalc.spec.registry import holes
+    from privcalc.spec.tree import Wrapped
+
+    name, colon, _ = text.partition(":")
+    if not name.strip() or (not colon and "," in name):
+        raise UsageError("--runs takes one distribution, such as geometric:mean=30")
+    try:
+        tree = parse(BEFORE + text.replace(":", ",", 1)).tree
+    except SpecError as error:
+        start, end = error.span or (0, 0)
+        inside = max(0, start - len(BEFORE)), max(1, min(len(text), end - len(BEFORE)))
+        message = f"--runs: {error}".replace(": select ", f": {name} ", 1)
+        message = message.replace("a parameter of select ", f"a parameter of {name} ")
+        raise SpecError(message, text=text, span=inside, hint=_hint(error.hint)) from None
+    if not isinstance(tree, Wrapped) or isinstance(tree.event, Wrapped):
+        raise UsageError("--runs takes one distribution, such as geometric:mean=30")
+    if holes(tree):
+        raise UsageError("--runs has a hole; calibrate finds the value of one")
+    return tree.parameters
+
+
+def _hint(hint: str) -> str:
+    foreign = BEFORE[:4] in hint or "@" in hint or "select" in hint
+    return "for example geometric:mean=30" if foreign else hint

@@ -1,0 +1,1 @@
+"""Private selection: the best of a random number of runs of a base mechanism."""

@@ -1,0 +1,1 @@
+"""Distributions of the number of runs of a base mechanism."""

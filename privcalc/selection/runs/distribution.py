@@ -1,0 +1,225 @@
+"""Any number of runs with finitely many values, given by its probabilities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.bounds import Bound
+from privcalc.errors import DomainError
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.selection.runs.points import canonical, gaps, least_count, top_share
+from privcalc.selection.runs.quotient import largest_log_quotient
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.log_sums import Bracket
+    from privcalc.selection.base import Base
+
+# How far the sum of the probabilities may be from 1.
+SUM_ERROR = 1e-9
+MOST_VALUES = 1_000_000
+LEAST_PROBABILITY = 1e-290
+# Points times values that are worked on at once.
+CHUNK = 2_000_000
+# What results of exp below the normal range may be off by.
+NOTHING = 1e-300
+# Stands for -log 0.
+NEVER = 1e200
+# Units by which a given probability, and the factor that makes the sum 1, may be off.
+GIVEN = 6.0
+
+
+@dataclass(frozen=True)
+class DistributionRuns:
+    """P(K = k) proportional to given numbers.
+
+    The law is that of the numbers divided by their sum, and the doubles may be decimal fractions
+    rounded: each probability is charged GIVEN units.
+
+    Attributes:
+        probabilities: of k = 0, 1, ...
+    """
+
+    probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what are no probabilities.
+
+        Raises:
+            DomainError: a number is negative or not finite, or positive and below 1e-290, they do
+                not add up to 1, there are too many of them, or K = 0 is certain.
+        """
+        if len(self.probabilities) > MOST_VALUES:
+            raise DomainError(
+                f"at most {MOST_VALUES} probabilities are supported, got {len(self.probabilities)}"
+            )
+        for p in self.probabilities:
+            if not (p == 0.0 or LEAST_PROBABILITY <= p <= 1.0 + SUM_ERROR):
+                raise DomainError(f"probabilities must be 0, or in [1e-290, 1], got {p!r}")
+        if not abs(self._total - 1.0) <= SUM_ERROR:
+            raise DomainError(f"probabilities must add up to 1 within 1e-9, got {self._total!r}")
+        if not any(self.probabilities[1:]):
+            raise DomainError("probabilities must allow at least one run")
+
+    @property
+    def family(self) -> str:
+        """Return distribution."""
+        return "distribution"
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """Return the family and the largest number of runs."""
+        return {"family": "distribution", "largest": self.largest}
+
+    @cached_property
+    def mean(self) -> Bound:
+        """Return both ends of E[K]."""
+        value = math.fsum(self._counts * self._weights) / self._total
+        room = UNIT * (GIVEN + 8.0)
+        return Bound(value * (1.0 + room), value * (1.0 - room))
+
+    @property
+    def no_runs(self) -> Bound:
+        """Return both ends of P(K = 0)."""
+        return self.at_most(0.0)
+
+    @property
+    def largest(self) -> float:
+        """Return the largest k with a positive probability."""
+        return float(self._counts[-1])
+
+    def log_derivative(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of the log of the sum of k P(K = k) q^{k-1}."""
+        log_q = _log(q, rest)
+        positive = self._counts > 0.0
+        k, weights = self._counts[positive], self._weights[positive]
+        logs = np.log(k * weights)
+        rows = max(1, CHUNK // len(k))
+        parts = [_log_sum((k - 1.0), logs, log_q[i : i + rows]) for i in range(0, len(log_q), rows)]
+        value = np.concatenate([part[0] for part in parts]) - math.log(self._total)
+        error = np.concatenate([part[1] for part in parts]) + UNIT * (GIVEN + 8.0 + np.abs(value))
+        empty = value == -np.inf
+        error = np.where(empty, 0.0, error * MARGIN)
+        return value - error, value + error
+
+    def increments(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of the sum of P(K = k) q'^k (1 - e^{-k D}), D = log(q' / q).
+
+        D = log1p(gap / q), off by 3 + 8 units, which each term takes on at most as they stand; log
+        q' is off by 11 units of itself, k times.
+        """
+        q, rest = canonical(q, rest)
+        gap = gaps(q, rest)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            length = np.where(gap > 0.0, np.log1p(gap / q[:-1]), 0.0)
+        log_end = _log(q[1:], rest[1:])
+        positive = self._counts > 0.0
+        k, weights = self._counts[positive], self._weights[positive] / self._total
+        rows = max(1, CHUNK // len(k))
+        lows, highs = [np.zeros(0)], [np.zeros(0)]
+        weighing = np.column_stack([np.ones(len(k)), k])
+        for i in range(0, len(gap), rows):
+            part = np.maximum(log_end[i : i + rows], -NEVER)
+            with np.errstate(under="ignore", over="ignore"):
+                terms = np.exp(part[:, None] * k)
+                terms *= weights
+                terms *= -np.expm1(-length[i : i + rows, None] * k)
+            total, weighed = (terms @ weighing).T
+            wrong = (40.0 + GIVEN + 2.0 * len(k)) * total + 12.0 * np.abs(part) * weighed
+            wrong = UNIT * MARGIN * wrong + NOTHING
+            lows.append(np.maximum(total - wrong, 0.0))
+            highs.append(total + wrong)
+        some = gap > 0.0
+        return np.where(some, np.concatenate(lows), 0.0), np.where(some, np.concatenate(highs), 0.0)
+
+    def at_most(self, k: float) -> Bound:
+        """Return both ends of P(K <= k)."""
+        if k >= self.largest:
+            return Bound(1.0, 1.0)
+        some = self._weights[self._counts <= k]
+        value = math.fsum(some) / self._total
+        room = UNIT * (GIVEN + 4.0)
+        return Bound(min(1.0, value * (1.0 + room)), min(1.0, value * (1.0 - room)))
+
+    def quantile(self, p: float) -> float:
+        """Return the least k for which P(K <= k) >= p, up to rounding."""
+        return least_count(self, p)
+
+    def top(self, p: float) -> Bound:
+        """Return the chance that the winner is among the best share p of candidates."""
+        return top_share(self, p)
+
+    def tight(self, forward: Base, backward: Base) -> float:
+        """Return sup log phi'(q) / phi'(q') over all tests; see `largest_log_quotient`.
+
+        If K is 0 or n the quotient is (q / q')^{n-1}, of which the largest finite loss is the sup.
+        """
+        values = self._counts[self._counts > 0.0]
+        if len(values) > 1:
+            return largest_log_quotient(self.log_derivative, forward, backward)
+        if values[0] == 1.0:
+            return 0.0
+        if forward.infinity_mass > 0.0:
+            return math.inf
+        return float(values[0] - 1.0) * max(0.0, forward.largest) * (1.0 + 4.0 * UNIT)
+
+    def paper(self, forward: Base, backward: Base) -> float:
+        """Return `tight`: the paper has no theorem for other laws, and its proof gives this one."""
+        return self.tight(forward, backward)
+
+    def paper_threshold(self, forward: Base, backward: Base) -> float:
+        """Return 0: there is none to choose."""
+        del forward, backward
+        return 0.0
+
+    @cached_property
+    def _total(self) -> float:
+        """Return the sum, to 1 unit."""
+        return math.fsum(self.probabilities)
+
+    @cached_property
+    def _counts(self) -> Array:
+        """Return the k of positive probability."""
+        return np.flatnonzero(np.array(self.probabilities)).astype(np.float64)
+
+    @cached_property
+    def _weights(self) -> Array:
+        """Return their probabilities as given."""
+        given = np.array(self.probabilities)
+        return given[given > 0.0]
+
+
+def _log(q: Array, rest: Array) -> Array:
+    """Return log q, off by 8 units of itself, as log1p of -rest where rest is the smaller one."""
+    small = q <= rest
+    with np.errstate(divide="ignore"):
+        return np.where(small, np.log(q), np.log1p(-np.where(small, 0.5, rest)))
+
+
+def _log_sum(powers: Array, logs: Array, log_q: Array) -> Bracket:
+    """Return log of the sum of e^{logs + powers log q}, and a bound on its absolute error.
+
+    Exponents are off by 10 units of powers log q and 10 of logs, and by a unit of their sum and of
+    what is left when the largest is taken out: far less than 1, so that terms are off by 1.01 times
+    that. log q = -infinity is replaced by -NEVER.
+    """
+    log_q = np.maximum(log_q, -NEVER)
+    exponents = log_q[:, None] * powers
+    exponents += logs
+    peak = exponents.max(axis=1)
+    exponents -= peak[:, None]
+    with np.errstate(under="ignore"):
+        sizes = np.exp(exponents, out=exponents)
+    sums = sizes @ np.column_stack([np.ones(len(logs)), powers, np.abs(logs) + 1.0])
+    total = sums[:, 0]
+    wrong = 12.0 * (np.abs(log_q) * sums[:, 1] + sums[:, 2]) / total + 2.0 * np.abs(peak)
+    part = 1.01 * UNIT * (wrong + 2.0 * len(logs) + 2.0) + NOTHING
+    value = peak + np.log(total)
+    never = peak <= -0.5 * NEVER
+    error = part + UNIT * (8.0 * np.log(total) + np.abs(value))
+    return np.where(never, -np.inf, value), np.where(never, 0.0, error)

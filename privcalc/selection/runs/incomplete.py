@@ -1,0 +1,207 @@
+"""Certified ratios of incomplete to complete beta and gamma functions, for any arguments.
+
+The integral of e^G, G concave, is taken by Gauss-Legendre panels where G is within DROP of its
+maximum; what lies beyond is bounded by the exponential of a chord.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.gauss_legendre import ABSCISSAS, POINTS, WEIGHTS
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+    from privcalc.selection.runs.kernels import Kernel
+
+DROP = 60.0
+# Panels are so many standard deviations, 1 / sqrt(-G''), long, and no longer than 1.
+PANEL = 1.2
+# G and its differences have no digits left beyond this.
+LARGEST_SCALE = 1e11
+MOST_PANELS = 20_000
+# Ends are sought up to this distance from the maximum; beyond, G is flat or has fallen.
+FARTHEST = 1e4
+# At least so many panels, as e^G may fall by much more than its curvature tells.
+LEAST_PANELS = 16
+# The Bernstein ellipse of the error bound; in panels no longer than 1 it stays where |Im| < 0.94.
+ELLIPSE = 4.0
+_REAL, _IMAGINARY = (ELLIPSE + 1.0 / ELLIPSE) / 2.0, (ELLIPSE - 1.0 / ELLIPSE) / 2.0
+_RULE_FACTOR = 4.01 * ELLIPSE ** (-2 * POINTS) / (1.0 - ELLIPSE**-2.0)
+# Bound on what G still bends beyond the flat point, e^-45 and its rounding.
+FLAT_ERROR = 1e-19
+# What results of exp below the normal range may be off by.
+NOTHING = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class _Integral:
+    """Bounds on the integral of e^{G - scale}."""
+
+    low: float
+    high: float
+    scale: float
+
+
+def share(part: Kernel, whole: Kernel, limits: tuple[float, float]) -> tuple[float, float]:
+    """Return both ends of (integral of e^G up to a limit, G of `part`) / (that of `whole`).
+
+    The upper end may be infinite where arguments are so far out that G has no digits left.
+
+    Between the ends of the limit e^G is at most e to the larger end of G plus k length^2 / 8, as a
+    concave G is no further than that above its chord.
+
+    Args:
+        part: the numerator's kernel.
+        whole: the denominator's, which falls on both sides.
+        limits: both ends of the limit.
+    """
+    with np.errstate(all="ignore"):
+        found, all_of_it = _integral(part, limits[0]), _integral(whole, math.inf)
+    if not math.isfinite(found.high):
+        return 0.0, math.inf
+    length = limits[1] - limits[0]
+    ends = np.array(limits)
+    value, error = part.log(ends)
+    bend = float(part.curvature(ends[:1], ends[1:])[0]) * length * length / 8.0
+    exponent = float((value + error).max()) + bend - found.scale
+    high = found.high + length * exp_bound(exponent) * MARGIN
+    gap = found.scale - all_of_it.scale
+    factor = exp_bound(gap)
+    room = 12.0 * UNIT * (1.0 + abs(gap))
+    return (
+        found.low / all_of_it.high * factor * (1.0 - room),
+        high / all_of_it.low * factor * (1.0 + room) + NOTHING if all_of_it.low else math.inf,
+    )
+
+
+def _integral(kernel: Kernel, limit: float) -> _Integral:
+    """Return bounds on the integral up to a limit."""
+    top = min(kernel.peak, limit)
+    scale = float(kernel.log(np.array([top]))[0][0])
+    if not abs(scale) <= LARGEST_SCALE:
+        far = (
+            _tail(kernel, top, -0.5 * top, scale)
+            if top == limit < min(0.0, kernel.peak)
+            else math.inf
+        )
+        return _Integral(0.0, far, scale)
+    left = _cut(kernel, top, scale, -1.0)
+    flat, fall = kernel.flat
+    right = min(limit, flat)
+    if right > top:
+        right = min(right, _cut(kernel, top, scale, 1.0))
+    low = high = 0.0
+    inside = 0.5
+    if left < right:
+        panels = _panels(kernel, left, right)
+        if panels is None:
+            return _Integral(0.0, math.inf, scale)
+        centres, halves = panels
+        total, wrong = _rule(kernel, centres, halves, scale)
+        low, high, inside = total - wrong, total + wrong, float(halves.min())
+    else:
+        right = left
+    high += _tail(kernel, left, inside, scale)
+    if right < min(limit, flat):
+        high += _tail(kernel, right, -inside, scale)
+    elif right < limit:
+        first, last = _exponential(kernel, right, limit, fall, scale)
+        low, high = low + first, high + last
+    return _Integral(max(0.0, low), high, scale)
+
+
+def _rule(kernel: Kernel, centres: Array, halves: Array, scale: float) -> tuple[float, float]:
+    """Return the sum of the panels, and a bound on its absolute error.
+
+    The rule's error is bounded in numerics/gauss_legendre.py, with log |e^G| on the ellipse at most
+    sup G + k s^2 / 2 / (1 - s^2 / 4), s its imaginary half-axis, and sup G at most the larger end
+    of its real axis plus k (axis)^2 / 8. Rounding: G by its own error, by that of its argument (4
+    units) and of the difference to the scale; exp is off by 8 units, weights and products by 8
+    more, lengths by a unit of the stops between panels, sums by less than their number of units.
+    """
+    nodes = centres[:, None] + halves[:, None] * ABSCISSAS
+    value, error = kernel.log(nodes)
+    gap = value - scale
+    terms = np.exp(gap) * WEIGHTS * halves[:, None]
+    reach = np.abs(centres) + halves
+    error = error + 4.0 * UNIT * reach[:, None] * kernel.slope(nodes) + UNIT * np.abs(gap)
+    relative = np.expm1(np.minimum(error, 600.0)) + 24.0 * UNIT
+    relative = relative + (4.0 * UNIT * reach / halves)[:, None]
+    total = float(terms.sum())
+    wrong = float((terms * relative).sum()) + total * UNIT * (terms.size + 4.0)
+    first, last = centres - _REAL * halves, centres + _REAL * halves
+    ends = [part + slack for part, slack in (kernel.log(first), kernel.log(last))]
+    bend = kernel.curvature(first, last)
+    away = (_IMAGINARY * halves) ** 2
+    exponent = np.maximum(*ends) - scale + bend * (2.0 * _REAL * halves) ** 2 / 8.0
+    exponent = exponent + 0.5 * bend * away / (1.0 - 0.25 * away)
+    with np.errstate(over="ignore"):
+        wrong += _RULE_FACTOR * float((halves * np.exp(exponent)).sum())
+    return total, wrong * MARGIN
+
+
+def _exponential(
+    kernel: Kernel, start: float, stop: float, fall: float, scale: float
+) -> tuple[float, float]:
+    """Return both ends of the integral beyond the flat point, of e^{-fall v} and a constant."""
+    value, error = kernel.log(np.array([start]))
+    if math.isinf(stop):
+        length, x = 1.0 / fall, 0.0
+    else:
+        x = fall * (stop - start)
+        length = stop - start if abs(x) < 1e-17 else -math.expm1(-x) / fall
+    # The difference of the ends is off by a unit of them.
+    moved = 4.0 * abs(fall) * (abs(start) + (abs(stop) if x != 0.0 else 0.0))
+    room = float(error[0]) + UNIT * (40.0 + abs(x) + abs(float(value[0]) - scale) + moved)
+    room += 4.0 * UNIT * abs(start) * float(kernel.slope(np.array([start]))[0]) + FLAT_ERROR
+    size = exp_bound(float(value[0]) - scale) * length
+    return size * (1.0 - room), size * (1.0 + room * MARGIN)
+
+
+def _tail(kernel: Kernel, start: float, step: float, scale: float) -> float:
+    """Return a bound on the integral beyond `start`, on the side away from start + step.
+
+    G is concave: beyond it lies below the chord of the two points.
+    """
+    value, error = kernel.log(np.array([start, start + step]))
+    drop = float(value[1] - error[1] - value[0] - error[0])
+    if not drop > 0.0:
+        return math.inf
+    size = exp_bound(float(value[0] + error[0]) - scale)
+    return size * abs(step) / drop * MARGIN
+
+
+def _cut(kernel: Kernel, top: float, scale: float, sign: float) -> float:
+    """Return a place on one side of the maximum where G has fallen by about DROP."""
+    at = np.array([top])
+    steep = float(kernel.slope(at)[0]) + math.sqrt(float(kernel.curvature(at, at)[0])) + 1e-3
+    distances: Array = np.append(0.0, np.geomspace(0.1 / steep, FARTHEST, 120))
+    for _ in range(2):
+        with np.errstate(over="ignore", invalid="ignore"):
+            fallen = ~(kernel.log(top + sign * distances)[0] >= scale - DROP)
+        first = int(np.argmax(fallen)) if fallen.any() else len(distances) - 1
+        farther = float(distances[first])
+        distances = np.linspace(float(distances[max(first - 1, 0)]), farther, 24)
+    return top + sign * farther
+
+
+def _panels(kernel: Kernel, left: float, right: float) -> tuple[Array, Array] | None:
+    """Return centres and halves of panels, equal ones in blocks up to 1 long; None for too many."""
+    stops = np.linspace(left, right, max(1, math.ceil(right - left)) + 1)
+    length = (right - left) / (len(stops) - 1)
+    bend = kernel.curvature(stops[:-1], stops[1:])
+    counts = np.ceil(length * np.maximum(1.0, np.sqrt(bend)) / PANEL)
+    counts = np.maximum(counts, math.ceil(LEAST_PANELS / len(bend)))
+    if not counts.sum() <= MOST_PANELS:
+        return None
+    counts = counts.astype(np.intp)
+    starts = np.repeat(stops[:-1], counts)
+    index = np.arange(len(starts)) - np.repeat(np.cumsum(counts) - counts, counts)
+    edges = np.append(starts + index * np.repeat(length / counts, counts), right)
+    return 0.5 * (edges[:-1] + edges[1:]), 0.5 * np.diff(edges)

@@ -1,0 +1,190 @@
+"""Tuning thresholds: two points of a privacy profile that every candidate must stay below.
+
+Koskela, Redberg, Wang 2024, Section 6.2. Hyperparameters that change the privacy of a run (noise,
+number of steps) can be tuned if each candidate meets the same two conditions, which are those of a
+Gaussian mechanism; each then runs for as long as they allow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import DomainError, UnsupportedError
+from privcalc.numerics.gaussian_profile import LARGEST_MU, least_mu
+from privcalc.numerics.rounding import UNIT
+from privcalc.selection.gaussian_base import GaussianBase
+from privcalc.selection.shape import SHAPED, log_gamma_cost, shape
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+    from privcalc.selection.base import Base
+    from privcalc.selection.runs.protocol import Runs
+
+# The first threshold is narrowed by this factor so many times.
+POINTS, NARROWINGS = 32, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Two points of a privacy profile, and what tuning costs if every candidate is below both.
+
+    Attributes:
+        epsilon_1: first point.
+        delta_1: the profile there must be at most this.
+        epsilon_hat: second point.
+        delta_hat: the profile there must be at most this.
+        total: certified epsilon of the selection, at the delta asked for.
+    """
+
+    epsilon_1: float
+    delta_1: float
+    epsilon_hat: float
+    delta_hat: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class TuningThresholds:
+    """Both choices of the first threshold.
+
+    Attributes:
+        mu: the Gaussian mechanism whose profile they are from.
+        published: the threshold that is best for the published bound, and that bound.
+        tight: the threshold that is best for the tight bound, and that bound: never more.
+    """
+
+    mu: float
+    published: Thresholds
+    tight: Thresholds
+
+
+def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThresholds:
+    """Return the thresholds for candidates about as private as (epsilon_q, delta).
+
+    Let every candidate have H_{e^epsilon_1} <= delta_1 and H_{e^epsilon_hat} <= delta / E[K] in
+    both directions; so does then the mixture over random candidates, by joint convexity. For
+    K ~ D(eta, gamma), w = (1 - gamma) / gamma, selection has H_{e^epsilon} <= delta at
+
+        epsilon = epsilon_hat + (eta + 1) log(e^epsilon_1 + w delta_1)           (Corollary 6.2),
+        epsilon = epsilon_hat + (eta + 1) max(epsilon_1, log(1 + w delta_1)).
+
+    Proof of the second: log phi'(q) / phi'(q') <= (eta + 1) log R for every R with
+    R - 1 >= w H_R(Q' || Q) (Theorem 5.2, not relaxed). If R = e^epsilon_1 is none, then R - 1 <
+    w H_R <= w delta_1, so that R' = 1 + w delta_1 > R is one, as H_R' <= H_R <= delta_1. The
+    first is larger. The sums hold for any two points; where these are from only decides which
+    candidates are admitted.
+
+    The points are on the profile of the Gaussian mechanism whose delta at epsilon_q is delta, mu
+    rounded down; epsilon_1 minimises the bound in question.
+
+    Args:
+        runs: a truncated negative binomial number of runs.
+        epsilon_q: >= 0.
+        delta: in (0, 1).
+
+    Raises:
+        DomainError: an argument is out of range.
+        UnsupportedError: another number of runs.
+    """
+    if runs.family not in SHAPED:
+        raise UnsupportedError(
+            f"thresholds are known for geometric, logarithmic and tnb runs, not for {runs.family}"
+        )
+    if not 0.0 <= epsilon_q < math.inf:
+        raise DomainError(f"epsilon_q must be >= 0 and finite, got {epsilon_q!r}")
+    if not 0.0 < delta < 1.0:
+        raise DomainError(f"delta must be > 0 and < 1, got {delta!r}")
+    mu = least_mu(epsilon_q, delta, above=False)
+    if not 0.0 < mu < LARGEST_MU:
+        raise DomainError(f"no Gaussian mechanism is resolved at {epsilon_q!r} and {delta!r}")
+    gaussian = GaussianBase(mu)
+    factor, log_odds = shape(runs) + 1.0, _log_odds(runs)
+    delta_hat = delta / runs.mean.upper * (1.0 - 2.0 * UNIT)
+    epsilon_hat = max(0.0, gaussian.epsilon(delta_hat))
+    choices = []
+    for choose, gap in ((_published_place, _published_gap), (_tight_place, _tight_gap)):
+        epsilon_1 = choose(gaussian, log_odds)
+        delta_1 = float(gaussian.upper(np.array([epsilon_1]))[0])
+        extra = factor * gap(epsilon_1, delta_1, log_odds)
+        total = (epsilon_hat + extra) * (1.0 + 8.0 * UNIT)
+        choices.append(Thresholds(epsilon_1, delta_1, epsilon_hat, delta_hat, total))
+    return TuningThresholds(mu, *choices)
+
+
+def admits(base: Base, thresholds: Thresholds) -> bool:
+    """Say whether the profile of one direction of a candidate is below both points, for certain.
+
+    A candidate may run if this holds for both of its directions.
+    """
+    points = [
+        (thresholds.epsilon_1, thresholds.delta_1),
+        (thresholds.epsilon_hat, thresholds.delta_hat),
+    ]
+    logs, deltas = np.array(sorted(points)).T
+    return bool((base.upper(logs) <= deltas).all())
+
+
+def _log_odds(runs: Runs) -> float:
+    """Return log w, w = 1 / gamma - 1, rounded up."""
+    cost = log_gamma_cost(runs)
+    if cost <= 0.0:
+        return -math.inf
+    value = cost + math.log(-math.expm1(-cost))
+    return value + 32.0 * UNIT * (1.0 + cost + abs(value))
+
+
+def _published_gap(epsilon_1: float, delta_1: float, log_odds: float) -> float:
+    """Return log(e^epsilon_1 + w delta_1), rounded up."""
+    value = float(np.logaddexp(epsilon_1, _log_product(delta_1, log_odds)))
+    return value + 24.0 * UNIT * (1.0 + epsilon_1 + abs(value))
+
+
+def _tight_gap(epsilon_1: float, delta_1: float, log_odds: float) -> float:
+    """Return max(epsilon_1, log(1 + w delta_1)), rounded up."""
+    product = _log_product(delta_1, log_odds)
+    if product < 0.0:
+        value = math.log1p(math.exp(product) * (1.0 + 16.0 * UNIT))
+    else:
+        value = float(np.logaddexp(0.0, product))
+    return max(epsilon_1, value * (1.0 + 40.0 * UNIT))
+
+
+def _log_product(delta_1: float, log_odds: float) -> float:
+    """Return log(w delta_1), rounded up."""
+    if delta_1 == 0.0:
+        return -math.inf
+    value = log_odds + math.log(delta_1)
+    return value + 16.0 * UNIT * (abs(log_odds) + abs(math.log(delta_1)))
+
+
+def _published_place(gaussian: GaussianBase, log_odds: float) -> float:
+    """Return the epsilon_1 >= 0 at which e^epsilon_1 + w delta(epsilon_1) is least.
+
+    The derivative of delta in e^epsilon is -P(N > epsilon / mu + mu / 2), which must be -1 / w.
+    """
+    from scipy.special import ndtri_exp
+
+    if log_odds <= 0.0:
+        return 0.0
+    mu = gaussian.mu
+    return max(0.0, -mu * float(ndtri_exp(-log_odds)) - 0.5 * mu * mu)
+
+
+def _tight_place(gaussian: GaussianBase, log_odds: float) -> float:
+    """Return an epsilon_1 at which e^epsilon_1 - 1 and w delta(epsilon_1) are about equal."""
+    left, right = 0.0, float(np.logaddexp(0.0, log_odds))
+    for _ in range(NARROWINGS):
+        places: Array = np.linspace(left, right, POINTS + 1)[1:]
+        with np.errstate(divide="ignore", over="ignore"):
+            enough = np.log(np.expm1(places)) >= log_odds + np.log(gaussian.upper(places))
+        first = int(np.argmax(enough)) if enough.any() else POINTS - 1
+        if first > 0:
+            left = float(places[first - 1])
+        right = float(places[first])
+        if right - left <= 4.0 * UNIT * right:
+            break
+    return right

@@ -1,0 +1,154 @@
+"""Private selection as a node."""
+
+from __future__ import annotations
+
+from privcalc.errors import DomainError
+from privcalc.spec.registry import Parameter, wrapper
+
+# What each distribution takes, and of which it needs exactly one.
+FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "geometric": (("mean", "gamma"), ()),
+    "logarithmic": (("mean", "gamma"), ()),
+    "tnb": (("mean", "gamma"), ("shape",)),
+    "poisson": (("mean",), ()),
+    "binomial": (("mean", "probability"), ("trials",)),
+    "fixed": ((), ("trials",)),
+    "distribution": ((), ("file",)),
+}
+# How text has the parameters.
+SPELLED = {"trials": "n", "probability": "p"}
+
+
+@wrapper(
+    name="repeat_and_select",
+    plain=(
+        "Runs the program a random number of times, and publishes only the best result: how "
+        "hyperparameters are tuned in private."
+    ),
+    short="select",
+    parameters=(
+        Parameter(
+            "runs",
+            "distribution of the number of runs; tnb is truncated negative binomial",
+            kind="choice",
+            choices=tuple(FAMILIES),
+        ),
+        Parameter(
+            "mean",
+            "expected number of runs",
+            minimum=0.0,
+            open_minimum=True,
+            default_text="from the others",
+            # The bound E[K] H(epsilon - C) grows with E[K] and with C, and C is the largest log of
+            # phi'(z) / phi'(w) for tests (z, w). For z > w it is the integral over [w, z] of phi''
+            # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
+            # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
+            cost="increases",
+        ),
+        Parameter(
+            "shape",
+            "of tnb: 1 is geometric, 0 logarithmic",
+            minimum=-1.0,
+            open_minimum=True,
+            default_text="of tnb only",
+        ),
+        Parameter(
+            "gamma",
+            "of tnb, geometric and logarithmic, instead of the mean",
+            minimum=0.0,
+            maximum=1.0,
+            open_minimum=True,
+            open_maximum=True,
+            default_text="from the mean",
+            cost="decreases",
+        ),
+        Parameter(
+            "trials",
+            "of binomial: most runs; of fixed: the number of runs",
+            short="n",
+            kind="integer",
+            minimum=1.0,
+            default_text="of binomial and fixed only",
+        ),
+        Parameter(
+            "probability",
+            "of binomial, instead of the mean",
+            short="p",
+            minimum=0.0,
+            maximum=1.0,
+            open_minimum=True,
+            default_text="from the mean",
+            cost="increases",
+        ),
+        Parameter(
+            "file",
+            "of distribution: the columns runs and probability",
+            kind="path",
+            default_text="of distribution only",
+        ),
+    ),
+    example="gaussian:sigma=4@select:runs=geometric,mean=30",
+)
+class RepeatAndSelect:
+    """Private selection: the best result of a random number of independent runs, and only that.
+
+    The number of runs is drawn from a distribution that does not depend on the data, and is not
+    published. Every run sees the whole data; what is best is decided by any score that is part of
+    the result. The profile of the result is bounded by that of one run (Koskela, Redberg, Wang
+    2024, and tighter), in both orders of the neighbours, and composes with other releases. It is
+    an upper bound. Where there was no run, something that does not depend on the data is published.
+
+    Attributes:
+        family: the distribution of the number of runs.
+        parameters: those of the distribution, by long names.
+    """
+
+    def __init__(
+        self,
+        *,
+        runs: str,
+        mean: float | None = None,
+        shape: float | None = None,
+        gamma: float | None = None,
+        trials: int | None = None,
+        probability: float | None = None,
+        file: str | None = None,
+    ) -> None:
+        """Take the distribution.
+
+        Raises:
+            DomainError: the distribution lacks a parameter, or has none of that name.
+        """
+        written: dict[str, float | str | None] = {
+            "mean": mean,
+            "shape": shape,
+            "gamma": gamma,
+            "trials": trials,
+            "probability": probability,
+            "file": file,
+        }
+        given = {name: value for name, value in written.items() if value is not None}
+        either, needed = FAMILIES[runs]
+        for name in given:
+            if name not in (*either, *needed):
+                raise DomainError(
+                    f"{_spelled(name)} is no parameter of {runs} runs; it takes {takes(runs)}"
+                )
+        missing = any(name not in given for name in needed)
+        if missing or (either and sum(name in given for name in either) != 1):
+            raise DomainError(f"{runs} runs take {takes(runs)}")
+        self.family = runs
+        self.parameters = given
+
+
+def takes(family: str) -> str:
+    """Say what a distribution takes: `n and either mean or p`."""
+    either, needed = FAMILIES[family]
+    words = [_spelled(name) for name in needed]
+    if either:
+        words.append(("either " if len(either) > 1 else "") + " or ".join(map(_spelled, either)))
+    return " and ".join(words)
+
+
+def _spelled(name: str) -> str:
+    return SPELLED.get(name, name)
