@@ -8,7 +8,7 @@ _privcalc() {
     read -r -a words <<< "${line%"$word"}"
     for each in "${words[@]:1}"; do
         case $each in
-            compose|convert|subsample) command=$each; break ;;
+            compose|convert|subsample|select|calibrate) command=$each; break ;;
         esac
     done
     if (( ${#words[@]} )); then
@@ -85,6 +85,36 @@ _privcalc() {
             return
             ;;
         subsample:--q|subsample:--n|subsample:--m|subsample:--orders|subsample:--delta|subsample:--count|subsample:--tolerance) return ;;
+        select:--relation)
+            COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
+            return
+            ;;
+        select:--engine)
+            COMPREPLY=($(compgen -W 'auto contour fft rdp' -- "$value"))
+            return
+            ;;
+        select:--format)
+            COMPREPLY=($(compgen -W 'table json csv markdown github' -- "$value"))
+            return
+            ;;
+        select:--color)
+            COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
+            return
+            ;;
+        select:--runs|select:--delta|select:--epsilon|select:--epsilon-q|select:--tolerance) return ;;
+        calibrate:--relation)
+            COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
+            return
+            ;;
+        calibrate:--format)
+            COMPREPLY=($(compgen -W 'table json csv markdown github' -- "$value"))
+            return
+            ;;
+        calibrate:--color)
+            COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
+            return
+            ;;
+        calibrate:--epsilon|calibrate:--delta|calibrate:--mu|calibrate:--rho|calibrate:--advantage|calibrate:--tpr|calibrate:--fpr|calibrate:--ratio|calibrate:--sweep|calibrate:--tolerance) return ;;
     esac
     if [[ $word == --*=* ]]; then
         return
@@ -94,13 +124,15 @@ _privcalc() {
         compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
         convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
-        :*) COMPREPLY=($(compgen -W 'compose convert subsample' -- "$word")); return ;;
+        select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --thresholds --epsilon-q --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
+        calibrate:-*) COMPREPLY=($(compgen -W '--epsilon --delta --mu --rho --advantage --tpr --fpr --ratio --sweep --relation --tolerance --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
+        :*) COMPREPLY=($(compgen -W 'compose convert subsample select calibrate' -- "$word")); return ;;
     esac
     case $command in
-        compose|convert|subsample)
+        compose|convert|subsample|select|calibrate)
             # A specification is completed at its start only.
             if [[ $word != *[:@+\(]* ]]; then
-                COMPREPLY=($(compgen -W 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -- "$word"))
+                COMPREPLY=($(compgen -W 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -- "$word"))
                 compopt -o nospace 2> /dev/null
             fi
             ;;

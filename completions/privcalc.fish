@@ -9,6 +9,8 @@ complete -c privcalc -n __fish_use_subcommand -s h -l help -d 'Show the help and
 complete -c privcalc -n __fish_use_subcommand -a compose -d 'What the whole costs: epsilon, delta or the profile'
 complete -c privcalc -n __fish_use_subcommand -a convert -d 'One guarantee in another language'
 complete -c privcalc -n __fish_use_subcommand -a subsample -d 'What sampling buys: the amplified Renyi curve'
+complete -c privcalc -n __fish_use_subcommand -a select -d 'The best of a random number of runs: private selection'
+complete -c privcalc -n __fish_use_subcommand -a calibrate -d 'The value of a hole that meets a target'
 
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l epsilon -x -d 'Answer delta at this epsilon, >= 0. Repeatable, or a comma list.'
@@ -24,7 +26,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -s q -l quiet -d '
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l to -x -a 'dp profile rdp zcdp gdp tradeoff risk' -d 'dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is true. tradeoff: the error rates of the best tests. risk: what attacks can achieve.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
@@ -44,7 +46,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from convert' -s q -l quiet -d '
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l q -x -d 'Poisson sampling: probability with which each record is in the sample.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l n -x -d 'Number of records to draw from. Needs --m.'
@@ -62,4 +64,41 @@ complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s q -l quiet -d
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from subsample' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from subsample' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l runs -x -d 'Distribution of the number of runs: geometric:mean=M, logarithmic:mean=M, tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, distribution:file=FILE.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l epsilon -x -d 'Answer delta at this epsilon, >= 0. Repeatable, or a comma list.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l thresholds -d 'What candidates that differ in their privacy have to keep, and the largest count that each may run. Needs --epsilon-q and --delta.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l epsilon-q -x -d 'Epsilon of one run at --delta, for --thresholds.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l engine -x -a 'auto contour fft rdp' -d 'auto asks the engines in order until one proves the tolerance. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences need none.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l json -d 'Print one JSON object for each answer; same as --format json.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l format -x -a 'table json csv markdown github' -d 'Output format. Without it: table.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -s t -l terse -d 'Print the safe number alone: the upper end.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -s h -l help -d 'Show the help and exit.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l epsilon -x -d 'Epsilon that may be spent. Needs --delta.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l delta -x -d 'Delta at which --epsilon holds.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l mu -x -d 'mu of Gaussian differential privacy.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l rho -x -d 'rho of zero-concentrated differential privacy.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l advantage -x -d 'Advantage of a membership attack: true minus false positive rate.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l tpr -x -d 'True positive rate of a membership attack. Needs --fpr.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l fpr -x -d 'False positive rate at which --tpr holds.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l ratio -x -d 'For several holes: the ratio of their values, in order of appearance.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l sweep -x -d 'Fill the hole for each of so many values of another parameter, spread over the logarithm.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l json -d 'Print one JSON object for each answer; same as --format json.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l format -x -a 'table json csv markdown github' -d 'Output format. Without it: table.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s t -l terse -d 'Print the safe number alone: the sufficient value.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s h -l help -d 'Show the help and exit.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -a 'gaussian: laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism

@@ -101,7 +101,7 @@ def bash_completes(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("privcalc ", ["compose", "convert", "subsample"]),
+        ("privcalc ", ["compose", "convert", "subsample", "select", "calibrate"]),
         ("privcalc --sch", ["--schema"]),
         ("privcalc --schema ", ["result", "spec", "error"]),
         ("privcalc compose gau", ["gaussian:", "gaussian-pair:"]),

@@ -12,7 +12,7 @@ import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
 from privcalc import errors
-from privcalc.cli import compose, convert, subsample
+from privcalc.cli import calibrate, compose, convert, select, subsample
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import Failure, failure, shown, wanted_form, wants_traceback
 from privcalc.cli.options import SchemaName, Shell
@@ -59,6 +59,20 @@ app.command(
     epilog=subsample.EXAMPLES,
     no_args_is_help=True,
 )(subsample.subsample)
+app.command(
+    "select",
+    short_help="The best of a random number of runs: private selection.",
+    cls=StrictCommand,
+    epilog=select.EXAMPLES,
+    no_args_is_help=True,
+)(select.select)
+app.command(
+    "calibrate",
+    short_help="The value of a hole that meets a target.",
+    cls=StrictCommand,
+    epilog=calibrate.EXAMPLES,
+    no_args_is_help=True,
+)(calibrate.calibrate)
 
 
 @app.callback()

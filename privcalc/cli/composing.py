@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+from privcalc.bounds import Verdict
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, Composition
@@ -53,6 +55,11 @@ class Composing:
                 answer.bound,
                 narrowed=answer.method.tolerance_met,
             )
+        if check is not None and check.verdict is not Verdict.WITHIN:
+            from privcalc.cli.remedy import remedy
+
+            words = remedy(question.tree, answer, check, composition.relation, self.tolerance)
+            check = replace(check, sentence=check.sentence + words)
         return Report(
             command="compose",
             spec=question.tree,

@@ -1,0 +1,243 @@
+"""The value of a hole that meets a target: the entry function of the command `calibrate`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from privcalc.accounting.calibration import GAP, Calibration
+from privcalc.accounting.calibration_holes import Unknown, unknown
+from privcalc.accounting.calibration_search import Probe, Search
+from privcalc.accounting.calibration_start import inverse, rough_log_mu
+from privcalc.accounting.calibration_target import CalibrationTarget
+from privcalc.accounting.filled import without
+from privcalc.accounting.realize import default_relation, sampling_words
+from privcalc.bounds import round_down, round_up
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.spec.registry import check_relation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.bounds import Bound
+    from privcalc.relation import Relation
+    from privcalc.spec.tree import Leaf, Node
+
+__all__ = ["Calibration", "CalibrationTarget", "calibrate"]
+
+# The search comes so near with brackets of this relative width before it asks for narrow ones.
+COARSE, NEAR = 1e-4, 0.02
+# A value that is proved insufficient is looked for no nearer to the sufficient one than this.
+NEAR_ENOUGH = 2e-9
+# Digits of the limits in messages.
+DIGITS = 6
+
+
+def calibrate(
+    tree: Node,
+    target: CalibrationTarget,
+    *,
+    relation: Relation | None = None,
+    tolerance: float = 1e-9,
+    ratio: Sequence[float] = (),
+    start: float | None = None,
+) -> Calibration:
+    """Find the value of a hole that meets a target, and one next to it that does not.
+
+    Every value is judged by the call that `compose` or `convert` makes, so that asking them about
+    the result gives the same brackets: the upper end at the sufficient value is within the budget,
+    the lower end at the insufficient one is above it. That the cost moves one way in between is
+    declared by the parameter.
+
+    Args:
+        tree: the specification, with a hole.
+        target: what has to be met.
+        relation: the neighbouring relation; None for the default of the specification.
+        tolerance: of every bracket, relative, in (0, 1).
+        ratio: where there are several holes, the ratio of their values, all > 0.
+        start: a value to begin with, where something near is known.
+
+    Raises:
+        DomainError: no value meets the target, or every one does; or the target makes no sense.
+        NotCertifiedError: no value is proved to meet it.
+        UnsupportedError: the relation, a part of the tree, or the place of the hole.
+        UsageError: there is no hole, or there are several that do not go together.
+    """
+    target.check()
+    if not 0.0 < tolerance < 1.0:
+        raise DomainError(f"tolerance must be in (0, 1), got {tolerance!r}")
+    wanted = unknown(tree, ratio)
+    relation = relation or default_relation(tree)
+    check_relation(tree, relation)
+    return _Calibrator(wanted, target, relation, tolerance).answer(start)
+
+
+@dataclass(frozen=True, slots=True)
+class _Calibrator:
+    """One question."""
+
+    unknown: Unknown
+    target: CalibrationTarget
+    relation: Relation
+    tolerance: float
+
+    def answer(self, start: float | None) -> Calibration:
+        """Come near with wide brackets, then settle it with narrow ones."""
+        x, slope = self._start(start)
+        coarse = self._search(max(COARSE, self.tolerance), slope)
+        coarse.far = self._refuse_limit
+        coarse.start(x)
+        self._both(coarse, *coarse.solve("middle", partial(_near, coarse)))
+        root = coarse.root("middle")
+        fine = self._search(self.tolerance, coarse.slope)
+        fine.low, fine.high = coarse.low, coarse.high
+        fine.start(x if root is None else root)
+        good, bad = self._both(fine, *fine.solve("upper"))
+        below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good)
+        asked = len(coarse.probes) + len(fine.probes)
+        return self._calibration(good, bad, below, asked)
+
+    def _search(self, tolerance: float, slope: float) -> Search:
+        return Search(self.unknown, self.target, self.relation, tolerance, slope)
+
+    def _start(self, start: float | None) -> tuple[float, float]:
+        """Return an x to begin with, and about the slope there."""
+        wanted = self.unknown
+        known: dict[Leaf, float] = {}
+        if start is not None:
+            return wanted.sign * math.log(start), 1.0
+
+        def rough(x: float) -> float:
+            value = math.exp(min(max(wanted.sign * x, -700.0), 700.0))
+            t = int(max(1.0, min(value, 1e15))) if wanted.whole else value
+            try:
+                return rough_log_mu(wanted.tree_at(t), self.relation, known)
+            except DomainError:
+                return math.nan
+
+        ends = [wanted.grid.value(end) for end in (wanted.lowest, wanted.highest)]
+        low, high = sorted(wanted.sign * math.log(max(end, 1e-300)) for end in ends)
+        found = inverse(rough, self.target.log_mu(self.target.budget), low, high)
+        return found or (min(max(0.0, low), high), 1.0)
+
+    def _insufficient(self, fine: Search, good: Probe) -> Probe | None:
+        """Find a value that misses the target for certain, where the next one is undecided."""
+        if good.bound is None or good.bound.lower is None:
+            return None
+
+        def close(_: Probe, bad: Probe) -> bool:
+            return not self.unknown.whole and _gap(good.value, bad.value) <= NEAR_ENOUGH
+
+        return fine.solve("lower", close)[1]
+
+    def _both(self, search: Search, good: Probe | None, bad: Probe | None) -> tuple[Probe, Probe]:
+        """Refuse a target that no value meets, or every one.
+
+        Raises:
+            DomainError: so it is proved.
+            NotCertifiedError: so it seems.
+        """
+        wanted, target = self.unknown, self.target
+        if good is not None and bad is not None:
+            return good, bad
+        name = wanted.called(target.quantity)
+        if good is not None:
+            raise DomainError(
+                f"every {name} meets {target.words}: {wanted.words(good.value)} has"
+                f" {target.quantity} <= {_up(good.bound)}"
+            )
+        if bad is None:
+            raise AssertionError("a search starts with a probe")
+        self._refuse_limit()
+        known = [p for p in search.probes.values() if p.bound is not None]
+        if not known:
+            raise bad.error or AssertionError("a probe without bracket has an error")
+        last = min(known, key=lambda p: p.position)
+        if last.excess["lower"] > 0.0:
+            raise self._impossible(f"at {wanted.words(last.value)}", last.bound)
+        raise NotCertifiedError(
+            f"no {name} is proved to meet {target.words}: the best that is proved is"
+            f" {target.quantity} <= {_up(last.bound)} at {wanted.words(last.value)}"
+        )
+
+    def _refuse_limit(self) -> None:
+        """Refuse a target that is missed at the end of the range, or by what stands beside it."""
+        wanted, end = self.unknown, self.unknown.cheap_end
+        if end is not None:
+            self._refuse_missed(wanted.tree_at(end), f"at {wanted.words(end)}")
+        if len(wanted.holes) == 1:
+            rest = without(wanted.tree, wanted.holes[0].path)
+            if rest is not None:
+                self._refuse_missed(rest, "of what stands beside it")
+
+    def _refuse_missed(self, tree: Node, where: str) -> None:
+        try:
+            bound, _ = self.target.ask(tree, self.relation, max(COARSE, self.tolerance))
+        except NotCertifiedError:
+            return
+        if bound.lower is not None and bound.lower > self.target.budget:
+            raise self._impossible(where, bound)
+
+    def _impossible(self, where: str, bound: Bound | None) -> DomainError:
+        target = self.target
+        lower = 0.0 if bound is None or bound.lower is None else bound.lower
+        limit = "is infinite" if math.isinf(lower) else f"is at least {round_down(lower, DIGITS)}"
+        name = self.unknown.called(target.quantity)
+        message = f"no {name} meets {target.words}: {where} {target.quantity} {limit}"
+        if math.isinf(lower) and target.at == 0.0:
+            message += "; ask for delta > 0"
+        return DomainError(message)
+
+    def _calibration(self, good: Probe, bad: Probe, below: Probe | None, asked: int) -> Calibration:
+        wanted = self.unknown
+        if good.bound is None or good.method is None:
+            raise AssertionError("a sufficient value has a bracket")
+        notes = [*good.method.notes, *wanted.notes]
+        met = below is not None and (
+            abs(below.position - good.position) == 1
+            or (not wanted.whole and _gap(good.value, below.value) <= max(GAP, self.tolerance))
+        )
+        if below is None:
+            notes.append(
+                f"no {wanted.name} is proved to miss the target; {wanted.words(bad.value)} is not"
+                " proved to meet it"
+            )
+        elif not met:
+            notes.append(
+                f"between {wanted.words(good.value)} and {wanted.words(below.value)} nothing is"
+                " proved: the brackets are too wide"
+            )
+        return Calibration(
+            target=self.target,
+            parameter=wanted.name,
+            paths=tuple(hole.path for hole in wanted.holes),
+            sufficient=good.value,
+            insufficient=None if below is None else below.value,
+            unproved=bad.value,
+            values=wanted.values(good.value),
+            insufficient_values=() if below is None else wanted.values(below.value),
+            tree=wanted.tree_at(good.value),
+            insufficient_tree=None if below is None else wanted.tree_at(below.value),
+            bound=good.bound,
+            insufficient_bound=None if below is None else below.bound,
+            method=replace(good.method, tolerance_met=met, notes=tuple(notes)),
+            relation=self.relation,
+            sampling=sampling_words(wanted.tree),
+            asked=asked,
+        )
+
+
+def _near(search: Search, good: Probe, bad: Probe) -> bool:
+    """Say whether the answer is so near to one of two probes that narrow brackets pay."""
+    root, best = search.root("middle"), min(good, bad, key=lambda p: abs(p.excess["middle"]))
+    return root is not None and max(abs(best.excess["middle"]), abs(root - best.x)) <= NEAR
+
+
+def _gap(first: float, second: float) -> float:
+    return abs(first - second) / max(abs(first), abs(second))
+
+
+def _up(bound: Bound | None) -> str:
+    return "Infinity" if bound is None else round_up(bound.upper, DIGITS)

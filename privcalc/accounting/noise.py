@@ -1,0 +1,36 @@
+"""The noise of a specification: values that make it cheaper, for hints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from privcalc.accounting.filled import filled, names, owner, value_at, written
+from privcalc.spec.registry import entry
+from privcalc.spec.tree import HOLE, Leaf
+
+if TYPE_CHECKING:
+    from privcalc.spec.holes import Path
+    from privcalc.spec.tree import Node
+
+
+def noise(tree: Node) -> dict[Path, float]:
+    """Return the parameters of mechanisms that lower the cost as they grow, with their values."""
+    found: dict[Path, float] = {}
+    for name in names(tree):
+        for path in written(tree, name):
+            leaf, value = owner(tree, path), value_at(tree, path)
+            if not isinstance(leaf, Leaf) or isinstance(value, bool | int):
+                continue
+            parameter = entry(leaf.name).parameter(name)
+            if isinstance(value, float) and parameter is not None and _is_noise(parameter.cost):
+                found[path] = value
+    return found
+
+
+def emptied(tree: Node, paths: dict[Path, float]) -> Node:
+    """Return a specification with holes in place of these values."""
+    return filled(tree, dict.fromkeys(paths, cast("float", HOLE)))
+
+
+def _is_noise(cost: str) -> bool:
+    return cost == "decreases"

@@ -1,0 +1,55 @@
+"""What would bring a specification within its budget: the noise that calibrate finds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.errors import PrivcalcError
+from privcalc.render.words import number
+
+if TYPE_CHECKING:
+    from privcalc.accounting.answer import Answer
+    from privcalc.relation import Relation
+    from privcalc.render.report import Check
+    from privcalc.spec.tree import Node
+
+
+def remedy(tree: Node, answer: Answer, check: Check, relation: Relation, tolerance: float) -> str:
+    """Return a clause that names the noise that would fit, or "" where none is known.
+
+    Of several mechanisms with noise all are scaled together.
+
+    Args:
+        tree: the specification.
+        answer: what it costs.
+        check: the budget check that it failed.
+        relation: the neighbouring relation in force.
+        tolerance: of the brackets.
+    """
+    from privcalc.accounting.calibrate import calibrate
+    from privcalc.accounting.calibration_target import CalibrationTarget
+    from privcalc.accounting.noise import emptied, noise
+    from privcalc.spec.holes import holes
+
+    found = noise(tree)
+    if not found:
+        return ""
+    # delta(epsilon) <= D where epsilon(D) <= epsilon.
+    budget, at = check.budget, answer.query.get("delta", 0.0)
+    if answer.quantity == "delta":
+        budget, at = answer.query["epsilon"], check.budget
+    open_tree = emptied(tree, found)
+    try:
+        fit = calibrate(
+            open_tree,
+            CalibrationTarget("epsilon", budget, at),
+            relation=relation,
+            tolerance=tolerance,
+            ratio=[found[path] for path in holes(open_tree)] if len(found) > 1 else (),
+        )
+    except PrivcalcError:
+        # A hint is not worth an error.
+        return ""
+    if len(found) > 1:
+        return f"; all noise times {number(fit.sufficient)} would fit"
+    return f"; {fit.parameter}={number(fit.sufficient)} would fit"

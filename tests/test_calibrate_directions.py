@@ -1,0 +1,139 @@
+"""Which way the cost goes with each parameter: declared in the registry, checked by composing."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.accounting.compose import compose
+from privcalc.spec import registry
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+
+# A specification for each parameter that declares a direction, and values in increasing order.
+LADDERS = {
+    ("gaussian", "standard_deviation"): ("gaussian:sigma={}@2", (0.3, 0.9, 1.0, 4.0, 50.0)),
+    ("gaussian", "sensitivity"): ("gaussian:sigma=2,sensitivity={}", (0.1, 1.0, 1.1, 9.0)),
+    ("gaussian", "noise_multiplier"): (
+        "gaussian:noise_multiplier={}@poisson:q=0.1",
+        (0.5, 1.0, 1.1, 9.0),
+    ),
+    ("laplace", "scale"): ("laplace:scale={}@poisson:q=0.3", (0.3, 0.9, 1.0, 4.0, 50.0)),
+    ("laplace", "sensitivity"): ("laplace:scale=2,sensitivity={}", (0.1, 1.0, 1.1, 9.0)),
+    ("laplace", "noise_multiplier"): ("laplace:noise_multiplier={}", (0.5, 1.0, 1.1, 9.0)),
+    ("discrete_gaussian", "sensitivity"): (
+        "discrete-gaussian:sigma=3,sensitivity={}",
+        (1, 2, 3, 10),
+    ),
+    ("discrete_laplace", "scale"): ("discrete-laplace:scale={},sensitivity=3", (0.3, 0.9, 2, 9)),
+    ("discrete_laplace", "epsilon"): ("discrete-laplace:epsilon={},sensitivity=3", (0.3, 0.9, 2)),
+    ("discrete_laplace", "sensitivity"): ("discrete-laplace:scale=3,sensitivity={}", (1, 2, 3, 9)),
+    ("staircase", "epsilon"): ("staircase:epsilon={},gamma=0.7", (0.1, 0.5, 1, 1.1, 4)),
+    ("randomized_response", "epsilon"): ("rr:epsilon={},categories=4", (0.0, 0.5, 1, 1.1, 4)),
+    ("randomized_response", "categories"): ("rr:epsilon=2,categories={}", (2, 3, 7, 100)),
+    ("exponential", "epsilon"): ("exponential:epsilon={}", (0.1, 0.5, 1, 1.1, 4)),
+    ("pure", "epsilon"): ("pure:epsilon={}", (0.0, 0.5, 1, 1.1, 4)),
+    ("approx", "epsilon"): ("approx:epsilon={},delta=0.01", (0.0, 0.5, 1, 1.1, 4)),
+    ("approx", "delta"): ("approx:epsilon=1,delta={}", (0.0, 1e-6, 0.1, 0.9)),
+    ("gdp", "mu"): ("gdp:mu={}@3", (0.1, 0.5, 1, 1.1, 4)),
+    ("zcdp", "rho"): ("zcdp:rho={}", (0.01, 0.1, 0.11, 2)),
+    ("zcdp", "xi"): ("zcdp:rho=0.1,xi={}", (0.0, 0.1, 0.11, 2)),
+    ("rdp", "order"): ("rdp:order={},epsilon=0.3", (1.5, 2, 8, 64)),
+    ("rdp", "epsilon"): ("rdp:order=8,epsilon={}", (0.01, 0.1, 0.11, 2)),
+    ("noisy_max", "standard_deviation"): ("noisy-max:sigma={},candidates=4", (1, 1.1, 4, 20)),
+    ("noisy_max", "scale"): ("noisy-max:noise=gumbel,scale={},candidates=4", (1, 1.1, 4, 20)),
+    ("noisy_max", "candidates"): ("noisy-max:sigma=3,candidates={}", (1, 2, 5, 1000)),
+    ("noisy_max", "sensitivity"): (
+        "noisy-max:noise=exponential,scale=3,candidates=4,sensitivity={}",
+        (0.5, 1, 1.1, 5),
+    ),
+    ("poisson_sampled", "sampling_probability"): (
+        "gaussian:sigma=1@poisson:q={}",
+        (1e-3, 0.1, 0.11, 0.9, 1.0),
+    ),
+    ("sampled_without_replacement", "sampling_probability"): (
+        "gaussian:sigma=1@wor:q={}",
+        (1e-3, 0.1, 0.11, 0.9, 1.0),
+    ),
+    ("sampled_without_replacement", "source_dataset_size"): (
+        "gaussian:sigma=1@wor:n={},m=5",
+        (5, 6, 50, 10**9),
+    ),
+    ("sampled_without_replacement", "sample_size"): ("gaussian:sigma=1@wor:n=9,m={}", (0, 1, 8, 9)),
+    ("group", "records"): ("laplace:scale=9@group:k={}", (1, 2, 3, 40)),
+}
+# Declared too, and checked where private selection is.
+ELSEWHERE = {
+    ("repeat_and_select", "mean"),
+    ("repeat_and_select", "gamma"),
+    ("repeat_and_select", "probability"),
+    ("discrete_gaussian", "standard_deviation"),
+}
+# Numbers that the cost does not follow, or is not known to.
+NOT_MONOTONE = {
+    ("randomized_response", "probability"),
+    ("staircase", "gamma"),
+    ("staircase", "sensitivity"),
+    ("gaussian_pair", "mean"),
+    ("gaussian_pair", "deviation"),
+    ("gaussian_pair", "other_mean"),
+    ("gaussian_pair", "other_deviation"),
+    ("bernoulli_pair", "p"),
+    ("bernoulli_pair", "other_p"),
+    ("repeat_and_select", "shape"),
+    ("repeat_and_select", "trials"),
+}
+
+
+def profile(text: str) -> list[Bound]:
+    """Return delta at a few epsilons."""
+    answers = compose(parse(text).tree, epsilons=[0.0, 0.1, 0.7, 2.0, 5.0]).answers
+    return [answer.bound for answer in answers if answer.bound is not None]
+
+
+def test_every_number_is_decided_on() -> None:
+    """A new parameter declares its direction, or is on the list of those that have none."""
+    declared: set[tuple[str, str]] = set()
+    silent: set[tuple[str, str]] = set()
+    for each in (*registry.mechanisms(), *registry.wrappers()):
+        for parameter in each.parameters:
+            if parameter.kind in ("number", "integer"):
+                (declared if parameter.cost else silent).add((each.name, parameter.name))
+    assert declared == set(LADDERS) | ELSEWHERE
+    assert silent == NOT_MONOTONE
+
+
+@pytest.mark.parametrize(("place", "ladder"), LADDERS.items(), ids=[".".join(k) for k in LADDERS])
+def test_directions(place: tuple[str, str], ladder: tuple[str, tuple[float | int, ...]]) -> None:
+    """From one value to the next no bracket of delta moves the wrong way, and some move."""
+    name, parameter = place
+    text, values = ladder
+    found = registry.entry(name).parameter(parameter)
+    assert found is not None
+    rising = values if found.cost == "increases" else values[::-1]
+    profiles = [profile(text.format(value)) for value in rising]
+    for cheap, dear in pairwise(profiles):
+        for low, high in zip(cheap, dear, strict=True):
+            assert (low.lower or 0.0) <= high.upper
+            if low.lower is None:
+                # Of bounds, the bound itself is monotone, to rounding.
+                assert low.upper <= high.upper * (1.0 + 1e-9)
+        assert any(low.upper < high.upper for low, high in zip(cheap, dear, strict=True))
+
+
+def test_discrete_gaussian_noise_is_not_quite_monotone() -> None:
+    """Between two losses of the lattice a little more noise costs more, which its note says."""
+    parameter = registry.entry("discrete_gaussian").parameter("standard_deviation")
+    assert parameter is not None
+    assert "not quite monotone" in parameter.cost_note
+    less, more = (
+        compose(parse(f"discrete-gaussian:sigma={sigma}").tree, epsilons=[1.50015]).answers[0].bound
+        for sigma in (1.0, 1.0001)
+    )
+    assert less is not None
+    assert more is not None
+    assert less.upper < (more.lower or 0.0)
