@@ -100,6 +100,22 @@ class TestAnswers:
         assert found["sufficient"] == pytest.approx(1.0 / mu, rel=2e-9)
         assert found["sufficient"] >= 1.0 / mu * (1.0 - 1e-15)
 
+    def test_a_sample_of_nobody(self, run: Callable[..., Outcome]) -> None:
+        """Where one record in the sample is too much, none is sufficient."""
+        found = one(run, "gaussian:sigma=1@wor:n=5,m=_", "--epsilon", "1", "--delta", "1e-5")
+        assert found["result"]["sufficient"] == 0
+        assert found["result"]["insufficient"] == 1
+
+    def test_no_false_positives(self, run: Callable[..., Outcome]) -> None:
+        """At false positive rate 0 the power of approx is its delta."""
+        found = one(run, "approx:epsilon=1,delta=_", "--tpr", "0.5", "--fpr", "0")
+        assert found["result"]["sufficient"] == pytest.approx(0.5, rel=2e-9)
+        for delta, words in (("0.1", "every epsilon"), ("0.6", "no epsilon")):
+            spec = f"approx:epsilon=_,delta={delta}"
+            done = run("calibrate", spec, "--tpr", "0.5", "--fpr", "0")
+            assert done.status == 2
+            assert words in done.stderr
+
     def test_true_positive_rate(self, run: Callable[..., Outcome]) -> None:
         """Phi(Phi^-1(fpr) + mu) is the power of a Gaussian release."""
         found = one(run, "gaussian:sigma=_", "--tpr", "0.1", "--fpr", "0.01")
@@ -121,7 +137,7 @@ class TestAnswers:
         """What is known from above only has a sufficient value and no other."""
         done = run("calibrate", "zcdp:rho=_", "--epsilon", "1", "--delta", "1e-6")
         assert "insufficient" not in done.stdout
-        assert "above only" in done.stderr
+        assert "no rho is proved to miss the target" in done.stderr
         found = one(run, "zcdp:rho=_", "--epsilon", "1", "--delta", "1e-6")
         assert "insufficient" not in found["result"]
         assert found["method"]["tolerance_met"] is False
@@ -157,8 +173,8 @@ class TestSweeps:
             "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET, "--sweep", "epsilon=1:4:2"
         )
         assert done.status == 0
-        assert "epsilon=4" in done.stdout
-        assert "stands beside" in done.stdout
+        assert "epsilon=4" in done.stderr
+        assert "stands beside" in done.stderr
         [found] = objects(
             run(
                 "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET,
@@ -213,6 +229,7 @@ class TestStreams:
         (("gaussian:sigma=_", "laplace:scale=_", "--mu", "1"), "--ratio 1,1"),
         (("gaussian:sigma=_", "laplace:scale=_", "--mu", "1", "--ratio", "1"), "2 holes"),
         (("gaussian:sigma=_", "--mu", "1", "--ratio", "1,0"), "> 0"),
+        (("gaussian:sigma=_", "laplace:scale=_", "--mu", "1", "--ratio", "1,2", "-t"), "several"),
         (("rr:p=_", "--mu", "1"), "one way"),
         (("staircase:epsilon=1,gamma=_", "--mu", "1"), "one way"),
         (("gaussian:sigma=1@_", "--epsilon", "0.1", "--delta", "1e-5"), "count=1"),
@@ -263,6 +280,19 @@ class TestRemedies:
         factor = float(failed.stdout.rpartition("times ")[2].split()[0])
         spec = f"gaussian:sigma={factor!r}+laplace:scale={2.0 * factor!r}"
         assert run("compose", spec, "--delta", "1e-5", "--max-epsilon", "1").status == 0
+
+    def test_an_order_is_no_noise(self, run: Callable[..., Outcome]) -> None:
+        """The order of a proof is left alone, and another engine gets no hint."""
+        rdp = "rdp:order=10,epsilon=0.1"
+        check = ("--delta", "1e-5", "--max-epsilon", "2")
+        failed = run("compose", f"{rdp}+gaussian:sigma=1", *check)
+        sigma = failed.stdout.rpartition("sigma=")[2].split()[0]
+        assert run("compose", f"{rdp}+gaussian:sigma={sigma}", *check).status == 0
+        for arguments in (
+            ("rdp:order=10,epsilon=1", "--delta", "1e-5", "--max-epsilon", "1"),
+            ("gaussian:sigma=1@10", *check, "--engine", "rdp"),
+        ):
+            assert "would fit" not in run("compose", *arguments).stdout
 
     def test_no_remedy(self, run: Callable[..., Outcome]) -> None:
         """Without noise, or where none helps, nothing is suggested."""

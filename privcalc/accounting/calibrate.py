@@ -144,8 +144,10 @@ class _Calibrator:
             return good, bad
         name = wanted.called(target.quantity)
         if good is not None:
+            edge = max(wanted.sign * wanted.lowest, wanted.sign * wanted.highest)
+            found = "every" if good.position == edge else "as far as it can be asked about, every"
             raise DomainError(
-                f"every {name} meets {target.words}: {wanted.words(good.value)} has"
+                f"{found} {name} meets {target.words}: {wanted.words(good.value)} has"
                 f" {target.quantity} <= {_up(good.bound)}"
             )
         if bad is None:

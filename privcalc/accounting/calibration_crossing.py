@@ -76,7 +76,7 @@ class Crossing:
         search = self.search
         self.refusals += 1
         value = search.unknown.grid.value(search.unknown.sign * position)
-        x = search.unknown.sign * (math.log(value) if value > 0 else -math.inf)
+        x = search.unknown.sign * (math.log(value) if value > 0 else math.log(0.5))
         self.step = min(0.5 * abs(x - base.x), self.step)
         end = base.position if self.refusals > MOST_REFUSALS else position - (1 if up else -1)
         if up:

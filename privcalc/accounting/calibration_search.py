@@ -39,6 +39,11 @@ PART, WIDEST, JUMP, MORE = 0.02, 5.0, 1e-3, 8
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
 
+def log_value(value: float) -> float:
+    """Return the log of a value; 0, the one whole number without, stands where 1/2 would."""
+    return math.log(value) if value > 0 else math.log(0.5)
+
+
 @dataclass(frozen=True, slots=True)
 class Probe:
     """What one value costs.
@@ -200,7 +205,7 @@ class Search:
 
     def _ask(self, position: int) -> Probe:
         value = self.unknown.grid.value(self.unknown.sign * position)
-        x = self.unknown.sign * (math.log(value) if value > 0 else -math.inf)
+        x = self.unknown.sign * log_value(value)
         tree = self.unknown.tree_at(value)
         try:
             bound, method = self.target.ask(tree, self.relation, self.tolerance)

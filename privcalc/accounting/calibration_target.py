@@ -131,6 +131,9 @@ class CalibrationTarget:
             mu = math.sqrt(2.0 * value)
         elif self.quantity == "advantage":
             mu = 2.0 * math.sqrt(2.0) * float(erfinv(min(value, 1.0)))
+        elif self.quantity == "tpr" and not self.at:
+            # What only one of both data sets can show; any scale that grows will do.
+            mu = value
         elif self.quantity == "tpr":
             mu = float(ndtri(min(value, 1.0)) - ndtri(self.at))
         else:

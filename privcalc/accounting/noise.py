@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.filled import filled, names, owner, value_at, written
-from privcalc.spec.registry import entry
 from privcalc.spec.tree import HOLE, Leaf
 
 if TYPE_CHECKING:
     from privcalc.spec.holes import Path
     from privcalc.spec.tree import Node
+
+# What noise is called; other values that lower the cost, such as the order of a proof, are none.
+NOISE = frozenset({"standard_deviation", "scale", "noise_multiplier"})
 
 
 def noise(tree: Node) -> dict[Path, float]:
@@ -21,8 +23,7 @@ def noise(tree: Node) -> dict[Path, float]:
             leaf, value = owner(tree, path), value_at(tree, path)
             if not isinstance(leaf, Leaf) or isinstance(value, bool | int):
                 continue
-            parameter = entry(leaf.name).parameter(name)
-            if isinstance(value, float) and parameter is not None and _is_noise(parameter.cost):
+            if isinstance(value, float) and name in NOISE:
                 found[path] = value
     return found
 
@@ -30,7 +31,3 @@ def noise(tree: Node) -> dict[Path, float]:
 def emptied(tree: Node, paths: dict[Path, float]) -> Node:
     """Return a specification with holes in place of these values."""
     return filled(tree, dict.fromkeys(paths, cast("float", HOLE)))
-
-
-def _is_noise(cost: str) -> bool:
-    return cost == "decreases"

@@ -89,6 +89,8 @@ def calibrate(
         tolerance=read_tolerance("--tolerance", tolerance),
         show_progress=not quiet,
     )
+    if terse and ratio is not None:
+        raise UsageError("-t prints one number, and with --ratio there are several; use --json")
     if reads_standard_input(specs):
         from privcalc.cli.stream import answer_lines
 

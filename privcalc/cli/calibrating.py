@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privcalc.cli.numbers import read_count, read_number, split
@@ -79,9 +79,10 @@ class Calibrating:
         return self._swept(question, self.sweep, relation)
 
     def _swept(self, question: Question, wanted: Sweep, relation: Relation | None) -> list[Report]:
-        """Answer each value of the sweep; what has no answer is named in a remark."""
+        """Answer each value of the sweep; what has no answer is named on standard error."""
         from privcalc.accounting.sweep import sweep
         from privcalc.cli.progress import Progress
+        from privcalc.cli.streams import complain
         from privcalc.render.words import number
 
         steps = sweep(
@@ -106,7 +107,10 @@ class Calibrating:
                     found.append(self._report(each.calibration, (each.parameter, each.value)))
         if not found:
             raise DomainError("; ".join(dict.fromkeys(reason for _, reason in missing)))
-        return [replace(found[0], remarks=(*found[0].remarks, *missing)), *found[1:]]
+        if self.show_progress:
+            for name, reason in missing:
+                complain(f"privcalc: warning: {name}: {reason}")
+        return found
 
     def _query(self, at: tuple[str, float] | None) -> dict[str, float]:
         """Return the target, and the swept parameter, which may be called as a part of that is."""
@@ -147,7 +151,6 @@ class Calibrating:
             tables=(shown,),
             headings={name: f"{found.parameter} {name}" for name in ("sufficient", "insufficient")},
             remarks=tuple(remarks),
-            details=found.method.notes,
         )
 
 

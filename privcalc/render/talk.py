@@ -114,6 +114,10 @@ def _tried(notes: Iterable[str]) -> Iterator[str]:
 
 def _fault(report: Report) -> str:
     """Say how far a bracket falls short of the tolerance."""
+    if "parameter" in report.result:
+        if "insufficient" in report.result:
+            return f"between the two values of {subject(report)} nothing is proved"
+        return f"no {subject(report)} is proved to miss the target"
     columns = (value if isinstance(value, list) else [value] for value in report.result.values())
     cells = [each for column in columns for each in column]
     parts = (each.values() if isinstance(each, dict) else (each,) for each in cells)
