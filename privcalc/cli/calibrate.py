@@ -5,29 +5,31 @@
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.numbers import read_tolerance
 from privcalc.cli.options import (
-    AdvantageOption,
     ColorMode,
     ColorOption,
     FormatOption,
-    HoleArgument,
     JsonOption,
-    MuOption,
     QuietOption,
-    RatioOption,
     RelationOption,
+    ToleranceOption,
+    VerboseOption,
+    relation_named,
+)
+from privcalc.cli.output import Printer, read_output
+from privcalc.cli.questions import joined, reads_standard_input, refuse_terminal
+from privcalc.cli.target_options import (
+    AdvantageOption,
+    HoleArgument,
+    MuOption,
+    RatioOption,
     RhoOption,
     SweepOption,
     TargetDeltaOption,
     TargetEpsilonOption,
     TargetFprOption,
     TerseSufficientOption,
-    ToleranceOption,
     TprOption,
-    VerboseOption,
-    relation_named,
 )
-from privcalc.cli.output import Printer, read_output
-from privcalc.cli.questions import joined, reads_standard_input, refuse_terminal
 from privcalc.errors import UsageError
 
 EXAMPLES = """\
