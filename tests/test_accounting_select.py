@@ -113,8 +113,9 @@ class TestLaws:
         assert found.bound.upper >= found.base.lower  # type: ignore[operator]
         for name in ("paper", "tight", "pointwise"):
             assert found.methods[name] == pytest.approx(base, rel=FOUND, abs=1e-5)
-        # The orders that are tried prove a little less.
-        assert found.bound.lower == pytest.approx(base, rel=5e-3)
+        # At least what one run costs.
+        assert found.bound.lower == pytest.approx(base, rel=FOUND, abs=1e-5)
+        assert found.bound.lower >= found.base.lower  # type: ignore[operator]
 
     @laws
     @given(st.floats(0.01, 300.0), sigmas, deltas)

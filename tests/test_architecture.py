@@ -30,7 +30,7 @@ class Rule:
     in_functions: str = ""
 
 
-_BASE = "privcalc.errors privcalc.bounds privcalc.relation"
+_BASE = "privcalc.errors privcalc.exact privcalc.bounds privcalc.relation"
 _NUMBERS = "privcalc.numerics numpy scipy"
 _LAWS = "privcalc.losses privcalc.renyi"
 _BELOW_CLI = f"{_BASE} {_NUMBERS} privcalc.spec {_LAWS} privcalc.engine privcalc.selection"
@@ -41,6 +41,7 @@ _ABOVE = f"{_BASE} privcalc privcalc.spec privcalc.accounting"
 RULES = {
     # Imported by everybody, and knowing nobody.
     "privcalc.errors": Rule(""),
+    "privcalc.exact": Rule(""),
     "privcalc.relation": Rule(""),
     "privcalc.bounds": Rule("privcalc.errors"),
     # Text <-> tree, with the standard library alone.
@@ -53,11 +54,11 @@ RULES = {
     "privcalc.selection": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine"),
     # Declarations that load fast; numerics inside methods, and no engine at all.
     "privcalc.mechanisms": Rule(
-        "privcalc.errors privcalc.relation privcalc.spec.registry",
+        "privcalc.errors privcalc.exact privcalc.relation privcalc.spec.registry",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
     ),
     "privcalc.wrappers": Rule(
-        "privcalc.errors privcalc.relation privcalc.spec.registry",
+        "privcalc.errors privcalc.exact privcalc.relation privcalc.spec.registry",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
     ),
     # Trees to answers: everything below the command line.

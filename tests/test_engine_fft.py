@@ -263,13 +263,17 @@ def test_absurd_scales_are_answered_or_refused(
         assert math.isfinite(bound.upper)
 
 
-def test_nothing_is_claimed_below_the_window() -> None:
-    """Below its window the lattice knows too little mass; the upper bound there is infinite."""
+def test_what_a_window_leaves_out_counts() -> None:
+    """A window far out leaves outcomes out; at epsilons below it they are counted nevertheless."""
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     sketches = look(composition, -140.0)
     scales = scales_for_epsilon(composition, sketches, 20.0)
     upper, _ = _Question(composition, sketches, scales, -140.0).tails(1e-4, 2**16)
     assert upper.losses[0] > 1.0
-    assert upper.delta(0.0, 0.0) == math.inf
+    assert upper.law.missing > 0.0
+    for epsilon in (0.0, 0.5, 1.0, 2.0, 4.0):
+        assert upper.delta(epsilon, 0.0) >= (
+            certified_delta(composition, epsilon, 1e-4).bound.lower or 0.0
+        )
     assert upper.delta(20.0, 0.0) < 1e-20

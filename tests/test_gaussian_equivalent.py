@@ -218,7 +218,7 @@ def test_one_laplace_agrees_with_a_dense_scan(scale: float) -> None:
 
 
 COMPOSITIONS = {
-    "laplace:scale=1@20": 1e-5,
+    "laplace:scale=1@20": 1e-6,
     "laplace:scale=10@1000": 1e-8,
     "laplace:scale=1@poisson:q=0.01@100": 1e-8,
     "exponential:epsilon=1@20": 1e-8,

@@ -141,6 +141,7 @@ def test_two_sampled_pairs(
 
 
 @settings(max_examples=8, deadline=None)
+@example(rows=[(0, 1), (1, 1)], q=1e-6, remove=False, count=2, part=0)
 @given(rows=ROWS, q=RATES, remove=st.booleans(), count=st.integers(1, 3), part=st.integers(0, 9))
 def test_sampled_tail_laws(
     rows: list[tuple[int, int]], q: float, remove: bool, count: int, part: int
@@ -154,10 +155,6 @@ def test_sampled_tail_laws(
     try:
         found = certified_delta(Composition.of([(law, count)]), epsilon, TOLERANCE)
     except NotCertifiedError:
-        return
-    if found.engine == "rdp":
-        # What the lattice loses may exceed a tiny delta; then there is no lower end.
-        assert brute.delta(epsilon) <= found.bound.upper
         return
     check(found.bound, brute.delta(epsilon))
 

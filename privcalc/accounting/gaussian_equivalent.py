@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.terms import Realized
 
 # Relative widths of deltas that are asked for everywhere, and where that is not enough.
-COARSE, FINE = 1e-6, 1e-9
+COARSE, FINE = 3e-7, 1e-9
 # Floors and caps that agree so well are equal but for rounding.
 SAME = 1e-12
 

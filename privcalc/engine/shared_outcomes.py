@@ -140,8 +140,7 @@ class SharedTails:
 def _side(tail: Tail, epsilons: Array, sign: float) -> Array:
     """Bound the finite part of delta from one side, with the units and shifts of `Tail.delta`.
 
-    As there, an upper law proves nothing below its window: the cyclic transform has moved the
-    losses that belong there to larger ones, whose tilted weights stand for less mass.
+    As there, missing weights count as if they were where they contribute most.
     """
     law = tail.law
     reach = float(np.abs(tail.losses[[0, -1]]).max()) + np.abs(epsilons)
@@ -151,14 +150,14 @@ def _side(tail: Tail, epsilons: Array, sign: float) -> Array:
     exponent = law.log_scale - law.c * points
     size = abs(law.log_scale) + law.c * np.abs(points)
     units = sums.error + UNIT * (96.0 + 16.0 * size)
-    value: Array = (sums.payoff * (1.0 + sign * units) + sign * sums.lost) * np.exp(
-        np.minimum(exponent, LARGEST_EXPONENT)
-    )
+    payoff = sums.payoff * (1.0 + sign * units) + sign * sums.lost
+    if sign > 0.0:
+        payoff = payoff + law.missing / (1.0 + law.c) * (1.0 + units)
+    value: Array = payoff * np.exp(np.minimum(exponent, LARGEST_EXPONENT))
     if sign < 0.0:
         value = np.maximum(value, 0.0)
     else:
-        unknown = (exponent > LARGEST_EXPONENT) | (points < tail.losses[0])
-        value = np.where(unknown, np.inf, value + law.lost * MARGIN)
+        value = np.where(exponent > LARGEST_EXPONENT, np.inf, value + law.lost * MARGIN)
     return value
 
 

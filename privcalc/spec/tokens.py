@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
+from decimal import Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
+from privcalc.exact import DIGITS, significant_digits, standing_for
 from privcalc.spec import hints
 from privcalc.spec.check import MAX_INTEGER
 from privcalc.spec.spelling import shorten
@@ -150,13 +154,19 @@ class Scanner:
         text, span = self._end(found)
         sign, top, bottom, percent = found.groups()
         value = self._double(top, span, percent=bool(percent) and bottom is None)
+        number = _decimal(top) / (100 if percent else 1)
         if bottom is not None:
-            divisor = self._double(bottom, span)
-            if divisor == 0:
+            if _decimal(bottom) == 0:
                 self.fail("division by zero", span)
-            value = self._finite(value / divisor, span, zero=value == 0)
-            if percent:
-                value = self._finite(value / 100, span, zero=value == 0)
+            number /= _decimal(bottom)
+            try:
+                value = float(number)
+            except OverflowError:
+                value = math.inf
+            value = self._finite(value, span, zero=number == 0)
+        known = bottom is not None or significant_digits(top.replace("_", "")) <= DIGITS
+        if sign:
+            value, number = -value, -number
         whole = None
         if bottom is None and not percent and _COUNT.fullmatch(top):
             digits = top.replace("_", "").lstrip("0") or "0"
@@ -164,7 +174,7 @@ class Scanner:
             whole = int(digits[: len(str(MAX_INTEGER)) + 1])
             whole = -whole if sign else whole
         # Adding 0.0 makes 0.0 of -0.0.
-        return Number(span, text, (-value if sign else value) + 0.0, whole)
+        return Number(span, text, standing_for(value + 0.0, number if known else None), whole)
 
     def _double(self, text: str, span: Span, *, percent: bool = False) -> float:
         """Convert to the nearest double; a percentage is the decimal with its point moved."""
@@ -196,3 +206,9 @@ class Scanner:
         self.place = found.end()
         self.skip()
         return found.group(), found.span()
+
+
+def _decimal(text: str) -> Fraction:
+    """Return a decimal without its sign exactly."""
+    # Decimal takes any number of digits, Fraction some thousands.
+    return Fraction(Decimal(text.replace("_", "")))

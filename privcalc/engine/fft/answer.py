@@ -178,15 +178,15 @@ class Tail:
         The sum of p (1 - e^{epsilon - l})_+ falls with epsilon - l, so that moving epsilon by the
         law's slack, the rounding of the losses and that of the gaps covers all three. With weights
         w, p = w e^{log_scale - cl}: each term is off by some units and by 16 of its exponents, the
-        sum by SUM_ULPS. Capping an exponent lowers a lower bound, and an upper one is given up; so
-        it is below the window, where the cyclic transform has moved losses to larger ones, whose
-        tilted weights stand for less mass.
+        sum by SUM_ULPS. Capping an exponent lowers a lower bound, and an upper one is given up.
+
+        An outcome of weight w at any loss l = epsilon + g contributes w e^{log_scale - c epsilon}
+        e^{-cg} (1 - e^{-g}), g > 0, which is at most w e^{log_scale - c epsilon} / (1 + c): so much
+        is added for weights that are missing.
         """
         law = self.law
         sign = 1.0 if law.side == "upper" else -1.0
         moved = self.moved(epsilon)
-        if law.side == "upper" and epsilon - moved < self.losses[0]:
-            return math.inf
         gap = self.losses - (epsilon - sign * moved)
         over = gap > 0.0
         gap, weights = gap[over], law.weights[over]
@@ -202,7 +202,8 @@ class Tail:
             return value * (1.0 - 16.0 * UNIT)
         if exponent > LARGEST_EXPONENT:
             return math.inf
-        return value * (1.0 + 16.0 * UNIT) + law.lost * exp_bound(-log_scale) * MARGIN
+        absent = law.missing / (1.0 + law.c) * exp_bound(exponent + UNIT * (8.0 + 8.0 * size))
+        return value * (1.0 + 16.0 * UNIT) + absent + law.lost * exp_bound(-log_scale) * MARGIN
 
     def moved(self, epsilon: float) -> float:
         """Return by how much epsilon has to be moved: see `delta`."""

@@ -41,6 +41,8 @@ class LatticeLaw:
         log_scale: see above.
         slack: displacement of the losses that the bound needs.
         lost: P-mass that an upper law counts as infinite loss.
+        missing: bound on the sum of the weights of outcomes that an upper law leaves out, wherever
+            their losses are.
     """
 
     side: Side
@@ -52,6 +54,7 @@ class LatticeLaw:
     log_scale: float
     slack: float
     lost: float
+    missing: float = 0.0
 
     def losses(self) -> Array:
         """Return the losses, each off by 4 units of the largest of its terms."""
@@ -74,7 +77,10 @@ def normalised(law: LatticeLaw) -> LatticeLaw:
     error = UNIT * (8.0 + 2.0 * abs(math.log(total)) + 2.0 * abs(law.log_scale))
     factor = (1.0 + error) if law.side == "upper" else (1.0 - error)
     return replace(
-        law, weights=law.weights * (factor / total), log_scale=law.log_scale + math.log(total)
+        law,
+        weights=law.weights * (factor / total),
+        log_scale=law.log_scale + math.log(total),
+        missing=law.missing * (factor / total),
     )
 
 

@@ -12,8 +12,13 @@ Power. If |f_j - g_j| <= e and both are at most b_j, then |prod f_j^n_j - prod g
 prod b_j^n_j sum n_j e / b_j (change one factor at a time); b_j = |g_j| + e will do.
 
 Window. The cyclic sum adds to each index those that differ by a multiple of N. For an upper law
-this only adds; what lies above the window is counted as infinite. A lower law gives up the weight
+this only adds to the window; what lies above it is counted as infinite, and the weight below it as
+missing (none, if the least indices add up to one in the window). A lower law gives up the weight
 outside the window at every point. (The bounds are in `window.py`.)
+
+Missing. If true weights are at most f_j + h_j, where the sum of f_j is T_j and that of h_j at most
+m_j, their composition is at most that of the f_j and weights of sum prod (T_j + m_j)^n_j -
+prod T_j^n_j, which is at most prod (T_j + m_j)^n_j sum n_j m_j / T_j.
 """
 
 from __future__ import annotations
@@ -27,7 +32,7 @@ import numpy as np
 from privcalc.engine.fft.lattice import LatticeLaw, WindowError
 from privcalc.engine.fft.window import find_window
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,9 +90,11 @@ def compose_lattice(
     indices = low + np.arange(size)
     weights = weights[indices % size]
     lost = sum(count * law.lost for law, count in parts)
+    missing = 0.0
     if upper:
         end = low + size
         lost += window.lost(end, float(origin + first.step * end), first.c, log_scale)
+        missing = _inherited(parts) + (window.outside if low > _least(parts, centres) else 0.0)
     slack = math.fsum(count * law.slack for law, count in parts) * MARGIN
     moved = 8.0 * UNIT * math.fsum(count * abs(law.log_scale) for law, count in parts)
     weights = weights * ((1.0 + moved) if upper else (1.0 - moved))
@@ -101,7 +108,31 @@ def compose_lattice(
         log_scale,
         slack,
         lost * MARGIN,
+        missing * (1.0 + moved) * MARGIN,
     )
+
+
+def _least(parts: Sequence[tuple[LatticeLaw, int]], centres: Sequence[int]) -> int:
+    """Return the least index that the composition can have, relative to the centres."""
+    return sum(
+        count * (int(law.indices[0]) - centre)
+        for (law, count), centre in zip(parts, centres, strict=True)
+    )
+
+
+def _inherited(parts: Sequence[tuple[LatticeLaw, int]]) -> float:
+    """Bound the weight that is missing because it was in the parts; rounding is left to MARGIN."""
+    if all(law.missing == 0.0 for law, _ in parts):
+        return 0.0
+    totals = [float(law.weights.sum()) for law, _ in parts]
+    share = math.fsum(
+        count * law.missing / total for (law, count), total in zip(parts, totals, strict=True)
+    )
+    growth = math.fsum(
+        count * math.log(total + law.missing)
+        for (law, count), total in zip(parts, totals, strict=True)
+    )
+    return share * exp_bound(growth + 1e-9 * (1.0 + abs(growth)))
 
 
 def _eta(size: int) -> float:

@@ -107,5 +107,6 @@ def coarsen_upper(law: LatticeLaw, factor: int) -> LatticeLaw:
             law.log_scale,
             law.slack,
             law.lost,
+            law.missing,
         )
     )

@@ -1,0 +1,91 @@
+"""What a written number stands for: one rational, or all numbers that round to one double.
+
+A decimal of at most DIGITS significant digits, a ratio and a percentage of such are exact: 0.1 is
+one tenth, not the double next to it. Two decimals of so few digits never share a double, so that
+`repr` gives back the one that was written. A longer decimal stands for every number that rounds to
+the same double: what a ratio became when it was printed may be one of them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Self
+
+__all__ = [
+    "DIGITS",
+    "Written",
+    "enclosure",
+    "exact",
+    "rounding",
+    "significant_digits",
+    "standing_for",
+]
+
+DIGITS = 15
+UNIT = Fraction(1, 2**53)
+# Half the distance of subnormal doubles.
+SMALLEST_HALF_STEP = Fraction(1, 2**1075)
+
+
+class Written(float):
+    """A double that does not stand for the decimal that `repr` prints of it.
+
+    Attributes:
+        exact: the number it stands for, or None for all numbers that round to it.
+    """
+
+    __slots__ = ("exact",)
+
+    exact: Fraction | None
+
+    def __new__(cls, value: float, exact: Fraction | None) -> Self:
+        """Keep the exact value beside its nearest double."""
+        self = super().__new__(cls, value)
+        self.exact = exact
+        return self
+
+
+def exact(value: float) -> Fraction | None:
+    """Return the number that a value of a specification stands for; None where it is many."""
+    if isinstance(value, Written):
+        return value.exact
+    if isinstance(value, int):
+        return Fraction(value)
+    text = repr(value)
+    return Fraction(text) if significant_digits(text) <= DIGITS else None
+
+
+def enclosure(value: float) -> tuple[Fraction, Fraction]:
+    """Return the least and the largest number that a value may stand for."""
+    known = exact(value)
+    if known is not None:
+        return known, known
+    centre = Fraction(value)
+    half = max(abs(centre) * UNIT, SMALLEST_HALF_STEP)
+    return centre - half, centre + half
+
+
+def rounding(value: float) -> float:
+    """Bound |double - number| / |double| for the number that a value stands for; 0 if they agree.
+
+    The double is the nearest one: 2^-53 relative, and 2^-1075 absolute near the end of the range.
+    """
+    if value == 0.0 or exact(value) == Fraction(value):
+        return 0.0
+    return float(max(UNIT, SMALLEST_HALF_STEP / abs(Fraction(value))))
+
+
+def standing_for(value: float, number: Fraction | None) -> float:
+    """Return the double `value` so that `exact` gives `number`."""
+    plain = float(value)
+    return plain if exact(plain) == number else Written(plain, number)
+
+
+def significant_digits(text: str) -> int:
+    """Count the significant digits of a decimal; zeros at its end count after a point only."""
+    mantissa = Decimal(text).as_tuple()
+    found = "".join(map(str, mantissa.digits)).lstrip("0")
+    if "." not in text:
+        found = found.rstrip("0")
+    return len(found)
