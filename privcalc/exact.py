@@ -8,12 +8,16 @@ the same double: what a ratio became when it was printed may be one of them.
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Self
 
 __all__ = [
     "DIGITS",
+    "Enclosed",
+    "Nearest",
     "Written",
     "enclosure",
     "exact",
@@ -74,6 +78,62 @@ def rounding(value: float) -> float:
     if value == 0.0 or exact(value) == Fraction(value):
         return 0.0
     return float(max(UNIT, SMALLEST_HALF_STEP / abs(Fraction(value))))
+
+
+# A double, its relative error, and the number that it stands in for where that is known and not the
+# double.
+Nearest = tuple[float, float, Fraction | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """A positive number between two rationals, which are the same where it is known.
+
+    Products and quotients of written numbers are formed here and rounded once, so that no
+    mechanism counts its roundings by hand.
+    """
+
+    low: Fraction
+    high: Fraction
+
+    @classmethod
+    def of(cls, value: float) -> Self:
+        """Return what a written value may stand for."""
+        return cls(*enclosure(value))
+
+    def __mul__(self, other: Enclosed | int | Fraction) -> Enclosed:
+        """Multiply by a positive number."""
+        if isinstance(other, Enclosed):
+            return Enclosed(self.low * other.low, self.high * other.high)
+        return Enclosed(self.low * other, self.high * other)
+
+    def __truediv__(self, other: Enclosed | int | Fraction) -> Enclosed:
+        """Divide by a positive number."""
+        if isinstance(other, Enclosed):
+            return Enclosed(self.low / other.high, self.high / other.low)
+        return Enclosed(self.low / other, self.high / other)
+
+    @property
+    def exact(self) -> Fraction | None:
+        """The number itself, where it is known."""
+        return self.low if self.low == self.high else None
+
+    def nearest(self) -> Nearest:
+        """Return the double in the middle, a bound on its relative error, and the number.
+
+        Beyond the range of doubles that is infinity or 0, which every mechanism refuses.
+        """
+        try:
+            value = float((self.low + self.high) / 2)
+        except OverflowError:
+            return math.inf, math.inf, self.exact
+        if value == 0.0:
+            return 0.0, math.inf, self.exact
+        centre = Fraction(value)
+        if self.low == self.high == centre:
+            return value, 0.0, None
+        error = float(max(centre - self.low, self.high - centre) / centre)
+        return value, math.nextafter(error, math.inf), self.exact
 
 
 def standing_for(value: float, number: Fraction | None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from mpmath import mp, mpc, mpf
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.losses.bounded_range import BoundedRangeLaw
 from privcalc.losses.sampled import sampled
 from privcalc.mechanisms.exponential import Exponential
@@ -199,13 +201,18 @@ def test_maximising_after_composing_would_be_unsound() -> None:
     assert truth == pytest.approx(0.257461962256, abs=1e-11)
 
 
+def range_of(eta: Fraction) -> BoundedRangeLaw:
+    """Return the law at a rational range."""
+    return BoundedRangeLaw(*Enclosed(eta, eta).nearest())
+
+
 def test_monotone_scores_halve_the_range_except_for_replacement() -> None:
     """Adding or removing moves monotone scores one way; replacing may move them both ways."""
     monotone = Exponential(epsilon=0.8, monotone=True)
-    assert monotone.laws(Adjacency.ADD) == BoundedRangeLaw(0.4)
-    assert monotone.laws(Adjacency.REMOVE) == BoundedRangeLaw(0.4)
-    assert monotone.laws(Adjacency.REPLACE) == BoundedRangeLaw(0.8)
-    assert Exponential(epsilon=0.8).laws(Adjacency.ADD) == BoundedRangeLaw(0.8)
+    assert monotone.laws(Adjacency.ADD) == range_of(Fraction(2, 5))
+    assert monotone.laws(Adjacency.REMOVE) == range_of(Fraction(2, 5))
+    assert monotone.laws(Adjacency.REPLACE) == range_of(Fraction(4, 5))
+    assert Exponential(epsilon=0.8).laws(Adjacency.ADD) == range_of(Fraction(4, 5))
     with pytest.raises(DomainError, match="epsilon must be in"):
         Exponential(epsilon=1e-200)
 

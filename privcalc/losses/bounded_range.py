@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
-from privcalc.numerics.power_excess import around
+from privcalc.numerics.power_excess import TINY, around
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -44,19 +45,34 @@ CELLS = 128
 class BoundedRangeLaw:
     """The law of the largest profile of all mechanisms whose range is at most eta.
 
+    Where eta is a rounded number, the law at the true one is bounded: all of it scales with eta.
+
     Attributes:
         eta: the range, in [1e-100, 700]; the largest loss, approached.
+        error: relative error of eta.
+        known: the range itself, where it is known but no double.
     """
 
     eta: float
+    error: float = 0.0
+    known: Fraction | None = None
 
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
     infinity_mass_error = 0.0
     lattice = None
     log_dropped_mass = -math.inf
-    max_loss_error = 0.0
     cheap_orders = True
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the error of eta."""
+        return self.error
+
+    @property
+    def exact_max_loss(self) -> Fraction | None:
+        """Return the range, where it is known exactly."""
+        return self.known if self.error else Fraction(self.eta)
 
     @property
     def max_loss(self) -> float:
@@ -66,7 +82,7 @@ class BoundedRangeLaw:
     @property
     def gaussian_range(self) -> tuple[float, float]:
         """Return the mu that any such bounded loss has; see `losses/concentration.py`."""
-        return 0.0, pure_mu(self.eta)
+        return 0.0, pure_mu(self.eta * (1.0 + self.error) * (1.0 + 2.0 * UNIT))
 
     @property
     def anchors(self) -> tuple[float, ...]:
@@ -76,15 +92,22 @@ class BoundedRangeLaw:
     def profile(self, epsilon: float) -> tuple[float, float]:
         """Bound (1 - e^{(epsilon - eta)/2})^2 / (1 - e^{-eta}), and 0 from eta on.
 
-        The difference is rounded once, expm1 of a negative number carries that over at most as it
-        is, and is itself off by 8 units: 9 for each of the three, 4 for the products.
+        The numerator grows with the gap eta - epsilon, which is off by the error of eta. The
+        difference is rounded once, expm1 of a negative number carries that over at most as it is,
+        and is itself off by 8 units: 9 for each of the three, 4 for the products. The denominator
+        changes by no more than eta, relatively.
         """
-        if epsilon >= self.eta:
-            return 0.0, 0.0
-        rise = -math.expm1(0.5 * (epsilon - self.eta))
-        value = rise * rise / -math.expm1(-self.eta)
-        slack = 32.0 * UNIT * value
-        return max(0.0, value - slack), min(1.0, value + slack)
+        moved = self.eta * self.error * (1.0 + 4.0 * UNIT)
+        gap = self.eta - epsilon
+        low, high = max(0.0, gap - moved), max(0.0, gap + moved)
+        rises = -math.expm1(-0.5 * low), -math.expm1(-0.5 * high)
+        divisor = -math.expm1(-self.eta)
+        slack = 32.0 * UNIT + 1.01 * self.error
+        lower, upper = (rise * rise / divisor for rise in rises)
+        # Squares of differences below 1e-150 leave the normal range.
+        return max(0.0, lower * (1.0 - slack) - TINY), min(
+            1.0, upper * (1.0 + slack) + (TINY if high > 0.0 else 0.0)
+        )
 
     def tails(self, losses: Array) -> Tails:
         """Return the integrals of the two densities on both sides of l; none is a difference.
@@ -92,20 +115,24 @@ class BoundedRangeLaw:
         l - eta and l + eta are rounded once. That moves expm1 of a negative argument by a unit at
         most, of a positive one x by 1 + x units, and exp by eta units. Masses between neighbouring
         losses a < b are the density at b times 2 (1 - e^{-(b - a)/2}) under P, that at a under Q.
+
+        With another range eta (1 + r), the numbers for l belong to l (1 + r), up to a factor: all
+        arguments are multiplied by 1 + r. That moves expm1 of a negative argument by r at most,
+        of a positive one x by r (1 + x), and exp by r eta, relatively: r (2 + 2 eta) in all.
         """
         eta = self.eta
         inside = np.clip(losses, -eta, eta)
         falling, rising = 0.5 * (inside - eta), 0.5 * (inside + eta)
         small, large = math.expm1(-eta), math.expm1(eta)
         width = np.expm1(-0.5 * np.diff(inside)) / small
-        error = UNIT * (32.0 + 2.0 * eta)
+        error = UNIT * (32.0 + 2.0 * eta) + self.error * (2.1 + 2.1 * eta)
         return Tails(
             above_p=np.expm1(falling) / small,
             above_q=np.expm1(-falling) / large,
             below_p=np.expm1(rising) / large,
             below_q=np.expm1(-rising) / small,
             error=error,
-            shift=0.0,
+            shift=self.error * eta * (1.0 + 4.0 * UNIT),
             between_p=np.exp(falling[1:]) * width,
             between_q=np.exp(-rising[:-1]) * width,
             between_error=np.full(width.shape, error),
@@ -144,6 +171,11 @@ class BoundedRangeLaw:
 
         whose terms all vanish with c; each is off by 24 units of itself (a relative error of x is
         one of log1p(x), at most).
+
+        A relative error r of eta is at most 2 r of K. With g = log S, y = (c + 1/2) eta and
+        u = eta / 2, K = g(y) - g(u) is the integral of g' over [u, y], and dK / d log eta =
+        y g'(y) - u g'(u) that of g' + t g''; g' = coth t - 1/t is concave with g'(0) = 0, so that
+        t g'' <= g'.
         """
         eta = self.eta
         small = (c + 0.5) * eta < SERIES_BELOW
@@ -157,12 +189,13 @@ class BoundedRangeLaw:
         closed = first - second + third
         slack = 24.0 * UNIT * (first + second + third)
         lower[~small], upper[~small] = np.maximum(closed - slack, 0.0), closed + slack
-        return lower, upper
+        wrong = 2.1 * self.error
+        return lower * (1.0 - wrong), upper * (1.0 + wrong)
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> BoundedRangeContour:
         """Fix the abscissa; the closed form holds for every t."""
         del t_max, log_error
-        return BoundedRangeContour(self.eta, c)
+        return BoundedRangeContour(self.eta, c, self.error)
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points."""
@@ -181,6 +214,7 @@ class BoundedRangeContour:
 
     eta: float
     c: float
+    error: float = 0.0
 
     revival = None
 
@@ -191,7 +225,7 @@ class BoundedRangeContour:
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) with its rounding error."""
-        return _log_mgf(self.eta, vertical(self.c, t))
+        return _log_mgf(self.eta, vertical(self.c, t), self.error)
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K and its error at t = k step, k < count."""
@@ -209,13 +243,13 @@ class BoundedRangeContour:
         in the second half). From pi on, let v* be the next point with sin^2 = 1: beyond it g is at
         most its envelope, which it attains there and which decreases; before it sin^2 is largest
         at an end of each cell. As a function of log y, log g has slope at most 4, so the roundings
-        of y and of the formula cost less than 64 units; those of v are covered by a start that is
-        a little earlier and by 1e-15 (1 + v) on sin^2.
+        of y and of the formula cost less than 64 units, and the error of eta 4 times itself; those
+        of v are covered by a start that is a little earlier and by 1e-15 (1 + v) on sin^2.
         """
         y = (self.c + 0.5) * self.eta
         gap = -math.expm1(-2.0 * y)
         inverse = 4.0 * math.exp(-2.0 * y) / (gap * gap)
-        start = t * self.eta * (1.0 - 8.0 * UNIT)
+        start = t * self.eta * (1.0 - 8.0 * UNIT - self.error)
         largest = 0.0
         if start < math.pi:
             sine = math.sin(start)
@@ -229,10 +263,10 @@ class BoundedRangeContour:
             over = 1.0 + inverse * np.maximum(squares[1:], squares[:-1])
             largest = max(largest, float((over / (1.0 + (v[:-1] / y) ** 2)).max()))
         beyond = (1.0 + inverse) / (1.0 + (peak * (1.0 - 1e-15) / y) ** 2)
-        return min(1.0, math.sqrt(max(largest, beyond)) * (1.0 + 64.0 * UNIT))
+        return min(1.0, math.sqrt(max(largest, beyond)) * (1.0 + 64.0 * UNIT + 4.1 * self.error))
 
 
-def _log_mgf(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
+def _log_mgf(eta: float, z: ComplexArray, eta_error: float = 0.0) -> tuple[ComplexArray, Array]:
     """Return K(z) and a bound on its error, for Re z > -1/2.
 
     Where the series of M - 1 is not used,
@@ -240,13 +274,14 @@ def _log_mgf(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
         K = z eta + log(1 - e^{-w}) - log(1 - e^{-eta}) - log(1 + 2z),    w = (2z + 1) eta,
 
     which does not overflow. w is off by 4 units of itself, e^{-w} by that times its modulus, and
-    -expm1(-w), whose modulus is at most min(2, |w|), by 16 units of that more.
+    -expm1(-w), whose modulus is at most min(2, |w|), by 16 units of that more. An error r of eta
+    moves w by r |w|, z eta by r |z| eta and the log of 1 - e^{-eta} by r at most.
     """
     value = np.empty(z.shape, np.complex128)
     error = np.empty(z.shape, np.float64)
     small = (np.abs(z) + 0.5) * eta < SERIES_BELOW
     if small.any():
-        value[small], error[small] = log1p_with_error(*_mgf_minus_one(eta, z[small]))
+        value[small], error[small] = log1p_with_error(*_mgf_minus_one(eta, z[small], eta_error))
     large = ~small
     if large.any():
         s = z[large]
@@ -255,6 +290,9 @@ def _log_mgf(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
         size = np.abs(w)
         rise = -np.expm1(-w)
         slack = UNIT * (16.0 * np.minimum(2.0, size) + 4.0 * size * np.exp(-np.real(w)))
+        slack = slack + 1.1 * eta_error * size * np.exp(-np.real(w))
+        # Beyond, the phase of e^{-w} is not known any more.
+        slack = np.where((4.0 * UNIT + eta_error) * size < 0.1, slack, np.inf)
         relative = slack / np.abs(rise)
         carried = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), np.inf)
         log_rise, log_twice = np.log(rise), np.log(twice)
@@ -262,10 +300,13 @@ def _log_mgf(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
         value[large] = s * eta + log_rise - log_gap - log_twice
         moduli = np.abs(s) * eta + np.abs(log_rise) + abs(log_gap) + np.abs(log_twice)
         error[large] = carried + UNIT * (16.0 + 12.0 * moduli)
+        error[large] += 1.01 * eta_error * (1.0 + np.abs(s) * eta)
     return value, error
 
 
-def _mgf_minus_one(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
+def _mgf_minus_one(
+    eta: float, z: ComplexArray, eta_error: float = 0.0
+) -> tuple[ComplexArray, Array]:
     """Return M(z) - 1 and a bound on its error, by a series that does not cancel.
 
     With y = (z + 1/2) eta, u = eta / 2: y^2 - u^2 = eta^2 z (z + 1), and S(y) - S(u) =
@@ -273,13 +314,17 @@ def _mgf_minus_one(eta: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
     c_j = sum_{k > j} u^{2 (k - 1 - j)} / (2k + 1)!. What is left out is below 1e-24 of the first
     term, c_0 >= 1/6. Horner's scheme is off by 8 units for each power of y^2, which is itself off
     by 10, relative to the sum of the moduli; the factors by 30 in all.
+
+    An error r of eta is one of 2k r, k > j, of the terms of eta^2 c_j y^{2j}; as u < 3/2 their
+    mean k is below j + 1.2. It is one of S(u) of r (u coth u - 1) < 0.8 r.
     """
     y = (z + 0.5) * eta
     square: ComplexArray = np.multiply(y, y)
     coefficients, norm = _coefficients(eta)
     series = np.polyval(coefficients[::-1], square)
     size = np.abs(square)
-    charge = coefficients * (40.0 + 18.0 * np.arange(len(coefficients)))
+    place = np.arange(len(coefficients))
+    charge = coefficients * (40.0 + 18.0 * place + eta_error / UNIT * (3.5 + 2.1 * place))
     factor = z * (z + 1.0) * (eta * eta / norm)
     error = UNIT * np.abs(factor) * np.polyval(charge[::-1], size)
     return factor * series, error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -80,4 +81,4 @@ class Exponential:
         from privcalc.losses.bounded_range import BoundedRangeLaw
 
         halved = self.monotone and adjacency is not Adjacency.REPLACE
-        return BoundedRangeLaw(0.5 * self.epsilon if halved else self.epsilon)
+        return BoundedRangeLaw(*(Enclosed.of(self.epsilon) / (2 if halved else 1)).nearest())

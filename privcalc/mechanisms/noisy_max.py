@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -114,10 +116,9 @@ class NoisyMax:
 
     Attributes:
         noise: the law of the noise.
-        spread: standard deviation or scale.
+        ratio: the sensitivity, or that of a group, over the standard deviation or scale.
         candidates: m.
         monotone: as written.
-        sensitivity: as written, or that of a group.
     """
 
     def __init__(
@@ -142,27 +143,24 @@ class NoisyMax:
             raise DomainError(f"noisy-max with {noise} noise takes {wanted}, not {other}")
         if not 1 <= candidates <= MOST_CANDIDATES:
             raise DomainError(f"candidates must be in [1, {MOST_CANDIDATES:_}], got {candidates}")
-        self.noise, self.spread, self.candidates = noise, spread, candidates
-        self.monotone, self.sensitivity = monotone, sensitivity
-        largest = LARGEST_GAUSSIAN if noise == GAUSSIAN else LARGEST_RATIO
-        if not SMALLEST_RATIO <= sensitivity / spread <= largest:
-            words = "standard_deviation" if noise == GAUSSIAN else "scale"
+        self.noise, self.candidates, self.monotone = noise, candidates, monotone
+        self.ratio = self._checked(Enclosed.of(sensitivity) / Enclosed.of(spread))
+
+    def _checked(self, ratio: Enclosed) -> Enclosed:
+        normal = self.noise == GAUSSIAN
+        largest = LARGEST_GAUSSIAN if normal else LARGEST_RATIO
+        if not SMALLEST_RATIO <= ratio.nearest()[0] <= largest:
             raise DomainError(
-                f"sensitivity / {words} must be in [{SMALLEST_RATIO:g}, {largest:g}],"
-                f" got {sensitivity / spread!r}"
+                f"sensitivity / {'standard_deviation' if normal else 'scale'} must be in"
+                f" [{SMALLEST_RATIO:g}, {largest:g}], got {ratio.nearest()[0]!r}"
             )
+        return ratio
 
     def grouped(self, records: int) -> NoisyMax:
         """Return the mechanism for a group of records: its sensitivity adds up, step by step."""
-        normal = self.noise == GAUSSIAN
-        return NoisyMax(
-            noise=self.noise,
-            standard_deviation=self.spread if normal else None,
-            scale=None if normal else self.spread,
-            candidates=self.candidates,
-            monotone=self.monotone,
-            sensitivity=self.sensitivity * records,
-        )
+        other = copy(self)
+        other.ratio = self._checked(self.ratio * records)
+        return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
@@ -173,10 +171,10 @@ class NoisyMax:
 
         if self.candidates == 1:
             return AtomicLaw((0.0,), (1.0,), exact_losses=True, lower_masses=(1.0,))
-        moved = 1.0 if self.monotone and adjacency is not Adjacency.REPLACE else 2.0
-        step = moved * (self.sensitivity / self.spread)
+        moved = 1 if self.monotone and adjacency is not Adjacency.REPLACE else 2
+        step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
-            return BoundedRangeLaw(step)
+            return BoundedRangeLaw(step, error, known)
         if self.noise == "exponential":
             return LaplaceLaw(step)
         from privcalc.losses.winner_law import winner_law
