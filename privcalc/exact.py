@@ -87,7 +87,7 @@ Nearest = tuple[float, float, Fraction | None]
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """A positive number between two rationals, which are the same where it is known.
+    """A number >= 0 between two rationals, which are the same where it is known.
 
     Products and quotients of written numbers are formed here and rounded once, so that no
     mechanism counts its roundings by hand.
@@ -101,8 +101,12 @@ class Enclosed:
         """Return what a written value may stand for."""
         return cls(*enclosure(value))
 
+    def __add__(self, other: Enclosed) -> Enclosed:
+        """Add another."""
+        return Enclosed(self.low + other.low, self.high + other.high)
+
     def __mul__(self, other: Enclosed | int | Fraction) -> Enclosed:
-        """Multiply by a positive number."""
+        """Multiply by a number >= 0."""
         if isinstance(other, Enclosed):
             return Enclosed(self.low * other.low, self.high * other.high)
         return Enclosed(self.low * other, self.high * other)
@@ -113,10 +117,39 @@ class Enclosed:
             return Enclosed(self.low / other.high, self.high / other.low)
         return Enclosed(self.low / other, self.high / other)
 
+    @classmethod
+    def probability(cls, value: float) -> Self:
+        """Return what a written probability may stand for: 1 at most."""
+        low, high = enclosure(value)
+        return cls(low, high) if high <= 1 else cls(Fraction(1), Fraction(1))
+
+    @classmethod
+    def about(cls, value: float, error: float, known: Fraction | None) -> Enclosed:
+        """Return what `nearest` has rounded: no less."""
+        centre = Fraction(value)
+        if known is not None or not error:
+            return cls(known or centre, known or centre)
+        half = centre * Fraction(error)
+        return cls(centre - half, centre + half)
+
+    def root(self) -> Enclosed:
+        """Return the square root, exactly where it is rational, else to 2^-100 of itself."""
+        low, high = _root(self.low)[0], _root(self.high)[1]
+        return Enclosed(low, high)
+
     @property
     def exact(self) -> Fraction | None:
         """The number itself, where it is known."""
         return self.low if self.low == self.high else None
+
+    def doubles(self) -> tuple[float, float]:
+        """Return the greatest double that is not above it, and the least that is not below."""
+        low, high = float(self.low), float(self.high)
+        if low > self.low:
+            low = math.nextafter(low, -math.inf)
+        if high < self.high:
+            high = math.nextafter(high, math.inf)
+        return low, high
 
     def nearest(self) -> Nearest:
         """Return the double in the middle, a bound on its relative error, and the number.
@@ -127,13 +160,26 @@ class Enclosed:
             value = float((self.low + self.high) / 2)
         except OverflowError:
             return math.inf, math.inf, self.exact
-        if value == 0.0:
-            return 0.0, math.inf, self.exact
         centre = Fraction(value)
         if self.low == self.high == centre:
             return value, 0.0, None
+        if not centre:
+            return 0.0, math.inf, self.exact
         error = float(max(centre - self.low, self.high - centre) / centre)
         return value, math.nextafter(error, math.inf), self.exact
+
+
+def _root(square: Fraction) -> tuple[Fraction, Fraction]:
+    """Return rationals below and above the square root of a number >= 0."""
+    top, bottom = square.numerator, square.denominator
+    # sqrt(top / bottom) = sqrt(top bottom) / bottom.
+    product = top * bottom
+    shift = max(0, 110 - product.bit_length() // 2)
+    floor = math.isqrt(product << (2 * shift))
+    unit = bottom << shift
+    if floor * floor == product << (2 * shift):
+        return Fraction(floor, unit), Fraction(floor, unit)
+    return Fraction(floor, unit), Fraction(floor + 1, unit)
 
 
 def standing_for(value: float, number: Fraction | None) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.sampling import (
@@ -21,6 +20,7 @@ from privcalc.accounting.terms import Realized, term_of
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
+from privcalc.numerics.rounding import UNIT
 from privcalc.relation import Adjacency, Relation
 from privcalc.renyi.curve import CurveOnly
 from privcalc.spec import registry
@@ -128,7 +128,7 @@ class _Builder:
 
     def _whole(self, tree: Wrapped) -> bool:
         """Say whether the sample is everything."""
-        return chain(tree)[1] == 1
+        return chain(tree)[1].low == 1
 
     def _unsampled(self, tree: Wrapped, adjacency: Adjacency, records: int) -> Terms:
         """Return the event itself, at q = 1."""
@@ -144,22 +144,24 @@ class _Builder:
 
         Nested: (1 - q2) R + q2 ((1 - q1) R + q1 W) = (1 - q1 q2) R + q1 q2 W. A sample without
         replacement of such a sample is one, too. A rounded probability above 1/2, where 1 - q
-        would feel it, is enclosed by its neighbours: profiles increase with q, because a sample at
-        a lower rate is a mixture of one at the higher rate and of none.
+        would feel it, or one that is off by more than a unit, is enclosed by its neighbours:
+        profiles increase with q, because a sample at a lower rate is a mixture of one at the higher
+        rate and of none.
         """
         event, exact = chain(tree)
-        q = float(exact)
-        rounded = Fraction(q) != exact
+        q, error, _ = exact.nearest()
+        rounded = error > 0.0
         if rounded and q < SMALLEST_PRODUCT:
             raise UnsupportedError(
                 f"nested sampling with a product of about {q:.6g} would be rounded; write one"
                 f" {spelled(tree)} with the probability itself"
             )
-        if rounded and q > LARGEST_PRODUCT:
-            above = self._at(tree, event, math.nextafter(q, 1.0), adjacency, records, exact=True)
+        if rounded and (q > LARGEST_PRODUCT or error > 1.01 * UNIT):
+            low, high = exact.doubles()
+            above = self._at(tree, event, high, adjacency, records, exact=True)
             if isinstance(above, CurveOnly):
                 return above
-            below = self._at(tree, event, math.nextafter(q, 0.0), adjacency, records, exact=True)
+            below = self._at(tree, event, low, adjacency, records, exact=True)
             return LawBracket(
                 None if isinstance(below, LawBracket | CurveOnly) else below,
                 above.upper if isinstance(above, LawBracket) else above,

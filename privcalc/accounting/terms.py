@@ -10,8 +10,7 @@ from privcalc.losses.bracket import LawBracket
 from privcalc.renyi.curve import CurveOnly
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
     from privcalc.renyi.curve import RenyiCurve
@@ -36,7 +35,7 @@ class Sampling(Protocol):
     """What the registry builds for a sampling wrapper."""
 
     sampling_probability: float
-    exact: Fraction
+    exact: Enclosed
 
     def law(
         self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool

@@ -42,9 +42,16 @@ FINEST = 0.02
 Test = tuple[Fraction, Fraction]
 
 
-def gaussian_tests(candidates: int, step: float) -> AtomicLaw:
-    """Return the law of the tests for Gaussian noise; m >= 2, s > 0 in deviations of the noise."""
-    return _gaussian_tests(min(candidates, MOST_CANDIDATES), step)
+def gaussian_tests(candidates: int, step: float, error: float = 0.0) -> AtomicLaw:
+    """Return the law of the tests for Gaussian noise; m >= 2, s > 0 in deviations of the noise.
+
+    A move that is larger than s would not be allowed: it is lowered by its relative error.
+    """
+    return _gaussian_tests(min(candidates, MOST_CANDIDATES), _lowered(step, error))
+
+
+def _lowered(step: float, error: float) -> float:
+    return math.nextafter(step * (1.0 - error), 0.0) if error else step
 
 
 @lru_cache(maxsize=32)
@@ -55,24 +62,27 @@ def _gaussian_tests(m: int, step: float) -> AtomicLaw:
         # About the median of D.
         thresholds = grid + math.sqrt(2.0 * math.log(k)) - math.sqrt(2.0 * math.log(m - k))
         first = _chances(k, m - k, thresholds)
-        # A move that is larger than s would not be allowed.
-        other = _chances(k, m - k, thresholds + step * (1.0 - 8.0 * UNIT))
+        # The sum is off by a unit of itself, and must not be more than s away.
+        moved = thresholds + step
+        moved = moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
+        other = _chances(k, m - k, moved)
         tests += _tests(first[0], other[1])
     return tests_law(tests)
 
 
 @lru_cache(maxsize=32)
-def laplace_tests(step: float) -> AtomicLaw:
+def laplace_tests(step: float, error: float = 0.0) -> AtomicLaw:
     """Return the law of the tests for two candidates with Laplace noise; s in scales.
 
     The difference of two such numbers exceeds t >= 0 with probability (1 + t / 2) e^-t / 2.
     """
+    step = _lowered(step, error)
     dense = np.arange(-20.0, 20.0, 0.05)
     thresholds = np.concatenate([dense - 0.5 * step, np.arange(20.0, 600.0, 4.0)])
     above = _laplace_above(thresholds)
-    other = _laplace_above(thresholds + step * (1.0 - 8.0 * UNIT))
-    error = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
-    return tests_law(_tests(above * (1.0 - error), other * (1.0 + error)))
+    other = _laplace_above(thresholds + step)
+    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return tests_law(_tests(above * (1.0 - wrong), other * (1.0 + wrong)))
 
 
 def _laplace_above(t: Array) -> Array:

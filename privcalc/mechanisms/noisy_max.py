@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
@@ -167,22 +168,23 @@ class NoisyMax:
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.bounded_range import BoundedRangeLaw
         from privcalc.losses.bracket import LawBracket
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.laplace import LaplaceLaw
 
         if self.candidates == 1:
-            return AtomicLaw((0.0,), (1.0,), exact_losses=True, lower_masses=(1.0,))
+            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
         moved = 1 if self.monotone and adjacency is not Adjacency.REPLACE else 2
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
             return BoundedRangeLaw(step, error, known)
         if self.noise == "exponential":
-            return LaplaceLaw(step)
+            return LaplaceLaw(step, error, known)
         from privcalc.losses.winner_law import winner_law
         from privcalc.losses.winner_tests import gaussian_tests, laplace_tests
 
         if self.noise == "laplace":
-            return LawBracket(laplace_tests(step), LaplaceLaw(step))
-        upper = winner_law(self.candidates, step)
+            return LawBracket(laplace_tests(step, error), LaplaceLaw(step, error, known))
         if self.candidates == 2:
-            return upper
-        return LawBracket(gaussian_tests(self.candidates, step), upper)
+            return GaussianLaw(*(self.ratio * self.ratio * Fraction(moved**2, 2)).root().nearest())
+        upper = winner_law(self.candidates, step, error)
+        return LawBracket(gaussian_tests(self.candidates, step, error), upper)
