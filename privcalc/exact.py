@@ -9,7 +9,7 @@ the same double: what a ratio became when it was printed may be one of them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Self
@@ -19,9 +19,14 @@ __all__ = [
     "Enclosed",
     "Nearest",
     "Written",
+    "decimal_above",
+    "decimal_below",
+    "distinct",
+    "doubles",
     "enclosure",
     "exact",
     "rounding",
+    "shown",
     "significant_digits",
     "standing_for",
 ]
@@ -144,12 +149,7 @@ class Enclosed:
 
     def doubles(self) -> tuple[float, float]:
         """Return the greatest double that is not above it, and the least that is not below."""
-        low, high = float(self.low), float(self.high)
-        if low > self.low:
-            low = math.nextafter(low, -math.inf)
-        if high < self.high:
-            high = math.nextafter(high, math.inf)
-        return low, high
+        return doubles(self.low)[0], doubles(self.high)[1]
 
     def nearest(self) -> Nearest:
         """Return the double in the middle, a bound on its relative error, and the number.
@@ -180,6 +180,56 @@ def _root(square: Fraction) -> tuple[Fraction, Fraction]:
     if floor * floor == product << (2 * shift):
         return Fraction(floor, unit), Fraction(floor, unit)
     return Fraction(floor, unit), Fraction(floor + 1, unit)
+
+
+def doubles(number: Fraction) -> tuple[float, float]:
+    """Return the greatest double that is not above a number, and the least that is not below."""
+    nearest = float(number)
+    if Fraction(nearest) == number:
+        return nearest, nearest
+    if nearest > number:
+        return math.nextafter(nearest, -math.inf), nearest
+    return nearest, math.nextafter(nearest, math.inf)
+
+
+def decimal_above(number: Fraction) -> float:
+    """Return the least double that prints as a decimal that is at least a number >= 0."""
+    value = math.nextafter(float(number), 0.0)
+    while Fraction(repr(value)) < number:
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def decimal_below(number: Fraction) -> float:
+    """Return the greatest double that prints as a decimal that is at most a number >= 0."""
+    value = math.nextafter(float(number), math.inf)
+    while Fraction(repr(value)) > number:
+        value = math.nextafter(value, 0.0)
+    return value
+
+
+def shown(value: float) -> str:
+    """Return the digits of a double so that what is read again stands for no other number.
+
+    A double that stands for more, or for something else, than the short decimal that it prints as
+    gets 17 digits, which stand for all numbers that round to it.
+    """
+    text = repr(value)
+    if isinstance(value, Written) and significant_digits(text) <= DIGITS:
+        # 17 digits always end in one that is not 0, or Python would print fewer.
+        return f"{value:.17g}" if significant_digits(f"{value:.17g}") > DIGITS else f"{value:.17e}"
+    return text
+
+
+def distinct(value: object) -> object:
+    """Return a key that tells apart values that compare equal but stand for different numbers."""
+    if isinstance(value, float):
+        return value, exact(value)
+    if isinstance(value, tuple):
+        return tuple(map(distinct, value))
+    if is_dataclass(value):
+        return type(value), *(distinct(getattr(value, each.name)) for each in fields(value))
+    return value
 
 
 def standing_for(value: float, number: Fraction | None) -> float:

@@ -163,7 +163,8 @@ def test_staircase_between_its_extremes() -> None:
 )
 def test_staircase_masses_are_probabilities(epsilon: float, gamma: float | None) -> None:
     """For all parameters the masses are normal doubles and sum to 1."""
-    law = Staircase(epsilon=standing_for(epsilon, Fraction(epsilon)), gamma=gamma).laws(ADD)
+    written = None if gamma is None else standing_for(gamma, Fraction(gamma))
+    law = Staircase(epsilon=standing_for(epsilon, Fraction(epsilon)), gamma=written).laws(ADD)
     assert isinstance(law, AtomicLaw)
     assert math.fsum(law.masses) == pytest.approx(1.0, rel=4e-16)
     assert min(law.masses) > 2.3e-308

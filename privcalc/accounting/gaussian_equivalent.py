@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.gaussian_caps import gaussian_cap, gaussian_floor
 from privcalc.accounting.mu_search import MuSearch
 from privcalc.bounds import Bound
-from privcalc.engine.choose import CLOSED
+from privcalc.engine.limits import CLOSED
 from privcalc.errors import DomainError
 from privcalc.numerics.gaussian_profile import least_mu
 

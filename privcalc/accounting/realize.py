@@ -18,6 +18,7 @@ from privcalc.accounting.sampling import (
 )
 from privcalc.accounting.terms import Realized, term_of
 from privcalc.errors import UnsupportedError, UsageError
+from privcalc.exact import distinct
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.numerics.rounding import UNIT
@@ -74,8 +75,9 @@ class _Builder:
     """Makes laws of nodes; every leaf is built once, so that its files are read once."""
 
     def __init__(self) -> None:
-        self._built: dict[Leaf, Mechanism] = {}
-        self._selections: dict[tuple[Wrapped, tuple[Adjacency, ...], int], LawBracket] = {}
+        # Equal doubles may stand for different numbers.
+        self._built: dict[object, Mechanism] = {}
+        self._selections: dict[object, LawBracket] = {}
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
         """Return laws with counts for a group of records."""
@@ -104,9 +106,10 @@ class _Builder:
         return [(self._sampled(tree, adjacency, records), 1)]
 
     def _mechanism(self, leaf: Leaf) -> Mechanism:
-        if leaf not in self._built:
-            self._built[leaf] = cast("Mechanism", registry.build(leaf))
-        return self._built[leaf]
+        key = distinct(leaf)
+        if key not in self._built:
+            self._built[key] = cast("Mechanism", registry.build(leaf))
+        return self._built[key]
 
     def _selected(self, tree: Wrapped, adjacency: Adjacency, records: int) -> LawBracket:
         """Return what bounds a private selection, in both orders of the neighbours at once.
@@ -116,7 +119,7 @@ class _Builder:
         orders: tuple[Adjacency, ...] = (adjacency,)
         if adjacency is not Adjacency.REPLACE:
             orders = (Adjacency.ADD, Adjacency.REMOVE)
-        key = tree, orders, records
+        key = distinct(tree), orders, records
         if key not in self._selections:
             from privcalc.accounting.selection_node import selection_law
 
