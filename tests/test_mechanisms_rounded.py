@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.bounds import Bound
+from privcalc.cli.numbers import read_number
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
 
 # Two of them each time: delta at an epsilon, and epsilon at a delta.
 QUESTIONS = 150
@@ -94,13 +97,12 @@ def test_gumbel_questions_contain_the_truth() -> None:
             )
             tree = parse(text).tree
             epsilon = rng.choice(near(rng, eta))
-            written = parse(f"pure:epsilon={epsilon}").tree
-            value = float(dict(written.parameters)["epsilon"]), dict(written.parameters)["epsilon"]
-            found = compose(tree, relation=relation, epsilons=[value[1]]).answers[0]  # type: ignore[list-item]
+            written = read_number("--epsilon", epsilon)
+            found = compose(tree, relation=relation, epsilons=[written]).answers[0]
             truth = delta_at(real(eta), real(number(epsilon)))
             assert contains(found.bound, truth, truth), (text, epsilon)
             delta = rng.choice(DELTAS)
-            wanted = dict(parse(f"approx:epsilon=1,delta={delta}").tree.parameters)["delta"]
-            found = compose(tree, relation=relation, deltas=[wanted]).answers[0]  # type: ignore[list-item]
+            wanted = read_number("--delta", delta)
+            found = compose(tree, relation=relation, deltas=[wanted]).answers[0]
             truth = epsilon_at(real(eta), real(number(delta)))
             assert contains(found.bound, truth, truth), (text, delta)
