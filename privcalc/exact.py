@@ -239,7 +239,11 @@ def standing_for(value: float, number: Fraction | None) -> float:
 
 
 def significant_digits(text: str) -> int:
-    """Count the significant digits of a decimal; zeros at its end count after a point only."""
+    """Count the significant digits of a decimal; zeros at its end count after a point only.
+
+    A whole number with `.0`, as doubles are printed, has the digits of the whole number.
+    """
+    text = text.removesuffix(".0")
     mantissa = Decimal(text).as_tuple()
     found = "".join(map(str, mantissa.digits)).lstrip("0")
     if "." not in text:
