@@ -60,13 +60,8 @@ def limit_delta(composition: Composition, epsilon: Enclosed, mass: Bound) -> Cer
     largest = composition.max_loss()
     most = largest.upper if largest.exact is None else largest.exact
     if (mass.lower or 0.0) >= 1.0 or epsilon.low >= most:
-        return at_mass(mass)
+        return Certified(mass if mass.exact is None else Bound.of(mass.exact), CLOSED)
     return None
-
-
-def at_mass(mass: Bound) -> Certified:
-    """Return delta where no finite loss adds to it."""
-    return Certified(mass if mass.exact is None else Bound.of(mass.exact), CLOSED)
 
 
 def differences(delta: Enclosed, mass: Bound) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from privcalc.engine.certified import Certified
 from privcalc.engine.choose import FFT_REACH, LADDER, certified_delta
 from privcalc.engine.fft.levels import MOST_POINTS
 from privcalc.engine.finite import enumerate_outcomes
-from privcalc.engine.limits import at_mass
+from privcalc.engine.limits import CLOSED
 from privcalc.engine.shared_contour import SharedContour
 from privcalc.engine.shared_outcomes import SharedLattice, SharedOutcomes, SharedTails
 from privcalc.engine.shared_periodic import SharedPeriodic
@@ -154,7 +154,7 @@ class ManyDeltas:
         work = Work(self._mass, self._tolerance, self._width, epsilons, of_mass=self._of_mass)
         if self._certain:
             for epsilon in list(work.pending):
-                work.keep(epsilon, at_mass(self._mass), math.inf)
+                work.keep(epsilon, Certified(self._mass, CLOSED), math.inf)
         work.close(self._largest)
         for source in self._whole:
             exact = self._of_mass and isinstance(source, SharedOutcomes)

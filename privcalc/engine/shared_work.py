@@ -10,7 +10,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, Certified
-from privcalc.engine.limits import CLOSED, at_mass
+from privcalc.engine.limits import CLOSED
 from privcalc.errors import DisagreementError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Work:
     def close(self, largest: float) -> None:
         """Settle the epsilons at which no finite loss counts."""
         for epsilon in [e for e in self.pending if e >= largest and e not in self._found]:
-            self._found[epsilon] = at_mass(self._mass)
+            self._found[epsilon] = Certified(self._mass, CLOSED)
             self.settle(epsilon)
 
     def ask(self, source: Source, epsilons: list[float], width: float) -> list[float]:
