@@ -10,14 +10,14 @@ from mpmath import mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError
-from privcalc.losses.bounded_range import BoundedRangeLaw
+from privcalc.losses.bounded_range import bounded_range
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.mechanisms.noisy_max import NoisyMax
 from privcalc.relation import Adjacency
 from privcalc.spec.parse import parse
 from tests.noisy_max_bounds import epsilon_of, normal_profile, vector_mu
-from tests.pairs import bracket, built, law_of
+from tests.pairs import bracket, built
 
 ADD, REMOVE, REPLACE = Adjacency.ADD, Adjacency.REMOVE, Adjacency.REPLACE
 
@@ -88,11 +88,18 @@ def test_the_lower_end_is_that_of_explicit_data_sets() -> None:
 
 @pytest.mark.parametrize("count", [1, 7])
 def test_two_candidates_are_a_gaussian_mechanism(count: int) -> None:
-    """The difference of two scores has noise of deviation sqrt(2) sigma, and moves by 2."""
+    """The difference of two scores has noise of deviation sqrt(2) sigma, and moves by 2.
+
+    That is exact for one use; several uses tell one of two answers each, which is less.
+    """
     for flag, factor in (("", math.sqrt(2.0)), (",monotone=true", math.sqrt(0.5))):
         mine = ends(f"noisy-max:sigma=4,candidates=2{flag}@{count}", 1e-6)
         other = ends(f"gaussian:noise_multiplier={4.0 / factor!r}@{count}", 1e-6)
-        assert mine == pytest.approx(other, rel=1e-9)
+        assert mine[1] == pytest.approx(other[1], rel=1e-9)
+        if count == 1:
+            assert mine == pytest.approx(other, rel=1e-9)
+        else:
+            assert 0.8 * mine[1] < mine[0] < mine[1]
 
 
 @pytest.mark.parametrize(("m", "count", "delta"), [(4, 3, 1e-6), (10, 10, 1e-5), (1000, 2, 1e-8)])
@@ -112,12 +119,13 @@ def test_composing_the_envelope_beats_the_power_of_m(m: int, count: int, delta: 
 def test_other_noises_have_closed_forms() -> None:
     """Gumbel noise is the exponential mechanism, exponential noise the pair of Laplace."""
     gumbel = "noisy-max:noise=gumbel,scale=4,candidates=9"
-    assert law_of(gumbel, ADD) == BoundedRangeLaw(0.5)
-    assert law_of(gumbel + ",monotone=true", REMOVE) == BoundedRangeLaw(0.25)
-    assert law_of(gumbel + ",monotone=true", REPLACE) == BoundedRangeLaw(0.5)
+    assert built(gumbel).laws(ADD) == bounded_range(0.5)
+    assert built(gumbel + ",monotone=true").laws(REMOVE) == bounded_range(0.25)
+    assert built(gumbel + ",monotone=true").laws(REPLACE) == bounded_range(0.5)
     assert ends(gumbel + "@20", 1e-6) == ends("exponential:epsilon=0.5@20", 1e-6)
     exponential = "noisy-max:noise=exponential,scale=4,candidates=3,sensitivity=2"
-    assert law_of(exponential, ADD) == LaplaceLaw(1.0)
+    assert built(exponential).laws(ADD).upper == LaplaceLaw(1.0)
+    assert built(exponential).laws(ADD).lower == LaplaceLaw(1.0)
     lower, upper = ends("noisy-max:noise=laplace,scale=4,candidates=3", 0.05)
     assert 0.1 < lower < upper <= ends("laplace:scale=2", 0.05)[1] * (1.0 + 1e-9)
     assert upper < ends("pure:epsilon=0.5", 0.05)[1]

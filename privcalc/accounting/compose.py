@@ -149,10 +149,10 @@ class _Solver:
         found = solve(laws.upper, at, self._tolerance, engine=self._engine)
         if laws.lower is laws.upper:
             return found
+        from privcalc.accounting.lower_ends import lower_end
+
         notes = (*found.notes, UPPER_ONLY) if laws.lower is None else found.notes
-        lower = None
-        if laws.lower is not None:
-            lower = solve(laws.lower, at, self._tolerance, engine=self._engine).bound.lower
+        lower = lower_end(laws, quantity, at, self._tolerance, self._engine)
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
         bound = Bound(found.bound.upper, lower)
         return replace(found, bound=bound, notes=notes)
