@@ -80,7 +80,7 @@ class Realized:
         """Gather terms, some of which may be brackets of laws, or curves."""
         curves = [(term.curve, count) for term, count in terms if isinstance(term, CurveOnly)]
         laws = [(term, count) for term, count in terms if not isinstance(term, CurveOnly)]
-        upper = Composition.of(((upper_law(law), count) for law, count in laws), curves)
+        upper = Composition.of(_together(laws), curves)
         if curves:
             return cls(upper, None)
         brackets = [law for law, _ in laws if isinstance(law, LawBracket)]
@@ -127,6 +127,19 @@ class Realized:
                 return None
             found[i] = lower[0]
         return found
+
+
+def _together(laws: list[tuple[LossLaw | LawBracket, int]]) -> list[tuple[LossLaw, int]]:
+    """Gather the upper laws; several uses of one may have a law that is smaller than their pairs'.
+
+    Such a law has `together` (`losses/range_uses.py`).
+    """
+    found: list[tuple[LossLaw, int]] = []
+    for law, count in Composition.of((upper_law(law), n) for law, n in laws):
+        join = getattr(law, "together", None)
+        joined = join(count) if join is not None and count > 1 else None
+        found.append((law, count) if joined is None else (joined, 1))
+    return found
 
 
 def _members(law: LossLaw | LawBracket, *, back: bool = False) -> Members:

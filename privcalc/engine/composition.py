@@ -127,7 +127,7 @@ class Composition:
     @property
     def sharper(self) -> bool:
         """Whether the Renyi curve may say more than the laws do: not of one use by itself."""
-        several = sum(count for _, count in self.terms) > 1
+        several = sum(count * getattr(law, "uses", 1) for law, count in self.terms) > 1
         return several and any(hasattr(law, "sharper_curve") for law, _ in self.terms)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:

@@ -26,6 +26,7 @@ from privcalc.losses.bracket import LawBracket
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.losses.members import RangePairs
+from privcalc.losses.range_law import range_uses
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
@@ -33,6 +34,7 @@ from privcalc.numerics.power_excess import TINY, around
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Below this value of (|s| + 1/2) eta the power series of M - 1 is used.
@@ -87,6 +89,11 @@ class BoundedRangeLaw:
     def max_loss(self) -> float:
         """Return eta."""
         return self.eta
+
+    def together(self, uses: int) -> LossLaw | None:
+        """Return a law of several uses that is smaller than that of their pairs, if there is."""
+        upper = self.eta * (1.0 + self.error) * (1.0 + 2.0 * UNIT)
+        return range_uses(upper, uses, self.exact_max_loss)
 
     @property
     def sharper_curve(self) -> BoundedRangeCurve:

@@ -47,9 +47,11 @@ class BoundedRangeCurve:
 
     Attributes:
         eta: the range, or more.
+        uses: of how many uses.
     """
 
     eta: float
+    uses: int = 1
 
     cheap = True
     convex = True
@@ -57,18 +59,19 @@ class BoundedRangeCurve:
 
     @property
     def limit(self) -> float:
-        """Return the range: no loss is larger."""
-        return self.eta
+        """Return the ranges added up: no loss is larger."""
+        return self.uses * self.eta * (1.0 + 2.0 * UNIT)
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the line of slope eta^2 / 8."""
-        return 0.0, np.full(c.shape, 0.125 * self.eta * self.eta * (1.0 + 4.0 * UNIT))
+        rho = 0.125 * self.uses * self.eta * self.eta
+        return 0.0, np.full(c.shape, rho * (1.0 + 8.0 * UNIT))
 
     def upper(self, c: Array) -> Array:
         """Return K and its error, and no more than c eta."""
         value, error = bounded_range_cumulant(self.eta, c)
-        least: Array = np.minimum(value + error, c * self.eta * (1.0 + 2.0 * UNIT))
-        return least
+        least: Array = np.minimum(value + error, c * self.eta)
+        return self.uses * least * (1.0 + 4.0 * UNIT)
 
     def lower(self, c: Array) -> Array | None:
         """Return None: no one pair attains all orders."""
@@ -77,7 +80,7 @@ class BoundedRangeCurve:
 
     def estimate(self, c: Array) -> Array:
         """Return K."""
-        return bounded_range_cumulant(self.eta, c)[0]
+        return self.uses * bounded_range_cumulant(self.eta, c)[0]
 
 
 def best_offset(eta: float, c: float) -> float:
