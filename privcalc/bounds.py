@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import Enum
+from fractions import Fraction
+from typing import Self
 
 from privcalc.errors import DisagreementError
+from privcalc.exact import Enclosed, decimal_above, decimal_below, enclosure
 
 MAX_DIGITS = 10
 MIN_DIGITS = 3
@@ -26,11 +29,38 @@ class Bound:
     """The number asked for lies in [lower, upper]; with `lower` None only the upper end is proved.
 
     Both ends are doubles at which the certificate itself was evaluated, so no further rounding
-    is owed to either; decimal forms are rounded outward.
+    is owed to either; decimal forms are rounded outward. Where the number is known as a rational,
+    the ends are the doubles next to it that print as decimals on the right side of it, and what is
+    decided is decided on the number: 0.1 used three times is 0.3, which is no double.
+
+    Attributes:
+        upper: what the number is at most.
+        lower: what it is at least.
+        exact: the number itself, where it is known.
     """
 
     upper: float
     lower: float | None = None
+    exact: Fraction | None = field(default=None, compare=False)
+
+    @classmethod
+    def of(cls, number: Fraction) -> Self:
+        """Return the bracket of a number >= 0."""
+        return cls(decimal_above(number), decimal_below(number), number)
+
+    @classmethod
+    def joined(cls, upper: Bound, lower: Bound | None) -> Bound:
+        """Return the upper end of one bracket with the lower end of another, if there is one."""
+        if lower is not None and upper.exact is not None and upper.exact == lower.exact:
+            return upper
+        return Bound(upper.outward[1], None if lower is None else lower.outward[0])
+
+    @property
+    def outward(self) -> tuple[float | None, float]:
+        """The ends as doubles that enclose the number, and not as the decimals they print as."""
+        if self.exact is None:
+            return self.lower, self.upper
+        return Enclosed(self.exact, self.exact).doubles()
 
     def __post_init__(self) -> None:
         """Refuse what no certificate can have produced."""
@@ -43,24 +73,39 @@ class Bound:
         """Absolute width; 0 for equal ends (infinite ones too), infinity if one is unknown."""
         if self.lower is None:
             return math.inf
-        return 0.0 if self.lower == self.upper else self.upper - self.lower
+        if self.exact is not None or self.lower == self.upper:
+            return 0.0
+        return self.upper - self.lower
 
     def within_tolerance(self, relative: float, floor: float) -> bool:
         """Say whether the bracket is as narrow as was wished."""
         return self.width <= max(relative * abs(self.upper), floor)
 
     def verdict(self, budget: float) -> Verdict:
-        """Compare with a budget: the certified upper end must fit for the check to pass."""
-        if self.upper <= budget:
+        """Compare with a written budget: the certified upper end must fit for a check to pass.
+
+        Both are taken as the numbers they stand for; a budget of more digits than are known is
+        kept only where the least number that it may be is, and exceeded where the largest one is.
+        """
+        least, most = enclosure(budget)
+        high: Fraction | float = self.upper if self.exact is None else self.exact
+        low: Fraction | float | None = self.lower if self.exact is None else self.exact
+        # Fractions compare with doubles, infinite ones too, as the numbers that these are.
+        if high <= least:
             return Verdict.WITHIN
-        if self.lower is not None and self.lower > budget:
+        if low is not None and low > most:
             return Verdict.EXCEEDED
         return Verdict.UNDECIDED
 
     def maximum(self, other: Bound) -> Bound:
         """Bracket the larger of two numbers, each known by a bracket."""
-        lowers = [b.lower for b in (self, other) if b.lower is not None]
-        return Bound(max(self.upper, other.upper), max(lowers) if lowers else None)
+        for first, second in ((self, other), (other, self)):
+            rest = second.upper if second.exact is None else second.exact
+            if first.exact is not None and rest <= first.exact:
+                return first
+        ends = self.outward, other.outward
+        lowers = [low for low, _ in ends if low is not None]
+        return Bound(max(high for _, high in ends), max(lowers) if lowers else None)
 
     @property
     def words(self) -> str:
@@ -75,13 +120,15 @@ class Bound:
         Raises:
             DisagreementError: they do not meet, so at least one is wrong.
         """
-        lowers = [b.lower for b in (self, other) if b.lower is not None]
-        upper, lower = min(self.upper, other.upper), max(lowers) if lowers else None
+        ends = self.outward, other.outward
+        lowers = [low for low, _ in ends if low is not None]
+        upper, lower = min(high for _, high in ends), max(lowers) if lowers else None
         if lower is not None and lower > upper:
             raise DisagreementError(
                 f"two certified brackets do not meet: {self.words} and {other.words}"
             )
-        return Bound(upper, lower)
+        known = next((each for each in (self, other) if each.exact is not None), None)
+        return known or Bound(upper, lower)
 
     def decimals(self) -> tuple[str, str]:
         """Return (lower, upper) as text: just enough digits to tell them apart, at most 10.
@@ -95,27 +142,31 @@ class Bound:
         if math.isfinite(self.upper) and self.width > 0:
             digits = Decimal(self.upper).adjusted() - Decimal(self.width).adjusted() + 2
             digits = min(max(digits, MIN_DIGITS), MAX_DIGITS)
+        if self.exact is not None:
+            return round_down(self.exact, digits), round_up(self.exact, digits)
         return round_down(self.lower, digits), round_up(self.upper, digits)
 
 
-def round_up(value: float, digits: int = MAX_DIGITS) -> str:
+def round_up(value: float | Fraction, digits: int = MAX_DIGITS) -> str:
     """Return the least decimal of so many significant digits that is >= value."""
     return _rounded(value, digits, ROUND_CEILING)
 
 
-def round_down(value: float, digits: int = MAX_DIGITS) -> str:
+def round_down(value: float | Fraction, digits: int = MAX_DIGITS) -> str:
     """Return the greatest decimal of so many significant digits that is <= value."""
     return _rounded(value, digits, ROUND_FLOOR)
 
 
-def _rounded(value: float, digits: int, rounding: str) -> str:
-    if math.isinf(value):
+def _rounded(value: float | Fraction, digits: int, rounding: str) -> str:
+    if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    decimal = Context(prec=digits, rounding=rounding).create_decimal(Decimal(value))
+    number = Fraction(value)
+    top, bottom = Decimal(number.numerator), Decimal(number.denominator)
+    decimal = Context(prec=digits, rounding=rounding).divide(top, bottom)
     if decimal == 0:
         return "0"
     # Trailing zeros that rounding made stay (they say how precise); those of an exact value go.
-    if decimal == Decimal(value):
+    if Fraction(decimal) == number:
         decimal = decimal.normalize()
     exponent = decimal.adjusted()
     return f"{decimal:f}" if -5 <= exponent < 12 else f"{decimal:e}".replace("e+", "e")

@@ -9,7 +9,7 @@ the same double: what a ratio became when it was printed may be one of them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Self
@@ -19,9 +19,14 @@ __all__ = [
     "Enclosed",
     "Nearest",
     "Written",
+    "decimal_above",
+    "decimal_below",
+    "distinct",
+    "doubles",
     "enclosure",
     "exact",
     "rounding",
+    "shown",
     "significant_digits",
     "standing_for",
 ]
@@ -87,7 +92,7 @@ Nearest = tuple[float, float, Fraction | None]
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """A positive number between two rationals, which are the same where it is known.
+    """A number >= 0 between two rationals, which are the same where it is known.
 
     Products and quotients of written numbers are formed here and rounded once, so that no
     mechanism counts its roundings by hand.
@@ -101,8 +106,12 @@ class Enclosed:
         """Return what a written value may stand for."""
         return cls(*enclosure(value))
 
+    def __add__(self, other: Enclosed) -> Enclosed:
+        """Add another."""
+        return Enclosed(self.low + other.low, self.high + other.high)
+
     def __mul__(self, other: Enclosed | int | Fraction) -> Enclosed:
-        """Multiply by a positive number."""
+        """Multiply by a number >= 0."""
         if isinstance(other, Enclosed):
             return Enclosed(self.low * other.low, self.high * other.high)
         return Enclosed(self.low * other, self.high * other)
@@ -113,10 +122,34 @@ class Enclosed:
             return Enclosed(self.low / other.high, self.high / other.low)
         return Enclosed(self.low / other, self.high / other)
 
+    @classmethod
+    def probability(cls, value: float) -> Self:
+        """Return what a written probability may stand for: 1 at most."""
+        low, high = enclosure(value)
+        return cls(low, high) if high <= 1 else cls(Fraction(1), Fraction(1))
+
+    @classmethod
+    def about(cls, value: float, error: float, known: Fraction | None) -> Enclosed:
+        """Return what `nearest` has rounded: no less."""
+        centre = Fraction(value)
+        if known is not None or not error:
+            return cls(known or centre, known or centre)
+        half = centre * Fraction(error)
+        return cls(centre - half, centre + half)
+
+    def root(self) -> Enclosed:
+        """Return the square root, exactly where it is rational, else to 2^-100 of itself."""
+        low, high = _root(self.low)[0], _root(self.high)[1]
+        return Enclosed(low, high)
+
     @property
     def exact(self) -> Fraction | None:
         """The number itself, where it is known."""
         return self.low if self.low == self.high else None
+
+    def doubles(self) -> tuple[float, float]:
+        """Return the greatest double that is not above it, and the least that is not below."""
+        return doubles(self.low)[0], doubles(self.high)[1]
 
     def nearest(self) -> Nearest:
         """Return the double in the middle, a bound on its relative error, and the number.
@@ -127,13 +160,76 @@ class Enclosed:
             value = float((self.low + self.high) / 2)
         except OverflowError:
             return math.inf, math.inf, self.exact
-        if value == 0.0:
-            return 0.0, math.inf, self.exact
         centre = Fraction(value)
         if self.low == self.high == centre:
             return value, 0.0, None
+        if not centre:
+            return 0.0, math.inf, self.exact
         error = float(max(centre - self.low, self.high - centre) / centre)
         return value, math.nextafter(error, math.inf), self.exact
+
+
+def _root(square: Fraction) -> tuple[Fraction, Fraction]:
+    """Return rationals below and above the square root of a number >= 0."""
+    top, bottom = square.numerator, square.denominator
+    # sqrt(top / bottom) = sqrt(top bottom) / bottom.
+    product = top * bottom
+    shift = max(0, 110 - product.bit_length() // 2)
+    floor = math.isqrt(product << (2 * shift))
+    unit = bottom << shift
+    if floor * floor == product << (2 * shift):
+        return Fraction(floor, unit), Fraction(floor, unit)
+    return Fraction(floor, unit), Fraction(floor + 1, unit)
+
+
+def doubles(number: Fraction) -> tuple[float, float]:
+    """Return the greatest double that is not above a number, and the least that is not below."""
+    nearest = float(number)
+    if Fraction(nearest) == number:
+        return nearest, nearest
+    if nearest > number:
+        return math.nextafter(nearest, -math.inf), nearest
+    return nearest, math.nextafter(nearest, math.inf)
+
+
+def decimal_above(number: Fraction) -> float:
+    """Return the least double that prints as a decimal that is at least a number >= 0."""
+    value = math.nextafter(float(number), 0.0)
+    while Fraction(repr(value)) < number:
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def decimal_below(number: Fraction) -> float:
+    """Return the greatest double that prints as a decimal that is at most a number >= 0."""
+    value = math.nextafter(float(number), math.inf)
+    while Fraction(repr(value)) > number:
+        value = math.nextafter(value, 0.0)
+    return value
+
+
+def shown(value: float) -> str:
+    """Return the digits of a double so that what is read again stands for no other number.
+
+    A double that stands for more, or for something else, than the short decimal that it prints as
+    gets 17 digits, which stand for all numbers that round to it.
+    """
+    text = repr(value)
+    if isinstance(value, Written) and significant_digits(text) <= DIGITS:
+        # 17 digits always end in one that is not 0, or Python would print fewer.
+        return f"{value:.17g}" if significant_digits(f"{value:.17g}") > DIGITS else f"{value:.17e}"
+    return text
+
+
+def distinct(value: object) -> object:
+    """Return a key that tells apart values that compare equal but stand for different numbers."""
+    if isinstance(value, float):
+        return value, exact(value)
+    if isinstance(value, tuple):
+        return tuple(map(distinct, value))
+    if is_dataclass(value):
+        return type(value), *(distinct(getattr(value, each.name)) for each in fields(value))
+    return value
 
 
 def standing_for(value: float, number: Fraction | None) -> float:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
+from privcalc.exact import Enclosed
+from privcalc.losses import atoms
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
@@ -26,6 +28,11 @@ def built(text: str) -> Any:
     tree = parse(text).tree
     assert isinstance(tree, Leaf)
     return registry.build(tree)
+
+
+def two_point(epsilon: float, delta: float = 0.0) -> AtomicLaw:
+    """Return the law of an (epsilon, delta) guarantee of written numbers."""
+    return atoms.two_point(Enclosed.of(epsilon), Enclosed.of(delta))
 
 
 def law_of(text: str, adjacency: Adjacency) -> LossLaw:

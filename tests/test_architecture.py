@@ -43,7 +43,7 @@ RULES = {
     "privcalc.errors": Rule(""),
     "privcalc.exact": Rule(""),
     "privcalc.relation": Rule(""),
-    "privcalc.bounds": Rule("privcalc.errors"),
+    "privcalc.bounds": Rule("privcalc.errors privcalc.exact"),
     # Text <-> tree, with the standard library alone.
     "privcalc.spec": Rule(_BASE),
     # From numbers up to an engine: no specification, no mechanism.

@@ -16,10 +16,10 @@ from privcalc.engine.fourier import contour_delta, contour_epsilon
 from privcalc.engine.plan import make_plan
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atoms import two_point
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled import sampled
+from tests.pairs import two_point
 
 mpmath.mp.dps = 40
 
@@ -200,7 +200,7 @@ def test_budgets_at_the_textbook_bound_are_exact() -> None:
     for law, count, exact in (
         (two_point(1.0), 1, 1.0),
         (two_point(0.25), 8, 2.0),
-        (LaplaceLaw(0.5, exact=True), 4, 2.0),
+        (LaplaceLaw(0.5), 4, 2.0),
     ):
         bound = certified_epsilon(Composition.of([(law, count)]), 0.0, 1e-9).bound
         assert (bound.lower, bound.upper) == (exact, exact)
@@ -249,6 +249,7 @@ def test_sampled_answers_keep_their_accuracy(p: float) -> None:
     from privcalc.relation import Adjacency
 
     event = RandomizedResponse(probability=p).laws(Adjacency.ADD)
+    assert isinstance(event, AtomicLaw)
     q = 0.3
     law = sampled(event, q, remove=True)
     assert isinstance(law, AtomicLaw)

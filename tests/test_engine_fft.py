@@ -24,13 +24,14 @@ from privcalc.engine.fft.transform import compose_lattice
 from privcalc.engine.fft.upper import coarsen_upper, connect_the_dots
 from privcalc.engine.fft.window import find_window
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.sampled import sampled
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.pairs import two_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable

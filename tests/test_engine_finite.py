@@ -12,8 +12,9 @@ import pytest
 from privcalc.engine.choose import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.finite import enumerate_outcomes
-from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.sampled import sampled
+from tests.pairs import two_point
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound

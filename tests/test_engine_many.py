@@ -22,10 +22,11 @@ from privcalc.engine.shared_outcomes import SharedLattice
 from privcalc.engine.shared_work import Work
 from privcalc.engine.tail_sums import BlockSums, tail_sums
 from privcalc.errors import DisagreementError
-from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.conftest import MNIST
+from tests.pairs import two_point
 from tests.random_mechanisms import Generator
 
 if TYPE_CHECKING:

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.quadrature import Integrand, certified_panels
 from privcalc.losses.sampled import SampledLaw, sampled
 from privcalc.losses.variation import tilted_variation
 from tests import laws as truth
+from tests.pairs import two_point
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -130,7 +131,9 @@ def test_tilted_variation_bounds_the_variation_on_a_fine_grid(*, remove: bool) -
 def test_panel_errors_are_bounds(exponent: float, *, remainder: bool) -> None:
     """On coarse panels the true quadrature error stays below the proved bound."""
     mpmath.mp.dps = 30
-    piece = GaussianLaw(1.2).log_ratio().pieces[0]
+    ratio = GaussianLaw(1.2).log_ratio()
+    assert ratio is not None
+    piece = ratio.pieces[0]
     q, t = 0.2, 6.0
     integrand = Integrand(piece, q, exponent, t, remainder)
     a = mpmath.mpc(exponent, t)
@@ -174,7 +177,7 @@ def test_truncation_drops_no_more_than_it_says() -> None:
 def test_atoms_of_a_sampled_guarantee() -> None:
     """Sampling an (epsilon, delta) pair gives the four outcomes that the definition gives."""
     epsilon, delta, q = 0.8, 0.01, 0.25
-    base = two_point(epsilon, infinity_mass=delta)
+    base = two_point(epsilon, delta)
     up, down = base.masses
     remove = sampled(base, q, remove=True)
     assert isinstance(remove, AtomicLaw)

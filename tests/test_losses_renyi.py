@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.bounded_range import BoundedRangeLaw
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
@@ -26,6 +26,7 @@ from privcalc.numerics.power_excess import (
     log_loss_excess,
 )
 from privcalc.numerics.rounding import UNIT
+from tests.pairs import two_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +51,7 @@ def _laplace(e: float) -> tuple[LossLaw, Truth]:
         atoms = mp.exp(c * x) / 2 + mp.exp(-(1 + c) * x) / 2
         return mp.log(atoms + mp.exp(-x / 2) * mp.sinh(s * x) / (2 * s))
 
-    return LaplaceLaw(e, exact=True), truth
+    return LaplaceLaw(e), truth
 
 
 def _bounded_range(eta: float) -> tuple[LossLaw, Truth]:
@@ -163,7 +164,7 @@ def test_only_infinite_losses() -> None:
 
 def test_losses_of_nothing_beside_an_infinite_one() -> None:
     """Where all finite losses are 0, K is the log of what is not lost."""
-    law = AtomicLaw((0.0,), (0.75,), 0.25, 0.25, exact_losses=True, lower_masses=(0.75,))
+    law = AtomicLaw((0.0,), (0.75,), 0.25, 0.25, loss_units=0.0, lower_masses=(0.75,))
     lower, upper = law.renyi(np.array([1e-3, 1.0, 1e6]))
     with mp.workdps(40):
         assert all(low <= mp.log(mpf(3) / 4) for low in lower)
@@ -174,7 +175,7 @@ def test_losses_of_nothing_beside_an_infinite_one() -> None:
 def test_masses_that_do_not_add_up_count_as_they_stand() -> None:
     """A law of doubles whose masses miss 1 by more than rounding is not taken for a pair."""
     losses, masses = (0.5, -0.25), (0.4, 0.5)
-    law = AtomicLaw(losses, masses, 0.05, 0.0, exact_losses=True)
+    law = AtomicLaw(losses, masses, 0.05, 0.0, loss_units=0.0)
     c = np.array([0.01, 1.0, 40.0])
     lower, upper = law.renyi(c)
     for each, low, high in zip(c, lower, upper, strict=True):

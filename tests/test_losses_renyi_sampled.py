@@ -86,7 +86,7 @@ def test_sampled_laplace_and_bounded_range(e: float, q: float, kind: str) -> Non
     x, p = mpf(e), mpf(q)
     points = [0, x / 2, x] if kind == GLUED else [-x, -x / 2, 0, x / 2, x]
     cases: list[tuple[LossLaw, Any, list[tuple[Any, Any]]]] = [
-        (LaplaceLaw(e, exact=True), mpf(1) / 4, [(-x, mpf(1) / 2), (x, mp.exp(-x) / 2)]),
+        (LaplaceLaw(e), mpf(1) / 4, [(-x, mpf(1) / 2), (x, mp.exp(-x) / 2)]),
         (BoundedRangeLaw(e), 1 / (-2 * mp.expm1(-x)), []),
     ]
 

@@ -126,7 +126,7 @@ def test_unequal_supports_and_merging() -> None:
     name = write("0.1 0\n0.3 0.2\n0.15 0.1\n0.45 0.3\n0 0.4\n0 0\n")
     law = atoms_of(f"pmf:file=./{name}", ADD)
     assert law == AtomicLaw(
-        (math.log1p(0.5),), (0.9,), 0.1, 0.4, False, (0.6,), law.infinity_mass_error
+        (math.log1p(0.5),), (0.9,), 0.1, 0.4, 160.0, (0.6,), 2.0**-53, known_mass=Fraction(1, 10)
     )
     back = atoms_of(f"pmf:file=./{name}", REMOVE)
     assert (back.infinity_mass, back.lower_infinity_mass) == (0.4, 0.1)

@@ -14,6 +14,7 @@ from mpmath import mp, mpc, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
+from privcalc.exact import standing_for
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.unequal_gaussians import UnequalGaussiansLaw
@@ -47,7 +48,8 @@ CASES = [
 
 def law_between(case: tuple[float, float, float, float]) -> UnequalGaussiansLaw:
     """Return the law of P against Q."""
-    mean, deviation, other_mean, other_deviation = case
+    # The very doubles, not the decimals next to them.
+    mean, deviation, other_mean, other_deviation = (standing_for(x, Fraction(x)) for x in case)
     law = GaussianPair(
         mean=mean, deviation=deviation, other_mean=other_mean, other_deviation=other_deviation
     ).laws(ADD)

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
-from privcalc.losses.atoms import two_point
 from privcalc.losses.from_profile import profile_law
 from privcalc.relation import Adjacency
-from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms
+from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, two_point
 
 ADD = Adjacency.ADD
 

@@ -6,23 +6,27 @@ import inspect
 import math
 import subprocess
 import sys
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 
 from privcalc.errors import DomainError, SpecError, UnsupportedError
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.bracket import LawBracket
 from privcalc.mechanisms.approx import Approx
 from privcalc.mechanisms.gaussian import Gaussian
 from privcalc.mechanisms.laplace import Laplace
 from privcalc.mechanisms.pure import Pure
 from privcalc.mechanisms.randomized_response import RandomizedResponse
-from privcalc.relation import Relation
+from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.poisson import PoissonSampled
+from tests.pairs import atoms_of
 from tests.spec_trees import extra_entries
 
 if TYPE_CHECKING:
@@ -72,18 +76,19 @@ def test_mechanisms_are_built_from_what_was_written() -> None:
     """The parameters of a mechanism are formed when it is built."""
     gaussian = built("gaussian:sigma=4,sensitivity=2")
     assert isinstance(gaussian, Gaussian)
-    assert gaussian.mu == 0.5
-    assert Gaussian(noise_multiplier=4.0).mu == 0.25
+    assert gaussian.mu.exact == Fraction(1, 2)
+    assert Gaussian(noise_multiplier=4.0).mu.exact == Fraction(1, 4)
     laplace = built("laplace:scale=4,sensitivity=2")
     assert isinstance(laplace, Laplace)
-    assert laplace.epsilon == 0.5
-    assert Laplace(noise_multiplier=4.0).epsilon == 0.25
+    assert laplace.epsilon.exact == Fraction(1, 2)
+    assert Laplace(noise_multiplier=4.0).epsilon.exact == Fraction(1, 4)
     pure = built("pure:epsilon=0")
     assert isinstance(pure, Pure)
-    assert pure.epsilon == 0
+    assert pure.epsilon.exact == 0
     approx = built("approx:epsilon=1,delta=1e-8")
     assert isinstance(approx, Approx)
-    assert (approx.epsilon, approx.delta) == (1, 1e-8)
+    assert approx.epsilon.exact == 1
+    assert approx.delta.exact == Fraction(1, 10**8)
     sampled = built("gaussian:sigma=1@poisson:q=1%")
     assert isinstance(sampled, PoissonSampled)
     assert sampled.sampling_probability == 0.01
@@ -91,16 +96,20 @@ def test_mechanisms_are_built_from_what_was_written() -> None:
 
 def test_randomized_response_knows_both_its_numbers() -> None:
     """Probability and epsilon follow from one another, also near 1/k and far from it."""
-    response = built("rr:p=0.75,categories=4")
-    assert isinstance(response, RandomizedResponse)
-    assert response.epsilon == pytest.approx(math.log(9), rel=1e-15)
+    response = atoms_of("rr:p=0.75,categories=4", Adjacency.ADD)
+    assert response.max_loss == pytest.approx(math.log(9), rel=1e-15)
     for k in (2, 5):
-        for epsilon in (0.0, 1e-9, 0.3, 3.0, 30.0):
-            there = RandomizedResponse(epsilon=epsilon, categories=k)
-            back = RandomizedResponse(probability=there.probability, categories=k)
-            assert epsilon == pytest.approx(back.epsilon, rel=1e-3 if epsilon > 20 else 1e-6)
-    assert RandomizedResponse(probability=0.25).epsilon == pytest.approx(-math.log(3))
-    assert math.isfinite(RandomizedResponse(probability=1e-300).epsilon)
+        for epsilon in (1e-9, 0.3, 3.0, 30.0):
+            there = RandomizedResponse(epsilon=epsilon, categories=k).laws(Adjacency.ADD)
+            assert isinstance(there, AtomicLaw)
+            back = RandomizedResponse(probability=there.masses[0], categories=k)
+            law = back.laws(Adjacency.ADD)
+            upper = law.upper if isinstance(law, LawBracket) else law
+            assert epsilon == pytest.approx(upper.max_loss, rel=1e-3 if epsilon > 20 else 1e-6)
+    quarter = RandomizedResponse(probability=0.25).laws(Adjacency.ADD)
+    assert isinstance(quarter, AtomicLaw)
+    assert quarter.losses[0] == pytest.approx(-math.log(3))
+    RandomizedResponse(probability=1e-300)
 
 
 def test_constructors_refuse_what_the_registry_would() -> None:

@@ -17,14 +17,14 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.accounting.groups import sampled_group_law
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.glued import glued
 from privcalc.losses.grouped import grouped
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
-from tests.pairs import atoms_profile, hockey_stick
+from tests.pairs import atoms_profile, hockey_stick, two_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,12 +15,12 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import UnsupportedError
-from privcalc.losses.atoms import AtomicLaw, two_point
+from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.gaussian_mixture import GaussianMixtureLaw
 from privcalc.losses.grouped import grouped
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.pairs import atoms_profile, hockey_stick
+from tests.pairs import atoms_profile, hockey_stick, two_point
 
 ADD_REMOVE = Relation.ADD_OR_REMOVE_ONE
 

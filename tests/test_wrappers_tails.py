@@ -227,7 +227,7 @@ def unequal_densities(y: Any) -> tuple[Any, Any]:
     ("base", "densities"),
     [
         (GaussianLaw(1.0), normal_densities),
-        (LaplaceLaw(0.5, exact=True), laplace_densities),
+        (LaplaceLaw(0.5), laplace_densities),
         (UnequalGaussiansLaw(0.5, 4.0, 3.0), unequal_densities),
     ],
 )

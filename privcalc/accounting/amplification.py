@@ -96,8 +96,8 @@ def amplification(
     base = BaseCurve.of(realize(tree, inner))
     at = np.array(orders, dtype=float)
     exact_q = cast("Sampling", registry.build(sampled)).exact
-    q = float(exact_q)
-    below, above = (q, q) if exact_q == q else (math.nextafter(q, 0.0), math.nextafter(q, 1.0))
+    q = exact_q.nearest()[0]
+    below, above = exact_q.doubles()
     reasons = {"base": "Renyi divergence without sampling, the larger of both orders"}
     lower, reasons["lower"] = _lower(base, sampled, below, at)
     tight, reasons["tight"] = _tight(base, above, at, fixed=fixed)

@@ -14,7 +14,7 @@ from privcalc.accounting.calibration_start import inverse, rough_log_mu
 from privcalc.accounting.calibration_target import CalibrationTarget
 from privcalc.accounting.filled import without
 from privcalc.accounting.realize import default_relation, sampling_words
-from privcalc.bounds import round_down, round_up
+from privcalc.bounds import Verdict, round_down, round_up
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.spec.registry import check_relation
 
@@ -179,7 +179,7 @@ class _Calibrator:
             bound, _ = self.target.ask(tree, self.relation, max(COARSE, self.tolerance))
         except NotCertifiedError:
             return
-        if bound.lower is not None and bound.lower > self.target.budget:
+        if bound.verdict(self.target.budget) is Verdict.EXCEEDED:
             raise self._impossible(where, bound)
 
     def _impossible(self, where: str, bound: Bound | None) -> DomainError:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.calibration_crossing import Crossing
+from privcalc.bounds import Verdict
 from privcalc.errors import DomainError, NotCertifiedError
 
 if TYPE_CHECKING:
@@ -212,21 +213,25 @@ class Search:
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
             return Probe(position, value, x, None, None, nothing, error)
+        budget = self.target.budget
+        verdict = bound.verdict(budget)
+        missed = verdict is Verdict.EXCEEDED
         excess: dict[End, float] = {
-            "upper": self._excess(bound.upper),
-            "lower": -math.inf if bound.lower is None else self._excess(bound.lower),
+            "upper": self._excess(bound.upper, above=verdict is not Verdict.WITHIN),
+            "lower": -math.inf,
         }
+        if bound.lower is not None:
+            excess["lower"] = self._excess(bound.lower, above=missed)
         narrow = bound.lower is not None and bound.within_tolerance(NARROW, 0.0)
         middle = 0.5 * (bound.upper + (bound.lower or 0.0)) if narrow else bound.upper
-        excess["middle"] = self._excess(middle)
+        known = verdict is Verdict.WITHIN or (not missed and middle <= budget)
+        excess["middle"] = self._excess(middle, above=not known)
         return Probe(position, value, x, bound, method, excess)
 
-    def _excess(self, value: float) -> float:
-        """Compare with the budget; the sign is that of the comparison of the numbers."""
+    def _excess(self, value: float, *, above: bool) -> float:
+        """Compare an end with the budget; the sign is that of the verdict on the bracket."""
         budget = self.target.budget
         about = 0.0
         if value != budget:
             about = self.target.log_mu(value) - self.target.log_mu(budget)
-        if value <= budget:
-            return min(about, 0.0)
-        return max(about, 1e-300)
+        return max(about, 1e-300) if above else min(about, 0.0)

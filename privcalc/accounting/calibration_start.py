@@ -109,7 +109,7 @@ def _divergence(tree: Node, relation: Relation, known: dict[Leaf, float]) -> flo
 
 def _wrapped(tree: Wrapped, inner: float) -> float:
     if tree.name in (POISSON, FIXED_SIZE):
-        q = float(cast("Sampling", registry.build(tree)).exact)
+        q = cast("Sampling", registry.build(tree)).exact.nearest()[0]
         if q <= 0.0:
             return 0.0
         if inner > LARGE_EXPONENT:

@@ -11,6 +11,7 @@ from privcalc.accounting.realize import default_relation, realize, sampling_word
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
+from privcalc.exact import Enclosed
 from privcalc.spec.registry import holes
 
 if TYPE_CHECKING:
@@ -146,16 +147,16 @@ class _Solver:
         from privcalc.engine.choose import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        found = solve(laws.upper, at, self._tolerance, engine=self._engine)
+        wanted = Enclosed.probability(at) if quantity == "epsilon" else Enclosed.of(at)
+        found = solve(laws.upper, wanted, self._tolerance, engine=self._engine)
         if laws.lower is laws.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end
 
         notes = (*found.notes, UPPER_ONLY) if laws.lower is None else found.notes
-        lower = lower_end(laws, quantity, at, self._tolerance, self._engine)
+        lower = lower_end(laws, quantity, wanted, self._tolerance, self._engine)
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
-        bound = Bound(found.bound.upper, lower)
-        return replace(found, bound=bound, notes=notes)
+        return replace(found, bound=Bound.joined(found.bound, lower), notes=notes)
 
     def _method(self, quantity: Quantity, bound: Bound, result: Certified) -> Method:
         met = bound.within_tolerance(self._tolerance, _floor(quantity))

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.accounting.normal_sums import normal_rho
 from privcalc.accounting.order_intervals import Parts
 from privcalc.bounds import Bound
 from privcalc.numerics.rounding import UNIT
@@ -71,6 +72,10 @@ def smallest_rho(directions: Mapping[str, Realized], tolerance: float) -> Concen
             for part in parts
         )
         return Concentrated(Bound(math.inf, math.inf if certain else None), math.inf)
+    normal = normal_rho(parts)
+    if normal is not None:
+        # D_a / a is the same at every order.
+        return Concentrated(normal, 2.0)
     curves = [Parts.of(part.upper.renyi_curve().terms) for part in parts]
     if all(math.isfinite(curve.last(LAST)) for curve in curves):
         upper, found = _suprema(curves, LAST, tolerance, tail=True)

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from privcalc.accounting.gaussian_caps import gaussian_cap, gaussian_floor
 from privcalc.accounting.mu_search import MuSearch
+from privcalc.accounting.normal_sums import normal_mu
 from privcalc.bounds import Bound
-from privcalc.engine.choose import CLOSED
+from privcalc.engine.limits import CLOSED
 from privcalc.errors import DomainError
 from privcalc.numerics.gaussian_profile import least_mu
 
@@ -89,6 +90,9 @@ def smallest_mu(
     if any(part.upper.curves and math.isinf(part.upper.max_loss().upper) for part in parts):
         # Of tests at large epsilon nothing is known, from either side.
         return GaussianEquivalent(Bound(math.inf), math.inf)
+    normal = normal_mu(parts)
+    if normal is not None:
+        return GaussianEquivalent(normal, math.inf)
     cap = max(gaussian_cap(part.upper) for part in parts)
     floor = max((gaussian_floor(lower) for lower in lowers), default=0.0)
     if floor >= cap * (1.0 - SAME):

@@ -9,8 +9,10 @@ few; whatever it finds is proved by itself.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Bound
 from privcalc.engine.choose import certified_delta, certified_epsilon
 from privcalc.engine.finite import enumerate_outcomes
 from privcalc.engine.renyi import best_order
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Quantity
     from privcalc.accounting.terms import Realized
     from privcalc.engine.composition import Composition
+    from privcalc.exact import Enclosed
 
 # Factors of the order that are tried, and of the search around the best of them, where the outcomes
 # of all members can be listed; 0 is for the symmetric member. Elsewhere the first and that.
@@ -34,8 +37,8 @@ ROUGH = 1e-6
 
 
 def lower_end(
-    part: Realized, quantity: Quantity, at: float, tolerance: float, engine: str
-) -> float | None:
+    part: Realized, quantity: Quantity, at: Enclosed, tolerance: float, engine: str
+) -> Bound | None:
     """Prove a lower end of one direction; None where none is known.
 
     Args:
@@ -49,22 +52,21 @@ def lower_end(
         return None
     if not part.choices or part.alone:
         return _solved(part.lower, quantity, at, tolerance, engine)
-    if quantity == "epsilon" and at == 0.0:
-        # Members come as near to the largest loss as one likes.
-        return max(0.0, part.upper.max_loss().lower or 0.0)
-    start = best_order(part.upper, quantity, at)
-    if enumerate_outcomes(part.member(start)) is None:
-        return max(
-            _solved(part.lower, quantity, at, tolerance, engine),
-            _solved(part.member(start), quantity, at, tolerance, engine),
+    if quantity == "epsilon" and at.high == 0:
+        return _solved(
+            part.upper if part.approached else part.lower, quantity, at, tolerance, engine
         )
+    start = best_order(part.upper, quantity, at.nearest()[0])
+    if enumerate_outcomes(part.member(start)) is None:
+        few = part.lower, part.member(start)
+        return max((_solved(each, quantity, at, tolerance, engine) for each in few), key=_least)
     rough = max(ROUGH, tolerance)
     known: dict[float, float] = {}
 
     def value(factor: float) -> float:
         if factor not in known:
             member = part.member(start * factor if factor else None)
-            known[factor] = _solved(member, quantity, at, rough, engine)
+            known[factor] = _least(_solved(member, quantity, at, rough, engine))
         return known[factor]
 
     best = max(FACTORS, key=value)
@@ -73,12 +75,16 @@ def lower_end(
     return _solved(part.member(start * best if best else None), quantity, at, tolerance, engine)
 
 
+def _least(bound: Bound) -> float:
+    return bound.lower or 0.0
+
+
 def _solved(
-    composition: Composition, quantity: Quantity, at: float, tolerance: float, engine: str
-) -> float:
-    """Return the lower end of one mechanism's bracket; 0 where nothing is proved."""
+    composition: Composition, quantity: Quantity, at: Enclosed, tolerance: float, engine: str
+) -> Bound:
+    """Return one mechanism's bracket, whose lower end is 0 where nothing is proved."""
     solve = certified_epsilon if quantity == "epsilon" else certified_delta
     try:
-        return solve(composition, at, tolerance, engine=engine).bound.lower or 0.0
+        return solve(composition, at, tolerance, engine=engine).bound
     except NotCertifiedError:
-        return 0.0
+        return Bound(math.inf, 0.0)

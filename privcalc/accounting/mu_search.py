@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from privcalc.accounting.gaussian_caps import Beyond
 from privcalc.accounting.tangent_polygon import Corner, corners
-from privcalc.engine.choose import CLOSED, certified_delta
+from privcalc.engine.choose import certified_delta
+from privcalc.engine.limits import CLOSED
 from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.gaussian_profile import least_mu

@@ -17,7 +17,7 @@ import numpy as np
 from privcalc.accounting.convex_minimum import Brackets
 from privcalc.bounds import Bound
 from privcalc.engine.certified import Certified
-from privcalc.engine.choose import CLOSED
+from privcalc.engine.limits import CLOSED
 from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT

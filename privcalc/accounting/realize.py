@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.sampling import (
@@ -20,8 +19,10 @@ from privcalc.accounting.sampling import (
 )
 from privcalc.accounting.terms import Realized, term_of, upper_law
 from privcalc.errors import UnsupportedError, UsageError
+from privcalc.exact import distinct
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
+from privcalc.numerics.rounding import UNIT
 from privcalc.relation import Adjacency, Relation
 from privcalc.renyi.curve import CurveOnly
 from privcalc.spec import registry
@@ -75,8 +76,9 @@ class _Builder:
     """Makes laws of nodes; every leaf is built once, so that its files are read once."""
 
     def __init__(self) -> None:
-        self._built: dict[Leaf, Mechanism] = {}
-        self._selections: dict[tuple[Wrapped, tuple[Adjacency, ...], int], LawBracket] = {}
+        # Equal doubles may stand for different numbers.
+        self._built: dict[object, Mechanism] = {}
+        self._selections: dict[object, LawBracket] = {}
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
         """Return laws with counts for a group of records."""
@@ -105,9 +107,10 @@ class _Builder:
         return [(self._sampled(tree, adjacency, records), 1)]
 
     def _mechanism(self, leaf: Leaf) -> Mechanism:
-        if leaf not in self._built:
-            self._built[leaf] = cast("Mechanism", registry.build(leaf))
-        return self._built[leaf]
+        key = distinct(leaf)
+        if key not in self._built:
+            self._built[key] = cast("Mechanism", registry.build(leaf))
+        return self._built[key]
 
     def _selected(self, tree: Wrapped, adjacency: Adjacency, records: int) -> LawBracket:
         """Return what bounds a private selection, in both orders of the neighbours at once.
@@ -117,7 +120,7 @@ class _Builder:
         orders: tuple[Adjacency, ...] = (adjacency,)
         if adjacency is not Adjacency.REPLACE:
             orders = (Adjacency.ADD, Adjacency.REMOVE)
-        key = tree, orders, records
+        key = distinct(tree), orders, records
         if key not in self._selections:
             from privcalc.accounting.selection_node import selection_law
 
@@ -129,7 +132,7 @@ class _Builder:
 
     def _whole(self, tree: Wrapped) -> bool:
         """Say whether the sample is everything."""
-        return chain(tree)[1] == 1
+        return chain(tree)[1].low == 1
 
     def _unsampled(self, tree: Wrapped, adjacency: Adjacency, records: int) -> Terms:
         """Return the event itself, at q = 1."""
@@ -145,22 +148,24 @@ class _Builder:
 
         Nested: (1 - q2) R + q2 ((1 - q1) R + q1 W) = (1 - q1 q2) R + q1 q2 W. A sample without
         replacement of such a sample is one, too. A rounded probability above 1/2, where 1 - q
-        would feel it, is enclosed by its neighbours: profiles increase with q, because a sample at
-        a lower rate is a mixture of one at the higher rate and of none.
+        would feel it, or one that is off by more than a unit, is enclosed by its neighbours:
+        profiles increase with q, because a sample at a lower rate is a mixture of one at the higher
+        rate and of none.
         """
         event, exact = chain(tree)
-        q = float(exact)
-        rounded = Fraction(q) != exact
+        q, error, _ = exact.nearest()
+        rounded = error > 0.0
         if rounded and q < SMALLEST_PRODUCT:
             raise UnsupportedError(
                 f"nested sampling with a product of about {q:.6g} would be rounded; write one"
                 f" {spelled(tree)} with the probability itself"
             )
-        if rounded and q > LARGEST_PRODUCT:
-            above = self._at(tree, event, math.nextafter(q, 1.0), adjacency, records, exact=True)
+        if rounded and (q > LARGEST_PRODUCT or error > 1.01 * UNIT):
+            low, high = exact.doubles()
+            above = self._at(tree, event, high, adjacency, records, exact=True)
             if isinstance(above, CurveOnly):
                 return above
-            below = self._at(tree, event, math.nextafter(q, 0.0), adjacency, records, exact=True)
+            below = self._at(tree, event, low, adjacency, records, exact=True)
             if isinstance(below, LawBracket):
                 return LawBracket(below.lower, upper_law(above), below.members, below.back)
             return LawBracket(None if isinstance(below, CurveOnly) else below, upper_law(above))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.terms import upper_law
 from privcalc.engine.composition import Composition
 from privcalc.errors import UnsupportedError
+from privcalc.exact import Enclosed
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.renyi.curve import CurveOnly, WorseCurve
@@ -24,13 +23,13 @@ POISSON, FIXED_SIZE, GROUP = "poisson_sampled", "sampled_without_replacement", "
 SELECT = "repeat_and_select"
 
 
-def chain(tree: Wrapped) -> tuple[Node, Fraction]:
+def chain(tree: Wrapped) -> tuple[Node, Enclosed]:
     """Return the event below all samplings of one kind, and the product of probabilities.
 
     Raises:
         UnsupportedError: a group stands inside, or the sizes do not fit.
     """
-    exact, node, outer = Fraction(1), cast("Node", tree), None
+    exact, node, outer = Enclosed.of(1), cast("Node", tree), None
     while isinstance(node, Wrapped) and node.name == tree.name:
         wrapper = cast("Sampling", registry.build(node))
         exact *= wrapper.exact
@@ -68,10 +67,12 @@ def one_law(terms: Terms) -> LossLaw | None:
     if len(terms) == 1 and terms[0][1] == 1:
         law = terms[0][0]
         return None if isinstance(law, LawBracket | CurveOnly) else law
-    gaussians = [(law.mu, count) for law, count in terms if isinstance(law, GaussianLaw)]
-    if len(gaussians) == len(terms):
-        return GaussianLaw(math.sqrt(math.fsum(count * mu * mu for mu, count in gaussians)))
-    return None
+    square = Enclosed.of(0)
+    for law, count in terms:
+        if not isinstance(law, GaussianLaw):
+            return None
+        square = square + law.enclosure * law.enclosure * count
+    return GaussianLaw(*square.root().nearest())
 
 
 def one_envelope(terms: Terms) -> LawBracket | None:

@@ -13,8 +13,7 @@ from privcalc.losses.sampled_members import Alone
 from privcalc.renyi.curve import CurveOnly
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from privcalc.exact import Enclosed
     from privcalc.losses.bracket import Members
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
@@ -41,7 +40,7 @@ class Sampling(Protocol):
     """What the registry builds for a sampling wrapper."""
 
     sampling_probability: float
-    exact: Fraction
+    exact: Enclosed
 
     def law(
         self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool
@@ -68,12 +67,14 @@ class Realized:
             there is nothing to choose.
         back: `lower` in the other order of the neighbours, where this direction stands for both and
             they differ.
+        approached: whether members come as near as one likes to the largest loss of `upper`.
     """
 
     upper: Composition
     lower: Composition | None
     choices: tuple[tuple[Members, int], ...] = ()
     back: Composition | None = None
+    approached: bool = False
 
     @classmethod
     def of(cls, terms: Terms) -> Realized:
@@ -93,11 +94,12 @@ class Realized:
             return cls(upper, _member(choices, None))
         back = tuple((_members(law, back=True), n) for law, n in laws)
         reverse = None if back == choices else _member(back, None)
+        attained = all(law.lower is law.upper for law in brackets)
         if sum(count for _, count in laws) == 1 and brackets[0].lower is not None:
             alone = brackets[0].lower
             lower = upper if alone is brackets[0].upper else Composition(((alone, 1),))
             return cls(upper, lower, choices)
-        return cls(upper, _member(choices, None), choices, reverse)
+        return cls(upper, _member(choices, None), choices, reverse, attained)
 
     @property
     def alone(self) -> bool:

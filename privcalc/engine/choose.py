@@ -16,6 +16,7 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
+from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilon
 from privcalc.engine.single import single_delta, single_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
 
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from privcalc.engine.composition import Composition
+    from privcalc.exact import Enclosed
 
     Step = tuple[str, Callable[[], Certified | None]]
 
-CLOSED = "closed-form"
 # Masses and differences below this are on their way out of the normal range.
 SMALLEST_DELTA = 1e-305
 # Tolerances of the looser contours that help out where a tolerance is missed.
@@ -35,6 +36,8 @@ LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 HOPELESS = 0.1
 # All orders together prove hardly less than one of them.
 SHARPER = 1.05
+# A bracket may be this part of the tolerance wider because epsilon is no double.
+VISIBLE = 0.01
 # The FFT engine hardly gets any narrower.
 FFT_REACH = 3e-9
 
@@ -42,13 +45,13 @@ FFT_REACH = 3e-9
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
 @np.errstate(all="ignore")
 def certified_epsilon(
-    composition: Composition, delta: float, tolerance: float, *, engine: str = "auto"
+    composition: Composition, delta: float | Enclosed, tolerance: float, *, engine: str = "auto"
 ) -> Certified:
     """Bracket the least epsilon >= 0 with delta(epsilon) <= delta.
 
     Args:
         composition: laws and counts of one adjacency.
-        delta: in [0, 1].
+        delta: in [0, 1]; a double, or what a written number stands for.
         tolerance: relative width wished for.
         engine: auto, or the only one to ask: contour, fft or rdp.
 
@@ -56,24 +59,11 @@ def certified_epsilon(
         NotCertifiedError: no finite upper end could be proved, and infinity neither.
         DisagreementError: the brackets of two engines do not meet.
     """
-    if delta >= 1.0:
-        return Certified(Bound(0.0, 0.0), CLOSED)
-    mass = composition.infinity_mass()
-    if mass.lower is not None and delta < mass.lower:
-        return Certified(Bound(math.inf, math.inf), CLOSED)
-    low, high = _difference(delta, mass)
-    if low < 0.0:
-        raise NotCertifiedError(
-            "delta equals the probability of an infinite loss to within rounding"
-        )
-    if low == 0.0:
-        largest = composition.max_loss()
-        if composition.curves and largest.upper == math.inf:
-            raise NotCertifiedError(
-                "a Renyi curve without limit proves nothing at delta 0; ask for delta > 0"
-            )
-        lower = largest.lower if high == 0.0 and largest.lower is not None else 0.0
-        return Certified(Bound(max(0.0, largest.upper), max(0.0, lower)), CLOSED)
+    mass, wanted = composition.infinity_mass(), asked(delta)
+    limit = limit_epsilon(composition, wanted, mass)
+    if limit is not None:
+        return limit
+    low, high = differences(wanted, mass)
     if low < SMALLEST_DELTA:
         raise NotCertifiedError(
             f"delta must be 0 or at least {SMALLEST_DELTA:g} (above any probability of an infinite"
@@ -101,12 +91,36 @@ def certified_epsilon(
 
 @np.errstate(all="ignore")
 def certified_delta(
-    composition: Composition, epsilon: float, tolerance: float, *, engine: str = "auto"
+    composition: Composition, epsilon: float | Enclosed, tolerance: float, *, engine: str = "auto"
 ) -> Certified:
-    """Bracket delta at an epsilon >= 0; see `certified_epsilon`."""
-    mass = composition.infinity_mass()
-    if (mass.lower or 0.0) >= 1.0 or epsilon >= composition.max_loss().upper:
-        return Certified(mass, CLOSED)
+    """Bracket delta at an epsilon >= 0; see `certified_epsilon`.
+
+    Engines work at doubles. delta falls with epsilon, by at most as much as epsilon grows: its
+    slope is -e^epsilon Q(L > epsilon) >= -P(L > epsilon). So the bracket at the nearest double is
+    widened by that, or where this is much, the doubles on both sides of epsilon prove one end each.
+    """
+    mass, wanted = composition.infinity_mass(), asked(epsilon)
+    limit = limit_delta(composition, wanted, mass)
+    if limit is not None:
+        return limit
+    low, high = wanted.doubles()
+    found = _delta_at(composition, low, tolerance, engine, mass)
+    lower = found.bound.lower
+    if low == high or lower is None or found.bound.upper == 0.0:
+        return found
+    if high - low <= VISIBLE * tolerance * lower:
+        return found.with_bound(Bound(found.bound.upper, lower - 2.0 * (high - low)))
+    other = _delta_at(composition, high, tolerance, engine, mass).bound
+    return found.with_bound(Bound.joined(found.bound, other))
+
+
+def _delta_at(
+    composition: Composition, epsilon: float, tolerance: float, engine: str, mass: Bound
+) -> Certified:
+    """Bracket delta at a double."""
+    limit = limit_delta(composition, asked(epsilon), mass)
+    if limit is not None:
+        return limit
     if composition.curves:
         found = _by_curves(engine, lambda: _renyi_delta(composition, epsilon))
         upper = math.nextafter(found.bound.upper + mass.upper, math.inf)
@@ -319,14 +333,3 @@ def _single_delta(composition: Composition, epsilon: float) -> Certified | None:
     if [count for _, count in composition] != [1]:
         return None
     return single_delta(composition.terms[0][0], epsilon)
-
-
-def _difference(delta: float, mass: Bound) -> tuple[float, float]:
-    """Return delta minus the mass at infinity, rounded down and up."""
-    if mass.upper == 0.0:
-        return delta, delta
-    low, high = delta - mass.upper, delta - (mass.lower or 0.0)
-    # The difference of two equal numbers is exact.
-    low = math.nextafter(low, -math.inf) if low != 0.0 else 0.0
-    high = math.nextafter(high, math.inf) if high != 0.0 else 0.0
-    return low, high

@@ -8,16 +8,21 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 from privcalc.bounds import Bound
+from privcalc.exact import doubles
+from privcalc.losses.known import infinite_mass, largest_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.renyi.curve import LawCurve, SumCurve, curve_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from privcalc.losses.law import LossLaw
     from privcalc.renyi.curve import RenyiCurve
 
 _T = TypeVar("_T")
+
+# Longer rationals are enclosed in doubles.
+MOST_BITS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +64,16 @@ class Composition:
             return Bound(math.inf, math.inf)
         if any(law.max_loss == -math.inf for law, _ in self.terms):
             return Bound(-math.inf, -math.inf)
+        known = [(largest_loss(law), count) for law, count in self.terms]
+        if all(loss is not None for loss, _ in known):
+            number = sum((loss * n for loss, n in known if loss is not None), Fraction(0))
+            low, high = doubles(number)
+            return Bound(high, low, number)
         exact = sum((count * Fraction(law.max_loss) for law, count in self.terms), Fraction(0))
         error = math.fsum(
             count * abs(law.max_loss) * law.max_loss_error for law, count in self.terms
         )
         nearest = float(exact)
-        if error == 0.0 and Fraction(nearest) == exact:
-            return Bound(nearest, nearest)
         error *= 1.0 + 1e-9
         return Bound(
             math.nextafter(nearest + error, math.inf), math.nextafter(nearest - error, -math.inf)
@@ -80,10 +88,11 @@ class Composition:
         """
         sources = [(law, count) for law, count in self.terms if law.infinity_mass > 0.0]
         if not sources:
-            return Bound(0.0, 0.0)
-        first, uses = sources[0]
-        if len(sources) == 1 and uses == 1 and first.infinity_mass_error == 0.0:
-            return Bound(first.infinity_mass, first.infinity_mass)
+            return Bound(0.0, 0.0, Fraction(0))
+        number = _exact_mass(sources)
+        if number is not None:
+            low, high = doubles(number)
+            return Bound(high, low, number)
         log_finite = moved = 0.0
         for law, count in sources:
             m = law.infinity_mass
@@ -137,6 +146,21 @@ class Composition:
             a, b, d = law.cumulants(c)
             k0, k1, k2 = k0 + count * a, k1 + count * b, k2 + count * d
         return k0, k1, k2
+
+
+def _exact_mass(sources: Sequence[tuple[LossLaw, int]]) -> Fraction | None:
+    """Return 1 - prod (1 - m)^count, where that is a rational of no more than MOST_BITS."""
+    masses = [(infinite_mass(law), count) for law, count in sources]
+    bits, finite = 0, Fraction(1)
+    for mass, count in masses:
+        if mass is None:
+            return None
+        bits += count * mass.denominator.bit_length()
+    if bits > MOST_BITS:
+        return None
+    for mass, count in masses:
+        finite *= (1 - (mass or 0)) ** count
+    return 1 - finite
 
 
 def _gathered(terms: Iterable[tuple[_T, int]]) -> tuple[tuple[_T, int], ...]:

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.certified import Certified
-from privcalc.engine.choose import CLOSED, FFT_REACH, LADDER, certified_delta
+from privcalc.engine.choose import FFT_REACH, LADDER, certified_delta
 from privcalc.engine.fft.levels import MOST_POINTS
 from privcalc.engine.finite import enumerate_outcomes
+from privcalc.engine.limits import CLOSED
 from privcalc.engine.shared_contour import SharedContour
 from privcalc.engine.shared_outcomes import SharedLattice, SharedOutcomes, SharedTails
 from privcalc.engine.shared_periodic import SharedPeriodic

@@ -10,7 +10,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, Certified
-from privcalc.engine.choose import CLOSED
+from privcalc.engine.limits import CLOSED
 from privcalc.errors import DisagreementError
 
 if TYPE_CHECKING:

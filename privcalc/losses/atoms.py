@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.losses.atomic_renyi import atomic_renyi
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.log_ratio import LogRatio
@@ -21,34 +23,64 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
 
 
+# exp(-700) is still a normal double.
+LARGEST_EPSILON = 700.0
+# Mechanisms form losses to 32 units and masses to 20; sampling them may double the former.
+LOSS_ULPS = 160.0
+MASS_ULPS = 32.0
+# With more atoms an order costs more than a closed form.
+CHEAP_ATOMS = 2000
+# More atoms than this cannot all be put on a lattice of the FFT engine.
+MOST_ANCHORS = 64
+NOTHING = Enclosed(Fraction(0), Fraction(0))
+
+
 @dataclass(frozen=True, slots=True)
 class AtomicLaw:
     """Finite losses with their P-masses; what is missing to 1 is `infinity_mass`.
 
-    Losses and masses are accurate to `LOSS_ULPS` and `MASS_ULPS` units in the last place.
+    Losses and masses are accurate to `loss_units` and `MASS_ULPS` units in the last place.
 
     Attributes:
         losses: distinct finite values of L.
         masses: P-mass of each, positive.
         infinity_mass: P(L = +inf).
         lower_infinity_mass: Q(L = -inf).
-        exact_losses: whether the losses are exact, and not accurate to LOSS_ULPS only.
+        loss_units: relative error of the losses, at most LOSS_ULPS units; 0 if they are exact.
         lower_masses: Q-mass of each finite loss, where sampling may need it.
         infinity_mass_error: relative error of `infinity_mass`.
+        known_loss: the largest loss itself, where it is known but no double.
+        known_mass: `infinity_mass` itself, where it is known but no double.
     """
 
     losses: tuple[float, ...]
     masses: tuple[float, ...]
     infinity_mass: float = 0.0
     lower_infinity_mass: float = 0.0
-    exact_losses: bool = False
+    loss_units: float = LOSS_ULPS
     lower_masses: tuple[float, ...] = ()
     infinity_mass_error: float = 0.0
+    known_loss: Fraction | None = None
+    known_mass: Fraction | None = None
 
     @property
     def max_loss_error(self) -> float:
-        """Return 0 for losses that are the very doubles they should be."""
-        return 0.0 if self.exact_losses else LOSS_ULPS * UNIT
+        """Return the error of the losses; 0 for the very doubles they should be."""
+        return self.loss_units * UNIT
+
+    @property
+    def exact_max_loss(self) -> Fraction | None:
+        """Return the largest loss, where it is known exactly."""
+        if self.known_loss is not None or self.loss_units or not self.losses:
+            return self.known_loss
+        return Fraction(self.max_loss)
+
+    @property
+    def exact_infinity_mass(self) -> Fraction | None:
+        """Return P(L = +inf), where it is known exactly."""
+        if self.known_mass is not None or self.infinity_mass_error:
+            return self.known_mass
+        return Fraction(self.infinity_mass)
 
     @property
     def max_loss(self) -> float:
@@ -95,7 +127,7 @@ class AtomicLaw:
             np.array(self.masses),
             infinity=(self.infinity_mass, error),
             lower_infinity=(self.lower_infinity_mass, error + MASS_ULPS * UNIT),
-            units=(0.0 if self.exact_losses else LOSS_ULPS, MASS_ULPS),
+            units=(self.loss_units, MASS_ULPS),
         )
 
     @property
@@ -139,7 +171,7 @@ class AtomicLaw:
             below_p=_sums(p)[index],
             below_q=_sums(q)[index],
             error=UNIT * (MASS_ULPS + len(p) + 4.0 + (LOSS_ULPS + 2.0) * size),
-            shift=0.0 if self.exact_losses else LOSS_ULPS * UNIT * size,
+            shift=self.loss_units * UNIT * size,
         )
 
     def log_ratio(self) -> LogRatio | None:
@@ -161,17 +193,6 @@ class AtomicLaw:
     def log_dropped_mass(self) -> float:
         """Return -inf: nothing is left out."""
         return -math.inf
-
-
-# exp(-700) is still a normal double.
-LARGEST_EPSILON = 700.0
-# Mechanisms form losses to 32 units and masses to 20; sampling them may double the former.
-LOSS_ULPS = 160.0
-MASS_ULPS = 32.0
-# With more atoms an order costs more than a closed form.
-CHEAP_ATOMS = 2000
-# More atoms than this cannot all be put on a lattice of the FFT engine.
-MOST_ANCHORS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,36 +246,41 @@ def _sums(masses: Array) -> Array:
     return np.concatenate([[0.0], np.cumsum(masses)])
 
 
-def two_point(epsilon: float, infinity_mass: float = 0.0) -> AtomicLaw:
+def two_point(epsilon: Enclosed, infinity_mass: Enclosed = NOTHING) -> AtomicLaw:
     """Return the law of the Kairouz-Oh-Viswanath pair of an (epsilon, delta) guarantee.
 
     Loss +inf with probability delta; otherwise epsilon with probability e^eps / (1 + e^eps) and
     -epsilon with the rest. The pair is symmetric, so Q(L = -inf) is delta as well.
+
+    Where epsilon is known and no double, e^epsilon is corrected to first order. Where it, or delta,
+    is one of many numbers, the masses are off by epsilon and delta / (1 - delta) units more: which
+    is for the caller to keep small.
     """
-    if epsilon > LARGEST_EPSILON:
+    value, error, known = epsilon.nearest()
+    if value > LARGEST_EPSILON:
         raise DomainError(
-            f"epsilon must be <= {LARGEST_EPSILON:g}, got {epsilon!r}: beyond it the probabilities"
+            f"epsilon must be <= {LARGEST_EPSILON:g}, got {value!r}: beyond it the probabilities"
             " of the pair underflow"
         )
-    down = 1.0 / (1.0 + math.exp(epsilon))
-    up = 1.0 / (1.0 + math.exp(-epsilon))
-    finite = 1.0 - infinity_mass
+    mass, mass_error, known_mass = infinity_mass.nearest()
+    moved = 0.0 if known is None else float(known - Fraction(value))
+    down = 1.0 / (1.0 + math.exp(value) * (1.0 + moved))
+    up = 1.0 / (1.0 + math.exp(-value) * (1.0 - moved))
+    finite = float(1 - (infinity_mass.low + infinity_mass.high) / 2)
     if finite == 0.0:
         return AtomicLaw((), (), 1.0, 1.0)
-    if epsilon == 0.0:
-        return AtomicLaw(
-            (0.0,),
-            (finite,),
-            infinity_mass,
-            infinity_mass,
-            exact_losses=True,
-            lower_masses=(finite,),
-        )
+    sides: tuple[float, ...] = (value, -value)
+    both: tuple[float, ...] = (up * finite, down * finite)
+    if value == 0.0:
+        sides, both = (0.0,), (finite,)
     return AtomicLaw(
-        (epsilon, -epsilon),
-        (up * finite, down * finite),
-        infinity_mass,
-        infinity_mass,
-        exact_losses=True,
-        lower_masses=(down * finite, up * finite),
+        sides,
+        both,
+        mass,
+        mass,
+        loss_units=error / UNIT,
+        lower_masses=both[::-1],
+        infinity_mass_error=mass_error,
+        known_loss=known,
+        known_mass=known_mass,
     )

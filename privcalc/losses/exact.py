@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
+from operator import eq
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.atoms import LOSS_ULPS, AtomicLaw
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def merged(outcomes: Iterable[Outcome]) -> tuple[list[Outcome], Fraction, Fracti
     return [(p, q) for _, (p, q) in sorted(finite.items())], first_only, other_only
 
 
-def exact_law(outcomes: Iterable[Outcome], losses: Sequence[float] | None = None) -> AtomicLaw:
+def exact_law(outcomes: Iterable[Outcome], losses: Sequence[Fraction] | None = None) -> AtomicLaw:
     """Return the law of log p/q under P.
 
     Args:
@@ -67,14 +68,25 @@ def exact_law(outcomes: Iterable[Outcome], losses: Sequence[float] | None = None
     masses = [mass for outcome in finite for mass in outcome] + [first_only, other_only]
     if any(0 < mass < SMALLEST_MASS for mass in masses):
         raise DomainError("probabilities must be 0 or at least 1e-300")
+    units = LOSS_ULPS
+    if losses is None:
+        values = tuple(log_ratio(p, q) for p, q in finite)
+        if all(p == q for p, q in finite):
+            units = 0.0
+    else:
+        values = tuple(map(float, losses))
+        units = 0.0 if all(map(eq, map(Fraction, values), losses)) else 1.0
+    known_mass = None if Fraction(float(first_only)) == first_only else first_only
     return AtomicLaw(
-        losses=tuple(log_ratio(p, q) for p, q in finite) if losses is None else tuple(losses),
+        losses=values,
         masses=tuple(float(p) for p, _ in finite),
         infinity_mass=float(first_only),
         lower_infinity_mass=float(other_only),
-        exact_losses=losses is not None or all(p == q for p, q in finite),
+        loss_units=units,
         lower_masses=tuple(float(q) for _, q in finite),
-        infinity_mass_error=0.0 if Fraction(float(first_only)) == first_only else UNIT,
+        infinity_mass_error=0.0 if known_mass is None else UNIT,
+        known_loss=None if losses is None or units == 0.0 else losses[-1],
+        known_mass=known_mass,
     )
 
 

@@ -42,31 +42,32 @@ Point = tuple[Fraction, Fraction]
 
 # Both directions of a spec ask for one and the same.
 @lru_cache(maxsize=16)
-def profile_law(points: tuple[tuple[float, Fraction], ...]) -> AtomicLaw:
+def profile_law(points: tuple[tuple[Fraction | float, Fraction], ...]) -> AtomicLaw:
     """Return the law of the largest profile that meets points (epsilon, delta).
 
     Args:
         points: delta bounds the divergence at e^epsilon for neighbours in both orders. A point at
-            infinity is allowed and bounds nothing at a finite epsilon.
+            infinity is allowed and bounds nothing at a finite epsilon; others are exact.
 
     Raises:
         DomainError: epsilon above 700 and finite, delta outside [0, 1] or positive and below
             1e-300, a delta below 1 - e^epsilon, too many points, or none with a finite epsilon.
     """
-    best: dict[float, Fraction] = {}
-    exp = _exponentials([abs(epsilon) for epsilon, _ in points])
+    best: dict[Fraction, Fraction] = {}
+    exp = _exponentials([abs(Fraction(x)) for x, _ in points if x < math.inf])
     for epsilon, delta in points:
         if not 0 <= delta <= 1 or 0 < delta < SMALLEST_MASS:
             raise DomainError(
                 f"delta must be in [0, 1], and 0 or at least 1e-300, got {float(delta)!r}"
             )
-        if epsilon == float("inf"):
+        if epsilon == math.inf:
             continue
+        epsilon = Fraction(epsilon)  # noqa: PLW2901
         if not abs(epsilon) <= LARGEST_EPSILON:
             raise DomainError(
-                f"epsilon must be within {LARGEST_EPSILON:g} of 0, or inf, got {epsilon!r}"
+                f"epsilon must be within {LARGEST_EPSILON:g} of 0, or inf, got {float(epsilon)!r}"
             )
-        value = delta if epsilon >= 0.0 else _mirrored(-epsilon, delta, exp(-epsilon)[0])
+        value = delta if epsilon >= 0 else _mirrored(-epsilon, delta, exp(-epsilon)[0])
         best[abs(epsilon)] = min(value, best.get(abs(epsilon), value))
     if not best:
         raise DomainError("a profile needs a point with a finite epsilon")
@@ -75,7 +76,7 @@ def profile_law(points: tuple[tuple[float, Fraction], ...]) -> AtomicLaw:
             f"at most {MOST_POINTS} points of a profile are supported, got {len(best)}; any part of"
             " them is a valid profile too"
         )
-    losses: dict[Fraction, float] = {}
+    losses: dict[Fraction, Fraction] = {}
     corners: list[Point] = [(Fraction(0), Fraction(1))]
     for epsilon, value in best.items():
         a = exp(epsilon)[1]
@@ -86,34 +87,38 @@ def profile_law(points: tuple[tuple[float, Fraction], ...]) -> AtomicLaw:
     return exact_law(outcomes, [losses[a] for a in kinks])
 
 
-def _exponentials(epsilons: Sequence[float]) -> Callable[[float], tuple[Fraction, Fraction]]:
+def _exponentials(epsilons: Sequence[Fraction]) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
     """Return a function that gives e^epsilon rounded down and up.
 
-    The digits suffice for the nearest two of the given epsilons, and 0. `Decimal.exp` is off by
-    half a unit at most, and 1 is exact.
+    The digits suffice for the nearest two of the given epsilons, and 0. epsilon <= 700 is divided
+    with six digits more, which is off by less than a hundredth of the last place of e^epsilon;
+    `Decimal.exp` and rounding are off by half of it, and 1 is exact.
     """
-    finite = sorted({0.0, *(epsilon for epsilon in epsilons if epsilon < math.inf)})
-    nearest = min((b - a for a, b in pairwise(finite)), default=1.0)
-    context = Context(prec=_DIGITS + max(0, math.ceil(-math.log10(nearest))))
+    nearest = min((b - a for a, b in pairwise(sorted({Fraction(0), *epsilons}))), default=1)
+    # The logarithm of a fraction that may be no double.
+    digits = math.log10(nearest.denominator) - math.log10(nearest.numerator)
+    context = Context(prec=_DIGITS + max(0, math.ceil(digits)))
+    finer = Context(prec=context.prec + 6)
 
-    def exp(epsilon: float) -> tuple[Fraction, Fraction]:
-        if epsilon == 0.0:
+    def exp(epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        if epsilon == 0:
             return Fraction(1), Fraction(1)
-        value = context.exp(Decimal(epsilon))
+        exponent = finer.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
+        value = context.plus(finer.exp(exponent))
         return Fraction(context.next_minus(value)), Fraction(context.next_plus(value))
 
     return exp
 
 
-def _mirrored(epsilon: float, delta: Fraction, a: Fraction) -> Fraction:
+def _mirrored(epsilon: Fraction, delta: Fraction, a: Fraction) -> Fraction:
     """Return the bound at e^epsilon > 1 that a bound at e^-epsilon implies.
 
     1 - a + a delta decreases in a, so e^epsilon is rounded down to a.
     """
     if delta < 1 - 1 / a - ROUNDING:
         raise DomainError(
-            f"no mechanism has delta {float(delta)!r} at epsilon {-epsilon!r}: it is at least"
-            " 1 - e^epsilon"
+            f"no mechanism has delta {float(delta)!r} at epsilon {-float(epsilon)!r}: it is at"
+            " least 1 - e^epsilon"
         )
     value = 1 - a + a * delta
     # What is left of a delta that hardly exceeds 1 - e^-epsilon may be no normal double.

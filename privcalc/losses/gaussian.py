@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.exact import Enclosed
+from privcalc.losses.log_ratio import MOST_UNITS, LogRatio, Piece
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.normal import short_intervals
@@ -20,14 +21,24 @@ from privcalc.numerics.power_excess import TINY, around
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.numerics.arrays import Array, ComplexArray
 
 
 @dataclass(frozen=True, slots=True)
 class GaussianLaw:
-    """Loss between N(0, 1) and N(mu, 1); mu > 0 is sensitivity / standard deviation."""
+    """Loss between N(0, 1) and N(mu, 1); mu > 0 is sensitivity / standard deviation.
+
+    Attributes:
+        mu: the distance, a double.
+        error: its relative error.
+        known: the distance itself, where it is known but no double.
+    """
 
     mu: float
+    error: float = 0.0
+    known: Fraction | None = None
 
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
@@ -53,22 +64,30 @@ class GaussianLaw:
         return c * (c + 1.0) * variance / 2.0, (2.0 * c + 1.0) * variance / 2.0, variance
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Return K = c (c + 1) mu^2 / 2 less and more 20 units (see `GaussianContour`)."""
-        return around(c * (c + 1.0) * (self.mu * self.mu / 2.0), 20.0 * UNIT)
+        """Return K = c (c + 1) mu^2 / 2 less and more 12 units and twice the error of mu."""
+        wrong = 12.0 * UNIT + 2.01 * self.error
+        return around(c * (c + 1.0) * (self.mu * self.mu / 2.0), wrong)
 
     def concentration(self, c: Array) -> Array:
-        """Return mu^2 / 2 and 20 units: D_a = a mu^2 / 2 (see `losses/concentration.py`)."""
-        return np.full(c.shape, 0.5 * self.mu * self.mu * (1.0 + 20.0 * UNIT) + TINY)
+        """Return mu^2 / 2, raised: D_a = a mu^2 / 2 (see `losses/concentration.py`)."""
+        wrong = 12.0 * UNIT + 2.01 * self.error
+        return np.full(c.shape, 0.5 * self.mu * self.mu * (1.0 + wrong) + TINY)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
-        """Return mu, less and more 8 units."""
-        return self.mu * (1.0 - 8.0 * UNIT), self.mu * (1.0 + 8.0 * UNIT)
+        """Return mu, less and more its error."""
+        wrong = 4.0 * UNIT + self.error if self.error else 0.0
+        return self.mu * (1.0 - wrong), self.mu * (1.0 + wrong)
+
+    @property
+    def enclosure(self) -> Enclosed:
+        """Return what is known of mu."""
+        return Enclosed.about(self.mu, self.error, self.known)
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> GaussianContour:
         """Fix the abscissa; closed forms hold for every t."""
         del t_max, log_error
-        return GaussianContour(self.mu, c)
+        return GaussianContour(self.mu, c, self.error)
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points."""
@@ -83,9 +102,9 @@ class GaussianLaw:
     def tails(self, losses: Array) -> Tails:
         """Return the masses of N(mu/2, 1) under P and N(-mu/2, 1) under Q beyond t = l / mu.
 
-        L = mu t holds up to the roundings of the quotient and of mu (a unit and four). The
-        arguments mu/2 -+ t are off by 4 units of mu/2 and one of themselves, which changes a tail
-        by at most (1 + |x|) times that, relatively.
+        L = mu t holds up to the rounding of the quotient and the error of mu. The arguments
+        mu/2 -+ t are off by that of mu/2 and a unit of themselves, which changes a tail, or the
+        mass of a cell, by at most (1 + |x|) times that, relatively.
         """
         from scipy.special import ndtr
 
@@ -94,20 +113,23 @@ class GaussianLaw:
         size = 1.0 + half + np.abs(t)
         between_p, p_error = short_intervals(t, half)
         between_q, q_error = short_intervals(t, -half)
+        moved = 1.1 * self.error * half * size
         return Tails(
             above_p=ndtr(half - t),
             above_q=ndtr(-half - t),
             below_p=ndtr(t - half),
             below_q=ndtr(t + half),
-            error=UNIT * (8.0 + 6.0 * size * size),
-            shift=6.0 * UNIT * float(np.abs(losses).max(initial=0.0)),
+            error=UNIT * (8.0 + 6.0 * size * size) + moved,
+            shift=(2.0 * UNIT + 1.01 * self.error) * float(np.abs(losses).max(initial=0.0)),
             between_p=between_p,
             between_q=between_q,
-            between_error=np.maximum(p_error, q_error),
+            between_error=np.maximum(p_error, q_error) + np.maximum(moved[1:], moved[:-1]),
         )
 
-    def log_ratio(self) -> LogRatio:
+    def log_ratio(self) -> LogRatio | None:
         """Return the normal density of log dQ/dP under P: mean -mu^2/2, variance mu^2."""
+        if self.error > MOST_UNITS * UNIT:
+            return None
         return LogRatio(pieces=(Piece.normal(-self.mu * self.mu / 2.0, self.mu),))
 
 
@@ -117,6 +139,7 @@ class GaussianContour:
 
     mu: float
     c: float
+    error: float = 0.0
 
     revival = None
 
@@ -128,15 +151,14 @@ class GaussianContour:
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K = z (z + 1) mu^2 / 2 with its rounding error.
 
-        mu carries up to four roundings (it may be a merged composition), and squaring doubles
-        them; the complex product is off by at most sqrt(8) units of |z| |z + 1|; twenty units cover
-        the chain.
+        Squaring doubles the error of mu; the complex product is off by at most sqrt(8) units of
+        |z| |z + 1|; twelve units cover the chain.
         """
         z = vertical(self.c, t)
         half_variance = self.mu * self.mu / 2.0
         scale = np.abs(z) * np.abs(z + 1.0) * half_variance
         product: ComplexArray = np.multiply(z, z + 1.0)
-        return product * half_variance, 20.0 * UNIT * scale
+        return product * half_variance, (12.0 * UNIT + 2.01 * self.error) * scale
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return K and its error at t = k step, k < count."""
@@ -145,4 +167,5 @@ class GaussianContour:
     def modulus_supremum(self, t: float) -> float:
         """Return exp(-mu^2 t^2 / 2), which decreases in t."""
         exponent = self.mu * self.mu * t * t / 2.0
-        return math.exp(-exponent) * (1.0 + 16.0 * UNIT * (1.0 + exponent))
+        exponent *= 1.0 - 2.01 * self.error
+        return min(1.0, math.exp(-exponent) * (1.0 + 16.0 * UNIT * (1.0 + exponent)))

@@ -187,6 +187,6 @@ def _law(curve: Curve) -> AtomicLaw:
         tuple(float(x) for x in kept[order]),
         infinity_mass,
         max(0.0, 1.0 - math.fsum(lower)),
-        exact_losses=True,
+        loss_units=0.0,
         lower_masses=tuple(float(x) for x in lower[order]),
     )

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.decay import far_point, steps_bound
-from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.log_ratio import MOST_UNITS, LogRatio, Piece
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
@@ -39,13 +40,17 @@ SERIES_TERMS = 18
 class LaplaceLaw:
     """Loss between Lap(0, 1/e) and Lap(1, 1/e).
 
+    Where e is a rounded number, the law at the true one is bounded.
+
     Attributes:
         e: sensitivity / scale > 0, the largest loss.
-        exact: whether that quotient is exact in doubles.
+        error: relative error of e.
+        known: the quotient itself, where it is known but no double.
     """
 
     e: float
-    exact: bool = False
+    error: float = 0.0
+    known: Fraction | None = None
 
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
@@ -61,22 +66,26 @@ class LaplaceLaw:
 
     @property
     def max_loss_error(self) -> float:
-        """Return 0 where e is exact, else the roundings of a quotient."""
-        return 0.0 if self.exact else 2.0 * UNIT
+        """Return the error of e."""
+        return self.error
+
+    @property
+    def exact_max_loss(self) -> Fraction | None:
+        """Return e, where it is known exactly."""
+        return self.known if self.error else Fraction(self.e)
 
     def profile(self, epsilon: float) -> tuple[float, float]:
         """Bound delta = 1 - e^{(epsilon - e) / 2} for 0 <= epsilon <= e, and 0 beyond.
 
         delta is the integral of (p - e^epsilon q)_+, and p = e^{epsilon} q at one point: the mass
         of P below it is 1 - e^{(epsilon - e) / 2} / 2, that of Q half of e^{-(epsilon + e) / 2}.
-        The gap e - epsilon is off by 2 units of e and one of itself.
+        The gap e - epsilon is off by the error of e and a unit of itself, expm1 by 8 units.
         """
-        slack = 4.0 * UNIT * (self.e + epsilon)
-        low, high = self.e - epsilon - slack, self.e - epsilon + slack
-        if self.exact and epsilon >= self.e:
-            return 0.0, 0.0
-        lower = -math.expm1(-0.5 * low) * (1.0 - 8.0 * UNIT) if low > 0.0 else 0.0
-        return lower, -math.expm1(-0.5 * high) * (1.0 + 8.0 * UNIT) if high > 0.0 else 0.0
+        moved = self.e * self.error * (1.0 + 4.0 * UNIT)
+        gap = self.e - epsilon
+        low, high = max(0.0, gap - moved), max(0.0, gap + moved)
+        lower = -math.expm1(-0.5 * low) * (1.0 - 12.0 * UNIT)
+        return lower, -math.expm1(-0.5 * high) * (1.0 + 12.0 * UNIT)
 
     def truncated(self, log_mass: float) -> LaplaceLaw:
         """Return the law itself: the loss is bounded."""
@@ -108,26 +117,27 @@ class LaplaceLaw:
 
             M - 1 = ((c + 1) phi(ce) + c phi(-(1 + c)e)) / (2c + 1).
 
-        Each argument is off by 5 units with the rounding of e, which changes phi(x) by
-        2 + max(x, 0) times that (`excess_slope`); logarithms by 8 units of themselves.
+        Each argument is off by 3 units and the error of e, which changes phi(x) by 2 + max(x, 0)
+        times that (`excess_slope`); logarithms by 8 units of themselves.
         """
         up, down = c * self.e, -(1.0 + c) * self.e
         first = np.log1p(c) + log_exponential_excess(up)
         second = np.log(c) + log_exponential_excess(down)
         log_s = np.logaddexp(first, second) - np.log1p(2.0 * c)
         size = np.abs(first) + np.abs(second) + np.log1p(2.0 * c) + np.abs(np.log(c))
-        error = UNIT * (EXCESS_ULPS + 5.0 * (2.0 + up) + 12.0 * size)
+        error = UNIT * (EXCESS_ULPS + 3.0 * (2.0 + up) + 12.0 * size)
+        error = error + 1.01 * self.error * (2.0 + up)
         return log1p_bracket(log_s - error, log_s + error)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
         """Return the mu that any such bounded loss has; see `losses/concentration.py`."""
-        return 0.0, pure_mu(self.e * (1.0 + 4.0 * UNIT))
+        return 0.0, pure_mu(self.e * (1.0 + self.error) * (1.0 + 2.0 * UNIT))
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> LaplaceContour:
         """Fix the abscissa; the closed form holds for every t."""
         del t_max, log_error
-        return LaplaceContour(self.e, c)
+        return LaplaceContour(self.e, c, self.error)
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points."""
@@ -145,6 +155,9 @@ class LaplaceLaw:
         Between the atoms P(L <= l) = e^{(l - e)/2} / 2 and Q(L > l) = e^{-(l + e)/2} / 2, and both
         complements are at least 1/2, so that no digit cancels. The exponents are off by 2 units of
         |l| + e.
+
+        With e (1 + r) the numbers for l belong to l (1 + r), up to a factor: the exponents, at most
+        e, are multiplied by 1 + r. That moves exp by r e and expm1 of x <= e by r (1 + x).
         """
         e = self.e
         inside = np.clip(losses, -e, e)
@@ -161,15 +174,22 @@ class LaplaceLaw:
             above_q=above_q,
             below_p=below_p,
             below_q=1.0 - above_q,
-            error=UNIT * (16.0 + 4.0 * e),
-            shift=4.0 * UNIT * e,
+            error=UNIT * (16.0 + 4.0 * e) + 1.01 * self.error * e,
+            shift=(4.0 * UNIT + 1.01 * self.error) * e,
             between_p=between_p,
             between_q=between_q,
-            between_error=np.where(whole, UNIT * (24.0 + 4.0 * e), np.inf),
+            between_error=np.where(
+                whole, UNIT * (24.0 + 4.0 * e) + 1.01 * self.error * (1.0 + 2.0 * e), np.inf
+            ),
         )
 
-    def log_ratio(self) -> LogRatio:
-        """Return log dQ/dP under P: it is -L, so the atoms swap places."""
+    def log_ratio(self) -> LogRatio | None:
+        """Return log dQ/dP under P: it is -L, so the atoms swap places.
+
+        The sampling of it takes numbers as they are off by `MOST_UNITS` of error.
+        """
+        if self.error > MOST_UNITS * UNIT:
+            return None
         e = self.e
         piece = Piece(-e, e, math.log(0.25) - e / 2.0, -0.5, 0.0)
         return LogRatio(
@@ -183,6 +203,7 @@ class LaplaceContour:
 
     e: float
     c: float
+    error: float = 0.0
 
     revival = None
 
@@ -192,8 +213,19 @@ class LaplaceContour:
         return 1
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) = log1p(M - 1) with its rounding error."""
-        m1, error = _mgf_minus_one(self.e, vertical(self.c, t))
+        """Return K(c + it) = log1p(M - 1) with its rounding error.
+
+        With x a Laplace variable, L(e) = |x - e| - |x| has slopes in [-1, 1] in e, and M - 1 =
+        E[e^{zL} - 1 + z (e^{-L} - 1)], as E e^{-L} = 1. So |dM/de| is at most |z| E e^{cL}, and
+        E |z| e^{-L} |e^{(z + 1) L} - 1| <= |z (z + 1)| e E max(e^{-L}, e^{cL}); E e^{cL} is at
+        most e^{ce}, and 1 for c < 0.
+        """
+        z = vertical(self.c, t)
+        m1, error = _mgf_minus_one(self.e, z)
+        if self.error:
+            size = math.exp(min(max(self.c, 0.0) * self.e, 700.0))
+            slope = np.minimum(size, np.abs(z + 1.0) * self.e * (1.0 + size))
+            error = error + 1.01 * self.error * self.e * np.abs(z) * slope
         return log1p_with_error(m1, error)
 
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
@@ -205,9 +237,13 @@ class LaplaceContour:
 
         The tilted atoms have mass A = (e^{ce} + e^{-(1 + c)e}) / (2 M(c)); the tilted density
         e^{(c + 1/2) l - e/2} / (4 M(c)) is monotone, so V = 2 max over its two ends. The tilted
-        variance is at most e^2, because |L| <= e.
+        variance is at most e^2, because |L| <= e. An error r of e moves |phi|^2 by at most
+        8 r e |z| (see `log_mgf`), which is far below what is charged for rounding; the rest is
+        within the margin.
         """
         e, c = self.e, self.c
+        if self.error > 16.0 * UNIT:
+            return 1.0
         m1, error = _mgf_minus_one(e, np.array([complex(c)]))
         if not math.isfinite(float(m1[0].real) + float(error[0])):
             return 1.0

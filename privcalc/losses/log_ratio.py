@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+# Relative error of the parameters of pieces and of the places of atoms, in units, that everything
+# here is charged for: a mechanism rounds a number that it knows within a unit or two once.
+MOST_UNITS = 4.0
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:

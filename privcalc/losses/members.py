@@ -56,7 +56,7 @@ class RangePairs:
         whole = -math.expm1(-(t + w))
         p, other = -math.expm1(-w) / whole, -math.expm1(-t) / whole
         rest, first = math.exp(-w) * other, math.exp(-t) * p
-        return AtomicLaw((t, -w), (p, rest), exact_losses=True, lower_masses=(first, other))
+        return AtomicLaw((t, -w), (p, rest), loss_units=0.0, lower_masses=(first, other))
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -108,7 +108,7 @@ def reverse_of(law: AtomicLaw) -> AtomicLaw:
     return AtomicLaw(
         tuple(-loss for loss in law.losses),
         law.lower_masses,
-        exact_losses=law.exact_losses,
+        loss_units=law.loss_units,
         lower_masses=law.masses,
     )
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.losses.quadrature import Integrand, certified_panels
 from privcalc.numerics.gauss_legendre import POINTS, composite_rule
 from privcalc.numerics.rounding import MARGIN
@@ -93,10 +94,12 @@ class NodeSet:
             terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * np.abs(x)) * np.abs(
                 x
             )
-            # x is off by 2 units of |centre| + half, times the slope of the log density. The log
-            # weight is off by 10 units of its terms: the deviation carries up to four roundings,
-            # and the coefficients hold its inverse square.
-            moved = 2.0 * np.repeat(np.abs(centres) + halves, POINTS)
+            # x is off by 2 units of |centre| + half, times the slope of the log density, and for a
+            # bounded piece by MOST_UNITS of its ends more. The log weight is off by 10 units of its
+            # terms: the deviation carries up to four roundings, and the coefficients hold its
+            # inverse square.
+            ends = MOST_UNITS if piece.bounded else 0.0
+            moved = (2.0 + ends) * np.repeat(np.abs(centres) + halves, POINTS)
             # d log (1 + y)^a / dx = a r with r = q e^x / (1 + y).
             r = np.exp(math.log(law.q) + x - np.logaddexp(math.log1p(-law.q), math.log(law.q) + x))
             steep = slope + 1.0 + abs(exponent) * r
@@ -113,7 +116,7 @@ class NodeSet:
                 continue
             log_w.append(np.array([math.log(mass)]))
             xs.append(np.array([x_atom]))
-            shake.append(np.array([8.0 + 2.0 * abs(x_atom)]))
+            shake.append(np.array([8.0 + (2.0 + MOST_UNITS) * abs(x_atom)]))
             shift.append(np.array([8.0 * abs(x_atom)]))
         x = np.concatenate(xs)
         y, loss = y_and_loss(x, law.q)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,6 +21,8 @@ from privcalc.losses.range_uses import adaptive_profiles
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.numerics.arrays import Array
 
 # Points of a block on either side of 0, at most; uses of a block, at most; parts of a range.
@@ -44,17 +45,15 @@ class RangeUses(AtomicLaw):
     Attributes:
         eta: the range, or more.
         uses: how many.
-        known: the range itself, where it is known.
     """
 
     eta: float = 0.0
     uses: int = 1
-    known: Fraction | None = None
 
     @property
     def exact_max_loss(self) -> Fraction | None:
         """Return the largest loss of the uses, where it is known; the lattice goes beyond it."""
-        return None if self.known is None else self.uses * self.known
+        return self.known_loss
 
     @property
     def max_loss_error(self) -> float:
@@ -101,7 +100,8 @@ def range_uses(eta: float, uses: int, known: Fraction | None = None) -> RangeUse
             step *= 2.0
     if total is None:
         raise AssertionError("there are uses")
-    return _law(total, step, RangeUses((), (), eta=eta, uses=uses, known=known))
+    largest = None if known is None else uses * known
+    return _law(total, step, RangeUses((), (), 0.0, eta=eta, uses=uses, known_loss=largest))
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,7 @@ def _law(total: _Lattice, step: float, plain: RangeUses) -> RangeUses:
         losses=tuple(losses.tolist()),
         masses=tuple(masses.tolist()),
         lower_infinity_mass=max(0.0, 1.0 - math.fsum(lower)),
-        exact_losses=True,
+        loss_units=0.0,
         lower_masses=tuple(lower.tolist()),
     )
 

@@ -51,20 +51,30 @@ class UnequalGaussiansLaw:
         theta: distance of the means, >= 0, in deviations of Q; correct to 4 units.
         ratio: r^2, not 1; correct to 1 unit.
         excess: rho = r^2 - 1, correct to 1 unit by itself.
+        units: these errors are so many times as large, and all that follow from them.
     """
 
     theta: float
     ratio: float
     excess: float
+    units: float = 1.0
 
     infinity_mass = 0.0
     lower_infinity_mass = 0.0
     infinity_mass_error = 0.0
     lattice = None
     log_dropped_mass = -math.inf
-    # log r and theta^2 / (2 rho) have the same sign where `low` is the largest loss.
-    max_loss_error = 32.0 * UNIT
     cheap_orders = True
+
+    @property
+    def unit(self) -> float:
+        """Return what a unit is in all error bounds: they are linear in the parameters'."""
+        return self.units * UNIT
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return 32 units: log r and theta^2 / (2 rho) have one sign where `low` is the largest."""
+        return 32.0 * self.unit
 
     @property
     def max_loss(self) -> float:
@@ -131,7 +141,7 @@ class UnequalGaussiansLaw:
         (`log_mgf`), off by 40 units of rho^2 c (c + 1), in which u enters to no more than that.
         """
         rho, product = self.excess, c * (c + 1.0)
-        slack = 4.0 * UNIT * np.abs(rho * c)
+        slack = 4.0 * self.unit * np.abs(rho * c)
         near = abs(rho) * (c + 1.0) < SERIES_BELOW
         series = np.zeros(c.shape)
         if near.any():
@@ -147,7 +157,7 @@ class UnequalGaussiansLaw:
                 rest = np.where(near, series, -c * self.log_r - 0.5 * log_u)
                 terms = 24.0 * (np.abs(c * self.log_r) + np.abs(log_u))
                 wrong = np.where(near, 40.0 * rho * rho * product, terms) + 20.0 * quotient
-                end = rest + quotient + sign * UNIT * (wrong + 2.0 * np.abs(rest + quotient))
+                end = rest + quotient + sign * self.unit * (wrong + 2.0 * np.abs(rest + quotient))
             ends.append(np.where(u > 0.0, end, np.inf))
         return np.maximum(ends[0] - TINY, 0.0), ends[1] + TINY
 
@@ -182,22 +192,22 @@ class UnequalGaussiansLaw:
         rho, log_r = self.excess, self.log_r
         size = np.abs(rho * z)
         u = 1.0 - rho * z
-        relative = UNIT * (1.0 + 4.0 * size) / np.abs(u)
+        relative = self.unit * (1.0 + 4.0 * size) / np.abs(u)
         product = z * (z + 1.0)
         quotient = 0.5 * self.theta * self.theta * product / u
-        quotient_error = np.abs(quotient) * (2.0 * relative + 20.0 * UNIT)
+        quotient_error = np.abs(quotient) * (2.0 * relative + 20.0 * self.unit)
         log_u = np.log(u)
         rest = -z * log_r - 0.5 * log_u
         moduli = np.abs(z * log_r) + np.abs(log_u)
-        rest_error = UNIT * (16.0 * moduli + 4.0) + 2.0 * relative
+        rest_error = self.unit * (16.0 * moduli + 4.0) + 2.0 * relative
         near = abs(rho) * (np.abs(z) + 1.0) < SERIES_BELOW
         if near.any():
             rest[near] = self._series(z[near])
-            rest_error[near] = np.abs(product[near]) * (40.0 * UNIT * rho * rho)
+            rest_error[near] = np.abs(product[near]) * (40.0 * self.unit * rho * rho)
         value: ComplexArray = rest + quotient
         # Where u has hardly a digit left the error is infinite.
         wrong = np.where(relative < 0.01, quotient_error + rest_error, np.inf)
-        return value, wrong + 2.0 * UNIT * np.abs(value)
+        return value, wrong + 2.0 * self.unit * np.abs(value)
 
     def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
         """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.
@@ -210,6 +220,8 @@ class UnequalGaussiansLaw:
         """
         if positive:
             raise NotCertifiedError("a pair that is not symmetric has no glued law")
+        if self.units > 1.0:
+            raise NotCertifiedError("numbers of more than 15 digits leave too little for that")
         half = 0.5 * self.theta * self.theta
         ratio = Sampling(
             q,
@@ -277,8 +289,8 @@ class UnequalGaussiansLaw:
             above_q=outer_q if up else inner_q,
             below_p=inner_p if up else outer_p,
             below_q=inner_q if up else outer_q,
-            error=96.0 * UNIT,
-            shift=512.0 * UNIT * scale,
+            error=96.0 * self.unit,
+            shift=512.0 * self.unit * scale,
         )
 
 
@@ -317,11 +329,11 @@ class UnequalGaussiansContour:
         """
         law = self.law
         u = 1.0 - law.excess * self.c
-        relative = UNIT * (64.0 + 8.0 * (1.0 + 2.0 * abs(law.excess * self.c)) / u)
+        relative = law.unit * (64.0 + 8.0 * (1.0 + 2.0 * abs(law.excess * self.c)) / u)
         w = (law.excess * t / u) ** 2
         exponent = law.theta**2 * law.ratio * (t / u) ** 2 / (2.0 * u * (1.0 + w))
         log_modulus = (0.25 * math.log1p(w) + exponent) * (1.0 - relative)
-        return math.nextafter(math.exp(-log_modulus) * (1.0 + 16.0 * UNIT), math.inf)
+        return math.nextafter(math.exp(-log_modulus) * (1.0 + 16.0 * law.unit), math.inf)
 
 
 def _inside_outside(product: Array, y: Array, n: float) -> tuple[Array, Array]:

@@ -77,14 +77,17 @@ LARGEST_STEP = 12.0
 
 
 @lru_cache(maxsize=32)
-def winner_law(candidates: int, step: float) -> LossLaw:
+def winner_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
     """Return the law of the envelope; of the vector bound alone where it is the least.
 
     Args:
         candidates: m >= 2. For 2 the vector bound is exact: the difference of the two scores is a
             normal number, and every half-line is a test. For 3 it is below the union bound.
-        step: s > 0; relative error of 4 units.
+        step: s > 0.
+        error: its relative error. The bounds grow with s, which is therefore raised by it.
     """
+    if error:
+        step = math.nextafter(step * (1.0 + error), math.inf)
     mu = vector_mu(candidates, step)
     if candidates <= 3 or step > LARGEST_STEP:
         return GaussianLaw(mu)

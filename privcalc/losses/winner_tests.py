@@ -46,16 +46,29 @@ FINEST = 0.02
 Test = tuple[Fraction, Fraction]
 
 
-def gaussian_tests(candidates: int, step: float) -> AtomicLaw:
-    """Return the law of the tests for Gaussian noise; m >= 2, s > 0 in deviations of the noise."""
-    return _hull(min(candidates, MOST_CANDIDATES), step)
+def gaussian_tests(candidates: int, step: float, error: float = 0.0) -> AtomicLaw:
+    """Return the law of the tests for Gaussian noise; m >= 2, s > 0 in deviations of the noise.
+
+    A move that is larger than s would not be allowed: it is lowered by its relative error.
+    """
+    return _hull(min(candidates, MOST_CANDIDATES), _lowered(step, error))
 
 
-def gaussian_members(candidates: int, step: float) -> ThresholdTests:
+def gaussian_members(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
     """Return the tests one by one; for two candidates in closed form."""
     if candidates == 2:
-        return _pair_of_normals(step)
-    return _gaussian_tests(min(candidates, MOST_CANDIDATES), step)
+        return _pair_of_normals(_lowered(step, error))
+    return _gaussian_tests(min(candidates, MOST_CANDIDATES), _lowered(step, error))
+
+
+def _lowered(step: float, error: float) -> float:
+    return math.nextafter(step * (1.0 - error), 0.0) if error else step
+
+
+def _moved(thresholds: Array, step: float) -> Array:
+    """Return thresholds + s: the sum is off by a unit of itself, and must not be more than that."""
+    moved: Array = thresholds + step
+    return moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
 
 
 @lru_cache(maxsize=32)
@@ -73,8 +86,7 @@ def _gaussian_tests(m: int, step: float) -> ThresholdTests:
         # About the median of D.
         thresholds = grid + math.sqrt(2.0 * math.log(k)) - math.sqrt(2.0 * math.log(m - k))
         first = _chances(k, m - k, thresholds)
-        # A move that is larger than s would not be allowed.
-        other = _chances(k, m - k, thresholds + step * (1.0 - 8.0 * UNIT))
+        other = _chances(k, m - k, _moved(thresholds, step))
         lower.append(first[0])
         upper.append(other[1])
     return threshold_tests(np.concatenate(lower), np.concatenate(upper))
@@ -84,50 +96,50 @@ def _gaussian_tests(m: int, step: float) -> ThresholdTests:
 def _pair_of_normals(step: float) -> ThresholdTests:
     """Return the tests of two candidates: P(N > x) against P(N > x + mu), mu = s / 2^{1/2}.
 
-    x + mu is rounded once, which moves the tail by 1 + z^2 units or less; the tails themselves are
-    off by 8.
+    mu is rounded down, and x + mu is no more than that; the tails themselves are off by 8 units.
     """
     from scipy.special import ndtr
 
-    mu = step * math.sqrt(0.5) * (1.0 - 16.0 * UNIT)
+    mu = step * math.sqrt(0.5) * (1.0 - 8.0 * UNIT)
     x = np.arange(-NEAR, NEAR, DENSE) - 0.5 * mu
-    other = x + mu
     lower = ndtr(-x) * (1.0 - 16.0 * UNIT)
-    upper = ndtr(-other) * (1.0 + UNIT * (16.0 + 4.0 * other * other))
+    upper = ndtr(-_moved(x, mu)) * (1.0 + 16.0 * UNIT)
     return threshold_tests(lower, upper)
 
 
-def laplace_tests(step: float) -> AtomicLaw:
+def laplace_tests(step: float, error: float = 0.0) -> AtomicLaw:
     """Return the law of the tests for two candidates with Laplace noise; s in scales."""
-    tests = laplace_members(step)
+    tests = laplace_members(step, error)
     return tests_law(_fractions(tests.p, tests.q))
 
 
 @lru_cache(maxsize=32)
-def laplace_members(step: float) -> ThresholdTests:
+def laplace_members(step: float, error: float = 0.0) -> ThresholdTests:
     """Return the tests for two candidates with Laplace noise one by one.
 
     The difference of two such numbers exceeds t >= 0 with probability (1 + t / 2) e^-t / 2.
     """
+    step = _lowered(step, error)
     dense = np.arange(-20.0, 20.0, 0.05)
     thresholds = np.concatenate([dense - 0.5 * step, np.arange(20.0, 600.0, 4.0)])
     above = _laplace_above(thresholds)
-    other = _laplace_above(thresholds + step * (1.0 - 8.0 * UNIT))
-    error = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
-    return threshold_tests(above * (1.0 - error), other * (1.0 + error))
+    other = _laplace_above(_moved(thresholds, step))
+    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
 
 
 @lru_cache(maxsize=32)
-def exponential_members(step: float) -> ThresholdTests:
+def exponential_members(step: float, error: float = 0.0) -> ThresholdTests:
     """Return the tests for two candidates with exponential noise; s in scales.
 
     The difference of two such numbers is a Laplace number, P(D > t) = e^-t / 2 for t >= 0.
     """
+    step = _lowered(step, error)
     thresholds = np.concatenate([np.linspace(-step, 0.0, 200), np.arange(0.05, 20.0, 0.05)])
     above = _double_exponential(thresholds)
-    other = _double_exponential(thresholds + step * (1.0 - 8.0 * UNIT))
-    error = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
-    return threshold_tests(above * (1.0 - error), other * (1.0 + error))
+    other = _double_exponential(_moved(thresholds, step))
+    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
 
 
 def _double_exponential(t: Array) -> Array:

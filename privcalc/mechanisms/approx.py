@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.vague import spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
+
+
+WIDEST_DELTA = Fraction(3, 4)
 
 
 # Above 700 the probabilities of the pair are no doubles any more.
@@ -54,12 +61,21 @@ class Approx:
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
         """Take the guarantee."""
-        self.epsilon = epsilon
-        self.delta = delta
+        self.epsilon = Enclosed.of(epsilon)
+        self.delta = Enclosed.probability(delta)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.atoms import two_point
+        from privcalc.losses.bracket import LawBracket
 
-        return two_point(self.epsilon, infinity_mass=self.delta)
+        delta = self.delta
+        if delta.exact is not None or delta.high <= WIDEST_DELTA:
+            return spread(self.epsilon, lambda epsilon: two_point(epsilon, delta))
+        # 1 - delta is off by delta / (1 - delta) units: the pair of the ends, both at once.
+        low, high = (
+            two_point(Enclosed(a, a), Enclosed(b, b))
+            for a, b in ((self.epsilon.low, delta.low), (self.epsilon.high, delta.high))
+        )
+        return LawBracket(low, high)

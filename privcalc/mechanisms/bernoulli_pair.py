@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
 
 
@@ -40,21 +44,37 @@ class BernoulliPair:
 
     def __init__(self, *, p: float, other_p: float) -> None:
         """Take the two probabilities."""
-        self.p = p
-        self.other_p = other_p
+        self.p = Enclosed.probability(p)
+        self.other_p = Enclosed.probability(other_p)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction.
+
+        The pair is the worse the further the two probabilities are apart: where they are of many
+        numbers, it is enclosed by those of the ends.
 
         Raises:
             DomainError: a probability is positive but below 1e-300.
         """
-        from privcalc.losses.exact import both_orders, exact_law
+        p, other = self.p, self.other_p
+        if p.exact is not None and other.exact is not None:
+            return _law(p.low, other.low, adjacency)
+        from privcalc.losses.bracket import LawBracket
 
-        yes, other = Fraction(self.p), Fraction(self.other_p)
-        outcomes = [(yes, other), (1 - yes, 1 - other)]
-        if adjacency is Adjacency.REPLACE:
-            outcomes = both_orders(outcomes)
-        if adjacency is Adjacency.REMOVE:
-            outcomes = [(q, p) for p, q in outcomes]
-        return exact_law(outcomes)
+        far, near = (p.high, other.low), (p.low, other.high)
+        if p.high - other.low < other.high - p.low:
+            far, near = (p.low, other.high), (p.high, other.low)
+        if (far[0] - far[1]) * (near[0] - near[1]) < 0:
+            near = far[0], far[0]
+        return LawBracket(_law(*near, adjacency), _law(*far, adjacency))
+
+
+def _law(yes: Fraction, other: Fraction, adjacency: Adjacency) -> AtomicLaw:
+    from privcalc.losses.exact import both_orders, exact_law
+
+    outcomes = [(yes, other), (1 - yes, 1 - other)]
+    if adjacency is Adjacency.REPLACE:
+        outcomes = both_orders(outcomes)
+    if adjacency is Adjacency.REMOVE:
+        outcomes = [(q, p) for p, q in outcomes]
+    return exact_law(outcomes)

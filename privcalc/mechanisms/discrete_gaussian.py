@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.mechanisms.vague import known
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class DiscreteGaussian:
                 f"sigma must be in [{SMALLEST_SIGMA:g}, {LARGEST_SIGMA:g}], got"
                 f" {standard_deviation!r}"
             )
-        self.variance = Fraction(repr(standard_deviation)) ** 2
+        self.variance = known("sigma", standard_deviation) ** 2
         self.sensitivity = sensitivity
 
     def laws(self, adjacency: Adjacency) -> LossLaw:

@@ -7,9 +7,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.vague import UNIT, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
 
@@ -79,7 +83,7 @@ class DiscreteLaplace:
     k: 1 / (1 + a) for k = 0, (1 - a) a^k / (1 + a) in between, a^S / (1 + a) for k = S.
 
     Attributes:
-        step: 1 / scale, exactly.
+        step: 1 / scale.
         sensitivity: S.
     """
 
@@ -95,50 +99,57 @@ class DiscreteLaplace:
                 " query is that coarse, laplace costs nearly the same"
             )
         self.sensitivity = sensitivity
-        self.step = Fraction(epsilon) / sensitivity if epsilon else 1 / Fraction(scale or 1.0)
-        if not SMALLEST_EPSILON <= self.step * sensitivity <= LARGEST_EPSILON:
+        if epsilon:
+            self.step = Enclosed.of(epsilon) / sensitivity
+        else:
+            self.step = Enclosed.of(1) / Enclosed.of(scale or 1.0)
+        size = (self.step * sensitivity).nearest()[0]
+        if not SMALLEST_EPSILON <= size <= LARGEST_EPSILON:
             raise DomainError(
                 f"sensitivity / scale must be in [{SMALLEST_EPSILON:g}, {LARGEST_EPSILON:g}], got"
-                f" {_about(self.step * sensitivity)}"
+                f" {size:.6g}"
             )
 
     def grouped(self, records: int) -> DiscreteLaplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""
         other = DiscreteLaplace(epsilon=1.0, sensitivity=self.sensitivity * records)
         other.step = self.step
-        if other.step * other.sensitivity > LARGEST_EPSILON:
+        if (other.step * other.sensitivity).high > LARGEST_EPSILON:
             raise DomainError(f"a group of {records} has a privacy loss beyond {LARGEST_EPSILON:g}")
         return other
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
+        return spread(self.step * self.sensitivity, self._law)
+
+    def _law(self, epsilon: Enclosed) -> AtomicLaw:
         from privcalc.losses.atoms import AtomicLaw
 
-        size, step = self.sensitivity, self.step
+        size = self.sensitivity
+        step = (epsilon.low + epsilon.high) / (2 * size)
         exact = [(size - 2 * k) * step for k in range(size + 1)]
         losses = tuple(float(loss) for loss in exact)
-        masses = self._masses()
+        rounded = any(Fraction(a) != b for a, b in zip(losses, exact, strict=True))
+        units = 1.0 if rounded else 0.0
+        # A step that is one of many is off by what the largest loss is.
+        units += float((epsilon.high - epsilon.low) / (2 * size * step)) / UNIT
+        masses = _masses(step, size)
         return AtomicLaw(
             losses=losses,
             masses=masses,
-            exact_losses=all(Fraction(a) == b for a, b in zip(losses, exact, strict=True)),
+            loss_units=units,
             lower_masses=masses[::-1],
+            known_loss=epsilon.exact if units else None,
         )
 
-    def _masses(self) -> tuple[float, ...]:
-        """Return the P-masses, rounded once: a^k has an error of k units of 10^-DIGITS."""
-        with localcontext(Context(prec=DIGITS)):
-            a = (Decimal(-self.step.numerator) / Decimal(self.step.denominator)).exp()
-            powers = [1 / (1 + a)]
-            for _ in range(self.sensitivity):
-                powers.append(powers[-1] * a)
-            inner = [(1 - a) * power for power in powers[1:-1]]
-            return tuple(map(float, (powers[0], *inner, powers[-1])))
 
-
-def _about(value: Fraction) -> str:
-    try:
-        return f"{float(value):.6g}"
-    except OverflowError:
-        return "a number beyond 1e308"
+def _masses(step: Fraction, size: int) -> tuple[float, ...]:
+    """Return the P-masses, rounded once: a^k has an error of k units of 10^-DIGITS."""
+    with localcontext(Context(prec=DIGITS)):
+        a = (Decimal(-step.numerator) / Decimal(step.denominator)).exp()
+        powers = [1 / (1 + a)]
+        for _ in range(size):
+            powers.append(powers[-1] * a)
+        inner = [(1 - a) * power for power in powers[1:-1]]
+        return tuple(map(float, (powers[0], *inner, powers[-1])))

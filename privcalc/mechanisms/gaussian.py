@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -78,22 +80,29 @@ class Gaussian:
         """Take the noise either as a standard deviation or as a multiple of the sensitivity."""
         if (standard_deviation is None) == (noise_multiplier is None):
             raise DomainError("gaussian needs standard_deviation or noise_multiplier, not both")
-        self.mu = 1.0 / noise_multiplier if noise_multiplier else 0.0
-        if standard_deviation:
-            self.mu = sensitivity / standard_deviation
-        if not SMALLEST_MU <= self.mu <= LARGEST_MU:
-            raise DomainError(
-                "sensitivity / standard_deviation must be in"
-                f" [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {self.mu!r}"
-            )
+        noise = noise_multiplier if standard_deviation is None else standard_deviation
+        top = Enclosed.of(1.0 if standard_deviation is None else sensitivity)
+        self.mu = _checked(top / Enclosed.of(noise or 0.0) if noise else top * 0)
 
     def grouped(self, records: int) -> Gaussian:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        return Gaussian(noise_multiplier=1.0 / (self.mu * records))
+        other = copy(self)
+        other.mu = _checked(self.mu * records)
+        return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.gaussian import GaussianLaw
 
-        return GaussianLaw(self.mu)
+        return GaussianLaw(*self.mu.nearest())
+
+
+def _checked(mu: Enclosed) -> Enclosed:
+    value = mu.nearest()[0]
+    if not SMALLEST_MU <= value <= LARGEST_MU:
+        raise DomainError(
+            "sensitivity / standard_deviation must be in"
+            f" [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {value!r}"
+        )
+    return mu

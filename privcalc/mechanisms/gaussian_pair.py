@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed, enclosure
+from privcalc.mechanisms.vague import UNIT
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 # Outside, squares and exponentials of the loss leave the range of doubles.
 SMALLEST_DISTANCE, LARGEST_DISTANCE = 1e-30, 1e8
 LARGEST_RATIO = 1e6
+# More than these and the laws have no digits left.
+MOST_UNITS = 1e6
+FEWER = "write at most 15 significant digits, or a ratio such as 1/3"
 
 
 @mechanism(
@@ -58,7 +62,7 @@ class GaussianPair:
     2 and 1 from order 2 on (Gil, Alajaji, Linder 2013).
 
     Attributes:
-        first: mean and deviation without the record, as exact fractions.
+        first: mean and deviation without the record.
         other: the same with it.
     """
 
@@ -66,15 +70,15 @@ class GaussianPair:
         self, *, mean: float, deviation: float, other_mean: float, other_deviation: float
     ) -> None:
         """Take the two normal laws."""
-        self.first = Fraction(mean), Fraction(deviation)
-        self.other = Fraction(other_mean), Fraction(other_deviation)
-        deviations = (self.first[1], self.other[1])
+        self.first = _enclosed(mean), Enclosed.of(deviation)
+        self.other = _enclosed(other_mean), Enclosed.of(other_deviation)
+        deviations = [each[1].nearest()[0] for each in (self.first, self.other)]
         if max(deviations) > LARGEST_RATIO * min(deviations):
             raise DomainError(
                 "deviation and other_deviation must be within a factor of"
                 f" {LARGEST_RATIO:g}, got {deviation!r} and {other_deviation!r}"
             )
-        gap = abs(self.first[0] - self.other[0])
+        gap = abs(mean - other_mean)
         if gap and not (
             SMALLEST_DISTANCE * max(deviations) <= gap <= LARGEST_DISTANCE * min(deviations)
         ):
@@ -93,10 +97,30 @@ class GaussianPair:
         first, other = self.first, self.other
         if adjacency is Adjacency.REMOVE:
             first, other = other, first
-        distance = float(abs(first[0] - other[0]) / other[1])
-        ratio = (first[1] / other[1]) ** 2
-        if ratio != 1:
-            return UnequalGaussiansLaw(distance, float(ratio), float(ratio - 1))
-        if distance == 0.0:
-            return AtomicLaw((0.0,), (1.0,), exact_losses=True, lower_masses=(1.0,))
-        return GaussianLaw(distance)
+        low, high = first[0].low - other[0].high, first[0].high - other[0].low
+        if low <= 0 <= high and low < high:
+            raise DomainError(f"whether the means are equal is not known; {FEWER}")
+        distance, wrong, known = (
+            Enclosed(min(abs(low), abs(high)), max(abs(low), abs(high))) / other[1]
+        ).nearest()
+        ratio = (first[1] / other[1]) * (first[1] / other[1])
+        if self.first[1] == self.other[1]:
+            # The same number, if one of many.
+            if distance == 0.0:
+                return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+            return GaussianLaw(distance, wrong, known)
+        if ratio.low <= 1 <= ratio.high:
+            raise DomainError(f"whether the deviations are equal is not known; {FEWER}")
+        sign = 1 if ratio.low > 1 else -1
+        excess = sorted((sign * (ratio.low - 1), sign * (ratio.high - 1)))
+        square, square_error, _ = ratio.nearest()
+        rho, rho_error, _ = Enclosed(excess[0], excess[1]).nearest()
+        units = max(wrong / 4.0, square_error, rho_error) / UNIT
+        if units > MOST_UNITS:
+            raise DomainError(f"the deviations are too close for their digits; {FEWER}")
+        return UnequalGaussiansLaw(distance, square, sign * rho, max(1.0, units))
+
+
+def _enclosed(mean: float) -> Enclosed:
+    low, high = enclosure(mean)
+    return Enclosed(low, high)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -49,17 +51,24 @@ class Gdp:
 
     def __init__(self, *, mu: float) -> None:
         """Take the guarantee."""
-        if not SMALLEST_MU <= mu <= LARGEST_MU:
-            raise DomainError(f"mu must be in [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {mu!r}")
-        self.mu = mu
+        self.mu = _checked(Enclosed.of(mu))
 
     def grouped(self, records: int) -> Gdp:
         """Return the guarantee for a group of records (Dong, Roth, Su 2022, Theorem 2.14)."""
-        return Gdp(mu=self.mu * records)
+        other = copy(self)
+        other.mu = _checked(self.mu * records)
+        return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.gaussian import GaussianLaw
 
-        return GaussianLaw(self.mu)
+        return GaussianLaw(*self.mu.nearest())
+
+
+def _checked(mu: Enclosed) -> Enclosed:
+    value = mu.nearest()[0]
+    if not SMALLEST_MU <= value <= LARGEST_MU:
+        raise DomainError(f"mu must be in [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {value!r}")
+    return mu

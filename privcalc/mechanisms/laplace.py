@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -63,7 +65,6 @@ class Laplace:
 
     Attributes:
         epsilon: sensitivity / scale, that is 1 / noise_multiplier; the largest privacy loss.
-        exact: whether that quotient is exact in doubles.
     """
 
     def __init__(
@@ -76,19 +77,14 @@ class Laplace:
         """Take the noise either as a scale or as a multiple of the sensitivity."""
         if (scale is None) == (noise_multiplier is None):
             raise DomainError("laplace needs scale or noise_multiplier, not both")
-        self.epsilon = 1.0 / noise_multiplier if noise_multiplier else 0.0
-        if scale:
-            self.epsilon = sensitivity / scale
-        noise, numerator = (scale, sensitivity) if scale else (noise_multiplier or 1.0, 1.0)
-        self.exact = _is_exact(self.epsilon, numerator, noise)
-        if not 0.0 < self.epsilon <= 700.0:
-            # Beyond 700 the probabilities of the pair underflow.
-            raise DomainError(f"sensitivity / scale must be in (0, 700], got {self.epsilon!r}")
+        noise = noise_multiplier if scale is None else scale
+        top = Enclosed.of(1.0 if scale is None else sensitivity)
+        self.epsilon = _checked(top / Enclosed.of(noise or 0.0) if noise else top * 0)
 
     def grouped(self, records: int) -> Laplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""
-        other = Laplace(noise_multiplier=1.0 / (self.epsilon * records))
-        other.epsilon, other.exact = self.epsilon * records, False
+        other = copy(self)
+        other.epsilon = _checked(self.epsilon * records)
         return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
@@ -96,12 +92,12 @@ class Laplace:
         del adjacency
         from privcalc.losses.laplace import LaplaceLaw
 
-        return LaplaceLaw(self.epsilon, exact=self.exact)
+        return LaplaceLaw(*self.epsilon.nearest())
 
 
-def _is_exact(quotient: float, numerator: float, denominator: float) -> bool:
-    """Say whether quotient x denominator = numerator holds without rounding."""
-    a, b = quotient.as_integer_ratio()
-    c, d = denominator.as_integer_ratio()
-    e, f = numerator.as_integer_ratio()
-    return a * c * f == e * b * d
+def _checked(epsilon: Enclosed) -> Enclosed:
+    value = epsilon.nearest()[0]
+    if not 0.0 < value <= 700.0:
+        # Beyond 700 the probabilities of the pair underflow.
+        raise DomainError(f"sensitivity / scale must be in (0, 700], got {value!r}")
+    return epsilon

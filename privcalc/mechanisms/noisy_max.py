@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
@@ -173,10 +174,11 @@ class NoisyMax:
         from privcalc.losses.atoms import AtomicLaw
         from privcalc.losses.bounded_range import bounded_range
         from privcalc.losses.bracket import LawBracket
+        from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.laplace import LaplaceLaw
 
         if self.candidates == 1:
-            return AtomicLaw((0.0,), (1.0,), exact_losses=True, lower_masses=(1.0,))
+            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
         moved = 1 if self.monotone and adjacency is not Adjacency.REPLACE else 2
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
@@ -185,13 +187,15 @@ class NoisyMax:
         from privcalc.losses.winner_law import winner_law
 
         if self.noise == "exponential":
-            law = LaplaceLaw(step)
-            return LawBracket(law, law, winner_tests.exponential_members(step))
+            law = LaplaceLaw(step, error, known)
+            return LawBracket(law, law, winner_tests.exponential_members(step, error))
         if self.noise == "laplace":
-            tests = winner_tests.laplace_tests(step)
-            return LawBracket(tests, LaplaceLaw(step), winner_tests.laplace_members(step))
-        upper = winner_law(self.candidates, step)
-        members = winner_tests.gaussian_members(self.candidates, step)
+            tests = winner_tests.laplace_tests(step, error)
+            members = winner_tests.laplace_members(step, error)
+            return LawBracket(tests, LaplaceLaw(step, error, known), members)
+        members = winner_tests.gaussian_members(self.candidates, step, error)
         if self.candidates == 2:
-            return LawBracket(upper, upper, members)
-        return LawBracket(winner_tests.gaussian_tests(self.candidates, step), upper, members)
+            pair = GaussianLaw(*(self.ratio * self.ratio * Fraction(moved**2, 2)).root().nearest())
+            return LawBracket(pair, pair, members)
+        tests = winner_tests.gaussian_tests(self.candidates, step, error)
+        return LawBracket(tests, winner_law(self.candidates, step, error), members)

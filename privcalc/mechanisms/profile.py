@@ -45,7 +45,7 @@ class Profile:
     whose worst data sets differ go into one file as the maximum of their profiles.
 
     Attributes:
-        points: pairs (epsilon, delta); epsilon as a double, delta exactly.
+        points: pairs (epsilon, delta), exact; an epsilon may be infinity.
     """
 
     def __init__(self, *, file: str) -> None:
@@ -69,8 +69,6 @@ class Profile:
             raise DomainError(f"{self._file}: {error}") from None
 
 
-def _epsilon(row: Row) -> float:
+def _epsilon(row: Row) -> Fraction | float:
     word = row.entries[0]
-    value: Fraction | float = math.inf if word.lower() in _INFINITY else exact(row.place, word)
-    # Like any epsilon of a specification, it is the nearest double.
-    return float(value)
+    return math.inf if word.lower() in _INFINITY else exact(row.place, word)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.vague import spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
 
@@ -44,11 +47,11 @@ class Pure:
 
     def __init__(self, *, epsilon: float) -> None:
         """Take the guarantee."""
-        self.epsilon = epsilon
+        self.epsilon = Enclosed.of(epsilon)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.atoms import two_point
 
-        return two_point(self.epsilon)
+        return spread(self.epsilon, two_point)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.vague import UNIT, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
 
 
 # Beyond it the probabilities are no doubles any more.
 LARGEST_EPSILON = 700.0
+# p / (1 - p), and the least log-ratio, at which p may be off by a unit.
+WIDEST, LEAST_LOSS = 6, 0.25
 
 
 @mechanism(
@@ -69,9 +76,8 @@ class RandomizedResponse:
 
     Attributes:
         categories: k.
-        epsilon: log(p (k - 1) / (1 - p)); negative for p < 1/k.
-        probability: p.
-        other: the probability of each other category.
+        epsilon: as written, or None; log(p (k - 1) / (1 - p)), negative for p < 1/k.
+        probability: p as written, or None.
     """
 
     def __init__(
@@ -85,18 +91,16 @@ class RandomizedResponse:
         if (probability is None) == (epsilon is None):
             raise DomainError("randomized_response needs probability or epsilon, not both")
         self.categories = categories
-        if epsilon is not None:
-            self.epsilon = epsilon
-            self.probability = 1.0 / (1.0 + (categories - 1) * math.exp(-epsilon))
-            self.other = math.exp(-epsilon) * self.probability
-        elif probability is not None:
-            self.epsilon = _log_ratio(probability, categories)
-            self.probability = probability
-            self.other = (1.0 - probability) / (categories - 1)
-        if abs(self.epsilon) > LARGEST_EPSILON:
+        self.epsilon = None if epsilon is None else Enclosed.of(epsilon)
+        self.probability = None if probability is None else Enclosed.probability(probability)
+        if self.probability is not None:
+            sizes = [abs(_log_ratio(p, categories)) for p in _ends(self.probability)]
+        else:
+            sizes = [abs(epsilon or 0.0)]
+        if max(sizes) > LARGEST_EPSILON:
             raise DomainError(
                 f"the log of the ratio of probabilities must be within {LARGEST_EPSILON:g} of 0,"
-                f" got {self.epsilon!r}"
+                f" got {max(sizes)!r}"
             )
 
     def grouped(self, records: int) -> RandomizedResponse:
@@ -104,30 +108,89 @@ class RandomizedResponse:
         del records
         return self
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.atoms import AtomicLaw
+        if self.epsilon is not None:
+            return spread(self.epsilon, self._by_epsilon)
+        if self.probability is None:
+            raise AssertionError("neither epsilon nor a probability")
+        exact = self.probability.exact
+        if exact is not None:
+            return self._by_probability(exact)
+        return self._enclosed(*_ends(self.probability))
 
-        if self.epsilon == 0.0:
-            return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
-        other = self.other
-        losses = (self.epsilon, -self.epsilon)
-        masses = (self.probability, other)
-        if self.categories == 2:
-            return AtomicLaw(losses, masses, lower_masses=masses[::-1])
-        middle = other * (self.categories - 2)
-        return AtomicLaw((*losses, 0.0), (*masses, middle), lower_masses=(*masses[::-1], middle))
+    def _by_epsilon(self, epsilon: Enclosed) -> AtomicLaw:
+        """Return the law with this largest loss; e^-epsilon is corrected as in `two_point`."""
+        value, error, known = epsilon.nearest()
+        moved = 0.0 if known is None else float(known - Fraction(value))
+        fall = math.exp(-value) * (1.0 - moved)
+        p = 1.0 / (1.0 + (self.categories - 1) * fall)
+        return self._law(value, p, fall * p, error / UNIT, known)
+
+    def _by_probability(self, p: Fraction) -> AtomicLaw:
+        other = (1 - p) / (self.categories - 1)
+        return self._law(_log_ratio(p, self.categories), float(p), float(other))
+
+    def _enclosed(self, low: Fraction, high: Fraction) -> LossLaw | LawBracket:
+        """Return the law of a probability that is one of many.
+
+        It, and 1 - p, are off by p / (1 - p) units, and their log-ratio by that absolutely. Where
+        these are many the law is enclosed by those of the ends: the pair is the worse the further
+        p is from 1/k.
+        """
+        from privcalc.losses.bracket import LawBracket
+
+        middle = (low + high) / 2
+        loss = abs(_log_ratio(middle, self.categories))
+        if middle <= WIDEST * (1 - middle) and loss >= LEAST_LOSS:
+            return self._by_probability(middle)
+        even = Fraction(1, self.categories)
+        ends = sorted((low, high), key=lambda p: abs(p - even))
+        return LawBracket(
+            self._by_probability(even if low < even < high else ends[0]),
+            self._by_probability(ends[1]),
+        )
+
+    def _law(
+        self,
+        loss: float,
+        p: float,
+        other: float,
+        units: float | None = None,
+        known: Fraction | None = None,
+    ) -> AtomicLaw:
+        from privcalc.losses.atoms import LOSS_ULPS, AtomicLaw
+
+        if loss == 0.0:
+            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+        losses: tuple[float, ...] = (loss, -loss)
+        masses: tuple[float, ...] = (p, other)
+        swapped = masses[::-1]
+        if self.categories > 2:
+            middle = other * (self.categories - 2)
+            losses, masses, swapped = (*losses, 0.0), (*masses, middle), (*swapped, middle)
+        return AtomicLaw(
+            losses,
+            masses,
+            loss_units=LOSS_ULPS if units is None else units,
+            lower_masses=swapped,
+            known_loss=known,
+        )
 
 
-def _log_ratio(p: float, k: int) -> float:
+def _ends(number: Enclosed) -> tuple[Fraction, Fraction]:
+    return number.low, number.high
+
+
+def _log_ratio(p: Fraction, k: int) -> float:
     """Return log(p (k - 1) / (1 - p)) to a few units even where the ratio is near 1.
 
     The excess of the ratio over 1 is formed exactly: in doubles p k - 1 may lose every digit.
     """
-    from fractions import Fraction
-
-    excess = float((Fraction(p) * k - 1) / (1 - Fraction(p)))
+    if p == 1:
+        return math.inf
+    excess = float((p * k - 1) / (1 - p))
     if abs(excess) < 0.5:
         return math.log1p(excess)
-    return math.log(float(Fraction(p) * (k - 1) / (1 - Fraction(p))))
+    return math.log(float(p * (k - 1) / (1 - p)))

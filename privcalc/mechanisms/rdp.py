@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.mechanisms.tables import Row, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -70,7 +71,8 @@ class Rdp:
             rows = read_rows(file, ("order", "epsilon"))
             points = [_point(row) for row in rows]
         elif order is not None and epsilon is not None:
-            points = [(order, epsilon)]
+            # Divergences do not decrease with the order.
+            points = [(Enclosed.of(order).doubles()[0], Enclosed.of(epsilon).doubles()[1])]
         else:
             raise DomainError("rdp needs order and epsilon, or file")
         best: dict[float, float] = {}

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed, exact
+from privcalc.mechanisms.vague import UNIT, known, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
 
 
 # Outside, the smallest probabilities are no normal doubles any more.
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-100, 600.0
+# Digits of gamma beyond 15 are taken where |1 - 2 gamma| is at least this.
+LEAST_FLAT = 0.25
 # Digits: 1 - b loses 100 of them at the smallest epsilon.
 DIGITS = 150
 
@@ -91,29 +98,43 @@ class Staircase:
                 f"epsilon must be in [{SMALLEST_EPSILON:g}, {LARGEST_EPSILON:g}], got {epsilon!r}"
             )
         del sensitivity
-        self.epsilon = epsilon
-        self.gamma = gamma
+        self.epsilon = Enclosed.of(epsilon)
+        # The mass of loss 0 is off by a few units of gamma unless it vanishes nearby.
+        near = gamma is not None and abs(1.0 - 2.0 * gamma) < LEAST_FLAT
+        self.gamma = None
+        if gamma is not None:
+            self.gamma = known("gamma", gamma) if near else exact(gamma) or Fraction(gamma)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
+        return spread(self.epsilon, self._law)
+
+    def _law(self, epsilon: Enclosed) -> AtomicLaw:
         from privcalc.losses.atoms import AtomicLaw
 
-        up, down, middle = self._masses()
-        losses: tuple[float, ...] = (self.epsilon, -self.epsilon)
+        value, error, known_loss = epsilon.nearest()
+        up, down, middle = self._masses((epsilon.low + epsilon.high) / 2)
+        losses: tuple[float, ...] = (value, -value)
         masses: tuple[float, ...] = (up, down)
         other: tuple[float, ...] = (down, up)
         if middle > 0.0:
             losses, masses, other = (*losses, 0.0), (*masses, middle), (*other, middle)
-        return AtomicLaw(losses, masses, exact_losses=True, lower_masses=other)
+        return AtomicLaw(
+            losses, masses, loss_units=error / UNIT, lower_masses=other, known_loss=known_loss
+        )
 
-    def _masses(self) -> tuple[float, float, float]:
+    def _masses(self, number: Fraction) -> tuple[float, float, float]:
         """Return the masses of the losses epsilon, -epsilon and 0, rounded once."""
         with localcontext(Context(prec=DIGITS)):
-            epsilon = Decimal(self.epsilon)
+            epsilon = _decimal(number)
             b = (-epsilon).exp()
-            gamma = 1 / (1 + (epsilon / 2).exp()) if self.gamma is None else Decimal(self.gamma)
+            gamma = 1 / (1 + (epsilon / 2).exp()) if self.gamma is None else _decimal(self.gamma)
             d = gamma + b * (1 - gamma)
             up = (1 + (1 - b) * min(gamma, 1 - gamma) / d) / 2
             flat = b * (1 - 2 * gamma) if 2 * gamma <= 1 else 2 * gamma - 1
             return float(up), float(b * up), float((1 - b) * flat / (2 * d))
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)

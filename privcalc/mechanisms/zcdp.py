@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import UnsupportedError
+from privcalc.exact import Enclosed
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class Zcdp:
 
     def __init__(self, *, rho: float, xi: float = 0.0) -> None:
         """Take the guarantee."""
-        self.rho, self.xi = rho, xi
+        self.rho, self.xi = Enclosed.of(rho), Enclosed.of(xi)
 
     def grouped(self, records: int) -> Zcdp:
         """Return the guarantee for a group of records (Bun, Steinke 2016, Proposition 1.9).
@@ -62,9 +64,11 @@ class Zcdp:
         rho grows with the square of the size. For xi > 0 the intercept grows with a harmonic sum,
         which is left to whoever needs it.
         """
-        if self.xi > 0.0:
+        if self.xi.high:
             raise UnsupportedError("@group of zcdp is known here for xi=0 only")
-        return Zcdp(rho=self.rho * records * records * (1.0 + 2.0**-50))
+        other = copy(self)
+        other.rho = self.rho * records**2
+        return other
 
     def laws(self, adjacency: Adjacency) -> None:
         """Return None: no dominating pair is known."""
@@ -75,4 +79,4 @@ class Zcdp:
         del adjacency
         from privcalc.renyi.known import LinearCurve
 
-        return LinearCurve(self.rho, self.xi, attained=self.xi == 0.0)
+        return LinearCurve.of(self.rho, self.xi, attained=not self.xi.high)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from privcalc import __version__
 from privcalc.bounds import Bound
+from privcalc.exact import Written, shown
 from privcalc.render.report import Estimate, OneSided
 from privcalc.spec.jsonform import to_json
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Method
     from privcalc.render.report import Report
 
+# A string that begins with a null character, which no other does, is a number.
+_DIGITS = re.compile(r'"\\u0000([^"]*)"')
 SCHEMA = "privcalc/result/v1"
 
 
@@ -60,7 +64,7 @@ def _renyi(method: Method) -> dict[str, object]:
 
 def dumps(data: object) -> str:
     """Write plain data and brackets as JSON on one line."""
-    return json.dumps(_encoded(data), allow_nan=False)
+    return _DIGITS.sub(r"\1", json.dumps(_encoded(data), allow_nan=False))
 
 
 def _encoded(value: object) -> object:
@@ -71,6 +75,9 @@ def _encoded(value: object) -> object:
     """
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, Written):
+        # Marked, as the writer of JSON prints any double with the fewest digits.
+        return f"\0{shown(value)}"
     if isinstance(value, Bound):
         ends = {"upper": value.upper}
         if value.lower is not None:

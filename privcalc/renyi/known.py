@@ -6,13 +6,16 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from privcalc.exact import Enclosed
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.numerics.arrays import Array
 
 
@@ -24,16 +27,32 @@ class LinearCurve:
         rho: slope, >= 0.
         xi: intercept, >= 0.
         attained: whether some mechanism has exactly this curve; for xi = 0 a Gaussian does.
+        error: relative error of both.
+        known: rho itself, where it is known but no double.
     """
 
     rho: float
     xi: float = 0.0
     attained: bool = False
+    error: float = 0.0
+    known: Fraction | None = None
+
+    @classmethod
+    def of(cls, rho: Enclosed, xi: Enclosed, *, attained: bool) -> Self:
+        """Return the line of written numbers."""
+        slope, slope_error, known = rho.nearest()
+        intercept, intercept_error, _ = xi.nearest()
+        return cls(slope, intercept, attained, max(slope_error, intercept_error), known)
+
+    @property
+    def enclosure(self) -> Enclosed:
+        """Return what is known of rho."""
+        return Enclosed.about(self.rho, self.error, self.known)
 
     @property
     def limit(self) -> float:
-        """Return xi where the curve is constant, else infinity."""
-        return math.inf if self.rho > 0.0 else self.xi
+        """Return xi, rounded up, where the curve is constant, else infinity."""
+        return math.inf if self.rho > 0.0 else self._raised(self.xi)
 
     @property
     def cheap(self) -> bool:
@@ -51,16 +70,20 @@ class LinearCurve:
         return ()
 
     def line(self, c: Array) -> tuple[float, Array]:
-        """Return the line itself."""
-        return self.xi, np.full(c.shape, self.rho)
+        """Return the line itself, rounded up."""
+        return self._raised(self.xi), np.full(c.shape, self._raised(self.rho))
+
+    def _raised(self, value: float) -> float:
+        return math.nextafter(value * (1.0 + self.error), math.inf) if self.error else value
 
     def upper(self, c: Array) -> Array:
-        """Return c (xi + rho (c + 1)), five roundings up."""
-        return self.estimate(c) * (1.0 + 8.0 * UNIT)
+        """Return c (xi + rho (c + 1)), with five roundings and the error of both, up."""
+        return self.estimate(c) * (1.0 + 8.0 * UNIT + self.error)
 
     def lower(self, c: Array) -> Array | None:
         """Return the same rounded down where the curve is attained."""
-        return self.estimate(c) * (1.0 - 8.0 * UNIT) if self.attained else None
+        wrong = 8.0 * UNIT + self.error
+        return self.estimate(c) * (1.0 - wrong) if self.attained else None
 
     def estimate(self, c: Array) -> Array:
         """Return c (xi + rho (c + 1))."""

@@ -7,9 +7,12 @@ infinity. In a specification each of these would change a privacy claim without 
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+from fractions import Fraction
 from typing import NoReturn
 
 from privcalc.errors import SpecError
+from privcalc.exact import DIGITS, significant_digits, standing_for
 from privcalc.spec.spelling import shorten
 
 __all__ = ["MAX_JSON_LENGTH", "is_json", "load_json"]
@@ -70,7 +73,9 @@ def _float(written: str) -> float:
         _fail(f"{shorten(written)} is too large")
     if value == 0 and written.lower().partition("e")[0].strip("-0."):
         _fail(f"{shorten(written)} is too small")
-    return value
+    # As in text: few digits are the decimal itself, more are all that round to the double.
+    known = significant_digits(written) <= DIGITS
+    return standing_for(value, Fraction(Decimal(written)) if known else None)
 
 
 def _constant(word: str) -> NoReturn:

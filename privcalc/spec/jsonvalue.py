@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.exact import DIGITS, significant_digits, standing_for
 from privcalc.spec.check import Fault, check_integer, check_range, choice
 from privcalc.spec.spelling import brief_text, shorten, snake_case
 from privcalc.spec.tokens import FILE_NAME, NAME
@@ -80,9 +81,14 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        number = float(value) + 0.0  # adding 0.0 makes 0.0 of -0.0
+        number = float(value) if isinstance(value, int) else value
     except OverflowError:
         return None
+    if isinstance(value, int) and significant_digits(str(value)) > DIGITS:
+        # More digits than are known: all numbers that round to the double.
+        number = standing_for(number, None)
+    if number == 0.0:
+        return 0.0  # and not -0.0
     return number if number - number == 0 else None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from privcalc.exact import shown
+
 __all__ = ["brief_text", "number_text", "shorten", "snake_case", "word_text"]
 
 _SHOWN = 40
@@ -9,7 +11,7 @@ _SHOWN = 40
 
 def number_text(value: float) -> str:
     """Return the shortest text that reads back as this number: 5 for 5.0."""
-    return repr(value).removesuffix(".0")
+    return shown(value).removesuffix(".0")
 
 
 def brief_text(value: float) -> str:

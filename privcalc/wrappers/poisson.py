@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 
@@ -56,13 +56,13 @@ class PoissonSampled:
 
     Attributes:
         sampling_probability: q.
-        exact: q as a fraction.
+        exact: what was written.
     """
 
     def __init__(self, *, sampling_probability: float) -> None:
         """Take the sampling probability."""
         self.sampling_probability = sampling_probability
-        self.exact = Fraction(sampling_probability)
+        self.exact = Enclosed.probability(sampling_probability)
 
     def law(
         self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool = True

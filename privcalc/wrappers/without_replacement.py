@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 
@@ -70,7 +70,7 @@ class SampledWithoutReplacement:
 
     Attributes:
         sampling_probability: q, rounded once.
-        exact: q as a fraction.
+        exact: what was written.
         sizes: n and m, where they were given.
     """
 
@@ -84,17 +84,17 @@ class SampledWithoutReplacement:
         """Take the probability, or the two sizes."""
         self.sizes: tuple[int, int] | None = None
         if sampling_probability is not None:
-            self.exact = Fraction(sampling_probability)
+            self.exact = Enclosed.probability(sampling_probability)
         elif source_dataset_size is not None and sample_size is not None:
             if sample_size > source_dataset_size:
                 raise DomainError(
                     f"a sample of {sample_size} cannot come from {source_dataset_size} records"
                 )
             self.sizes = source_dataset_size, sample_size
-            self.exact = Fraction(sample_size, source_dataset_size)
+            self.exact = Enclosed.of(sample_size) / source_dataset_size
         else:
             raise DomainError("sampling without replacement needs q, or both n and m")
-        self.sampling_probability = float(self.exact)
+        self.sampling_probability = self.exact.nearest()[0]
 
     def law(
         self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool = True
