@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     from privcalc.exact import Enclosed
 
 # Factors of the order that are tried, and of the search around the best of them, where the outcomes
-# of all members can be listed; 0 is for the symmetric member. Elsewhere the first and that.
-FACTORS = (
-    1.0,
-    0.0,
-    *(sign * 2.0**p for p in (0.3, -0.3, 0.6, -0.6, 1, -1, 2, -3) for sign in (1, -1)),
-)
+# of all members can be listed; 0 is for the symmetric member. Elsewhere the first alone.
+FACTORS = (1.0, 0.0, *(2.0**power for power in (0.3, -0.3, 0.6, -0.6, 1.0, -1.0)), -1.0, -4.0)
 FINER = (1.1, 1.05, 1.02, 1.01)
 # The search needs no more digits than this.
 ROUGH = 1e-6
@@ -58,8 +54,7 @@ def lower_end(
         )
     start = best_order(part.upper, quantity, at.nearest()[0])
     if enumerate_outcomes(part.member(start)) is None:
-        few = part.lower, part.member(start)
-        return max((_solved(each, quantity, at, tolerance, engine) for each in few), key=_least)
+        return _solved(part.member(start), quantity, at, tolerance, engine)
     rough = max(ROUGH, tolerance)
     known: dict[float, float] = {}
 

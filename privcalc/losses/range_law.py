@@ -17,12 +17,14 @@ import numpy as np
 
 from privcalc.losses.atoms import AtomicLaw
 from privcalc.losses.bounded_range_renyi import BoundedRangeCurve
+from privcalc.losses.range_contour import LatticeContour
 from privcalc.losses.range_uses import adaptive_profiles
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from privcalc.losses.law import ContourLaw
     from privcalc.numerics.arrays import Array
 
 # Points of a block on either side of 0, at most; uses of a block, at most; parts of a range.
@@ -45,10 +47,12 @@ class RangeUses(AtomicLaw):
     Attributes:
         eta: the range, or more.
         uses: how many.
+        step: of the lattice of all losses but perhaps the last.
     """
 
     eta: float = 0.0
     uses: int = 1
+    step: float = 1.0
 
     @property
     def exact_max_loss(self) -> Fraction | None:
@@ -64,6 +68,22 @@ class RangeUses(AtomicLaw):
     def sharper_curve(self) -> BoundedRangeCurve:
         """Return the Renyi curve of the uses, which add up order by order."""
         return BoundedRangeCurve(self.eta, self.uses)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c, relative to the largest term: the last atom is faint."""
+        losses, masses = np.array(self.losses), np.array(self.masses)
+        exponents = np.log(masses) + c * losses
+        top = float(exponents.max())
+        tilted = np.exp(exponents - top)
+        total = float(tilted.sum())
+        mean = float((tilted * losses).sum()) / total
+        variance = float((tilted * (losses - mean) ** 2).sum()) / total
+        return top + math.log(total), mean, variance
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
+        """Tilt the masses; the sum is exact for every t."""
+        del t_max, log_error
+        return LatticeContour.of(np.array(self.losses), np.array(self.masses), self.step, c)
 
 
 @lru_cache(maxsize=32)
@@ -186,7 +206,8 @@ def _law(total: _Lattice, step: float, plain: RangeUses) -> RangeUses:
     masses = masses * (1.0 + 2.0 * UNIT * (total.units + len(masses)))
     above = np.cumsum(masses[::-1])[::-1]
     masses = np.clip(1.0 - (above - masses), 0.0, masses)
-    masses[0] += max(0.0, 1.0 - math.fsum(masses))
+    # What rounding left over goes to a loss that is not negative, for the sake of Q.
+    masses[int(np.searchsorted(losses, 0.0))] += max(0.0, 1.0 - math.fsum(masses))
     used = masses > 0.0
     losses, masses = losses[used], masses[used]
     lower = masses * np.exp(-losses)
@@ -196,6 +217,7 @@ def _law(total: _Lattice, step: float, plain: RangeUses) -> RangeUses:
         masses=tuple(masses.tolist()),
         lower_infinity_mass=max(0.0, 1.0 - math.fsum(lower)),
         loss_units=0.0,
+        step=step,
         lower_masses=tuple(lower.tolist()),
     )
 
