@@ -102,6 +102,11 @@ class Realized:
         return cls(upper, _member(choices, None), choices, reverse, attained)
 
     @property
+    def one_pair(self) -> bool:
+        """Whether one pair is known to have the divergences of every order, as no envelope has."""
+        return self.lower is self.upper and not self.choices
+
+    @property
     def alone(self) -> bool:
         """Whether there is one use, so that `lower` needs no choice."""
         return sum(count for _, count in self.choices) == 1
