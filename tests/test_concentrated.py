@@ -292,7 +292,7 @@ def test_composing_more_never_lowers_rho(parts: list[tuple[str, int]], more: str
     found = directions(text)
     answer = smallest_rho(found, TOLERANCE)
     c = 2.0 ** np.linspace(-25.0, 20.0, 91)
-    lowers = [part.upper.renyi_curve().lower(c) for part in found.values()]
+    lowers = [part.renyi_lower(c) for part in found.values()]
     best = max(float(np.max(low / (c * (c + 1.0)))) for low in lowers if low is not None)
     assert best <= answer.rho.upper
     assert answer.rho.lower is not None

@@ -201,7 +201,6 @@ def bound_of(text: str, relation: Relation | None = None, **query: Any) -> Any:
     [
         ("pure:epsilon=0.5@group:k=1000", 500.0),
         ("staircase:epsilon=1@group:k=50", 50.0),
-        ("exponential:epsilon=0.1@group:k=40", 4.0),
         ("rr:p=0.75@poisson:q=0.1@group:k=200", math.inf),
     ],
 )
@@ -210,6 +209,14 @@ def test_large_groups(text: str, largest: float) -> None:
     bound = bound_of(text, deltas=[1e-6])
     assert bound.lower is None
     assert 0.0 < bound.upper <= largest * (1 + 1e-9)
+
+
+def test_a_group_multiplies_the_range() -> None:
+    """Scores move k times as far: the exponential mechanism of k times the epsilon, exactly."""
+    text = "exponential:epsilon=0.1@3@group:k=40"
+    found, other = bound_of(text, deltas=[1e-6]), bound_of("exponential:epsilon=4@3", deltas=[1e-6])
+    assert (found.lower, found.upper) == (other.lower, other.upper)
+    assert bound_of("exponential:epsilon=0.1@group:k=3", deltas=[0.0]).upper == 0.3
 
 
 def test_groups_without_a_number() -> None:

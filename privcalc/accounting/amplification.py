@@ -179,7 +179,7 @@ def _lower(base: BaseCurve, sampled: Wrapped, q: float, at: Array) -> tuple[Arra
     except UnsupportedError:
         return found, reason
     part = pair.get(Adjacency.REMOVE.value)
-    if part is not None and part.lower is part.upper:
+    if part is not None and part.one_pair:
         ends = [bound.lower or 0.0 for bound in _brackets(part, at[between])]
         found[between] = np.maximum(found[between], ends)
     return found, reason
@@ -232,9 +232,9 @@ def _exact(
     Where adding and removing have one loss the tight sum and the lower bound are those of the
     pair itself: `sums`, which intersect the brackets of the privacy loss.
     """
-    if any(part.lower is not part.upper for part in directions.values()):
+    if not all(part.one_pair for part in directions.values()):
         if sums is None:
-            return None, "left out: the dominating pair of the sampled event is not known"
+            return None, "left out: no one pair is known to attain it at every order"
         return tuple(sums), (
             "the tight sum, which is that of the dominating pair; by convexity between whole orders"
         )

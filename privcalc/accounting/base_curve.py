@@ -56,7 +56,7 @@ class BaseCurve:
         parts = list(directions.values())
         first = directions.get(Adjacency.REMOVE.value, parts[0])
         curve = _whole(first)
-        known = all(part.lower is part.upper for part in parts)
+        known = all(part.one_pair for part in parts)
         alone = known or (bool(first.upper.curves) and not first.upper.terms)
         present = curve if alone and curve.lower(np.ones(1)) is not None else None
         if len(parts) == 1:

@@ -151,10 +151,10 @@ class _Solver:
         found = solve(laws.upper, wanted, self._tolerance, engine=self._engine)
         if laws.lower is laws.upper:
             return found
+        from privcalc.accounting.lower_ends import lower_end
+
         notes = (*found.notes, UPPER_ONLY) if laws.lower is None else found.notes
-        lower = None
-        if laws.lower is not None:
-            lower = solve(laws.lower, wanted, self._tolerance, engine=self._engine).bound
+        lower = lower_end(laws, quantity, wanted, self._tolerance, self._engine)
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
         return replace(found, bound=Bound.joined(found.bound, lower), notes=notes)
 

@@ -105,7 +105,7 @@ def _bracket(parts: list[Realized], upper: float, candidates: list[float]) -> Co
         if part.lower is None or part.lower.curves:
             continue
         with np.errstate(all="ignore"):
-            lower = part.lower.renyi_curve().lower(c)
+            lower = part.renyi_lower(c)
         if lower is None:
             continue
         known = True

@@ -122,7 +122,7 @@ def _divergences(part: Realized, c: Array) -> list[Bound]:
         curve = part.upper.renyi_curve()
         high = curve.upper(c)
         high = np.where(high > 0.0, np.nextafter(high / c * (1.0 + 4.0 * UNIT), np.inf), high)
-        low = curve.lower(c) if part.lower is part.upper else None
+        low = part.renyi_lower(c)
         if low is None:
             return [Bound(max(0.0, float(each))) for each in high]
         low = np.maximum(low / c * (1.0 - 4.0 * UNIT), 0.0)

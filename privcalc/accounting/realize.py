@@ -12,11 +12,12 @@ from privcalc.accounting.sampling import (
     SELECT,
     chain,
     one_curve,
+    one_envelope,
     one_law,
     spelled,
     wrappers_in,
 )
-from privcalc.accounting.terms import Realized, term_of
+from privcalc.accounting.terms import Realized, term_of, upper_law
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.exact import distinct
 from privcalc.losses.bracket import LawBracket
@@ -165,10 +166,9 @@ class _Builder:
             if isinstance(above, CurveOnly):
                 return above
             below = self._at(tree, event, low, adjacency, records, exact=True)
-            return LawBracket(
-                None if isinstance(below, LawBracket | CurveOnly) else below,
-                above.upper if isinstance(above, LawBracket) else above,
-            )
+            if isinstance(below, LawBracket):
+                return LawBracket(below.lower, upper_law(above), below.members, below.back)
+            return LawBracket(None if isinstance(below, CurveOnly) else below, upper_law(above))
         return self._at(tree, event, q, adjacency, records, exact=not rounded)
 
     def _at(
@@ -193,6 +193,10 @@ class _Builder:
         terms = back = self.terms(event, self._inside(tree), 1)
         if tree.name == POISSON:
             back = self.terms(event, Adjacency.REMOVE, 1)
+        envelope, other = one_envelope(terms), one_envelope(back)
+        if envelope is not None and other is not None:
+            events = envelope, other
+            return self._sampled_envelope(wrapper, events, adjacency, records, exact=exact)
         law, reverse = one_law(terms), one_law(back)
         if law is None or reverse is None:
             return self._curve(wrapper, terms, back, adjacency, records, exact=exact)
@@ -202,8 +206,44 @@ class _Builder:
 
         if tree.name == POISSON and isinstance(law, GaussianLaw):
             return sampled_group_law(law, None, q, records, adjacency)
-        single = wrapper.law(law, reverse, adjacency, exact=exact)
+        single = upper_law(wrapper.law(law, reverse, adjacency, exact=exact))
         return sampled_group_law(law, single, q, records, adjacency)
+
+    @staticmethod
+    def _sampled_envelope(
+        wrapper: Sampling,
+        events: tuple[LawBracket, LawBracket],
+        adjacency: Adjacency,
+        records: int,
+        *,
+        exact: bool,
+    ) -> LawBracket:
+        """Return the sampled law of an envelope, and its sampled members.
+
+        The profile of one sampled use at one epsilon is that of the event at another, which a
+        member attains. Of a group only the upper end is known.
+        """
+        event, q = events[0], wrapper.sampling_probability
+        laws = (event.upper, events[1].upper)
+        if records > 1 and q > 0.0:
+            from privcalc.accounting.groups import sampled_group_law
+
+            mixture = adjacency is not Adjacency.REPLACE and isinstance(event.upper, GaussianLaw)
+            single = upper_law(wrapper.law(*laws, adjacency, exact=exact))
+            law = None if mixture else single
+            whole = sampled_group_law(event.upper, law, q, records, adjacency)
+            return LawBracket(None, upper_law(whole))
+        from privcalc.losses.sampled_members import SampledMembers
+
+        if event.members is None:
+            raise AssertionError("an envelope has members")
+        upper = upper_law(wrapper.law(*laws, adjacency, exact=exact))
+        there = adjacency is not Adjacency.ADD
+        members = SampledMembers(event.members, q, there, exact)
+        back = SampledMembers(event.members, q, not there, exact)
+        return LawBracket(
+            upper, upper, members, back if adjacency is Adjacency.REPLACE and q > 0.0 else None
+        )
 
     @staticmethod
     def _inside(tree: Wrapped) -> Adjacency:

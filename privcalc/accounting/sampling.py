@@ -75,6 +75,16 @@ def one_law(terms: Terms) -> LossLaw | None:
     return GaussianLaw(*square.root().nearest())
 
 
+def one_envelope(terms: Terms) -> LawBracket | None:
+    """Return a single use of an envelope whose law one use attains, or None."""
+    if len(terms) != 1 or terms[0][1] != 1:
+        return None
+    law = terms[0][0]
+    if not isinstance(law, LawBracket) or law.members is None:
+        return None
+    return law if law.lower is law.upper else None
+
+
 def one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:
     """Return a curve that bounds both orders of the neighbours of a composition.
 
@@ -102,8 +112,13 @@ def one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:
             " bounded by points of its profile as a selection is, has no Renyi curve; sample each"
             " part where the mechanism allows it"
         )
-    curves = [each.renyi_curve() for each in both]
     if both[0] != both[1]:
-        return WorseCurve(curves[0], curves[1]), False, False
-    known = not any(isinstance(law, CurveOnly | LawBracket) for law, _ in terms)
-    return curves[0], known, known
+        return WorseCurve(both[0].renyi_curve(), both[1].renyi_curve()), False, False
+    laws = [law for law, _ in terms]
+    plain = not any(isinstance(law, CurveOnly | LawBracket) for law in laws)
+    # An envelope that one use attains is one pair for both orders, if no mechanism's own.
+    pair = all(
+        law.lower is law.upper if isinstance(law, LawBracket) else not isinstance(law, CurveOnly)
+        for law in laws
+    )
+    return both[0].renyi_curve(sharp=not pair), pair, plain

@@ -57,6 +57,8 @@ class EngineBase:
 
         first = cls(laws, Profile(laws, tolerance, engine))
         if back is laws:
+            back = laws.reversed
+        if back is laws:
             return first, first
         second = cls(back, Profile(back, tolerance, engine))
         first.back, second.back = second, first

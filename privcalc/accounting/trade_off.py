@@ -130,12 +130,15 @@ class _Solvers:
 
     def _solved(self, name: str, back: str, alphas: Sequence[float]) -> Curve:
         laws = self._directions[name]
+        reverse = self._directions[back].reversed if back == name else self._directions[back]
         if self._engine == "auto":
-            found = self._atomic.curve(laws, self._directions[back], alphas)
+            found = self._atomic.curve(laws, reverse, alphas)
             if found is not None:
                 return found
-        pair = OrderedPair(self._profile(name), self._profile(back))
-        solver = PairSolver(pair, self._thresholds[name], self._thresholds[back], self._tolerance)
+        other = back if reverse is self._directions[back] else f"{back}, reversed"
+        self._directions = {**self._directions, other: reverse}
+        pair = OrderedPair(self._profile(name), self._profile(other))
+        solver = PairSolver(pair, self._thresholds[name], self._thresholds[other], self._tolerance)
         return solver.curve(alphas)
 
     def _profile(self, name: str) -> Profile:

@@ -34,6 +34,8 @@ SMALLEST_DELTA = 1e-305
 LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
+# All orders together prove hardly less than one of them.
+SHARPER = 1.05
 # A bracket may be this part of the tolerance wider because epsilon is no double.
 VISIBLE = 0.01
 # The FFT engine hardly gets any narrower.
@@ -80,6 +82,8 @@ def certified_epsilon(
         renyi=lambda: _renyi_epsilon(composition, low),
     )
     found = _ask(solvers, tolerance, EPSILON_FLOOR, engine)
+    if engine == "auto" and composition.sharper:
+        found = _sharpened(found, composition, "epsilon", low)
     # Whatever was left out, epsilon is at most the largest finite loss.
     upper = min(found.bound.upper, max(0.0, composition.max_loss().upper))
     return found.with_bound(Bound(upper, found.bound.lower))
@@ -129,6 +133,8 @@ def _delta_at(
         renyi=lambda: _renyi_delta(composition, epsilon),
     )
     found = _ask(solvers, tolerance, DELTA_FLOOR, engine)
+    if engine == "auto" and composition.sharper:
+        found = _sharpened(found, composition, "delta", epsilon)
     if mass.upper == 0.0:
         return found
     # Without a lower end of the finite part, the mass at infinity is still one.
@@ -162,6 +168,24 @@ class _Solvers:
                 yield "contour", _bound_to(self.contour, wish)
         if engine in ("auto", "rdp"):
             yield "rdp", self.renyi
+
+
+def _sharpened(found: Certified, composition: Composition, quantity: str, at: float) -> Certified:
+    """Take the Renyi orders' upper end where it is the smaller one.
+
+    The laws of such a composition say more than is true of the mechanisms, and the Renyi curve
+    less: the two are about different pairs, and there is nothing to intersect.
+    """
+    from privcalc.engine import renyi
+
+    if renyi.rough(composition, quantity, at) > found.bound.upper * SHARPER:
+        return found
+    solve = renyi.renyi_epsilon if quantity == "epsilon" else renyi.renyi_delta
+    try:
+        other = solve(composition, at)
+    except NotCertifiedError:
+        return found
+    return other if other.bound.upper < found.bound.upper else found
 
 
 def _bound_to(solve: Callable[[float], Certified], wish: float) -> Callable[[], Certified]:

@@ -11,7 +11,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import doubles
 from privcalc.losses.known import infinite_mass, largest_loss
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.curve import LawCurve, SumCurve
+from privcalc.renyi.curve import LawCurve, SumCurve, curve_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -123,10 +123,21 @@ class Composition:
         laws = tuple((law.truncated(share), count) for law, count in self.terms)
         return Composition(laws, self.curves)
 
-    def renyi_curve(self) -> SumCurve:
-        """Return the Renyi curve of the whole; masses at infinity are left out."""
-        laws = tuple((LawCurve(law), count) for law, count in self.terms)
+    def renyi_curve(self, *, sharp: bool = True) -> SumCurve:
+        """Return the Renyi curve of the whole; masses at infinity are left out.
+
+        Args:
+            sharp: whether to take what is true of the mechanisms, and not of the laws, where that
+                is less.
+        """
+        laws = tuple((curve_of(law) if sharp else LawCurve(law), n) for law, n in self.terms)
         return SumCurve((*laws, *self.curves))
+
+    @property
+    def sharper(self) -> bool:
+        """Whether the Renyi curve may say more than the laws do: not of one use by itself."""
+        several = sum(count * getattr(law, "uses", 1) for law, count in self.terms) > 1
+        return several and any(hasattr(law, "sharper_curve") for law, _ in self.terms)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""

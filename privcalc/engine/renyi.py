@@ -21,6 +21,7 @@ from privcalc.renyi.optimum import best_epsilon, best_log_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
+    from privcalc.numerics.arrays import Array
     from privcalc.renyi.optimum import Converted
 
 # Orders minus 1 that are tried on a truncated composition: 1/64 to 2^20, a factor sqrt(2) apart.
@@ -66,6 +67,28 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
             raise
         return _truncated_delta(composition, epsilon)
     return _certified(found, min(1.0, exp_bound(found.value)))
+
+
+def best_order(composition: Composition, quantity: str, at: float) -> float:
+    """Return about the order minus 1 that proves most, for searches."""
+    c = np.array(ABSCISSAS)
+    return float(c[np.argmin(_rough(composition, quantity, at, c))])
+
+
+def rough(composition: Composition, quantity: str, at: float) -> float:
+    """Return about what one order proves, of epsilon at a delta or of delta at an epsilon."""
+    least = float(np.min(_rough(composition, quantity, at, np.array(ABSCISSAS))))
+    return max(0.0, least) if quantity == "epsilon" else math.exp(min(0.0, least))
+
+
+def _rough(composition: Composition, quantity: str, at: float, c: Array) -> Array:
+    """Return epsilon, or log delta, by each order alone (Balle et al. 2020), not certified."""
+    log_payoff = c * np.log(c) - (c + 1.0) * np.log1p(c)
+    with np.errstate(all="ignore"):
+        k = composition.renyi_curve().estimate(c)
+    if quantity == "epsilon":
+        return np.nan_to_num((k + log_payoff - math.log(at)) / c, nan=np.inf)
+    return np.nan_to_num(k + log_payoff - c * at, nan=np.inf)
 
 
 def _certified(found: Converted, upper: float) -> Certified:

@@ -20,6 +20,7 @@ from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
+    from privcalc.losses.law import ContourLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 
@@ -138,7 +139,7 @@ class AtomicLaw:
         largest = max(abs(loss) for loss in self.losses)
         return 0.0, pure_mu(largest * (1.0 + self.max_loss_error))
 
-    def on_contour(self, c: float, t_max: float, log_error: float) -> AtomicContour:
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
         """Fix the abscissa; the sum is exact for every t."""
         del t_max, log_error
         return AtomicContour(self, c)

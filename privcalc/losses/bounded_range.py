@@ -21,8 +21,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.bounded_range_renyi import BoundedRangeCurve
+from privcalc.losses.bracket import LawBracket
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.members import RangePairs
+from privcalc.losses.range_law import range_uses
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
@@ -30,6 +34,7 @@ from privcalc.numerics.power_excess import TINY, around
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Below this value of (|s| + 1/2) eta the power series of M - 1 is used.
@@ -39,6 +44,12 @@ SERIES_TERMS = 24
 # Beyond this many radians the modulus is bounded by its envelope alone.
 FAR = 1e6
 CELLS = 128
+
+
+def bounded_range(eta: float, error: float = 0.0, known: Fraction | None = None) -> LawBracket:
+    """Return the law of a range, which one use attains, and mechanisms that have the range."""
+    law = BoundedRangeLaw(eta, error, known)
+    return LawBracket(law, law, RangePairs(eta, error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,16 @@ class BoundedRangeLaw:
     def max_loss(self) -> float:
         """Return eta."""
         return self.eta
+
+    def together(self, uses: int) -> LossLaw | None:
+        """Return a law of several uses that is smaller than that of their pairs, if there is."""
+        upper = self.eta * (1.0 + self.error) * (1.0 + 2.0 * UNIT)
+        return range_uses(upper, uses, self.exact_max_loss)
+
+    @property
+    def sharper_curve(self) -> BoundedRangeCurve:
+        """Return the Renyi curve of all mechanisms of the range, which is below this law's."""
+        return BoundedRangeCurve(self.eta * (1.0 + self.error) * (1.0 + 2.0 * UNIT))
 
     @property
     def gaussian_range(self) -> tuple[float, float]:

@@ -5,7 +5,9 @@ s, relative to the latter (in units of the noise). The event that one of the k w
 G(t) = P(D > -t) and G(t - s), D the largest noise of the k less the largest of the j. So each
 k and t give a test with errors that are attained, and by symmetry one for the other order. The pair
 whose tests are the convex hull of these is below the mechanism: at each a its profile is that of
-one of them. Fewer candidates do for a lower bound, as others may have scores far below.
+one of them. That is for one use. The hull is no mechanism, and its self-composition costs more than
+several uses with any one k and t do: of those, one test by itself proves a lower end
+(`losses/members.py`). Fewer candidates do for a lower bound, as others may have scores far below.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.members import threshold_tests
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from privcalc.losses.atoms import AtomicLaw
+    from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.arrays import Array
 
 # More candidates are not used.
@@ -47,6 +51,13 @@ def gaussian_tests(candidates: int, step: float, error: float = 0.0) -> AtomicLa
 
     A move that is larger than s would not be allowed: it is lowered by its relative error.
     """
+    return _hull(min(candidates, MOST_CANDIDATES), _lowered(step, error))
+
+
+def gaussian_members(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests one by one; for two candidates in closed form."""
+    if candidates == 2:
+        return _pair_of_normals(_lowered(step, error))
     return _gaussian_tests(min(candidates, MOST_CANDIDATES), _lowered(step, error))
 
 
@@ -54,25 +65,57 @@ def _lowered(step: float, error: float) -> float:
     return math.nextafter(step * (1.0 - error), 0.0) if error else step
 
 
+def _moved(thresholds: Array, step: float) -> Array:
+    """Return thresholds + s: the sum is off by a unit of itself, and must not be more than that."""
+    moved: Array = thresholds + step
+    return moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
+
+
 @lru_cache(maxsize=32)
-def _gaussian_tests(m: int, step: float) -> AtomicLaw:
-    tests: list[Test] = []
+def _hull(m: int, step: float) -> AtomicLaw:
+    tests = _gaussian_tests(m, step)
+    return tests_law(_fractions(tests.p, tests.q))
+
+
+@lru_cache(maxsize=32)
+def _gaussian_tests(m: int, step: float) -> ThresholdTests:
+    lower: list[Array] = []
+    upper: list[Array] = []
     grid = np.concatenate([np.arange(NEAREST, NEAR, DENSE), np.arange(NEAR, FARTHEST, SPARSE)])
     for k in _splits(m):
         # About the median of D.
         thresholds = grid + math.sqrt(2.0 * math.log(k)) - math.sqrt(2.0 * math.log(m - k))
         first = _chances(k, m - k, thresholds)
-        # The sum is off by a unit of itself, and must not be more than s away.
-        moved = thresholds + step
-        moved = moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
-        other = _chances(k, m - k, moved)
-        tests += _tests(first[0], other[1])
-    return tests_law(tests)
+        other = _chances(k, m - k, _moved(thresholds, step))
+        lower.append(first[0])
+        upper.append(other[1])
+    return threshold_tests(np.concatenate(lower), np.concatenate(upper))
 
 
 @lru_cache(maxsize=32)
+def _pair_of_normals(step: float) -> ThresholdTests:
+    """Return the tests of two candidates: P(N > x) against P(N > x + mu), mu = s / 2^{1/2}.
+
+    mu is rounded down, and x + mu is no more than that; the tails themselves are off by 8 units.
+    """
+    from scipy.special import ndtr
+
+    mu = step * math.sqrt(0.5) * (1.0 - 8.0 * UNIT)
+    x = np.arange(-NEAR, NEAR, DENSE) - 0.5 * mu
+    lower = ndtr(-x) * (1.0 - 16.0 * UNIT)
+    upper = ndtr(-_moved(x, mu)) * (1.0 + 16.0 * UNIT)
+    return threshold_tests(lower, upper)
+
+
 def laplace_tests(step: float, error: float = 0.0) -> AtomicLaw:
-    """Return the law of the tests for two candidates with Laplace noise; s in scales.
+    """Return the law of the tests for two candidates with Laplace noise; s in scales."""
+    tests = laplace_members(step, error)
+    return tests_law(_fractions(tests.p, tests.q))
+
+
+@lru_cache(maxsize=32)
+def laplace_members(step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests for two candidates with Laplace noise one by one.
 
     The difference of two such numbers exceeds t >= 0 with probability (1 + t / 2) e^-t / 2.
     """
@@ -80,9 +123,30 @@ def laplace_tests(step: float, error: float = 0.0) -> AtomicLaw:
     dense = np.arange(-20.0, 20.0, 0.05)
     thresholds = np.concatenate([dense - 0.5 * step, np.arange(20.0, 600.0, 4.0)])
     above = _laplace_above(thresholds)
-    other = _laplace_above(thresholds + step)
+    other = _laplace_above(_moved(thresholds, step))
     wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
-    return tests_law(_tests(above * (1.0 - wrong), other * (1.0 + wrong)))
+    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
+
+
+@lru_cache(maxsize=32)
+def exponential_members(step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests for two candidates with exponential noise; s in scales.
+
+    The difference of two such numbers is a Laplace number, P(D > t) = e^-t / 2 for t >= 0.
+    """
+    step = _lowered(step, error)
+    thresholds = np.concatenate([np.linspace(-step, 0.0, 200), np.arange(0.05, 20.0, 0.05)])
+    above = _double_exponential(thresholds)
+    other = _double_exponential(_moved(thresholds, step))
+    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
+
+
+def _double_exponential(t: Array) -> Array:
+    """Return P(D > t) of a Laplace number of scale 1; below 0 as a complement."""
+    tail = 0.5 * np.exp(-np.abs(t))
+    value: Array = np.where(t >= 0.0, tail, 1.0 - tail)
+    return value
 
 
 def _laplace_above(t: Array) -> Array:
@@ -114,13 +178,9 @@ def tests_law(tests: list[Test]) -> AtomicLaw:
     return exact_law([(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(hull)])
 
 
-def _tests(lower: Array, upper: Array) -> list[Test]:
-    """Return the tests with these bounds on their probabilities, where they are worth anything."""
-    return [
-        (Fraction(float(p)), Fraction(float(q)))
-        for p, q in zip(lower, upper, strict=True)
-        if 1e-290 < q < p < 1.0
-    ]
+def _fractions(lower: Array, upper: Array) -> list[Test]:
+    """Return tests as exact numbers."""
+    return [(Fraction(float(p)), Fraction(float(q))) for p, q in zip(lower, upper, strict=True)]
 
 
 def _splits(m: int) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
@@ -10,7 +11,7 @@ from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
+    from privcalc.losses.bracket import LawBracket
 
 
 SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
@@ -62,8 +63,13 @@ class Exponential:
     dominates the mechanism for every t, in every direction and under adaptive composition.
     Maximising over t after composing would not be valid: the next t may depend on earlier outputs.
 
+    One use attains every value of this profile, with the t of that value. Several uses do not: no
+    mechanism attains the pair. There the upper end is also that of the largest Renyi divergence of
+    each order (`losses/bounded_range_renyi.py`), and the lower end is that of one t, the same in
+    every use (`losses/members.py`).
+
     Attributes:
-        epsilon: as written.
+        epsilon: as written, or k times that for a group of k records.
         monotone: as written.
     """
 
@@ -73,12 +79,20 @@ class Exponential:
             raise DomainError(
                 f"epsilon must be in [{2.0 * SMALLEST_RANGE:g}, {LARGEST_RANGE:g}], got {epsilon!r}"
             )
-        self.epsilon = epsilon
+        self.epsilon = Enclosed.of(epsilon)
         self.monotone = monotone
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
-        """Return the privacy-loss law of one direction."""
-        from privcalc.losses.bounded_range import BoundedRangeLaw
+    def grouped(self, records: int) -> Exponential:
+        """Return the mechanism for a group of records: scores move by k sensitivities."""
+        other = copy(self)
+        other.epsilon = self.epsilon * records
+        if other.epsilon.nearest()[0] > LARGEST_RANGE:
+            raise DomainError(f"epsilon times the size of a group must be <= {LARGEST_RANGE:g}")
+        return other
+
+    def laws(self, adjacency: Adjacency) -> LawBracket:
+        """Return the envelope, exact for one use, and single mechanisms for more."""
+        from privcalc.losses.bounded_range import bounded_range
 
         halved = self.monotone and adjacency is not Adjacency.REPLACE
-        return BoundedRangeLaw(*(Enclosed.of(self.epsilon) / (2 if halved else 1)).nearest())
+        return bounded_range(*(self.epsilon / (2 if halved else 1)).nearest())

@@ -93,14 +93,20 @@ class NoisyMax:
     replacing a record may move them both ways, and there `monotone` changes nothing. A group of k
     records multiplies the sensitivity by k. One candidate reveals nothing.
 
+    One use gives one of m answers. Each value of its profile is attained by one gap between the
+    scores or another, but no data sets attain all of it, so that several uses cost less than
+    several of its pair: there the lower end is that of one gap, the same in every use, and the
+    upper one that of the pair.
+
     Gaussian noise of standard deviation sigma: two candidates cost what N(s / (2^{1/2} sigma), 1)
-    and N(0, 1) do, exactly. For more there is a bracket. Its upper end is the least of three
-    bounds, and their convex envelope composes: never above those of Koskela, Redberg, Wang 2024,
-    for one use (Theorem 3.2) or for many (Theorem 3.3). Its lower end is that of the best of some
-    data sets and tests.
+    and N(0, 1) do, exactly in one use. For more there is a bracket. Its upper end is the least of
+    three bounds, and their convex envelope composes: never above those of Koskela, Redberg, Wang
+    2024, for one use (Theorem 3.2) or for many (Theorem 3.3). Its lower end is that of the best of
+    some data sets and tests.
 
     Gumbel noise of scale b is the exponential mechanism with epsilon = s / b: its law of bounded
-    range is exact, and attained by two candidates, the difference of whose noise is logistic.
+    range is exact for one use, and attained by two candidates, the difference of whose noise is
+    logistic.
 
     Exponential noise of scale b is permute-and-flip (Ding, Kifer, et al. 2021): exactly the pair of
     the Laplace mechanism of sensitivity s and scale b. Let S be a set of candidates and D its
@@ -166,7 +172,7 @@ class NoisyMax:
     def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
         from privcalc.losses.atoms import AtomicLaw
-        from privcalc.losses.bounded_range import BoundedRangeLaw
+        from privcalc.losses.bounded_range import bounded_range
         from privcalc.losses.bracket import LawBracket
         from privcalc.losses.gaussian import GaussianLaw
         from privcalc.losses.laplace import LaplaceLaw
@@ -176,15 +182,20 @@ class NoisyMax:
         moved = 1 if self.monotone and adjacency is not Adjacency.REPLACE else 2
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
-            return BoundedRangeLaw(step, error, known)
-        if self.noise == "exponential":
-            return LaplaceLaw(step, error, known)
+            return bounded_range(step, error, known)
+        from privcalc.losses import winner_tests
         from privcalc.losses.winner_law import winner_law
-        from privcalc.losses.winner_tests import gaussian_tests, laplace_tests
 
+        if self.noise == "exponential":
+            law = LaplaceLaw(step, error, known)
+            return LawBracket(law, law, winner_tests.exponential_members(step, error))
         if self.noise == "laplace":
-            return LawBracket(laplace_tests(step, error), LaplaceLaw(step, error, known))
+            tests = winner_tests.laplace_tests(step, error)
+            members = winner_tests.laplace_members(step, error)
+            return LawBracket(tests, LaplaceLaw(step, error, known), members)
+        members = winner_tests.gaussian_members(self.candidates, step, error)
         if self.candidates == 2:
-            return GaussianLaw(*(self.ratio * self.ratio * Fraction(moved**2, 2)).root().nearest())
-        upper = winner_law(self.candidates, step, error)
-        return LawBracket(gaussian_tests(self.candidates, step, error), upper)
+            pair = GaussianLaw(*(self.ratio * self.ratio * Fraction(moved**2, 2)).root().nearest())
+            return LawBracket(pair, pair, members)
+        tests = winner_tests.gaussian_tests(self.candidates, step, error)
+        return LawBracket(tests, winner_law(self.candidates, step, error), members)

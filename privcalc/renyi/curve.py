@@ -121,6 +121,16 @@ class LawCurve:
         return self.upper(c)
 
 
+def curve_of(law: LossLaw) -> RenyiCurve:
+    """Return the curve of a law, or the sharper one of what the law stands for.
+
+    The law of an envelope of mechanisms may have larger divergences than each of them; a law that
+    is such has a `sharper_curve`, of the largest divergence of a mechanism at each order.
+    """
+    sharper: RenyiCurve | None = getattr(law, "sharper_curve", None)
+    return LawCurve(law) if sharper is None else sharper
+
+
 @dataclass(frozen=True)
 class SumCurve:
     """Adaptive composition: the sum of curves, each used a number of times.

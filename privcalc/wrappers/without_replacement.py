@@ -10,6 +10,7 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 
 if TYPE_CHECKING:
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
     from privcalc.renyi.curve import RenyiCurve
 
@@ -97,7 +98,7 @@ class SampledWithoutReplacement:
 
     def law(
         self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool = True
-    ) -> LossLaw:
+    ) -> LossLaw | LawBracket:
         """Return the privacy-loss law of the sampled event in one direction.
 
         Args:
@@ -106,12 +107,16 @@ class SampledWithoutReplacement:
             adjacency: ADD, REMOVE or REPLACE.
             exact: whether the sampling probability is exact.
         """
+        from privcalc.losses.bracket import LawBracket
         from privcalc.losses.glued import glued
         from privcalc.losses.sampled import sampled
+        from privcalc.losses.sampled_members import Alone
 
         q = self.sampling_probability
-        if adjacency is Adjacency.REPLACE:
-            return glued(event, q, exact=exact)
+        if adjacency is Adjacency.REPLACE and q > 0.0:
+            pair = glued(event, q, exact=exact)
+            halves = [sampled(event, q, remove=way, exact=exact) for way in (True, False)]
+            return LawBracket(pair, pair, Alone(halves[0]), Alone(halves[1]))
         return sampled(event, q, remove=adjacency is Adjacency.REMOVE, exact=exact, reverse=reverse)
 
     def curve(

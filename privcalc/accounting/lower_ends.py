@@ -1,0 +1,85 @@
+"""Lower ends where several mechanisms fit the description: the best of them, each by itself.
+
+"At least" means that some mechanism that fits the description does cost this much. An envelope of
+many is no mechanism once it is used twice; a member of it is, with one pair of neighbouring data
+sets. Which member costs most depends on the question. It is about that of the Renyi order which is
+best for the question, and a search over orders around that one finds better ones where uses are
+few; whatever it finds is proved by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Bound
+from privcalc.engine.choose import certified_delta, certified_epsilon
+from privcalc.engine.finite import enumerate_outcomes
+from privcalc.engine.renyi import best_order
+from privcalc.errors import NotCertifiedError
+
+if TYPE_CHECKING:
+    from privcalc.accounting.answer import Quantity
+    from privcalc.accounting.terms import Realized
+    from privcalc.engine.composition import Composition
+    from privcalc.exact import Enclosed
+
+# Factors of the order that are tried, and of the search around the best of them, where the outcomes
+# of all members can be listed; 0 is for the symmetric member. Elsewhere the first alone.
+FACTORS = (1.0, 0.0, *(2.0**power for power in (0.3, -0.3, 0.6, -0.6, 1.0, -1.0)), -1.0, -4.0)
+FINER = (1.1, 1.05, 1.02, 1.01)
+# The search needs no more digits than this.
+ROUGH = 1e-6
+
+
+def lower_end(
+    part: Realized, quantity: Quantity, at: Enclosed, tolerance: float, engine: str
+) -> Bound | None:
+    """Prove a lower end of one direction; None where none is known.
+
+    Args:
+        part: the compositions of the direction.
+        quantity: "epsilon" at a delta, or "delta" at an epsilon.
+        at: that delta or epsilon.
+        tolerance: relative width wished for.
+        engine: the engine to ask.
+    """
+    if part.lower is None:
+        return None
+    if not part.choices or part.alone:
+        return _solved(part.lower, quantity, at, tolerance, engine)
+    if quantity == "epsilon" and at.high == 0:
+        return _solved(
+            part.upper if part.approached else part.lower, quantity, at, tolerance, engine
+        )
+    start = best_order(part.upper, quantity, at.nearest()[0])
+    if enumerate_outcomes(part.member(start)) is None:
+        return _solved(part.member(start), quantity, at, tolerance, engine)
+    rough = max(ROUGH, tolerance)
+    known: dict[float, float] = {}
+
+    def value(factor: float) -> float:
+        if factor not in known:
+            member = part.member(start * factor if factor else None)
+            known[factor] = _least(_solved(member, quantity, at, rough, engine))
+        return known[factor]
+
+    best = max(FACTORS, key=value)
+    for factor in FINER:
+        best = max((best, best / factor, best * factor), key=value)
+    return _solved(part.member(start * best if best else None), quantity, at, tolerance, engine)
+
+
+def _least(bound: Bound) -> float:
+    return bound.lower or 0.0
+
+
+def _solved(
+    composition: Composition, quantity: Quantity, at: Enclosed, tolerance: float, engine: str
+) -> Bound:
+    """Return one mechanism's bracket, whose lower end is 0 where nothing is proved."""
+    solve = certified_epsilon if quantity == "epsilon" else certified_delta
+    try:
+        return solve(composition, at, tolerance, engine=engine).bound
+    except NotCertifiedError:
+        return Bound(math.inf, 0.0)

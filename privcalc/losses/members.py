@@ -1,0 +1,118 @@
+"""Single mechanisms with two outcomes, of which an envelope is the largest at each epsilon.
+
+Each member is the pair of outputs of one mechanism on one fixed pair of neighbouring data sets,
+neither of them random. Used several times on these its losses add up: no proof is needed that a
+composition attains what its members cost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.bounded_range_renyi import best_offset
+from privcalc.losses.exact import SMALLEST_MASS, exact_law
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.losses.exact import Outcome
+    from privcalc.numerics.arrays import Array
+
+
+@dataclass(frozen=True, slots=True)
+class RangePairs:
+    """Two candidates chosen with losses t and t - eta: exponential mechanisms of range eta.
+
+    Under P the weights are p and 1 - p, p = (1 - e^{t - eta}) / (1 - e^{-eta}), under Q they are
+    p e^{-t} and (1 - p) e^{eta - t}. Any two scores have them for some t whose difference, in the
+    exponents of the weights, moves by eta.
+
+    Attributes:
+        eta: the range.
+        error: relative error of eta.
+    """
+
+    eta: float
+    error: float
+
+    def member(self, c: float | None) -> AtomicLaw:
+        """Return the pair with t = eta / 2, or of the largest divergence of one order.
+
+        The losses are the doubles t and -w with t + w <= eta: w is rounded down. Probabilities,
+        p = (1 - e^-w) / (1 - e^-(t + w)), are quotients of expm1, off by less than 20 units.
+        """
+        if c is not None and c < 0.0:
+            return reverse_of(self.member(-c))
+        eta = self.eta * (1.0 - self.error) * (1.0 - 4.0 * UNIT if self.error else 1.0)
+        t = 0.5 * eta if c is None else best_offset(eta, c)
+        w = 0.5 * eta if c is None else math.nextafter(eta - t, 0.0)
+        if c is not None and not (t > 0.0 and w > 0.0):
+            return self.member(None)
+        whole = -math.expm1(-(t + w))
+        p, other = -math.expm1(-w) / whole, -math.expm1(-t) / whole
+        rest, first = math.exp(-w) * other, math.exp(-t) * p
+        return AtomicLaw((t, -w), (p, rest), loss_units=0.0, lower_masses=(first, other))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ThresholdTests:
+    """Two-outcome pairs (p, 1 - p) against (q, 1 - q), p > q: a choice between two groups.
+
+    Of scores with the same value within each group the choice tells the group and nothing else.
+
+    Attributes:
+        p: lower bounds on the probabilities under P, of shape (n,).
+        q: upper bounds under Q. A pair with these probabilities is a test of the true one: the
+            outcome is kept or replaced at random, which forgets something.
+    """
+
+    p: Array
+    q: Array
+
+    def member(self, c: float | None) -> AtomicLaw:
+        """Return the law of the best pair in either order; with None that of a symmetric test.
+
+        For that, p is lowered to min(p, 1 - q), and q raised to 1 less that.
+        """
+        if c is None:
+            place = int(np.argmax(np.minimum(self.p, 1.0 - self.q)))
+            p, q = Fraction(float(self.p[place])), Fraction(float(self.q[place]))
+            p = min(p, 1 - q)
+            return _two_outcomes(p, 1 - p)
+        if c < 0.0:
+            return reverse_of(self.member(-c))
+        with np.errstate(divide="ignore"):
+            up, down = np.log(self.p / self.q), np.log1p(-self.p) - np.log1p(-self.q)
+        forward = np.logaddexp(np.log(self.p) + c * up, np.log1p(-self.p) + c * down)
+        backward = np.logaddexp(np.log1p(-self.q) - c * down, np.log(self.q) - c * up)
+        place, other = int(np.argmax(forward)), int(np.argmax(backward))
+        if forward[place] >= backward[other]:
+            return _two_outcomes(Fraction(float(self.p[place])), Fraction(float(self.q[place])))
+        p, q = Fraction(float(self.p[other])), Fraction(float(self.q[other]))
+        return _two_outcomes(1 - q, 1 - p)
+
+
+def threshold_tests(lower: Array, upper: Array) -> ThresholdTests:
+    """Return the tests with these bounds on their probabilities, where they are worth anything."""
+    useful = (upper > float(SMALLEST_MASS) * 1e5) & (upper < lower) & (lower < 1.0 - 1e-12)
+    return ThresholdTests(lower[useful], upper[useful])
+
+
+def reverse_of(law: AtomicLaw) -> AtomicLaw:
+    """Return the law of (Q, P), of a law of (P, Q) with finite losses only."""
+    return AtomicLaw(
+        tuple(-loss for loss in law.losses),
+        law.lower_masses,
+        loss_units=law.loss_units,
+        lower_masses=law.masses,
+    )
+
+
+def _two_outcomes(p: Fraction, q: Fraction) -> AtomicLaw:
+    outcomes: list[Outcome] = [(p, q), (1 - p, 1 - q)]
+    return exact_law(outcomes)

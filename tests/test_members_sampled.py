@@ -1,0 +1,54 @@
+"""Lower ends of samples whose dominating pair no mechanism attains."""
+
+from __future__ import annotations
+
+import pytest
+
+from privcalc.accounting.realize import realize
+from privcalc.accounting.trade_off import trade_off
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from tests.pairs import bracket
+
+REPLACE = Relation.REPLACE_ONE
+
+
+@pytest.mark.parametrize(("q", "count"), [(0.1, 4), (0.3, 2)])
+def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
+    """The half is the pair of a Poisson sample that may hold a record; one use is exact."""
+    event = "gaussian:sigma=1"
+    lower, upper = bracket(f"{event}@wor:q={q}@{count}", epsilon=0.3)
+    directions = realize(parse(f"{event}@poisson:q={q}@{count}").tree, Relation.ADD_OR_REMOVE_ONE)
+    (glued,) = realize(parse(f"{event}@wor:q={q}@{count}").tree, REPLACE).values()
+    assert glued.lower == directions["remove"].upper
+    assert glued.back == directions["add"].upper
+    half = bracket(f"{event}@poisson:q={q}@{count}", epsilon=0.3)
+    assert lower <= half[1]
+    assert lower == pytest.approx(half[0], rel=1e-6)
+    assert lower < upper
+    one = bracket(f"{event}@wor:q={q}", epsilon=0.3)
+    assert one[1] - one[0] < 1e-8
+
+
+def test_tests_of_a_half_use_both_of_its_orders() -> None:
+    """The power of the half is that of removing a record from a Poisson sample."""
+    alphas = [1e-3, 0.1, 0.5, 0.9]
+    glued = trade_off(realize(parse("gaussian:sigma=1@wor:q=0.3@5").tree, REPLACE), alphas, 1e-6)
+    plain = trade_off(
+        realize(parse("gaussian:sigma=1@poisson:q=0.3@5").tree, Relation.ADD_OR_REMOVE_ONE),
+        alphas,
+        1e-6,
+    )
+    for mine, half in zip(glued.worst.power, plain.directions["remove"].power, strict=True):
+        assert mine.lower is not None
+        assert half.lower is not None
+        assert mine.lower <= half.upper <= mine.upper
+        assert mine.lower == pytest.approx(half.lower, rel=0.05)
+
+
+def test_sampled_ranges_keep_one_use_exact() -> None:
+    """One use of a sampled exponential mechanism is attained; more have two ends."""
+    one = bracket("exponential:epsilon=1@poisson:q=0.2", epsilon=0.05)
+    assert one[1] - one[0] < 1e-9
+    lower, upper = bracket("exponential:epsilon=1@poisson:q=0.2@40", epsilon=0.5)
+    assert 0.3 * upper < lower < upper
