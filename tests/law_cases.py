@@ -17,8 +17,8 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped
-from tests.law_contract import Subject
 from tests.law_truths import truth_of, written
+from tests.law_views import Subject
 from tests.random_specs import log_uniform
 
 if TYPE_CHECKING:

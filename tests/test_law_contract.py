@@ -1,4 +1,4 @@
-"""Every law of every registered mechanism and wrapper keeps the contract of `tests/law_contract.py`.
+"""Every law of every mechanism and wrapper keeps the contract of `tests/law_contract.py`.
 
 The specifications are drawn from the registry, at modest and at extreme parameters, and a table of
 SHARP ones is where rounding is largest beside the errors that are stated.
@@ -21,6 +21,7 @@ from privcalc.spec.text import to_text
 from tests.law_cases import Draw, directions, mechanisms_in
 from tests.law_contract import breaches, curve_breaches, without_truth
 from tests.law_truths import TRUTHS
+from tests.law_views import Subject
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -93,7 +94,7 @@ SHARP = (
 
 def check(tree: Node, relations: frozenset[Relation] | None = None) -> bool:
     """Check all laws and curves of a tree; say whether one of them takes doubles for numbers."""
-    rounded, found = False, []
+    rounded, found = False, list[Subject]()
     for direction in directions(tree, relations):
         for subject in direction.subjects:
             if any(subject == other for other in found):
