@@ -158,8 +158,23 @@ def test_tails_are_right_within_shift_and_error(case: tuple[float, float, float,
             for name in ends[0]:
                 low, high = sorted(end[name] for end in ends)
                 seen = mpf(float(getattr(tails, name)[k]))
-                assert low * (1 - tails.error) - 1e-300 <= seen <= high * (1 + tails.error) + 1e-300
+                error = float(np.broadcast_to(tails.error, (len(losses),))[k])
+                assert error < 1e-9
+                assert low * (1 - error) - 1e-300 <= seen <= high * (1 + error) + 1e-300
     assert tails.shift < 1e-12 * (max(map(abs, losses)) + law.theta**2 + abs(law.excess))
+
+
+def test_both_laws_measure_one_set() -> None:
+    """P and Q at a loss are those of one set: else P - e^l Q may be above the true delta."""
+    case, loss = (0.0, 4.3125, -0.125, 4.0), 68.88600902853273
+    law = law_between(case)
+    tails = law.tails(np.array([loss]))
+    with mp.workdps(80):
+        true = true_tails(case, mpf(loss))
+        delta = true["above_p"] - mp.exp(mpf(loss)) * true["above_q"]
+        error = mpf(float(np.broadcast_to(tails.error, (1,))[0]))
+        p, q = mpf(float(tails.above_p[0])), mpf(float(tails.above_q[0]))
+        assert p * (1 - error) - mp.exp(mpf(loss)) * q * (1 + error) <= delta
 
 
 def chi_square_delta(uses: int, epsilon: float, ratio: Any) -> Any:

@@ -16,7 +16,9 @@ class Tails:
     The numbers belong to a law whose losses are displaced from the true ones by at most `shift`,
     under P and Q alike, and each is correct to the relative error `error`: rounding in the map
     from losses to outcomes is reported backward, as a displacement of the loss. An atom may thus
-    be counted on either side of an l that is within `shift` of it.
+    be counted on either side of an l that is within `shift` of it. The four numbers of one l are
+    the masses of one set of outcomes and of its complement: P(A) - a Q(A) is at most the profile
+    at a for any set A, but not if P and Q measure sets that are displaced differently.
 
     Attributes:
         above_p: P(l < L < inf).

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 LEAST_U = 1e-7
 # Below this value of |rho| (|s| + 1) the logarithms are expanded; 30 terms leave 1e-17.
 SERIES_BELOW = 0.25
+# Phi(-FAR) is no double.
+FAR = 39.0
 SERIES_TERMS = 30
 
 
@@ -246,14 +248,20 @@ class UnequalGaussiansLaw:
         """Return the masses inside and outside of the two outcomes that have a loss l.
 
         These are Z + nu = -y and y with (kappa y)^2 = D = kappa (l + log r) + theta^2 / 4 under P;
-        under Q y, nu, kappa become y r, nu / r, kappa / r^2. For small rho, y - |nu| would cancel:
-        `_inside_outside` forms it from l - C, with C the loss at Z = 0, which is theta^2 / 2 -
-        log r under P and -theta^2 / (2 r^2) - log r under Q. Rounding is reported as a shift of l,
-        in units of the last place, with k = |kappa| and n = |nu| of either side:
+        under Q y, nu, kappa become y r, nu / r, kappa / r^2. With n = |nu| the inside is
+        -X <= Z <= x, x = y - n, X = y + n. For small rho, x would cancel; it is formed from l - C,
+        with C = theta^2 / 2 - log r the loss at Z = 0: |kappa| x X = |l - C|.
+
+        All four masses have to be those of one set of outcomes and of its complement. Its near end
+        is x as it is rounded under P, and under Q the image r x + theta, for rho < 0 r x - theta;
+        its far end is X as it is rounded under the narrower law, from which the other follows by a
+        sum. Next to the vertex, where masses come from y (`_inside_outside`), the set is
+        |Z + nu| <= y as y is rounded. What rounding displaces the set by is reported as a shift of
+        l, in units of the last place, with k = |kappa|:
 
         * in l - C, and in the first term of D: some 30 of |l|, |log r|, theta^2 (1 + 1/r^2). (D
-          enters x = y - n through X = y + n = (l - C) / (k x) only, and d log X = dl / (2 k y X)
-          moves x as dl |x| / X <= dl does.)
+          enters x through X = (l - C) / (k x) only, and d log X = dl / (2 k y X) moves x as
+          dl |x| / X <= dl does.)
         * e = 14 units of x or X themselves: |dl| = 2 k y |x| e <= 2 e |l - C|, because
           |l - C| = k |x| X; and 2 k y X e <= e (3 |l - C| + 4 k n^2), because k y^2 <= |l - C| +
           k n^2.
@@ -263,23 +271,32 @@ class UnequalGaussiansLaw:
           double; if D >= theta^2 / 64, 12 units of theta^2 / 4 are 96 units of y, at most as many
           of X and x, and |dl| is bounded as above; otherwise y < 0.36 n, x < -72, and Phi(x) is no
           double either.
-        * in the quadrature, 132 units of k (see there).
+
+        What is left are relative errors of the masses: 96 units; those of the image, which is off
+        by 8 units of r x and theta (next to the vertex 16 of y and n), as `_moved` has it; and next
+        to the vertex 20 units of n^2.
         """
         rho, log_r, root = self.excess, self.log_r, math.sqrt(self.ratio)
         kappa, theta, square = 0.5 * rho, self.theta, self.theta * self.theta
         k = abs(kappa)
         discriminant = np.maximum(kappa * (losses + log_r) + 0.25 * square, 0.0)
         y = np.sqrt(discriminant) / k
+        y_q, n, n_q = y * root, 0.5 * theta * root / k, 0.5 * theta / k
         sign = math.copysign(1.0, kappa)
+        vertex = (n * y <= 2.0) & (np.minimum(y, y_q) <= 1.0)
+        total, total_q = y + n, y_q + n_q
         # P: k (y + n) (y - n) = sign (l - C).
-        inner_p, outer_p = _inside_outside(
-            sign * (losses - (0.5 * square - log_r)) / k, y, 0.5 * theta * root / k
-        )
-        inner_q, outer_q = _inside_outside(
-            sign * (losses + (0.5 * square / self.ratio + log_r)) / (k / self.ratio),
-            y * root,
-            0.5 * theta / k,
-        )
+        product = sign * (losses - (0.5 * square - log_r)) / k
+        x = np.divide(product, total, out=np.zeros_like(total), where=total > 0.0)
+        x_q = np.where(vertex, y_q - n_q, root * x + sign * theta)
+        wrong_q = self.unit * np.where(vertex, 16.0 * total_q, 8.0 * (root * np.abs(x) + theta))
+        x = np.where(vertex, y - n, x)
+        inner_p, outer_p = _inside_outside(x, y, n)
+        inner_q, outer_q = _inside_outside(x_q, y_q, n_q)
+        error = 96.0 * self.unit + _moved(x_q, total_q, wrong_q, inner_q, outer_q)
+        wrong_p = self.unit * np.where(vertex, 16.0 * total, 0.0)
+        error = error + _moved(x, total, wrong_p, inner_p, outer_p)
+        error = error + np.where(vertex, 20.0 * self.unit * min(max(n, n_q), FAR) ** 2, 0.0)
         near = 0.25 * square / k if abs(rho) < 0.5 and theta <= 160.0 * abs(rho) else 0.0
         width = 1.0 + 1.0 / self.ratio
         scale = float(np.abs(losses).max(initial=0.0)) + abs(log_r) + (square + k) * width + near
@@ -289,7 +306,7 @@ class UnequalGaussiansLaw:
             above_q=outer_q if up else inner_q,
             below_p=inner_p if up else outer_p,
             below_q=inner_q if up else outer_q,
-            error=96.0 * self.unit,
+            error=error,
             shift=512.0 * self.unit * scale,
         )
 
@@ -336,28 +353,24 @@ class UnequalGaussiansContour:
         return math.nextafter(math.exp(-log_modulus) * (1.0 + 16.0 * law.unit), math.inf)
 
 
-def _inside_outside(product: Array, y: Array, n: float) -> tuple[Array, Array]:
-    """Return P(|Z + n| <= y) and P(|Z + n| > y), given y >= 0, n >= 0 and (y + n) (y - n).
+def _inside_outside(x: Array, y: Array, n: float) -> tuple[Array, Array]:
+    """Return P(-X <= Z <= x) and the rest, given x = y - n, X = y + n; y >= 0, n >= 0.
 
-    The outer mass is Phi(-x) + Phi(-X) with x = y - n, X = y + n. The inner one is
-    Phi(x) - Phi(-X); where n y > 2, or y > 1 and n < 2, the second is at most 0.2 of the first
-    (for x < 0 at most e^{-2ny}, as Mills' ratio decreases), which costs a factor 1.5 of the 10
-    units. Elsewhere it is the integral of a positive function,
+    The outer mass is Phi(-x) + Phi(-X). The inner one is Phi(x) - Phi(-X); where n y > 2, or y > 1
+    and n < 2, the second is at most 0.2 of the first (for x < 0 at most e^{-2ny}, as Mills' ratio
+    decreases), which costs a factor 1.5 of the 10 units. Elsewhere it is the integral of a positive
+    function,
 
         2 phi(n) int_0^y e^{-z^2/2} cosh(n z) dz,    y <= 1, n y <= 2,
 
     by the Gauss rule. On the ellipse with parameter 8 around [0, y], |z| <= 2.53 y and
     |Im z| <= 1.97 y, so that the integrand is at most e^2 e^{5.1} and the rule off by
     4.1 e^{7.1} 8^{-40} < 1e-30 of an integral that is at least e^{-1/2} y. The sum is off by 90
-    units. phi(n) is off by 10 n^2 units, n being off by 10, and y by 3: as y > inner / (e^{1/2}
-    d inner / dy), a relative error e of the mass is a shift of l by 2 k y^2 e^{1/2} e, and
-    n^2 y^2 <= 4 bounds it by 132 units of k.
+    units, and phi(n) by 10 n^2 units, n being off by 10.
     """
     from scipy.special import ndtr
 
     total = y + n
-    # Beyond the vertex y = 0 and x = -n.
-    x = np.maximum(np.divide(product, total, out=np.zeros_like(total), where=total > 0.0), -n)
     outer = ndtr(-x) + ndtr(-total)
     inner = ndtr(x) - ndtr(-total)
     near = (y <= 1.0) & (n * y <= 2.0)
@@ -367,3 +380,23 @@ def _inside_outside(product: Array, y: Array, n: float) -> tuple[Array, Array]:
         integral = (np.exp(-0.5 * z * z) * np.cosh(n * z)) @ WEIGHTS * half
         inner[near] = math.exp(-0.5 * n * n) * math.sqrt(2.0 / math.pi) * integral
     return inner, outer
+
+
+def _moved(x: Array, total: Array, wrong: Array, inner: Array, outer: Array) -> Array:
+    """Bound the relative change of both masses where x is off by `wrong`, X by 16 units of itself.
+
+    phi(x) / Phi(-x) <= 1 + max(x, 0), and the inner mass is at least 0.8 Phi(x) where it is not an
+    integral over y, which x has no part in. So the first costs at most 1.25 (1 + |x|) times
+    `wrong`, and nothing where the smaller mass is no double; the second at most
+    (1 + X) X Phi(-X) times 16 units of the smaller mass, and that mass is at least Phi(-X) if it
+    is the outer one, 4 Phi(-X) if the inner one.
+    """
+    from scipy.special import ndtr
+
+    first = np.where(np.abs(x) < FAR, 1.25 * (1.0 + np.abs(x)) * wrong, 0.0)
+    far = ndtr(-total)
+    smaller = np.maximum(np.minimum(inner, outer), far)
+    share = np.divide(far, smaller, out=np.zeros_like(far), where=smaller > 0.0)
+    # Of the inner mass next to the vertex X has no part either.
+    second: Array = 16.0 * UNIT * (1.0 + total) * np.minimum(total, FAR) * share
+    return first + np.where(total < FAR, second, 0.0)
