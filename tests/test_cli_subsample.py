@@ -98,7 +98,9 @@ def test_json(run: Callable[..., Outcome]) -> None:
     done = run("subsample", GAUSSIAN, "--q", "0.001", "--orders", "2,2.5", "--delta", "1e-5,1e-8",
                "--count", "1000", "--json")  # fmt: skip
     curve, first, second = objects(done)
-    assert curve["query"] == {"sampling_probability": 0.001}
+    assert curve["query"] == {"sampling_probability": 0.001, "count": 1000}
+    assert curve["text"] == f"{GAUSSIAN}@poisson:q=0.001"
+    assert first["text"] == second["text"] == f"{GAUSSIAN}@poisson:q=0.001@1000"
     assert list(curve["result"]) == [
         "orders", "base", "lower", "tight", "upper", "exact", "phase_transition_order",
     ]  # fmt: skip
@@ -112,6 +114,7 @@ def test_json(run: Callable[..., Outcome]) -> None:
     [fixed] = objects(run("subsample", GAUSSIAN, "--n", "1000", "--m", "10", "--json"))
     assert fixed["relation"] == "replace_one"
     assert fixed["query"] == {"source_dataset_size": 1000, "sample_size": 10}
+    assert fixed["text"] == f"{GAUSSIAN}@wor:n=1000,m=10"
     assert "tight" not in fixed["result"]
     [known] = objects(run("subsample", "zcdp:rho=0.02,xi=0.1", "--q", "0.01", "--json"))
     assert list(known["result"])[:3] == ["orders", "base", "upper"]

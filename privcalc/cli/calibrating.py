@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privcalc.cli.numbers import read_count, read_number, split
+from privcalc.cli.questions import relation_in_force
 from privcalc.errors import DomainError, UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Calibrating:
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
-        relation = self.relation or question.relation
+        relation = relation_in_force(self.relation, question.relation)
         if self.sweep is None:
             from privcalc.accounting.calibrate import calibrate
 

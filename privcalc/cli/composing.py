@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
+from privcalc.cli.questions import relation_in_force
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, Composition
@@ -33,7 +34,7 @@ class Composing:
 
         composition = accounting.compose(
             question.tree,
-            relation=self.relation or question.relation,
+            relation=relation_in_force(self.relation, question.relation),
             deltas=self.deltas,
             epsilons=self.epsilons,
             tolerance=self.tolerance,

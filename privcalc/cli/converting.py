@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from privcalc.cli.questions import relation_in_force
+
 if TYPE_CHECKING:
     from privcalc.accounting.convert import Conversion, Converted, Target, Value
     from privcalc.relation import Relation
@@ -60,7 +62,7 @@ class Converting:
         found = accounting.convert(
             question.tree,
             asked,
-            relation=self.relation or question.relation,
+            relation=relation_in_force(self.relation, question.relation),
             tolerance=self.tolerance,
             engine=self.engine,
         )
