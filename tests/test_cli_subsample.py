@@ -194,6 +194,13 @@ def test_small_divergences_keep_their_digits(run: Callable[..., Outcome]) -> Non
     assert found["result"]["tight"][1] <= found["result"]["base"][1] == pytest.approx(200.0)
 
 
+def test_everything_sampled_with_infinite_losses(run: Callable[..., Outcome]) -> None:
+    """At q = 1 the bounds are those of the mechanism: infinite, and numbers."""
+    for spec in ("approx:epsilon=4,delta=1e-7", "pure:epsilon=1+approx:epsilon=1,delta=1e-9"):
+        [found] = objects(run("subsample", spec, "--q", "1", "--orders", "2,5.5,8", "--json"))
+        assert found["result"]["upper"] == found["result"]["base"] == ["Infinity"] * 3
+
+
 def test_underflow_is_no_zero(run: Callable[..., Outcome]) -> None:
     """A divergence below the smallest double is at most that, and not at most 0."""
     [found] = objects(

@@ -79,11 +79,11 @@ class Laplace:
         self.epsilon = 1.0 / noise_multiplier if noise_multiplier else 0.0
         if scale:
             self.epsilon = sensitivity / scale
-        noise, numerator = (scale, sensitivity) if scale else (noise_multiplier or 1.0, 1.0)
-        self.exact = _is_exact(self.epsilon, numerator, noise)
         if not 0.0 < self.epsilon <= 700.0:
             # Beyond 700 the probabilities of the pair underflow.
             raise DomainError(f"sensitivity / scale must be in (0, 700], got {self.epsilon!r}")
+        noise, numerator = (scale, sensitivity) if scale else (noise_multiplier or 1.0, 1.0)
+        self.exact = _is_exact(self.epsilon, numerator, noise)
 
     def grouped(self, records: int) -> Laplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""
