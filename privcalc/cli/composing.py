@@ -80,12 +80,13 @@ class Composing:
 
 def _proof(answer: Answer) -> tuple[tuple[str, str], ...]:
     """Name the Renyi order that proved an answer, where nothing better did."""
-    from privcalc.render.words import number, renyi_remark
+    from privcalc.render.words import renyi_remark
+    from privcalc.render.written import written
 
     method = answer.method
     if method.order is None:
         return ()
-    at = "".join(f"at {name} {number(value)}: " for name, value in answer.query.items())
+    at = "".join(f"at {name} {written(value)}: " for name, value in answer.query.items())
     return (("proof", at + renyi_remark(method.order, method.conversion)),)
 
 

@@ -67,10 +67,10 @@ class Subsampling:
     @property
     def _words(self) -> str:
         """Spell the sample as specifications do."""
-        from privcalc.render.words import number
+        from privcalc.render.written import written
 
         short = {"sampling_probability": "q", "source_dataset_size": "n", "sample_size": "m"}
-        return ", ".join(f"{short[name]}={number(value)}" for name, value in self.sample.items())
+        return ", ".join(f"{short[name]}={written(value)}" for name, value in self.sample.items())
 
     def _curve(self, found: Subsampled) -> Report:
         from privcalc.accounting.answer import Method
