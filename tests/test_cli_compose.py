@@ -53,24 +53,28 @@ class TestQuestion:
     def test_object_brings_its_relation(
         self, run: Callable[..., Outcome], accounting: FakeAccounting
     ) -> None:
-        """A printed result is a question; its query is ignored, --relation overrides."""
+        """A printed result is a question under its relation; its query is ignored."""
         printed = run("compose", GAUSSIAN, "--delta", "1e-5", "--relation", "replace-one", "--json")
         run("compose", printed.stdout, "--epsilon", "1")
         assert accounting.calls[1]["relation"] is Relation.REPLACE_ONE
         assert accounting.calls[1]["deltas"] == ()
-        run("compose", printed.stdout, "--epsilon", "1", "--relation", "replace-special")
-        assert accounting.calls[2]["relation"] is Relation.REPLACE_SPECIAL
+        same = ("compose", printed.stdout, "--epsilon", "1", "--relation")
+        assert run(*same, "replace-one").status == 0
+        other = run(*same, "replace-special")
+        assert (other.status, len(accounting.calls)) == (2, 3)
+        assert "holds under replace-one, and --relation says replace-special" in other.stderr
 
     def test_objects_with_different_relations_have_no_sum(
         self, run: Callable[..., Outcome], accounting: FakeAccounting
     ) -> None:
-        """They are refused unless the relation is given."""
+        """They are refused: under one relation they would be other guarantees."""
         one = run("compose", GAUSSIAN, "--relation", "replace-one", "--json").stdout
         other = run("compose", GAUSSIAN, "--relation", "replace-special", "--json").stdout
         outcome = run("compose", one, other)
         assert outcome.status == 2
-        assert "different relations: replace-one and replace-special" in outcome.stderr
-        assert run("compose", one, other, "--relation", "replace-one").status == 0
+        assert "different relations, replace-one and replace-special, and have" in outcome.stderr
+        assert run("compose", one, other, "--relation", "replace-one").status == 2
+        assert run("compose", one, GAUSSIAN, one).status == 0
         assert accounting.calls[-1]["relation"] is Relation.REPLACE_ONE
 
     @pytest.mark.parametrize("name", ["replace-one", "replace_one", "REPLACE-ONE", "Replace_One"])

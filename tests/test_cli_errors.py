@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from privcalc import __version__
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.errors import DisagreementError, DomainError, NotCertifiedError, UnsupportedError
+from privcalc.render.github import annotation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -247,3 +250,84 @@ class TestTopics:
         """Both spellings work everywhere, and the help ends with examples."""
         assert run(option).stdout.startswith("Usage: privcalc [OPTIONS] COMMAND")
         assert run("compose", option).stdout.rstrip().endswith("--max-epsilon 5")
+
+
+class TestHostileText:
+    """What is read from files and specifications must not act on the terminal, or on a workflow."""
+
+    @pytest.mark.parametrize(
+        "bad", ["\x1b[31m", "\x07", "\x9b31m", "\u202e", "\x00", "\x7f", "\x08"]
+    )
+    @pytest.mark.parametrize("form", ["table", "github", "json"])
+    def test_control_characters_are_escaped(
+        self,
+        bad: str,
+        form: str,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        run: Callable[..., Outcome],
+    ) -> None:
+        """Whether they come from a file, an option, a specification or its JSON twin."""
+        monkeypatch.chdir(tmp_path)
+        Path("curve.csv").write_text(f"1 {bad}2\n", encoding="utf-8")
+        Path("curve.json").write_text(json.dumps([["1", f"{bad}2"]]), encoding="utf-8")
+        twin = json.dumps({"type": "gaussian", f"{bad}x": 1.0})
+        for arguments in (
+            ("compose", "profile:file=./curve.csv"),
+            ("compose", "rdp:file=./curve.json"),
+            ("compose", f"gauss{bad}ian:sigma=1"),
+            ("compose", f"gaussian:sigma=1{bad}"),
+            ("compose", twin),
+            ("compose", "gaussian:sigma=1", "--delta", f"1{bad}"),
+            ("compose", "gaussian:sigma=1", f"--{bad}"),
+            ("compose", "gaussian:sigma=1", "--relation", bad),
+            ("select", "gaussian:sigma=1", "--delta", "0.1", "--runs", f"geometric:mea{bad}n=1"),
+            ("calibrate", "gaussian:sigma=_", "--mu", "1", "--sweep", f"{bad}=1:2:3"),
+            ("--help-spec", f"a{bad}"),
+        ):
+            options = () if arguments[0] == "--help-spec" else ("--format", form)
+            done = run(*arguments, *options)
+            assert (done.status, done.stdout) == (2, ""), arguments
+            assert "internal" not in done.stderr, (arguments, done)
+            assert all(each == "\n" or each.isprintable() for each in done.stderr), arguments
+
+    def test_of_a_line_of_standard_input(self, run: Callable[..., Outcome]) -> None:
+        """As everywhere, and the next line is answered."""
+        done = run(
+            "compose", "-", "--delta", "0.1", "-t", stdin="pure:epsilon=\x1b[2J\npure:epsilon=1"
+        )
+        assert (done.status, len(done.stdout.split())) == (2, 1)
+        assert "\x1b" not in done.stderr
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("compose", "gaussian:sigma=1", "--delta", "7%7"), "--delta takes a number such"),
+            (
+                ("compose", "gaussian:a=1,\n::b"),
+                "got '\\n'%0A  gaussian:a=1, ::b%0A",
+            ),
+            (("compose", "gaussian:sigma=1%%"), "%25"),
+            (("compose", "gaussian:sigma=1", "--fomat"), "no such option: --fomat"),
+            (("convert", "gaussian:sigma=1"), "--to dp needs --delta D or --epsilon E"),
+            (("calibrate", "gaussian:sigma=1", "--mu", "1"), ""),
+            (("select", "gaussian:sigma=1", "--runs", "x:y", "--delta", "0.1"), "--runs: "),
+            (("subsample", "gaussian:sigma=1"), "subsample needs to know the sample"),
+        ],
+    )
+    def test_errors_are_annotations(
+        self, arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
+    ) -> None:
+        """One workflow command, on one line, with what would end it escaped."""
+        for options in (("--format", "github"), ("--format=github",)):
+            done = run(*arguments, *options)
+            assert (done.status, done.stdout) == (2, "")
+            assert done.stderr.startswith("::error title=privcalc::")
+            assert message in done.stderr
+            assert done.stderr.count("\n") == 1
+            assert not re.search("%(?!25|0A|0D)", done.stderr)
+
+    def test_properties_of_annotations(self) -> None:
+        """A colon or a comma would end a property."""
+        found = annotation("error", "a: b, 100%\n", "c: d, 100%\r\n")
+        assert found == "::error title=a%3A b%2C 100%25%0A::c: d, 100%25%0D%0A"

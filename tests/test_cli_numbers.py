@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
+from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -11,8 +14,15 @@ from hypothesis import strategies as st
 
 from privcalc.cli.numbers import read_delta, read_epsilon, read_number, read_tolerance, split
 from privcalc.errors import DomainError, PrivcalcError, UsageError
+from privcalc.exact import exact
+from privcalc.render.written import written
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
 
 
 @pytest.mark.parametrize(
@@ -113,3 +123,68 @@ def test_agrees_with_the_specification_language(text: str) -> None:
         return
     if isinstance(tree, Leaf) and isinstance(tree.parameters[0][1], float):
         assert read_number("--x", text) == tree.parameters[0][1]
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "shown"),
+    [
+        ("1/60000", Fraction(1, 60_000), "1/60000"),
+        (" 1/4 ", Fraction(1, 4), "1/4"),
+        ("0.1%", Fraction(1, 1000), "0.1%"),
+        ("1/3%", Fraction(1, 300), "1/3%"),
+        ("1e-05", Fraction(1, 100_000), "1e-5"),
+        ("0.25", Fraction(1, 4), "0.25"),
+    ],
+)
+def test_ratios_keep_their_text_and_value(text: str, number: Fraction, shown: str) -> None:
+    """What was written as a ratio or a percentage is shown so, and stands for the same number."""
+    value = read_number("--x", text)
+    assert (exact(value), written(value)) == (number, shown)
+    assert repr(value) == repr(float(number))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown", "plain"),
+    [
+        (("compose", "gaussian:sigma=1", "--delta", "1/60000"), "\n1/60000  ", 1 / 60_000),
+        (("compose", "gaussian:sigma=1", "--epsilon", "1/3"), "\n1/3      ", 1 / 3),
+        (("convert", "zcdp:rho=1", "--delta", "1/60000"), "at delta 1/60000: Renyi", 1 / 60_000),
+        (("convert", "pure:epsilon=1", "--to", "rdp", "--orders", "7/3"), "\n7/3  ", 7 / 3),
+        (("convert", "pure:epsilon=1", "--to", "tradeoff", "--fpr", "1/3"), "\n1/3  ", 1 / 3),
+        (
+            ("convert", "pure:epsilon=1", "--to", "risk", "--fpr", "1/7", "--prior", "1/3"),
+            "\n1/3  ",
+            1 / 3,
+        ),
+        (("subsample", "pure:epsilon=1", "--q", "1/300", "--orders", "2"), "q=1/300 (", 1 / 300),
+        (
+            ("select", "pure:epsilon=1", "--runs", "poisson:mean=2", "--delta", "1/60000"),
+            "\n1/60000  ",
+            1 / 60_000,
+        ),
+        (
+            ("calibrate", "pure:epsilon=_", "--epsilon", "5/3", "--delta", "1/60000"),
+            "--delta 1/60000 --max-epsilon 5/3",
+            5 / 3,
+        ),
+    ],
+)
+def test_tables_show_ratios_as_written(
+    arguments: tuple[str, ...], shown: str, plain: float, run: Callable[..., Outcome]
+) -> None:
+    """In tables of every command; JSON and CSV have the number, but for the words of a sample."""
+    assert shown in run(*arguments).stdout
+    for form in ("json", "csv"):
+        done = run(*arguments, "--format", form)
+        assert not re.search(r"\d/\d", done.stdout.replace("Poisson, q=1/300", ""))
+    line = run(*arguments, "--json").stdout.splitlines()[-1]
+    assert repr(plain) in line
+    json.loads(line)
+
+
+def test_budgets_are_said_as_written(run: Callable[..., Outcome]) -> None:
+    """The verdict has the place and the budget in the words of the command line."""
+    check = ("compose", "pure:epsilon=1", "--delta", "1/60000", "--max-epsilon", "9/2")
+    assert run(*check).stdout.endswith(" at delta 1/60000, budget 9/2\n")
+    github = run(*check, "--format", "github").stdout
+    assert " at delta 1/60000, budget 9/2 (pure:epsilon=1; " in github

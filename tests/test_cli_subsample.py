@@ -98,7 +98,9 @@ def test_json(run: Callable[..., Outcome]) -> None:
     done = run("subsample", GAUSSIAN, "--q", "0.001", "--orders", "2,2.5", "--delta", "1e-5,1e-8",
                "--count", "1000", "--json")  # fmt: skip
     curve, first, second = objects(done)
-    assert curve["query"] == {"sampling_probability": 0.001}
+    assert curve["query"] == {"sampling_probability": 0.001, "count": 1000}
+    assert curve["text"] == f"{GAUSSIAN}@poisson:q=0.001"
+    assert first["text"] == second["text"] == f"{GAUSSIAN}@poisson:q=0.001@1000"
     assert list(curve["result"]) == [
         "orders", "base", "lower", "tight", "upper", "exact", "phase_transition_order",
     ]  # fmt: skip
@@ -112,6 +114,7 @@ def test_json(run: Callable[..., Outcome]) -> None:
     [fixed] = objects(run("subsample", GAUSSIAN, "--n", "1000", "--m", "10", "--json"))
     assert fixed["relation"] == "replace_one"
     assert fixed["query"] == {"source_dataset_size": 1000, "sample_size": 10}
+    assert fixed["text"] == f"{GAUSSIAN}@wor:n=1000,m=10"
     assert "tight" not in fixed["result"]
     [known] = objects(run("subsample", "zcdp:rho=0.02,xi=0.1", "--q", "0.01", "--json"))
     assert list(known["result"])[:3] == ["orders", "base", "upper"]
@@ -189,6 +192,13 @@ def test_small_divergences_keep_their_digits(run: Callable[..., Outcome]) -> Non
     assert found["result"]["exact"][0]["lower"] == pytest.approx(8.001600277e-14, rel=1e-10)
     assert math.isfinite(found["result"]["tight"][1])
     assert found["result"]["tight"][1] <= found["result"]["base"][1] == pytest.approx(200.0)
+
+
+def test_everything_sampled_with_infinite_losses(run: Callable[..., Outcome]) -> None:
+    """At q = 1 the bounds are those of the mechanism: infinite, and numbers."""
+    for spec in ("approx:epsilon=4,delta=1e-7", "pure:epsilon=1+approx:epsilon=1,delta=1e-9"):
+        [found] = objects(run("subsample", spec, "--q", "1", "--orders", "2,5.5,8", "--json"))
+        assert found["result"]["upper"] == found["result"]["base"] == ["Infinity"] * 3
 
 
 def test_underflow_is_no_zero(run: Callable[..., Outcome]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import socket
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,9 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.losses.atoms import AtomicLaw
+from privcalc.losses.exact import MOST_ATOMS
+from privcalc.losses.from_profile import MOST_POINTS
+from privcalc.mechanisms import opened
 from privcalc.mechanisms.tables import MAX_ROWS, exact, read_rows
 from privcalc.relation import Adjacency
 from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, hockey_stick
@@ -83,7 +88,18 @@ def test_all_the_ways_to_write_a_table(text: str) -> None:
         ('{"first": [1, 0], "other": [1]}', '"first" has 2 numbers and "other" 1'),
         ('{"first": [1], "first": [1], "other": [1]}', "a field is given twice"),
         ("[" * 100_000, "not JSON"),
-        ("1 0\n" * (MAX_ROWS + 1), "at most 100000 are supported"),
+        ("1 0\n" * (MOST_ATOMS + 1), "too many rows; at most 10000 are supported; outputs whose"),
+        (f"[{'[1,0],' * MOST_ATOMS}[1,0]]", "too many rows; at most 10000 are supported"),
+        (
+            f'{{"first": [{"0," * MOST_ATOMS}1], "other": [{"0," * MOST_ATOMS}1]}}',
+            "too many rows; at most 10000 are supported",
+        ),
+        ("0.5 0.5 " + "1 " * 1_000_000, "line 1: expected two numbers"),
+        (" " * 1_000_000 + "1", "line 1: expected two numbers"),
+        (
+            "".join(f"1/{10**9 + k} 0\n" for k in range(2_000)),
+            "ratios with so many different denominators are not supported; write decimals",
+        ),
     ],
 )
 def test_malformed_files_are_named_with_their_line(text: str, message: str) -> None:
@@ -104,8 +120,80 @@ def test_unreadable_files() -> None:
     Path("bytes.bin").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DomainError, match="not a text file"):
         built("profile:file=./bytes.bin")
-    with pytest.raises(DomainError, match="not a text file"):
+    with pytest.raises(DomainError, match="no name has a null character"):
         read_rows("a\0b", NAMES)
+
+
+def test_only_regular_files_are_read() -> None:
+    """What has no end, or waits for a writer, is refused by its kind, and at once."""
+    os.mkfifo("pipe.csv")
+    with socket.socket(socket.AF_UNIX) as here:
+        here.bind("socket.csv")
+        for name, kind in (
+            ("/dev/zero", "it is a device"),
+            ("/dev/null", "it is a device"),
+            ("./", "it is a directory"),
+            ("./pipe.csv", "it is a pipe; write what comes out of it to a file"),
+        ):
+            for mechanism in ("profile", "pmf", "rdp"):
+                with pytest.raises(DomainError, match=f"^{name} cannot be read: {kind}"):
+                    built(f"{mechanism}:file={name}")
+        with pytest.raises(DomainError, match="cannot be read"):
+            built("profile:file=./socket.csv")
+
+
+def test_a_file_is_opened_once_and_read_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of the kind and the size is asked of what was opened."""
+    write("0.5 0.5\n0.5 0.5\n")
+    names: list[str] = []
+    real = os.open
+
+    def opening(name: str, *rest: int) -> int:
+        names.append(name)
+        found = real(name, *rest)
+        Path(name).unlink()
+        return found
+
+    monkeypatch.setattr(os, "open", opening)
+    assert len(read_rows("./x.txt", NAMES)) == 2
+    assert names == ["./x.txt"]
+
+
+def test_bytes_are_counted_before_they_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is too large, or grows while it is read, is refused before it is decoded."""
+    Path("large.bin").write_bytes(b"\xff")
+    with Path("large.bin").open("r+b") as file:
+        file.truncate(opened.MAX_BYTES + 1)
+    with pytest.raises(DomainError, match="has more than 20000000 bytes"):
+        read_rows("./large.bin", NAMES)
+    monkeypatch.setattr(opened, "MAX_BYTES", 100)
+    write("0.5 0.5\n" * 2, "small.txt")
+    assert len(read_rows("./small.txt", NAMES)) == 2
+    # It says that it is empty, and is not.
+    with pytest.raises(DomainError, match="/proc/self/limits has more than 100 bytes"):
+        read_rows("/proc/self/limits", NAMES)
+
+
+def test_rows_are_counted_before_they_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with too many rows is refused without reading a number."""
+
+    def never(*_: str) -> Fraction:
+        raise AssertionError("a number was read")
+
+    for mechanism, most in (("profile", MOST_POINTS), ("pmf", MOST_ATOMS), ("rdp", MAX_ROWS)):
+        write("2 x\n" * (most + 1))
+        monkeypatch.setattr(f"privcalc.mechanisms.{mechanism}.exact", never)
+        with pytest.raises(DomainError, match=f"too many rows; at most {most} are"):
+            built(f"{mechanism}:file=./x.txt")
+
+
+def test_the_most_rows_of_a_profile_are_read() -> None:
+    """Comments, blank lines and the header are no rows."""
+    rows = "".join(f"{k / 1000} {1 - k / 10_000}\n" for k in range(1, 300))
+    write(f"# c\n\nepsilon delta\n{rows}\n\n# c\n")
+    assert len(read_rows("./x.txt", ("epsilon", "delta"), most=299)) == 299
+    with pytest.raises(DomainError, match="at most 298 are supported"):
+        read_rows("./x.txt", ("epsilon", "delta"), most=298)
 
 
 @settings(max_examples=60, deadline=None)

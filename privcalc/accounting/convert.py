@@ -134,7 +134,7 @@ def convert(
     try:
         directions = realize(whole, relation)
     except UnsupportedError as error:
-        chain = chain_for(tree, relation, question.records, engine=engine)
+        chain = chain_for(*_ungrouped(whole), relation, engine=engine)
         if chain is None:
             raise
         if question.to not in ("dp", "profile"):
@@ -327,6 +327,15 @@ def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
 
 def _grouped(tree: Node, records: int) -> Node:
     return Wrapped(GROUP, (("records", records),), tree) if records > 1 else tree
+
+
+def _ungrouped(tree: Node) -> tuple[Node, int]:
+    """Return what is below the groups of a specification, and how many records they are."""
+    records = 1
+    while isinstance(tree, Wrapped) and tree.name == GROUP:
+        records *= int(str(dict(tree.parameters)["records"]))
+        tree = tree.event
+    return tree, records
 
 
 def _check(tree: Node, question: Question, tolerance: float) -> None:

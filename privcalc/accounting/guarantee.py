@@ -86,7 +86,7 @@ class Chain:
         return Steps(epsilons, np.array([each.bound.upper for each in found]))
 
 
-def chain_for(tree: Node, relation: Relation, records: int, *, engine: str) -> Chain | None:
+def chain_for(tree: Node, records: int, relation: Relation, *, engine: str) -> Chain | None:
     """Return a chain for what has no pair of its own, or None where there is no chain either.
 
     Replacing a record is removing it and adding another, so what holds for adding or removing one

@@ -68,13 +68,17 @@ class Subsampled:
     """The amplified Renyi curve of a specification, and what comes of it after some rounds.
 
     Attributes:
+        tree: one round: the specification that sees a sample.
+        rounds: all rounds, which epsilon is of.
         relation: the neighbouring relation in force.
         sampling: "Poisson" or "fixed size without replacement".
-        curve: the columns, and what proves them.
+        curve: the columns, and what proves them; of one round.
         count: number of rounds.
         accounted: in the order of the deltas.
     """
 
+    tree: Node
+    rounds: Node
     relation: Relation
     sampling: str
     curve: Amplification
@@ -138,7 +142,7 @@ def subsample(
             )
             for delta, answer in zip(deltas, found.answers, strict=True)
         )
-    return Subsampled(relation, sampling_words(sampled), curve, count, accounted)
+    return Subsampled(sampled, rounds, relation, sampling_words(sampled), curve, count, accounted)
 
 
 def _renyi(composition: Composition, delta: float, conversion: str) -> float:

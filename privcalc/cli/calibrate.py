@@ -100,4 +100,4 @@ def calibrate(
             raise UsageError("--sweep goes with one specification, not with -")
         refuse_terminal()
         return answer_lines(ask, output, holes=True)
-    return Printer(output).print(ask(joined(specs, relation=ask.relation, holes=True)))
+    return Printer(output).print(ask(joined(specs, holes=True)))

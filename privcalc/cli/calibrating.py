@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privcalc.cli.numbers import read_count, read_number, split
+from privcalc.cli.questions import relation_in_force
 from privcalc.errors import DomainError, UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Calibrating:
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
-        relation = self.relation or question.relation
+        relation = relation_in_force(self.relation, question.relation)
         if self.sweep is None:
             from privcalc.accounting.calibrate import calibrate
 
@@ -167,18 +168,18 @@ def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
 def check_command(found: Calibration, text: str) -> str:
     """Return the command that checks a calibration."""
     from privcalc.accounting.realize import default_relation
-    from privcalc.render.words import number
+    from privcalc.render.written import written
 
     target = found.target
     words = [shlex.quote(text)]
     if found.relation is not default_relation(found.tree):
         words += ["--relation", found.relation.text]
-    at = "" if target.at is None else number(target.at)
+    at = "" if target.at is None else written(target.at)
     if target.quantity == "epsilon":
-        asked = ["--delta", at, "--max-epsilon", number(target.budget)]
+        asked = ["--delta", at, "--max-epsilon", written(target.budget)]
         return " ".join(["privcalc compose", *words, *asked])
     if target.quantity == "advantage":
-        asked = ["--epsilon 0 --max-delta", number(target.budget)]
+        asked = ["--epsilon 0 --max-delta", written(target.budget)]
         return " ".join(["privcalc compose", *words, *asked])
     to = {"mu": ["--to gdp"], "rho": ["--to zcdp"], "tpr": ["--to risk --fpr", at]}
     return " ".join(["privcalc convert", *words, *to[target.quantity]])
@@ -246,7 +247,7 @@ def _target(values: Mapping[str, float]) -> CalibrationTarget:
 
 
 def _words(target: CalibrationTarget) -> str:
-    from privcalc.render.words import number
+    from privcalc.render.written import written
 
-    at = "" if target.at is None else f" at {QUANTITIES[target.quantity]} {number(target.at)}"
-    return f"{target.quantity} <= {number(target.budget)}{at}"
+    at = "" if target.at is None else f" at {QUANTITIES[target.quantity]} {written(target.at)}"
+    return f"{target.quantity} <= {written(target.budget)}{at}"

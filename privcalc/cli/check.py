@@ -10,6 +10,7 @@ from privcalc.cli.numbers import read_delta, read_epsilon
 from privcalc.errors import UsageError
 from privcalc.render.report import Check
 from privcalc.render.words import VERDICTS, number, short_exponent
+from privcalc.render.written import written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,9 +51,9 @@ class Budget:
         if budget is None:
             return None
         verdict = bound.verdict(budget)
-        at = "".join(f" at {name} {number(value)}" for name, value in query.items())
+        at = "".join(f" at {name} {written(value)}" for name, value in query.items())
         words = f"{VERDICTS[verdict]}: {_proved(quantity, at, bound, budget)}"
-        sentence = f"{words}, budget {number(budget)}"
+        sentence = f"{words}, budget {written(budget)}"
         if verdict is Verdict.UNDECIDED:
             sentence += f"; {_remedy(bound, narrowed=narrowed)}"
         return Check(f"max_{quantity}", budget, verdict, sentence)

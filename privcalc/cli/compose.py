@@ -93,4 +93,4 @@ def compose(
 
         refuse_terminal()
         return answer_lines(ask, output)
-    return Printer(output).print(ask(joined(specs, relation=ask.relation)))
+    return Printer(output).print(ask(joined(specs)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
+from privcalc.cli.questions import relation_in_force
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, Composition
@@ -33,7 +34,7 @@ class Composing:
 
         composition = accounting.compose(
             question.tree,
-            relation=self.relation or question.relation,
+            relation=relation_in_force(self.relation, question.relation),
             deltas=self.deltas,
             epsilons=self.epsilons,
             tolerance=self.tolerance,
@@ -79,12 +80,13 @@ class Composing:
 
 def _proof(answer: Answer) -> tuple[tuple[str, str], ...]:
     """Name the Renyi order that proved an answer, where nothing better did."""
-    from privcalc.render.words import number, renyi_remark
+    from privcalc.render.words import renyi_remark
+    from privcalc.render.written import written
 
     method = answer.method
     if method.order is None:
         return ()
-    at = "".join(f"at {name} {number(value)}: " for name, value in answer.query.items())
+    at = "".join(f"at {name} {written(value)}: " for name, value in answer.query.items())
     return (("proof", at + renyi_remark(method.order, method.conversion)),)
 
 

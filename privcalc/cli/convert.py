@@ -135,4 +135,4 @@ def convert(
 
         refuse_terminal()
         return answer_lines(ask, output)
-    return Printer(output).print(ask(joined(specs, relation=ask.relation)))
+    return Printer(output).print(ask(joined(specs)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from privcalc.cli.questions import relation_in_force
+
 if TYPE_CHECKING:
     from privcalc.accounting.convert import Conversion, Converted, Target, Value
     from privcalc.relation import Relation
@@ -60,7 +62,7 @@ class Converting:
         found = accounting.convert(
             question.tree,
             asked,
-            relation=self.relation or question.relation,
+            relation=relation_in_force(self.relation, question.relation),
             tolerance=self.tolerance,
             engine=self.engine,
         )
@@ -102,12 +104,13 @@ def _quantity(name: str, value: Value) -> Quantity:
 
 def _proof(answer: Converted) -> list[tuple[str, str]]:
     """Name the Renyi order that proved an answer, where nothing better did."""
-    from privcalc.render.words import number, renyi_remark
+    from privcalc.render.words import renyi_remark
+    from privcalc.render.written import written
 
     method = answer.method
     if method.order is None:
         return []
-    at = "".join(f"at {name} {number(value)}: " for name, value in answer.query.items())
+    at = "".join(f"at {name} {written(value)}: " for name, value in answer.query.items())
     return [("proof", at + renyi_remark(method.order, method.conversion))]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, SpecError, UsageError
+from privcalc.render.written import as_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,6 +37,8 @@ def read_number(option: str, text: str) -> float:
         raise UsageError(f"{option}: {error}{hint}") from None
     if not isinstance(number, Number) or rest:
         raise UsageError(refusal)
+    if "/" in number.text or "%" in number.text:
+        return as_written(number.value, "".join(number.text.split()))
     return number.value
 
 

@@ -41,13 +41,11 @@ def question(text: str, *, holes: bool = False) -> Question:
     return found
 
 
-def joined(specs: Sequence[str], *, relation: Relation | None, holes: bool = False) -> Question:
+def joined(specs: Sequence[str], *, holes: bool = False) -> Question:
     """Read the specifications as one question, their sum.
 
     Args:
-        specs: texts or JSON.
-        relation: the relation that the command line asks for; without it, objects that bring
-            different relations have no sum.
+        specs: texts or JSON; answers that bring different relations have no sum.
         holes: whether there may be holes.
     """
     questions = [question(spec, holes=holes) for spec in specs]
@@ -57,11 +55,38 @@ def joined(specs: Sequence[str], *, relation: Relation | None, holes: bool = Fal
     from privcalc.spec.text import to_text
     from privcalc.spec.tree import Composed
 
-    relations = {each.relation for each in questions if each.relation is not None}
-    if len(relations) > 1 and relation is None:
-        names = " and ".join(sorted(each.text for each in relations))
-        raise UsageError(f"the specifications bring different relations: {names}; add --relation")
     trees = [each.tree for each in questions]
     events = [e for t in trees for e in (t.events if isinstance(t, Composed) else (t,))]
     tree = Composed(tuple(events))
-    return Question(tree, relation or (relations.pop() if relations else None), to_text(tree))
+    return Question(tree, common_relation(questions), to_text(tree))
+
+
+def common_relation(questions: Sequence[Question]) -> Relation | None:
+    """Return the relation that questions bring; None where none of them is an answer."""
+    relations = {each.relation for each in questions if each.relation is not None}
+    if len(relations) > 1:
+        names = " and ".join(sorted(each.text for each in relations))
+        raise UsageError(
+            f"the answers hold under different relations, {names}, and have no sum; give their"
+            " texts, with --relation"
+        )
+    return relations.pop() if relations else None
+
+
+def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relation | None:
+    """Return the relation to answer under; None for the default of the specification.
+
+    Args:
+        asked: by the command line.
+        brought: by an answer that is asked about.
+
+    Raises:
+        UsageError: they differ. Sensitivities are stated under the relation in force, so that the
+            same specification under another relation is another guarantee.
+    """
+    if asked is not None and brought is not None and asked is not brought:
+        raise UsageError(
+            f"the answer that was read holds under {brought.text}, and --relation says"
+            f" {asked.text}; give its text to ask about another guarantee"
+        )
+    return asked or brought

@@ -97,4 +97,4 @@ def select(
 
         refuse_terminal()
         return answer_lines(ask, output)
-    return Printer(output).print(ask(joined(written, relation=ask.relation)))
+    return Printer(output).print(ask(joined(written)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from privcalc.cli.questions import relation_in_force
 from privcalc.errors import SpecError, UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Selecting:
         found = select(
             question.tree,
             self.runs,
-            relation=self.relation or question.relation,
+            relation=relation_in_force(self.relation, question.relation),
             deltas=self.deltas,
             epsilons=self.epsilons,
             tolerance=self.tolerance,

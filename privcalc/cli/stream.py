@@ -26,7 +26,8 @@ def answer_lines(
 ) -> ExitStatus:
     """Answer every line of standard input.
 
-    A line that cannot be answered is reported on standard error, and the others go on.
+    A line that cannot be answered is reported on standard error, and the others go on. Answers to
+    one question that follow one another, at several deltas for example, are one question again.
 
     Args:
         ask: answers one question.
@@ -42,9 +43,15 @@ def answer_lines(
     """
     printer = Printer(output)
     worst: ExitStatus | None = None
+    before: Question | None = None
     for number, line in _lines():
         try:
-            reports = ask(question(_decoded(line), holes=holes))
+            found = question(_decoded(line), holes=holes)
+            # Only answers bring a relation; a text that is written twice is asked twice.
+            if found.relation is not None and found == before:
+                continue
+            before = found
+            reports = ask(found)
         # Whatever goes wrong with this line, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
             complain(shown(failure(error, line=number), output.error_form))

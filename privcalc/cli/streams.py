@@ -31,12 +31,25 @@ def open_closed_streams() -> None:
 
 
 def complain(text: str) -> None:
-    """Write a line to standard error; where nobody can read it, the exit status has to do."""
+    """Write a line to standard error; where nobody can read it, the exit status has to do.
+
+    What a file or a specification has in it may be part of it. Here, and nowhere else, is seen to
+    it that no byte of that moves a terminal's cursor, or changes its colour or its direction.
+    """
     try:
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{_visible(text)}\n")
         sys.stderr.flush()
     except OSError:
         abandon(sys.stderr)
+
+
+def _visible(text: str) -> str:
+    """Escape what a terminal would not print, but for the ends of lines."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text
+    return "".join(
+        each if each == "\n" or each.isprintable() else ascii(each)[1:-1] for each in text
+    )
 
 
 def abandon_output() -> None:

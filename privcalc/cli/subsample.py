@@ -94,4 +94,4 @@ def subsample(
 
         refuse_terminal()
         return answer_lines(ask, output)
-    return Printer(output).print(ask(joined([spec], relation=ask.relation)))
+    return Printer(output).print(ask(joined([spec])))

@@ -7,6 +7,7 @@ from math import isinf, isnan, log
 from typing import TYPE_CHECKING
 
 from privcalc.cli.numbers import read_count, read_number
+from privcalc.cli.questions import relation_in_force
 from privcalc.errors import DomainError, UsageError
 
 if TYPE_CHECKING:
@@ -49,45 +50,46 @@ class Subsampling:
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
         from privcalc.accounting import subsample as accounting
-        from privcalc.spec.text import to_text
 
         found = accounting.subsample(
             question.tree,
             _sample(self.sample),
             self.orders,
-            relation=self.relation or question.relation,
+            relation=relation_in_force(self.relation, question.relation),
             deltas=self.deltas,
             count=self.count,
             tolerance=self.tolerance,
             engine=self.engine,
         )
-        text = to_text(question.tree)
-        reports = [self._curve(question, text, found)] if self.curve else []
-        return reports + [self._epsilon(question, text, found, each) for each in found.accounted]
+        reports = [self._curve(found)] if self.curve else []
+        return reports + [self._epsilon(found, each) for each in found.accounted]
 
     @property
     def _words(self) -> str:
         """Spell the sample as specifications do."""
-        from privcalc.render.words import number
+        from privcalc.render.written import written
 
         short = {"sampling_probability": "q", "source_dataset_size": "n", "sample_size": "m"}
-        return ", ".join(f"{short[name]}={number(value)}" for name, value in self.sample.items())
+        return ", ".join(f"{short[name]}={written(value)}" for name, value in self.sample.items())
 
-    def _curve(self, question: Question, text: str, found: Subsampled) -> Report:
+    def _curve(self, found: Subsampled) -> Report:
         from privcalc.accounting.answer import Method
         from privcalc.render.report import Report
+        from privcalc.spec.text import to_text
 
         curve = found.curve
         result = _columns(curve)
         plain = tuple(name for name in result if name not in ("exact", "phase_transition_order"))
         brackets = (("orders", "exact"),) if "exact" in result else ()
+        # The curve is of one round: it must not be taken for all that were asked about.
+        rounds = {"count": found.count} if found.count > 1 else {}
         return Report(
             command="subsample",
-            spec=question.tree,
-            text=text,
+            spec=found.tree,
+            text=to_text(found.tree),
             relation=found.relation,
             sampling=found.sampling,
-            query=dict(self.sample),
+            query={**self.sample, **rounds},
             result=result,
             method=Method("rdp", curve.tolerance_met, theorems=curve.reasons),
             sample=self._words,
@@ -96,8 +98,9 @@ class Subsampling:
             details=_details(curve),
         )
 
-    def _epsilon(self, question: Question, text: str, found: Subsampled, each: Accounted) -> Report:
+    def _epsilon(self, found: Subsampled, each: Accounted) -> Report:
         from privcalc.render.report import OneSided, Report
+        from privcalc.spec.text import to_text
 
         if each.answer.bound is None:
             raise AssertionError("the engines that are admitted prove brackets")
@@ -109,8 +112,8 @@ class Subsampling:
         rounds = "1 round" if found.count == 1 else f"{found.count} rounds"
         return Report(
             command="subsample",
-            spec=question.tree,
-            text=text,
+            spec=found.rounds,
+            text=to_text(found.rounds),
             relation=found.relation,
             sampling=found.sampling,
             query=query,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli.questions import question
+from privcalc.cli.questions import common_relation, question, relation_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,9 +29,11 @@ def thresholds_report(ask: Selecting, epsilon_q: float, specs: Sequence[str]) ->
     from privcalc.render.report import OneSided, Report
     from privcalc.spec.text import to_text
 
-    candidates = [question(spec, holes=True).tree for spec in specs]
+    questions = [question(spec, holes=True) for spec in specs]
+    candidates = [each.tree for each in questions]
+    relation = relation_in_force(ask.relation, common_relation(questions))
     delta = ask.deltas[0]
-    found = tuning(candidates, ask.runs, epsilon_q, delta, relation=ask.relation)
+    found = tuning(candidates, ask.runs, epsilon_q, delta, relation=relation)
     best, published = found.thresholds.tight, found.thresholds.published
     result: dict[str, Quantity] = {
         "thresholds": {

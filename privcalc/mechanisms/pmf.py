@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 NAMES = ("first", "other")
 # A sum this far from 1 is taken for a rounded 1, and divided out.
 TOLERANCE = Fraction(1, 10**9)
+# A decimal of 300 places has 1000 bits below the line.
+MOST_BITS = 8_000
 
 
 @mechanism(
@@ -49,14 +51,17 @@ class Pmf:
 
     def __init__(self, *, file: str) -> None:
         """Read the probabilities."""
+        from privcalc.losses.exact import MOST_ATOMS
+
         columns: tuple[list[Fraction], list[Fraction]] = ([], [])
-        for row in read_rows(file, NAMES):
+        hint = "; outputs whose two probabilities have one ratio may be added up"
+        for row in read_rows(file, NAMES, most=MOST_ATOMS, hint=hint):
             for word, column in zip(row.entries, columns, strict=True):
                 value = exact(row.place, word)
                 if value < 0:
                     raise DomainError(f"{row.place}: probabilities must be >= 0, got {word}")
                 column.append(value)
-        sums = [sum(column, Fraction(0)) for column in columns]
+        sums = [_sum(file, column) for column in columns]
         for name, total in zip(NAMES, sums, strict=True):
             if abs(total - 1) > TOLERANCE:
                 raise DomainError(
@@ -83,3 +88,16 @@ class Pmf:
             return exact_law(outcomes)
         except DomainError as error:
             raise DomainError(f"{self._file}: {error}") from None
+
+
+def _sum(file: str, column: list[Fraction]) -> Fraction:
+    """Add up without rounding; ratios of too many kinds have no common denominator of use."""
+    total = Fraction(0)
+    for value in column:
+        total += value
+        if total.denominator.bit_length() > MOST_BITS:
+            raise DomainError(
+                f"{file}: ratios with so many different denominators are not supported; write"
+                " decimals"
+            )
+    return total

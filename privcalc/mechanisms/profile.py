@@ -50,7 +50,10 @@ class Profile:
 
     def __init__(self, *, file: str) -> None:
         """Read the points."""
-        rows = read_rows(file, ("epsilon", "delta"))
+        from privcalc.losses.from_profile import MOST_POINTS
+
+        hint = "; any part of them is a valid profile too"
+        rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
         self.points = tuple((_epsilon(row), exact(row.place, row.entries[1])) for row in rows)
         self._file = file
 

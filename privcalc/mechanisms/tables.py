@@ -13,16 +13,16 @@ Names of files are relative to the current directory.
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import NoReturn
 
 from privcalc.errors import DomainError
+from privcalc.mechanisms.opened import read_text
 
-MAX_CHARACTERS = 20_000_000
 MAX_ROWS = 100_000
 
 _DECIMAL = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:e([+-]?\d{1,3}))?", re.ASCII | re.IGNORECASE)
@@ -44,31 +44,38 @@ class Row:
     entries: tuple[str, str]
 
 
-def read_rows(file: str, names: tuple[str, str]) -> list[Row]:
+def read_rows(
+    file: str, names: tuple[str, str], *, most: int = MAX_ROWS, hint: str = ""
+) -> list[Row]:
     """Return the rows of a file of two columns with these names.
 
+    Args:
+        file: its name.
+        names: of the columns.
+        most: rows that there may be; they are counted before any is read as numbers.
+        hint: what to do where there are more.
+
     Raises:
-        DomainError: the file cannot be read, is empty, or is not of that form; the message has
-            its name, the line and what was expected.
+        DomainError: the file cannot be read, is empty, too long, or is not of that form; the
+            message has its name, the line and what was expected.
     """
-    try:
-        text = Path(file).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise DomainError(
-            f"{file} cannot be read ({error.strerror or error}); file names are relative to the"
-            " current directory"
-        ) from None
-    except ValueError:
-        # Not UTF-8, or a name with a null character.
-        raise DomainError(f"{file} cannot be read: not a text file") from None
-    if len(text) > MAX_CHARACTERS:
-        raise DomainError(f"{file} has more than {MAX_CHARACTERS} characters")
-    rows = _json(file, text, names) if text.lstrip()[:1] in ("{", "[") else _text(file, text, names)
+    text = read_text(file)
+    if text.lstrip()[:1] in ("{", "["):
+        # A comma stands between any two numbers of either form.
+        if text.count(",") > 2 * most:
+            _refuse_length(file, most, hint)
+        rows = _json(file, text, names)
+    else:
+        rows = _text(file, text, names, most)
     if not rows:
         raise DomainError(f"{file} has no numbers; expected two columns: {' '.join(names)}")
-    if len(rows) > MAX_ROWS:
-        raise DomainError(f"{file} has {len(rows)} rows; at most {MAX_ROWS} are supported")
+    if len(rows) > most:
+        _refuse_length(file, most, hint)
     return rows
+
+
+def _refuse_length(file: str, most: int, hint: str) -> NoReturn:
+    raise DomainError(f"{file} has too many rows; at most {most} are supported{hint}")
 
 
 def exact(place: str, word: str) -> Fraction:
@@ -95,14 +102,17 @@ def _decimal(word: str) -> Fraction | None:
     return value if abs(value) <= _LARGEST else None
 
 
-def _text(file: str, text: str, names: tuple[str, str]) -> list[Row]:
+def _text(file: str, text: str, names: tuple[str, str], most: int) -> list[Row]:
+    """Read lines, one row more than there may be at most."""
     rows: list[Row] = []
     header = True
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         content = line.partition("#")[0].strip()
         if not content:
             continue
-        words = _SEPARATOR.split(content)
+        if len(rows) > most:
+            break
+        words = _SEPARATOR.split(content, len(names))
         if header and [word.strip("\"'").lower() for word in words] == list(names):
             header = False
             continue

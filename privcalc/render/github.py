@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import COLUMNS, METHODS, bracket, named, number, one_sided, sampling_name
+from privcalc.render.written import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ def lines(report: Report) -> Iterator[str]:
         for name, value in report.result.items()
         if name in shown and (text := _words(name, value))
     ]
-    at = f" at {report.place[0]} {number(report.place[1])}" if report.place else ""
+    at = f" at {report.place[0]} {written(report.place[1])}" if report.place else ""
     yield annotation("notice", "privacy", f"{', '.join(found)}{at} ({about})")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import COLUMNS, METHODS, NONE, UNKNOWN, named, number, one_sided
+from privcalc.render.written import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +91,7 @@ def _headings(name: str, value: Number | Row | None) -> list[str]:
 
 
 def _rows(table: _Table) -> Iterator[tuple[str, ...]]:
-    place = () if table.place is None else (number(table.place[1]),)
+    place = () if table.place is None else (written(table.place[1]),)
     if rivals := _rivals(table):
         for method in next(iter(rivals.values())):
             cells = (column.get(method, NONE) for column in rivals.values())
@@ -119,7 +120,7 @@ def _cell(value: Number | Row) -> tuple[str, ...]:
         return lower or UNKNOWN, upper
     if isinstance(value, OneSided):
         return (one_sided(value),)
-    return (number(value),)
+    return (written(value),)
 
 
 def _first(quantity: Number | list[Number | Row]) -> Number | Row | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.report import Estimate
 from privcalc.render.words import bracket, number, short_exponent
+from privcalc.render.written import written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -81,7 +82,7 @@ def subject(report: Report) -> str:
     if report.place is None:
         return next((words for key, words in _SUBJECTS.items() if key in report.result))
     names = [key for key, value in report.result.items() if isinstance(value, Bound | Estimate)]
-    return f"{' and '.join(names)} at {report.place[0]} {number(report.place[1])}"
+    return f"{' and '.join(names)} at {report.place[0]} {written(report.place[1])}"
 
 
 def renyi_words(method: Method) -> str:

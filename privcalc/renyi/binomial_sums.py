@@ -166,11 +166,15 @@ def _long(n: float, coefficients: Coefficients, factors: Bracket) -> tuple[float
 
 
 def _terms(n: Array, index: Integers, coefficients: Coefficients, factors: Bracket) -> Bracket:
-    """Return the logs of terms and their absolute errors; adding up costs 1 unit."""
+    """Return the logs of terms and their absolute errors; adding up costs 1 unit.
+
+    A coefficient of 0, as all but the last have at q = 1, leaves nothing of an infinite factor.
+    """
     values, errors = coefficients(n, index.astype(float))
-    logs = values + factors[0][index]
+    none = np.isneginf(values)
+    logs = np.where(none, -np.inf, np.where(none, 0.0, values) + factors[0][index])
     rounding = np.where(np.isfinite(logs), UNIT * np.abs(logs), 0.0)
-    return logs, (errors + factors[1][index] + rounding) * MARGIN
+    return logs, np.where(none, 0.0, errors + factors[1][index] + rounding) * MARGIN
 
 
 def _integers(*orders: Array) -> Integers:

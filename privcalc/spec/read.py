@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import SpecError
-from privcalc.relation import Relation
+from privcalc.spec.answered import guaranteed
 from privcalc.spec.jsonform import from_json
 from privcalc.spec.jsontext import is_json, load_json
 from privcalc.spec.parse import parse
@@ -16,13 +16,13 @@ from privcalc.spec.text import to_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from privcalc.relation import Relation
     from privcalc.spec.holes import Path, Span
     from privcalc.spec.tree import Node
 
-__all__ = ["RESULT_SCHEMA", "Question", "read"]
+__all__ = ["Question", "read"]
 
 _UNDECODED = re.compile("[\ud800-\udfff]")
-RESULT_SCHEMA = "privcalc/result/v1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Question:
 
     Attributes:
         tree: the specification.
-        relation: the relation that the object brought along; None for text and bare JSON.
+        relation: the relation that an answer brought along; None for text and bare JSON.
         text: the specification on one line: as it was written, or canonical where it was JSON.
         spans: the part of `text` that each node and value was read from; empty for JSON.
     """
@@ -54,7 +54,7 @@ def read(text: str) -> Question:
         The question.
 
     Raises:
-        SpecError: it cannot be read.
+        SpecError: it cannot be read, or it is an answer that guarantees nothing.
     """
     line = text.removeprefix("\ufeff").rstrip("\r\n")
     if _UNDECODED.search(line):
@@ -66,21 +66,6 @@ def read(text: str) -> Question:
     value = load_json(line)
     relation = None
     if isinstance(value, dict) and "schema" in value:
-        value, relation = _answered(cast("dict[str, object]", value))
+        value, relation = guaranteed(cast("dict[str, object]", value))
     tree = from_json(value)
     return Question(tree, relation, to_text(tree))
-
-
-def _answered(result: dict[str, object]) -> tuple[object, Relation]:
-    """Take the specification and the relation out of an answer."""
-    schema = result["schema"]
-    if schema != RESULT_SCHEMA:
-        hint = "an error has no specification" if schema == "privcalc/error/v1" else ""
-        raise SpecError(f'an answer has the schema "{RESULT_SCHEMA}"', hint=hint)
-    if "spec" not in result or "relation" not in result:
-        raise SpecError('an answer has the fields "spec" and "relation"')
-    relations = {relation.value: relation for relation in Relation}
-    relation = result["relation"]
-    if not isinstance(relation, str) or relation not in relations:
-        raise SpecError(f"relation is one of {', '.join(relations)}")
-    return result["spec"], relations[relation]

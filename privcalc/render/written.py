@@ -1,0 +1,37 @@
+"""Numbers of the command line that tables show as they were written: 1/60000, 0.1%."""
+
+from __future__ import annotations
+
+from privcalc.exact import Written
+from privcalc.render.words import number
+
+__all__ = ["as_written", "written"]
+
+
+class _Double(float):
+    """A number that keeps its text."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+
+class _Ratio(Written):
+    """A number that is no double, and keeps its text."""
+
+    __slots__ = ("text",)
+
+    text: str
+
+
+def as_written(value: float, text: str) -> float:
+    """Return the number so that `written` gives the text; it stands for what it stood for."""
+    found: _Double | _Ratio
+    found = _Ratio(value, value.exact) if isinstance(value, Written) else _Double(value)
+    found.text = text
+    return found
+
+
+def written(value: float) -> str:
+    """Return a number as it was written, or as it is printed where nobody wrote it."""
+    return value.text if isinstance(value, _Double | _Ratio) else number(value)
