@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from privcalc.engine.composition import Composition
@@ -51,6 +51,10 @@ class Sampling(Protocol):
         ...
 
 
+# The same neighbours in the other order; a relation with one direction is symmetric.
+REVERSES = {"add": "remove", "remove": "add"}
+
+
 @dataclass(frozen=True, slots=True)
 class Realized:
     """The compositions that prove the two ends of one direction.
@@ -77,6 +81,12 @@ class Realized:
         lowers = [(law.lower if isinstance(law, LawBracket) else law, n) for law, n in laws]
         known = [(law, n) for law, n in lowers if law is not None]
         return cls(upper, Composition.of(known) if len(known) == len(lowers) else None)
+
+    def with_reverse(self, back: Realized) -> Realized:
+        """Tell a composition with curves what the neighbours cost in the other order."""
+        if not self.upper.curves:
+            return self
+        return replace(self, upper=replace(self.upper, reverse=back.upper))
 
 
 def term_of(mechanism: Mechanism, adjacency: Adjacency) -> Term:

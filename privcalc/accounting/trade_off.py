@@ -29,8 +29,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.accounting.atomic_trade_off import AtomicSolver
+from privcalc.accounting.curve_trade_off import curve_trade_off
 from privcalc.accounting.ordered_pair import OrderedPair, Profile
 from privcalc.accounting.pair_solver import PairSolver
+from privcalc.accounting.terms import REVERSES
 from privcalc.accounting.thresholds import Thresholds
 from privcalc.accounting.trade_off_curve import Curve, limit, monotone, one_minus, worst_of
 from privcalc.bounds import Bound
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from privcalc.accounting.terms import Realized
-
-REVERSES = {"add": "remove", "remove": "add"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,8 @@ class _Solvers:
 
     def _solved(self, name: str, back: str, alphas: Sequence[float]) -> Curve:
         laws = self._directions[name]
+        if laws.upper.curves and self._engine in ("auto", "rdp"):
+            return curve_trade_off(laws.upper, alphas)
         if self._engine == "auto":
             found = self._atomic.curve(laws, self._directions[back], alphas)
             if found is not None:
