@@ -30,6 +30,7 @@ import numpy as np
 
 from privcalc.accounting.atomic_trade_off import AtomicSolver
 from privcalc.accounting.curve_trade_off import curve_trade_off
+from privcalc.accounting.gaussian_trade_off import gaussian_mu, gaussian_trade_off
 from privcalc.accounting.ordered_pair import OrderedPair, Profile
 from privcalc.accounting.pair_solver import PairSolver
 from privcalc.accounting.terms import REVERSES
@@ -132,6 +133,9 @@ class _Solvers:
         laws = self._directions[name]
         if laws.upper.curves and self._engine in ("auto", "rdp"):
             return curve_trade_off(laws.upper, alphas)
+        mu = gaussian_mu(laws) if self._engine == "auto" else None
+        if mu is not None:
+            return gaussian_trade_off(mu, alphas)
         if self._engine == "auto":
             found = self._atomic.curve(laws, self._directions[back], alphas)
             if found is not None:

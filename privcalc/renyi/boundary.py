@@ -5,8 +5,8 @@ with p = P(A), q = Q(A), m = P(L = infinity) and only finite losses in A and in 
 
     F(p) = p (p/q)^c + (w - p) ((w - p)/(1 - q))^c <= e^K,    w = 1 - m.
 
-With l = log(p/q) inside A, log((w - p)/(1 - q)) outside, and h(l) = e^{cl} - 1 + c (e^{-l} - 1) >= 0
-(`numerics/power_excess.py`) this is
+With l = log(p/q) inside A, l' = log((w - p)/(1 - q)) outside, and the excess
+h(l) = e^{cl} - 1 + c (e^{-l} - 1) >= 0 of `numerics/power_excess.py` this is
 
     p h(l) + (w - p) h(l') <= e^K - 1 + (1 + c) m,
 
@@ -166,7 +166,7 @@ class Term(NamedTuple):
 
 
 def log_moment_below(c: Array, terms: list[Term]) -> Array:
-    """Return a lower bound on the log of the sum of e^weight h(loss); of no meaning at c = infinity.
+    """Return a lower bound on the log of the sum of e^weight h(loss); no more at c = infinity.
 
     The logarithms of h are off by what `log_loss_excess` says, and by the slope of log h times the
     error of the loss. Of the sum of logarithms 4 units are lost, of logaddexp 16 and as many of 1.

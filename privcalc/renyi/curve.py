@@ -26,6 +26,10 @@ class RenyiCurve(Protocol):
     A curve may also say that it is `piecewise` (`is_piecewise`).
     """
 
+    def __hash__(self) -> int:
+        """Curves are immutable values."""
+        ...
+
     @property
     def limit(self) -> float:
         """Return an upper bound on D at order infinity, the largest finite loss."""

@@ -19,7 +19,7 @@ from privcalc.renyi.curve import is_piecewise
 from privcalc.renyi.order_search import wide_grid
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
 
 # The best order is searched for at so many type I errors at most; others interpolate.
@@ -64,18 +64,18 @@ class _Side:
         found: Array = self._solved(np.array([[np.inf]]), q)[0]
         if is_piecewise(self._curve):
             c = np.array(self._curve.corners)
-            return np.minimum(found, self._solved(c[:, None], q).min(axis=0, initial=np.inf))
+            return _less(found, self._solved(c[:, None], q))
         some = np.unique(np.linspace(0, len(q) - 1, MOST_SEARCHED).astype(int))
         if not self._curve.cheap:
             c = self._shared(q[some])
-            return np.minimum(found, self._solved(c[:, None], q).min(axis=0))
+            return _less(found, self._solved(c[:, None], q))
         values, logs = self._searched(q[some])
         found[some] = np.minimum(found[some], values)
         if len(some) < len(q):
             place = np.searchsorted(some, np.arange(len(q)))
             middle = np.interp(q, q[some], logs)
             orders = np.exp([logs[np.maximum(place - 1, 0)], middle, logs[place]])
-            found = np.minimum(found, self._solved(orders, q).min(axis=0))
+            found = _less(found, self._solved(orders, q))
         return found
 
     def _solved(self, c: Array, q: Array, near: Array | None = None) -> Array:
@@ -99,6 +99,7 @@ class _Side:
         at = logs[place]
         left, right = logs[np.maximum(place - 1, 0)], logs[np.minimum(place + 1, len(c) - 1)]
         shares = np.linspace(0.0, 1.0, BETWEEN + 2)[:, None]
+        move: Array = np.zeros(len(q))
         for narrowing in range(NARROWINGS + 1):
             tried = left + shares * (right - left)
             if narrowing == NARROWINGS:
@@ -130,4 +131,11 @@ class _Side:
             place = np.argsort(np.append(c, new), kind="stable")
             values = np.concatenate([values, self._solved(new[:, None], q)])[place]
             c = np.append(c, new)[place]
-        return c[np.unique(np.argmin(values, axis=0))]
+        kept: Array = c[np.unique(np.argmin(values, axis=0))]
+        return kept
+
+
+def _less(found: Array, values: Array) -> Array:
+    """Return the least of what was found and of each row."""
+    least: Array = np.minimum(found, values.min(axis=0, initial=np.inf))
+    return least
