@@ -33,6 +33,7 @@ from privcalc.accounting.curve_trade_off import curve_trade_off
 from privcalc.accounting.gaussian_trade_off import gaussian_mu, gaussian_trade_off
 from privcalc.accounting.ordered_pair import OrderedPair, Profile
 from privcalc.accounting.pair_solver import PairSolver
+from privcalc.accounting.tail_trade_off import tail_trade_off
 from privcalc.accounting.terms import REVERSES
 from privcalc.accounting.thresholds import Thresholds
 from privcalc.accounting.trade_off_curve import Curve, limit, monotone, one_minus, worst_of
@@ -140,9 +141,13 @@ class _Solvers:
             found = self._atomic.curve(laws, self._directions[back], alphas)
             if found is not None:
                 return found
+        single = tail_trade_off(laws, alphas) if self._engine == "auto" else None
+        if single is not None and single.narrow(self._tolerance):
+            return single
         pair = OrderedPair(self._profile(name), self._profile(back))
         solver = PairSolver(pair, self._thresholds[name], self._thresholds[back], self._tolerance)
-        return solver.curve(alphas)
+        found = solver.curve(alphas)
+        return found if single is None else found.intersection(single)
 
     def _profile(self, name: str) -> Profile:
         if name not in self._profiles:
