@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 FIRST, LARGEST = 1.0, 1e9
 BISECTIONS = 90
 # What underflow may hide.
-TINY = 1e-305
+TINY = 1e-307
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,7 @@ class Cut:
         return np.minimum(low, high), np.maximum(low, high)
 
 
+@np.errstate(all="ignore")
 def tail_trade_off(laws: Realized, alphas: Sequence[float]) -> Curve | None:
     """Bracket beta and the power at type I errors in (0, 1); None where more than one law is used.
 
