@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import random
+from typing import Any
 
 import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.gaussian_trade_off import gaussian_trade_off
+from privcalc.accounting.ordered_pair import OrderedPair, Profile
+from privcalc.accounting.pair_solver import PairSolver
 from privcalc.accounting.tail_trade_off import tail_trade_off
+from privcalc.accounting.thresholds import Thresholds
 from privcalc.bounds import Bound
 from privcalc.numerics.normal_tails import quantile_of, upper_tail
 from privcalc.spec.parse import parse
@@ -57,6 +61,7 @@ def _digits() -> None:
     ],
 )
 def test_gaussians_at_any_rate(text: str, square: str) -> None:
+    """mu^2 is exact; beta is P(N > mu - z) and the power P(N > z - mu)."""
     mu = mp.sqrt(mpf(square))
     found = curve_of(text, RATES).worst
     for alpha, beta, power in zip(RATES, found.beta, found.power, strict=True):
@@ -68,6 +73,7 @@ def test_gaussians_at_any_rate(text: str, square: str) -> None:
 
 
 def test_the_stated_rate_of_a_million_gaussians() -> None:
+    """It was bracketed by [0.00036, 1]."""
     beta = curve_of("gaussian:sigma=50@1000000", [1e-100]).worst.beta[0]
     assert f"{beta.upper:.5f}" == f"{beta.lower:.5f}" == "0.89857"
 
@@ -82,6 +88,7 @@ def test_an_unknown_mu_widens_both_ends() -> None:
 
 
 def test_normal_tails_and_quantiles() -> None:
+    """Against 60 digits."""
     rng = random.Random(3)
     for _ in range(300):
         x = rng.uniform(-37, 37)
@@ -95,10 +102,11 @@ def test_normal_tails_and_quantiles() -> None:
 
 @pytest.mark.parametrize("text", ["gaussian:sigma=1", "gaussian:sigma=10@50", "gdp:mu=0.001"])
 def test_attack_rates_of_gaussians(text: str) -> None:
+    """The advantage is erf(mu / 8^{1/2})."""
     mu = mp.sqrt({"gaussian:sigma=1": 1, "gdp:mu=0.001": mpf("1e-6")}.get(text, mpf("0.5")))
     question = Question(to="risk", false_positive_rates=(1e-200,), priors=(0.5, 0.001))
-    result = convert(parse(text).tree, question).answers[0].result
-    advantage, tpr = result["advantage"], result["tpr_at_fpr"][0]["tpr"]  # type: ignore[index,call-overload]
+    result: Any = convert(parse(text).tree, question).answers[0].result
+    advantage, tpr = result["advantage"], result["tpr_at_fpr"][0]["tpr"]
     assert isinstance(advantage, Bound)
     assert holds(advantage, mp.erf(mu / mp.sqrt(8)))
     assert relative(advantage) < 1e-10
@@ -107,7 +115,7 @@ def test_attack_rates_of_gaussians(text: str) -> None:
 
 
 def laplace_beta(epsilon: mpf, alpha: mpf) -> mpf:
-    """Return the trade-off function of Lap(0) and Lap(epsilon), of scale 1 (Dong, Roth, Su 2022)."""
+    """Return the trade-off function of Lap(0, 1) and Lap(epsilon, 1) (Dong, Roth, Su 2022)."""
     if alpha < mp.exp(-epsilon) / 2:
         return 1 - mp.exp(epsilon) * alpha
     return mp.exp(-epsilon) / (4 * alpha) if alpha <= 0.5 else mp.exp(-epsilon) * (1 - alpha)
@@ -124,6 +132,7 @@ def laplace_beta(epsilon: mpf, alpha: mpf) -> mpf:
     ],
 )
 def test_one_laplace(text: str, epsilon: str) -> None:
+    """At rates on either side of both atoms."""
     mp.dps = 340
     found = curve_of(text, RATES).worst
     for alpha, beta, power in zip(RATES, found.beta, found.power, strict=True):
@@ -180,14 +189,10 @@ def test_tails_agree_with_the_profile(text: str) -> None:
     """Supporting lines of the privacy profile prove the same from other numbers of the law."""
     laws = laws_of(text)
     rates = [1e-12, 1e-6, 0.01, 0.3, 0.6, 0.95, 1.0 - 2.0**-20]
-    from privcalc.accounting.ordered_pair import OrderedPair, Profile
-    from privcalc.accounting.pair_solver import PairSolver
-    from privcalc.accounting.thresholds import Thresholds
-
     back = {"add": "remove", "remove": "add"}
     for name, each in laws.items():
-        profiles = [Profile(part, 1e-9, "auto") for part in (each, laws[back.get(name, name)])]
-        solver = PairSolver(OrderedPair(*profiles), *map(Thresholds, profiles), 1e-9)
+        one, other = (Profile(part, 1e-9, "auto") for part in (each, laws[back.get(name, name)]))
+        solver = PairSolver(OrderedPair(one, other), Thresholds(one), Thresholds(other), 1e-9)
         slow, fast = solver.curve(rates), tail_trade_off(each, rates)
         assert fast is not None
         assert all(meets(a, b) for a, b in zip(slow.beta, fast.beta, strict=True))
@@ -195,6 +200,7 @@ def test_tails_agree_with_the_profile(text: str) -> None:
 
 
 def test_more_than_one_use_has_no_tails() -> None:
+    """Compositions are left to the privacy profile."""
     assert tail_trade_off(laws_of("laplace:scale=1@2")["both"], [0.1]) is None
     assert tail_trade_off(laws_of("zcdp:rho=1")["both"], [0.1]) is None
     assert math.isfinite(curve_of("laplace:scale=1@2", [0.1]).worst.beta[0].upper)

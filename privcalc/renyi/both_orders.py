@@ -28,15 +28,15 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.renyi.boundary import Sides, Term, crossing, log_moment_below, log_right_side
 from privcalc.renyi.curve import is_piecewise
 from privcalc.renyi.joint_range import tangents_at
-from privcalc.renyi.order_search import estimates, wide_grid
+from privcalc.renyi.order_search import between, estimates, wide_grid
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
 
 LEAST_LOG, LARGEST_LOG = -80.0, 7.0
-# Orders between, and how often they are narrowed.
-BETWEEN, NARROWINGS = 5, 7
+# Orders on each side of the best, and how often they are narrowed; so many are certified.
+BETWEEN, NARROWINGS = 2, 8
 BEST = 3
 
 
@@ -88,20 +88,14 @@ def corner(curve: RenyiCurve) -> Corner | None:
 
 
 def _narrowed(curve: RenyiCurve, c: Array, logs: Array) -> tuple[Array, Array]:
-    """Return more orders, around the best one of a grid, and infinity behind them in `logs`."""
-    at_infinity = logs[-1:]
-    finite = logs[:-1]
-    place = int(np.argmin(finite))
-    left, right = c[max(place - 1, 0)], c[min(place + 1, len(c) - 1)]
-    tried, found = [c], [finite]
+    """Return more orders, around the best one; `logs` ends with that of order infinity."""
+    values, at_infinity = logs[:-1], logs[-1:]
     for _ in range(NARROWINGS):
-        new = np.exp(np.linspace(math.log(left), math.log(right), BETWEEN + 2))
-        values = _log_odds(new, estimates(curve, new))
-        middle = min(max(int(np.argmin(values)), 1), BETWEEN)
-        left, right = new[middle - 1], new[middle + 1]
-        tried.append(new)
-        found.append(values)
-    return np.concatenate(tried), np.concatenate([*found, at_infinity])
+        new = between(c, values, 1, BETWEEN)
+        place = np.argsort(np.append(c, new), kind="stable")
+        values = np.append(values, _log_odds(new, estimates(curve, new)))[place]
+        c = np.append(c, new)[place]
+    return c, np.append(values, at_infinity)
 
 
 def _log_odds(c: Array, k: Array) -> Array:

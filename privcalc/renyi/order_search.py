@@ -33,6 +33,8 @@ NEAR, NEARER = 2, 10
 # power 4/3 of this: its error is of third order in the width, that of the minimum of fourth.
 FORETOLD = 1e-9
 
+# So many orders of the grid are tried where each may cost a millisecond.
+FEW = 25
 # Orders minus 1 that only bounds without tangents can make use of.
 NEAR_ONE = (2.0**-40, 2.0**-30)
 
@@ -89,7 +91,7 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
     side, narrowings = (NEAR, NEARER) if curve.convex else (SIDE, NARROWINGS)
     for narrowing in range(narrowings):
         vertex, foretold = _parabola(c, values)
-        new = _between(c, values, 1 if narrowing or curve.convex else 2, side)
+        new = between(c, values, 1 if narrowing or curve.convex else 2, side)
         new = np.unique(np.append(new, vertex[np.isfinite(vertex)]))
         new = new[~np.isin(new, c)]
         if not new.size:
@@ -129,8 +131,9 @@ def grid(curve: RenyiCurve) -> Array:
 
 
 def wide_grid(curve: RenyiCurve) -> Array:
-    """Return the grid with orders that are as good as 1, where divergences are least."""
-    return np.union1d(grid(curve), NEAR_ONE)
+    """Return the grid, coarse where orders are expensive, and orders that are as good as 1."""
+    fine = grid(curve)
+    return np.union1d(fine if curve.cheap else fine[:: 1 + len(fine) // FEW], NEAR_ONE)
 
 
 def _descent(curve: RenyiCurve, convert: Conversion) -> tuple[Array, Array, Array]:
@@ -161,7 +164,7 @@ def _descent(curve: RenyiCurve, convert: Conversion) -> tuple[Array, Array, Arra
     return 2.0 ** np.array(places), k, values
 
 
-def _between(c: Array, values: Array, wanted: int, side: int) -> Array:
+def between(c: Array, values: Array, wanted: int, side: int) -> Array:
     """Return new points around the best local minima, evenly spread over the logarithm.
 
     Each neighbouring interval is divided into `side` + 1, so that the bracket shrinks by as much.

@@ -29,7 +29,7 @@ BETWEEN, NARROWINGS = 5, 3
 # log y is looked for so far below and above that of the best order of the grid.
 ROOM = 1.0, 0.5
 # The same where orders are expensive: all type I errors share them.
-FEW_NARROWINGS, MOST_SHARED = 3, 24
+SHARED_NARROWINGS, MOST_SHARED = 6, 16
 
 
 @np.errstate(all="ignore")
@@ -61,10 +61,10 @@ class _Side:
 
     def least(self, q: Array) -> Array:
         """Return the least log y that any order allows."""
-        found: Array = self._solved(np.array([[np.inf]]), q)[0]
         if is_piecewise(self._curve):
-            c = np.array(self._curve.corners)
-            return _less(found, self._solved(c[:, None], q))
+            c = np.append(self._curve.corners, np.inf)
+            return _less(np.full(len(q), np.inf), self._solved(c[:, None], q))
+        found: Array = self._solved(np.array([[np.inf]]), q)[0]
         some = np.unique(np.linspace(0, len(q) - 1, MOST_SEARCHED).astype(int))
         if not self._curve.cheap:
             c = self._shared(q[some])
@@ -122,7 +122,7 @@ class _Side:
         """Return the orders that are best for some q, of the grid and around them."""
         c = wide_grid(self._curve)
         values = self._solved(c[:, None], q)
-        for _ in range(FEW_NARROWINGS):
+        for _ in range(SHARED_NARROWINGS):
             best = np.unique(np.argmin(values, axis=0))[:MOST_SHARED]
             logs = np.log(c)
             inner = best[(best > 0) & (best < len(c) - 1)]

@@ -2,14 +2,16 @@
 
 python tests/oracles/make_both_orders.py
 
-Brute force over pairs of outcomes, at 30 digits, with nothing but the definition: the pair (p, q) is
-allowed if D_a of (p, 1 - p) from (q, 1 - q) and that of (q, 1 - q) from (p, 1 - p) are at most
+Brute force over pairs of outcomes, at 30 digits, with nothing but the definition: the pair (p, q)
+is allowed if D_a of (p, 1 - p) from (q, 1 - q) and that of (q, 1 - q) from (p, 1 - p) are at most
 epsilon at every order a of the guarantee. For zCDP the orders are a grid that is refined.
 """
 
 import json
 import math
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from mpmath import mp, mpf
@@ -27,10 +29,10 @@ def moment_exceeds(p: mpf, rest: mpf, q: mpf, order: mpf, epsilon: mpf) -> bool:
     if c == 0:
         value = p * mp.log(p / q) + rest * mp.log(rest / away)
         back = q * mp.log(q / p) + away * mp.log(away / rest)
-        return max(value, back) > epsilon
+        return bool(max(value, back) > epsilon)
     bound = mp.exp(c * epsilon)
     forward = p * (p / q) ** c + rest * (rest / away) ** c
-    return forward > bound or q * (q / p) ** c + away * (away / rest) ** c > bound
+    return bool(forward > bound or q * (q / p) ** c + away * (away / rest) ** c > bound)
 
 
 def odds(q: mpf, order: mpf, epsilon: mpf) -> mpf:
@@ -50,8 +52,8 @@ def odds(q: mpf, order: mpf, epsilon: mpf) -> mpf:
     return low
 
 
-def least_over_orders(value, rho: mpf) -> mpf:
-    """Return the least value over all orders a of (a, rho a), by a grid of logs and a refinement."""
+def least_over_orders(value: Callable[[mpf, mpf], mpf], rho: mpf) -> mpf:
+    """Return the least value over all orders a of (a, rho a), by a grid and a refinement."""
     logs = [mpf(k) / 2 for k in range(-30, 11)]
     found = {x: value(1 + mp.exp(x), rho * (1 + mp.exp(x))) for x in logs}
     best = min(found, key=lambda x: found[x])
@@ -66,6 +68,7 @@ def least_over_orders(value, rho: mpf) -> mpf:
 
 
 def largest_odds(q: mpf, points: list[tuple[str, str]]) -> mpf:
+    """Return the log of the largest odds ratio that all orders of a guarantee allow."""
     return min(odds(q, mpf(order), mpf(epsilon)) for order, epsilon in points)
 
 
@@ -87,10 +90,10 @@ def delta(points: list[tuple[str, str]], epsilon: str) -> mpf:
         ratio = math.exp(min(low, 700.0))
         return q * ratio / (1.0 - q + q * ratio) - slope * q
 
-    grid = [0.5 * k for k in range(-120, 50)]
+    grid = [float(k) for k in range(-250, 26)]
     best = max(grid, key=value)
-    low, high = best - 0.5, best + 0.5
-    for _ in range(45):
+    low, high = best - 1.0, best + 1.0
+    for _ in range(46):
         left, right = high - float(GOLDEN) * (high - low), low + float(GOLDEN) * (high - low)
         low, high = (left, high) if value(left) < value(right) else (low, right)
     q = 1 / (1 + mp.exp(-mpf(0.5 * (low + high))))
@@ -110,10 +113,12 @@ def double_exceeds(q: float, x: float, order: float, epsilon: float) -> bool:
 
 
 def short(x: float) -> str:
+    """Return a decimal of six digits."""
     return f"{x:.6g}"
 
 
 def main() -> None:
+    """Write the file."""
     rng = random.Random(20)
     rows: dict[str, list[dict[str, object]]] = {"delta": [], "power": [], "zcdp": []}
     for number in range(CASES + FILES):
@@ -146,7 +151,7 @@ def main() -> None:
         rho = "0.5" if number < 2 else short(10 ** rng.uniform(-3, 0.7))
         alpha = "0.01" if number == 0 else short(10 ** rng.uniform(-8, -0.01))
         q = mpf(alpha)
-        x = least_over_orders(lambda a, e, q=q: odds(q, a, e), mpf(rho))
+        x = least_over_orders(partial(odds, q), mpf(rho))
         # For the advantage p + q = 1: the odds of p are those of 1 - q.
         y = least_over_orders(symmetric_odds, mpf(rho))
         ratio = mp.exp(x)
