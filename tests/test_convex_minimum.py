@@ -63,3 +63,21 @@ def test_curvature_costs_its_square() -> None:
         values = 1.0 + np.expm1(logs) ** 2
         found = least(Brackets(logs, values, values), 0.0, 0.0)
         assert 1.0 - 3.0 * spacing**2 <= found <= 1.0
+
+
+def test_points_far_apart_are_not_connected() -> None:
+    """e^885 is no double: a line through such points would be taken for a level one.
+
+    g is linear but for a kink between the first two points, and rises steeply in the end.
+    """
+    logs = np.array([-473.75527, -459.9083, -459.90826, -459.9082, 425.78125])
+    kink = math.exp(-459.94)
+
+    def g(log: float) -> float:
+        a = math.exp(log)
+        return -a + 1.5 * max(0.0, a - kink)
+
+    values = np.array([g(float(x)) for x in logs])
+    size = 1e-5 * np.abs(values)
+    found = least(Brackets(logs, values - size, values + size), 0.0, math.inf)
+    assert found <= g(-459.94)

@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.accounting.trade_off_curve import Curve, complement, one_minus
-from privcalc.bounds import Bound
+from privcalc.accounting.trade_off_curve import Curve, limited, one_minus, reached
 from privcalc.engine.finite import enumerate_outcomes
 from privcalc.engine.shared_outcomes import SharedOutcomes
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.terms import Realized
+    from privcalc.bounds import Bound
     from privcalc.engine.composition import Composition
     from privcalc.engine.finite import Outcomes
     from privcalc.numerics.arrays import Array
@@ -65,7 +65,7 @@ class AtomicSolver:
         # 1 - alpha is rounded up by at most one unit of 1.
         beta = np.maximum(beta, above[1].needed(rest * (1.0 - 4.0 * UNIT)))
         ends = np.clip(power, levels, 1.0), np.clip(beta, 0.0, rest), rest
-        bounds = [_bounds(*map(float, each)) for each in zip(*ends, strict=True)]
+        bounds = [limited(*map(float, each)) for each in zip(*ends, strict=True)]
         if forward.lower is not None and reverse.lower is not None:
             below = self._pair(forward.lower, reverse.lower)
             if below is None:
@@ -74,7 +74,7 @@ class AtomicSolver:
             beta = np.minimum(beta, below[1].spent(rest))
             tested = np.clip(power, levels, 1.0), np.clip(beta, 0.0, rest)
             bounds = [
-                _met(*known, float(low), float(high))
+                reached(*known, float(low), float(high))
                 for known, low, high in zip(bounds, *tested, strict=True)
             ]
         return Curve(tuple(beta for beta, _ in bounds), tuple(power for _, power in bounds))
@@ -94,19 +94,6 @@ class AtomicSolver:
                 tests = AtomicTests(outcomes, composition.infinity_mass())
             self._known[composition] = tests
         return self._known[composition]
-
-
-def _bounds(power: float, beta: float, rest: float) -> tuple[Bound, Bound]:
-    """Return beta and power where upper bounds of the profile are known."""
-    above, below = complement(Bound(rest, beta)), complement(Bound(power))
-    return Bound(rest, max(beta, below.lower or 0.0)), Bound(min(power, above.upper))
-
-
-def _met(beta: Bound, power: Bound, least: float, most: float) -> tuple[Bound, Bound]:
-    """Intersect with what tests reach: at least this power, and at most this beta."""
-    beta = beta.intersection(Bound(most, 0.0)).intersection(complement(Bound(1.0, least)))
-    power = power.intersection(Bound(1.0, least)).intersection(complement(beta))
-    return beta, power
 
 
 class AtomicTests:

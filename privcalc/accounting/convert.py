@@ -291,13 +291,16 @@ def _renyi(composition: Composition, answer: Answer, conversion: str) -> float:
     from privcalc.renyi.optimum import best_epsilon, best_log_delta
 
     curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
+    both = composition.both_orders_curve()
     try:
         if answer.quantity == "epsilon":
             delta = answer.query["delta"] - mass
             if not 0.0 < delta < 1.0:
                 return math.inf if delta <= 0.0 else 0.0
-            return best_epsilon(curve, delta, conversion, infinite_mass=mass).value
-        found = best_log_delta(curve, answer.query["epsilon"], conversion, infinite_mass=mass)
+            return best_epsilon(curve, delta, conversion, infinite_mass=mass, both=both).value
+        found = best_log_delta(
+            curve, answer.query["epsilon"], conversion, infinite_mass=mass, both=both
+        )
     except NotCertifiedError:
         return math.inf if answer.quantity == "epsilon" else 1.0
     # exp_bound is never 0, however small delta is.

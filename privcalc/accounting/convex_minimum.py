@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 # the difference may multiply, and that is below 1500), and some for each expm1.
 RATIO_ERROR = 1e-12
 
+# Logs of a that lie farther apart are not connected by a line: e^gap overflows, and a ratio of
+# distances would be rounded to 0, which proves too much.
+LARGEST_GAP = 700.0
+# What underflow may hide of a product.
+TINY = 1e-307
+
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
@@ -71,12 +77,13 @@ def _between(known: Brackets, i: int) -> float:
     gap = float(logs[i + 1] - logs[i])
     here, there = float(low[i]), float(low[i + 1])
     forward = backward = -math.inf
-    if i > 0:
+    if i > 0 and gap < LARGEST_GAP:
         distance = -np.expm1(logs[:i] - logs[i])
         forward = _extended(here, high[:i], math.expm1(gap) / distance)
-    if i + 2 < len(logs):
-        distance = np.expm1(logs[i + 2 :] - logs[i + 1])
-        backward = _extended(there, high[i + 2 :], -math.expm1(-gap) / distance)
+    beyond = int(np.searchsorted(logs, logs[i + 1] + LARGEST_GAP))
+    if i + 2 < beyond:
+        distance = np.expm1(logs[i + 2 : beyond] - logs[i + 1])
+        backward = _extended(there, high[i + 2 : beyond], -math.expm1(-gap) / distance)
     candidates = []
     if forward > -math.inf:
         candidates.append(1.0)
@@ -90,10 +97,16 @@ def _between(known: Brackets, i: int) -> float:
 
 
 def _extended(base: float, others: Array, ratios: Array) -> float:
-    """Return the best of base - T (other - base), with T enlarged or reduced by its error."""
+    """Return the best of base - T (other - base), with T enlarged or reduced by its error.
+
+    Rounded down: terms may be much larger than their difference. Those of `rise` are charged 4
+    units of both, times T.
+    """
+    size = np.abs(others) + abs(base)
     rise = others - base
-    worst = ratios * rise + RATIO_ERROR * np.abs(ratios * rise)
-    return base - float(worst.min())
+    worst = ratios * rise + RATIO_ERROR * np.abs(ratios * rise) + 4.0 * UNIT * ratios * size + TINY
+    fall = float(worst.min())
+    return base - fall - 4.0 * UNIT * (abs(base) + abs(fall))
 
 
 def _mean(w: float, one: tuple[float, float], other: tuple[float, float]) -> float:

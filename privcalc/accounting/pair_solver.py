@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.accounting.convex_minimum import least
+from privcalc.accounting.curve_trade_off import UPPER_ONLY
 from privcalc.accounting.ordered_pair import ENOUGH
 from privcalc.accounting.trade_off_curve import Curve, complement, one_minus
 from privcalc.bounds import Bound
@@ -110,7 +111,7 @@ class PairSolver:
 
     def _notes(self, queries: list[Query]) -> tuple[str, ...]:
         if not self._both:
-            return ("only upper bounds of the privacy profile are known",)
+            return (UPPER_ONLY,)
         wide = [query for query in queries if not self._met(query)]
         if not wide:
             return ()

@@ -189,8 +189,12 @@ def attack_rates(
 
 def _profile(part: Realized, tolerance: float, engine: str) -> Callable[[float], Bound]:
     """Return what brackets delta at one epsilon after another."""
+    from privcalc.accounting.gaussian_trade_off import gaussian_delta, gaussian_mu
     from privcalc.engine.many import ManyDeltas
 
+    mu = gaussian_mu(part) if engine == "auto" else None
+    if mu is not None:
+        return lambda epsilon: gaussian_delta(mu, epsilon)
     solver = ManyDeltas(part.upper, tolerance, engine=engine)
     below = None if part.lower is None else ManyDeltas(part.lower, tolerance, engine=engine)
 

@@ -17,7 +17,7 @@ from privcalc.accounting.sampling import (
     spelled,
     wrappers_in,
 )
-from privcalc.accounting.terms import Realized, term_of, upper_law
+from privcalc.accounting.terms import REVERSES, Realized, term_of, upper_law
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.exact import distinct
 from privcalc.losses.bracket import LawBracket
@@ -68,8 +68,10 @@ def realize(tree: Node, relation: Relation) -> dict[str, Realized]:
         for adjacency in relation.adjacencies
     }
     if len(found) > 1 and len({(each.upper, each.lower) for each in found.values()}) == 1:
-        return {"both": next(iter(found.values()))}
-    return found
+        found = {"both": next(iter(found.values()))}
+    return {
+        name: each.with_reverse(found[REVERSES.get(name, name)]) for name, each in found.items()
+    }
 
 
 class _Builder:

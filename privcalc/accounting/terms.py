@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -53,6 +53,10 @@ class Sampling(Protocol):
     ) -> RenyiCurve:
         """Return an upper bound on the curve of one direction of the sampled event."""
         ...
+
+
+# The same neighbours in the other order; a relation with one direction is symmetric.
+REVERSES = {"add": "remove", "remove": "add"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,12 @@ class Realized:
     def reversed(self) -> Realized:
         """The other order of the neighbours, for a direction that stands for both."""
         return self if self.back is None else Realized(self.upper, self.back)
+
+    def with_reverse(self, back: Realized) -> Realized:
+        """Tell a composition with curves what the neighbours cost in the other order."""
+        if not self.upper.curves:
+            return self
+        return replace(self, upper=replace(self.upper, reverse=back.upper))
 
     def member(self, c: float | None) -> Composition:
         """Return the members that cost most at order c + 1, composed."""

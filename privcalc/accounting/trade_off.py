@@ -29,8 +29,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.accounting.atomic_trade_off import AtomicSolver
+from privcalc.accounting.curve_trade_off import curve_trade_off
+from privcalc.accounting.gaussian_trade_off import gaussian_mu, gaussian_trade_off
 from privcalc.accounting.ordered_pair import OrderedPair, Profile
 from privcalc.accounting.pair_solver import PairSolver
+from privcalc.accounting.tail_trade_off import tail_trade_off
+from privcalc.accounting.terms import REVERSES
 from privcalc.accounting.thresholds import Thresholds
 from privcalc.accounting.trade_off_curve import Curve, limit, monotone, one_minus, worst_of
 from privcalc.bounds import Bound
@@ -40,8 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from privcalc.accounting.terms import Realized
-
-REVERSES = {"add": "remove", "remove": "add"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +132,25 @@ class _Solvers:
 
     def _solved(self, name: str, back: str, alphas: Sequence[float]) -> Curve:
         laws = self._directions[name]
+        if laws.upper.curves and self._engine in ("auto", "rdp"):
+            return curve_trade_off(laws.upper, alphas)
+        mu = gaussian_mu(laws) if self._engine == "auto" else None
+        if mu is not None:
+            return gaussian_trade_off(mu, alphas)
         reverse = self._directions[back].reversed if back == name else self._directions[back]
         if self._engine == "auto":
             found = self._atomic.curve(laws, reverse, alphas)
             if found is not None:
                 return found
+        single = tail_trade_off(laws, alphas) if self._engine == "auto" else None
+        if single is not None and single.narrow(self._tolerance):
+            return single
         other = back if reverse is self._directions[back] else f"{back}, reversed"
         self._directions = {**self._directions, other: reverse}
         pair = OrderedPair(self._profile(name), self._profile(other))
         solver = PairSolver(pair, self._thresholds[name], self._thresholds[other], self._tolerance)
-        return solver.curve(alphas)
+        found = solver.curve(alphas)
+        return found if single is None else found.intersection(single)
 
     def _profile(self, name: str) -> Profile:
         if name not in self._profiles:

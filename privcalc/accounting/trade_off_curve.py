@@ -30,6 +30,17 @@ class Curve:
     engine: str = "closed-form"
     notes: tuple[str, ...] = ()
 
+    def narrow(self, tolerance: float) -> bool:
+        """Say whether all brackets are relatively narrow, of beta and of the power."""
+        bounds = (*self.beta, *self.power)
+        return all(bound.within_tolerance(tolerance, 0.0) for bound in bounds)
+
+    def intersection(self, other: Curve) -> Curve:
+        """Return the narrower brackets of two; the engine and the notes are of the first."""
+        betas = [a.intersection(b) for a, b in zip(self.beta, other.beta, strict=True)]
+        powers = [a.intersection(b) for a, b in zip(self.power, other.power, strict=True)]
+        return replace(self, beta=tuple(betas), power=tuple(powers))
+
 
 def limit(alpha: float, mass: Bound, lower_mass: float | None) -> tuple[Bound, Bound]:
     """Return beta and power of the tests that never reject Q wrongly (alpha 0), or always do (1).
@@ -70,6 +81,19 @@ def one_minus(alpha: float) -> float:
     """Return 1 - alpha, rounded up; for alpha >= 1/2 and for 0 the difference is exact."""
     rest = 1.0 - alpha
     return rest if alpha >= 0.5 or alpha == 0.0 else math.nextafter(rest, 1.0)
+
+
+def limited(power: float, beta: float, rest: float) -> tuple[Bound, Bound]:
+    """Return beta and power where upper bounds of the profile are known."""
+    above, below = complement(Bound(rest, beta)), complement(Bound(power))
+    return Bound(rest, max(beta, below.lower or 0.0)), Bound(min(power, above.upper))
+
+
+def reached(beta: Bound, power: Bound, least: float, most: float) -> tuple[Bound, Bound]:
+    """Intersect with what tests reach: at least this power, and at most this beta."""
+    beta = beta.intersection(Bound(most, 0.0)).intersection(complement(Bound(1.0, least)))
+    power = power.intersection(Bound(1.0, least)).intersection(complement(beta))
+    return beta, power
 
 
 def worst_of(curves: Mapping[str, Curve]) -> Curve:

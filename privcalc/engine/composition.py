@@ -11,7 +11,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import doubles
 from privcalc.losses.known import infinite_mass, largest_loss
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.curve import LawCurve, SumCurve, curve_of
+from privcalc.renyi.curve import LawCurve, SumCurve, WorseCurve, curve_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,10 +35,13 @@ class Composition:
     Attributes:
         terms: laws with counts.
         curves: what is known by its Renyi curve only, with counts; empty for most.
+        reverse: the composition of the same neighbours in the other order; wanted only where there
+            are curves, whose pairs of outcomes it bounds, too.
     """
 
     terms: tuple[tuple[LossLaw, int], ...]
     curves: tuple[tuple[RenyiCurve, int], ...] = ()
+    reverse: Composition | None = None
 
     @classmethod
     def of(
@@ -121,7 +124,7 @@ class Composition:
         """Cut far outcomes of total P-mass at most exp(log_mass)."""
         share = log_mass - math.log(max(1, sum(count for _, count in self.terms)))
         laws = tuple((law.truncated(share), count) for law, count in self.terms)
-        return Composition(laws, self.curves)
+        return Composition(laws, self.curves, self.reverse)
 
     def renyi_curve(self, *, sharp: bool = True) -> SumCurve:
         """Return the Renyi curve of the whole; masses at infinity are left out.
@@ -138,6 +141,21 @@ class Composition:
         """Whether the Renyi curve may say more than the laws do: not of one use by itself."""
         several = sum(count * getattr(law, "uses", 1) for law, count in self.terms) > 1
         return several and any(hasattr(law, "sharper_curve") for law, _ in self.terms)
+
+    def reverse_curve(self) -> SumCurve | None:
+        """Return the Renyi curve of the neighbours in the other order; None where not known.
+
+        It says nothing of pairs that lose mass to infinity in either order.
+        """
+        masses = [each.infinity_mass().upper for each in (self, self.reverse) if each is not None]
+        return self.reverse.renyi_curve() if self.reverse and not any(masses) else None
+
+    def both_orders_curve(self) -> RenyiCurve | None:
+        """Return a curve that bounds the divergences in both orders; None where none is known."""
+        own, other = self.renyi_curve(), self.reverse_curve()
+        if other is None:
+            return None
+        return own if other == own else WorseCurve(own, other)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""

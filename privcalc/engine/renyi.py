@@ -49,7 +49,8 @@ def renyi_epsilon(composition: Composition, delta: float, conversion: str = BEST
     """
     curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
     try:
-        found = best_epsilon(curve, delta, conversion, infinite_mass=mass)
+        both = composition.both_orders_curve()
+        found = best_epsilon(curve, delta, conversion, infinite_mass=mass, both=both)
     except NotCertifiedError:
         if composition.curves or conversion == "classic":
             raise
@@ -61,7 +62,8 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
     """Bound the finite part of delta at an epsilon from above (by 1 at worst)."""
     curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
     try:
-        found = best_log_delta(curve, epsilon, BEST, infinite_mass=mass)
+        both = composition.both_orders_curve()
+        found = best_log_delta(curve, epsilon, BEST, infinite_mass=mass, both=both)
     except NotCertifiedError:
         if composition.curves:
             raise

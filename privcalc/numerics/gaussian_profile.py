@@ -189,7 +189,16 @@ def tail_quantile(log_p: float) -> tuple[float, float]:
 
 def log_tail_below(z: float) -> float:
     """Return a lower bound on log P(N > z) for z >= 0; see `tail_quantile` for the units."""
-    return _log_tail(z) - UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z)
+    return _log_tail(z) - _tail_error(z)
+
+
+def log_tail_above(z: float) -> float:
+    """Return an upper bound on log P(N > z) for z >= 0."""
+    return _log_tail(z) + _tail_error(z)
+
+
+def _tail_error(z: float) -> float:
+    return UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z)
 
 
 def _log_tail(z: float) -> float:

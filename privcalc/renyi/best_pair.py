@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from privcalc.renyi.curve import is_piecewise
 from privcalc.renyi.order_search import estimates
 
 if TYPE_CHECKING:
@@ -112,6 +113,8 @@ def best_pair(
     size = np.where(np.isfinite(allowed.k), np.abs(allowed.k), 0.0)
     if not np.any(violations > RELATIVE * size + ABSOLUTE):
         return None
+    if is_piecewise(curve):
+        return _vertex(allowed, objective, start.log_q, NARROWINGS[1])
     vertex = _vertex(allowed, objective, start.log_q, NARROWINGS[0])
     for remaining in range(ROUNDS - 1, -1, -1):
         if vertex is None:

@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 
 
 class RenyiCurve(Protocol):
-    """One direction of the Renyi divergences of a mechanism; masses at infinity are left out."""
+    """One direction of the Renyi divergences of a mechanism; masses at infinity are left out.
+
+    A curve may also say that it is `piecewise` (`is_piecewise`).
+    """
+
+    def __hash__(self) -> int:
+        """Curves are immutable values."""
+        ...
 
     @property
     def limit(self) -> float:
@@ -64,6 +71,15 @@ class RenyiCurve(Protocol):
     def estimate(self, c: Array) -> Array:
         """Return K(c) quickly and without certificate, for searches."""
         ...
+
+
+def is_piecewise(curve: RenyiCurve) -> bool:
+    """Say whether K is linear between the corners, and from the last on to order infinity or none.
+
+    K of any pair of outcomes is convex in the order. Where it is below the curve at the corners,
+    and its largest loss at most the limit, it is so everywhere: these orders say everything.
+    """
+    return bool(getattr(curve, "piecewise", False))
 
 
 @dataclass(frozen=True)
@@ -164,6 +180,11 @@ class SumCurve:
     def corners(self) -> tuple[float, ...]:
         """Return those of all parts."""
         return tuple(sorted({c for curve, _ in self.terms for c in curve.corners}))
+
+    @property
+    def piecewise(self) -> bool:
+        """Say whether every part is."""
+        return all(is_piecewise(curve) for curve, _ in self.terms)
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the sums of the lines, rounded up."""

@@ -69,6 +69,11 @@ class LinearCurve:
         """Return none."""
         return ()
 
+    @property
+    def piecewise(self) -> bool:
+        """Say whether the largest loss says it all."""
+        return self.rho == 0.0
+
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the line itself, rounded up."""
         return self._raised(self.xi), np.full(c.shape, self._raised(self.rho))
@@ -105,6 +110,8 @@ class PointsCurve:
 
     points: tuple[tuple[float, float], ...]
     limit: float = math.inf
+
+    piecewise = True
 
     @property
     def cheap(self) -> bool:

@@ -23,7 +23,12 @@ CONVERSIONS = ("classic", "balle", "optimal", "trade_off")
 
 
 def best_epsilon(
-    curve: RenyiCurve, delta: float, conversion: str, *, infinite_mass: float = 0.0
+    curve: RenyiCurve,
+    delta: float,
+    conversion: str,
+    *,
+    infinite_mass: float = 0.0,
+    both: RenyiCurve | None = None,
 ) -> Converted:
     """Return a certified upper bound on epsilon at delta, at the best order.
 
@@ -36,6 +41,8 @@ def best_epsilon(
         infinite_mass: upper bound on the mass at infinite loss, which the curve leaves out; 0 for
             a curve that bounds whole distributions. Only the last two conversions depend on it,
             and they are wrong if it is too small.
+        both: a curve that bounds the divergences in both orders of the neighbours; None where none
+            is known. Only "trade_off" uses it, and only without a mass at infinity.
 
     Raises:
         DomainError: delta or infinite_mass is out of range, or the conversion unknown.
@@ -44,12 +51,17 @@ def best_epsilon(
     require_delta(delta)
     _require_known(conversion, infinite_mass)
     if conversion == "trade_off":
-        return trade_off_epsilon(curve, delta, infinite_mass=infinite_mass)
+        return trade_off_epsilon(curve, delta, infinite_mass=infinite_mass, both=both)
     return single_epsilon(curve, delta, conversion, infinite_mass)[0]
 
 
 def best_log_delta(
-    curve: RenyiCurve, epsilon: float, conversion: str, *, infinite_mass: float = 0.0
+    curve: RenyiCurve,
+    epsilon: float,
+    conversion: str,
+    *,
+    infinite_mass: float = 0.0,
+    both: RenyiCurve | None = None,
 ) -> Converted:
     """Return a certified upper bound on log of the finite part of delta at epsilon >= 0.
 
@@ -58,7 +70,7 @@ def best_log_delta(
     require_epsilon(epsilon)
     _require_known(conversion, infinite_mass)
     if conversion == "trade_off":
-        return trade_off_log_delta(curve, epsilon, infinite_mass=infinite_mass)
+        return trade_off_log_delta(curve, epsilon, infinite_mass=infinite_mass, both=both)
     return single_log_delta(curve, epsilon, conversion, infinite_mass)[0]
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from privcalc.renyi.curve import is_piecewise
+
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
@@ -30,6 +32,11 @@ NEAR, NEARER = 2, 10
 # Where a parabola foretells its own minimum so well, relatively, it is at the minimum to about the
 # power 4/3 of this: its error is of third order in the width, that of the minimum of fourth.
 FORETOLD = 1e-9
+
+# So many orders of the grid are tried where each may cost a millisecond.
+FEW = 25
+# Orders minus 1 that only bounds without tangents can make use of.
+NEAR_ONE = (2.0**-40, 2.0**-30)
 
 MOST_CORNERS = 200
 
@@ -59,22 +66,32 @@ class Search:
         return self.order_less_one + 1.0
 
 
-def search(curve: RenyiCurve, convert: Conversion) -> Search:
+def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) -> Search:
     """Minimise convert(c, K(c)) over c and certify the minimum.
 
     About 200 estimates, or 30 of a convex curve, and certified bounds at 8 orders; at 20 more if
     none of these has one.
+
+    Args:
+        curve: the curve.
+        convert: what to minimise.
+        together: whether orders are used together, so that corners alone may say everything.
     """
+    if together and is_piecewise(curve):
+        c = np.array(curve.corners)
+        if not c.size:
+            return Search(c, c, math.inf, math.inf)
+        return Search(c, curve.upper(c), *_certified(curve, convert, c))
     if curve.convex:
         c, k, values = _descent(curve, convert)
     else:
-        c = _grid(curve)
+        c = grid(curve)
         k = estimates(curve, c)
         values = _values(convert, c, k)
     side, narrowings = (NEAR, NEARER) if curve.convex else (SIDE, NARROWINGS)
     for narrowing in range(narrowings):
         vertex, foretold = _parabola(c, values)
-        new = _between(c, values, 1 if narrowing or curve.convex else 2, side)
+        new = between(c, values, 1 if narrowing or curve.convex else 2, side)
         new = np.unique(np.append(new, vertex[np.isfinite(vertex)]))
         new = new[~np.isin(new, c)]
         if not new.size:
@@ -106,11 +123,17 @@ def _values(convert: Conversion, c: Array, k: Array) -> Array:
     return np.where(np.isnan(values), np.inf, values)
 
 
-def _grid(curve: RenyiCurve) -> Array:
+def grid(curve: RenyiCurve) -> Array:
     """Return the grid with the corners of a curve; of many, some that are evenly spread."""
     corners = np.array(curve.corners)
     thinned = corners[:: 1 + len(corners) // MOST_CORNERS]
     return np.union1d(GRID, thinned[thinned > 0.0])
+
+
+def wide_grid(curve: RenyiCurve) -> Array:
+    """Return the grid, coarse where orders are expensive, and orders that are as good as 1."""
+    fine = grid(curve)
+    return np.union1d(fine if curve.cheap else fine[:: 1 + len(fine) // FEW], NEAR_ONE)
 
 
 def _descent(curve: RenyiCurve, convert: Conversion) -> tuple[Array, Array, Array]:
@@ -141,7 +164,7 @@ def _descent(curve: RenyiCurve, convert: Conversion) -> tuple[Array, Array, Arra
     return 2.0 ** np.array(places), k, values
 
 
-def _between(c: Array, values: Array, wanted: int, side: int) -> Array:
+def between(c: Array, values: Array, wanted: int, side: int) -> Array:
     """Return new points around the best local minima, evenly spread over the logarithm.
 
     Each neighbouring interval is divided into `side` + 1, so that the bracket shrinks by as much.

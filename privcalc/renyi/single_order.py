@@ -54,9 +54,10 @@ def single_epsilon(
         convert = partial(balle_epsilon, log_delta=log_delta)
     else:
         convert = partial(joint_epsilon, log_delta=log_delta, infinite_mass=infinite_mass)
-    found = search(curve, convert)
+    found = search(curve, convert, together=conversion == "trade_off")
     value, order = found.value, found.order
-    limit = epsilon_at_infinity(curve.limit, delta if conversion == "optimal" else 0.0)
+    joint = conversion in ("optimal", "trade_off")
+    limit = epsilon_at_infinity(curve.limit, delta if joint else 0.0)
     if limit <= value:
         value, order = limit, math.inf
     _refuse_infinity(value)
@@ -74,10 +75,11 @@ def single_log_delta(
         convert = partial(balle_log_delta, epsilon=epsilon)
     else:
         convert = partial(joint_log_delta, epsilon=epsilon, infinite_mass=infinite_mass)
-    found = search(curve, convert)
+    found = search(curve, convert, together=conversion == "trade_off")
     value, order = found.value, found.order
     limit = log_delta_at_infinity(curve.limit, epsilon)
-    if limit <= value and (conversion == "optimal" or limit == -math.inf):
+    joint = conversion in ("optimal", "trade_off")
+    if limit <= value and (joint or limit == -math.inf):
         value, order = limit, math.inf
     _refuse_infinity(value)
     return Converted(min(0.0, value), order, conversion), found

@@ -18,6 +18,9 @@ The two points are found from the other side. At the pair (p, q) that maximises 
 intersection, two orders are active, one on each side; their tangent planes touch there, so r0 =
 p / q and r1 = (w - p) / (1 - q) serve for both. If the pair at which the best single order touches
 satisfies all other orders, it is that maximum, and nothing can be won.
+
+Where the divergences of (Q, P) are bounded, too, small epsilons have a tighter bound
+(`renyi/both_orders.py`).
 """
 
 from __future__ import annotations
@@ -29,6 +32,7 @@ import numpy as np
 
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.renyi.best_pair import Allowed, Pair, best_pair
+from privcalc.renyi.both_orders import corner
 from privcalc.renyi.joint_range import tangents_at, tangents_for_epsilon, tangents_for_log_delta
 from privcalc.renyi.single_order import (
     Converted,
@@ -57,7 +61,13 @@ class Point(NamedTuple):
     order: float
 
 
-def trade_off_epsilon(curve: RenyiCurve, delta: float, *, infinite_mass: float = 0.0) -> Converted:
+def trade_off_epsilon(
+    curve: RenyiCurve,
+    delta: float,
+    *,
+    infinite_mass: float = 0.0,
+    both: RenyiCurve | None = None,
+) -> Converted:
     """Return a certified upper bound on epsilon at delta in (0, 1); arguments: `best_epsilon`.
 
     Raises:
@@ -65,7 +75,28 @@ def trade_off_epsilon(curve: RenyiCurve, delta: float, *, infinite_mass: float =
         NotCertifiedError: no order has a finite certified bound.
     """
     require_delta(delta)
-    single, found = single_epsilon(curve, delta, "optimal", infinite_mass)
+    found = _epsilon_of_both(both, delta) if both is not None and infinite_mass == 0.0 else None
+    # Where the curve is that of both orders nothing better follows (`renyi/both_orders.py`).
+    if found is not None and both == curve:
+        return found
+    one = _epsilon_of_one(curve, delta, infinite_mass)
+    return one if found is None or one.value <= found.value else found
+
+
+def _epsilon_of_both(both: RenyiCurve, delta: float) -> Converted | None:
+    """Return what the corner proves; None where both orders prove no more than one."""
+    met, log_delta = corner(both), log_rounded_down(delta)
+    if met is None or log_delta <= met.log_delta:
+        return None
+    if log_delta >= met.log_advantage:
+        return Converted(0.0, met.order, "trade_off")
+    value, _ = chord((met.log_delta, met.epsilon), (met.log_advantage, 0.0), log_delta)
+    return Converted(max(0.0, min(value, met.epsilon)), met.order, "trade_off")
+
+
+def _epsilon_of_one(curve: RenyiCurve, delta: float, infinite_mass: float) -> Converted:
+    """Bound epsilon by one order of the neighbours."""
+    single, found = single_epsilon(curve, delta, "trade_off", infinite_mass)
     best = Converted(single.value, single.order, "trade_off")
     if single.value == 0.0 or not found.value < math.inf:
         return best
@@ -94,7 +125,11 @@ def trade_off_epsilon(curve: RenyiCurve, delta: float, *, infinite_mass: float =
 
 
 def trade_off_log_delta(
-    curve: RenyiCurve, epsilon: float, *, infinite_mass: float = 0.0
+    curve: RenyiCurve,
+    epsilon: float,
+    *,
+    infinite_mass: float = 0.0,
+    both: RenyiCurve | None = None,
 ) -> Converted:
     """Return a certified upper bound on log delta at epsilon >= 0; arguments: `best_epsilon`.
 
@@ -103,7 +138,27 @@ def trade_off_log_delta(
         NotCertifiedError: no order has a finite certified bound.
     """
     require_epsilon(epsilon)
-    single, found = single_log_delta(curve, epsilon, "optimal", infinite_mass)
+    found = _log_delta_of_both(both, epsilon) if both is not None and infinite_mass == 0.0 else None
+    if found is not None and both == curve:
+        return found
+    one = _log_delta_of_one(curve, epsilon, infinite_mass)
+    return one if found is None or one.value <= found.value else found
+
+
+def _log_delta_of_both(both: RenyiCurve, epsilon: float) -> Converted | None:
+    """Return what the corner proves; None where both orders prove no more than one."""
+    met = corner(both)
+    if met is None or epsilon >= met.epsilon > 0.0:
+        return None
+    value = met.log_advantage
+    if epsilon > 0.0 and met.epsilon > 0.0:
+        value, _ = chord((0.0, value), (met.epsilon, met.log_delta), epsilon)
+    return Converted(min(0.0, met.log_advantage, value), met.order, "trade_off")
+
+
+def _log_delta_of_one(curve: RenyiCurve, epsilon: float, infinite_mass: float) -> Converted:
+    """Bound log delta by one order of the neighbours."""
+    single, found = single_log_delta(curve, epsilon, "trade_off", infinite_mass)
     best = Converted(single.value, single.order, "trade_off")
     if single.value == -math.inf or not found.value < math.inf:
         return best
