@@ -17,7 +17,7 @@ from privcalc.accounting.sampling import (
     spelled,
     wrappers_in,
 )
-from privcalc.accounting.terms import Realized, term_of
+from privcalc.accounting.terms import Realized, term_of, upper_law
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
@@ -28,6 +28,8 @@ from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
 
 if TYPE_CHECKING:
     from privcalc.accounting.terms import Mechanism, Sampling, Term, Terms
+    from privcalc.losses.law import LossLaw
+    from privcalc.wrappers.poisson import PoissonSampled
 
 # A rounded product of sampling probabilities is used only where 1 - q does not feel it.
 SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-100, 0.5
@@ -137,7 +139,16 @@ class _Builder:
                 "a sample of all records is not defined where one of them may be missing;"
                 " pass --relation replace-one, or leave out @wor"
             )
-        return self.terms(chain(tree)[0], adjacency, records)
+        event = chain(tree)[0]
+        if tree.name == POISSON and adjacency is Adjacency.REPLACE:
+            # Inside, the sensitivity is that of one record added: replacing is twice that.
+            if not self._opposite(event, known=True):
+                raise UnsupportedError(
+                    f"{spelled(tree)}:q=1 samples everything, but what is inside is stated for"
+                    " adding a record, and not for replacing one; leave out the sampling"
+                )
+            records *= 2
+        return self.terms(event, adjacency, records)
 
     def _sampled(self, tree: Wrapped, adjacency: Adjacency, records: int) -> Term:
         """Return the law of a sampled event; sampling twice is sampling once with q1 q2.
@@ -160,8 +171,9 @@ class _Builder:
             if isinstance(above, CurveOnly):
                 return above
             below = self._at(tree, event, math.nextafter(q, 0.0), adjacency, records, exact=True)
+            least = below.lower if isinstance(below, LawBracket) else below
             return LawBracket(
-                None if isinstance(below, LawBracket | CurveOnly) else below,
+                None if isinstance(least, CurveOnly) else least,
                 above.upper if isinstance(above, LawBracket) else above,
             )
         return self._at(tree, event, q, adjacency, records, exact=not rounded)
@@ -191,14 +203,49 @@ class _Builder:
         law, reverse = one_law(terms), one_law(back)
         if law is None or reverse is None:
             return self._curve(wrapper, terms, back, adjacency, records, exact=exact)
+        replaces = tree.name == POISSON and adjacency is Adjacency.REPLACE
+        single: LossLaw | LawBracket
+        if replaces:
+            single = self._replaced(wrapper, event, law, reverse, exact=exact)
+        else:
+            single = wrapper.law(law, reverse, adjacency, exact=exact)
         if records == 1 or q == 0.0:
-            return wrapper.law(law, reverse, adjacency, exact=exact)
+            return single
         from privcalc.accounting.groups import sampled_group_law
 
-        if tree.name == POISSON and isinstance(law, GaussianLaw):
+        if tree.name == POISSON and isinstance(law, GaussianLaw) and not replaces:
             return sampled_group_law(law, None, q, records, adjacency)
-        single = wrapper.law(law, reverse, adjacency, exact=exact)
-        return sampled_group_law(law, single, q, records, adjacency)
+        return sampled_group_law(law, upper_law(single), q, records, adjacency)
+
+    def _replaced(
+        self, wrapper: Sampling, event: Node, law: LossLaw, reverse: LossLaw, *, exact: bool
+    ) -> LossLaw | LawBracket:
+        """Return the law of a Poisson-sampled event for replacing a record."""
+        known = None
+        if isinstance(event, Leaf):
+            known = getattr(self._mechanism(event), "replaced_in_sample", None)
+        if known is not None:
+            found: LossLaw | LawBracket = known(wrapper.sampling_probability, exact=exact)
+            return found
+        opposite = self._opposite(event)
+        return cast("PoissonSampled", wrapper).replaced(
+            law, reverse, opposite=opposite, exact=exact
+        )
+
+    def _opposite(self, event: Node, *, known: bool = False) -> bool:
+        """Say whether two records may pull all parts of an event in opposite directions.
+
+        Args:
+            event: below a Poisson sampling.
+            known: whether a mechanism that knows what replacing costs counts as well.
+        """
+        if isinstance(event, Leaf):
+            mechanism = self._mechanism(event)
+            found = getattr(mechanism, "opposite_records", False)
+            return found or (known and hasattr(mechanism, "replaced_in_sample"))
+        if isinstance(event, Composed):
+            return all(self._opposite(each, known=known) for each in event.events)
+        return isinstance(event, Repeated) and self._opposite(event.event, known=known)
 
     @staticmethod
     def _inside(tree: Wrapped) -> Adjacency:

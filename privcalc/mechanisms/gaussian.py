@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.spec.registry import Parameter, mechanism
@@ -67,6 +67,9 @@ class Gaussian:
     Attributes:
         mu: sensitivity / standard_deviation, that is 1 / noise_multiplier.
     """
+
+    # One record may move the output up by the sensitivity, and another down by as much.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self,
