@@ -38,8 +38,8 @@ LEAST_SHIFT = 1e-300
 
 
 @dataclass(frozen=True)
-class ReplacedLatticeLaw(TailLaw):
-    """The pair for noise whose log-ratio is linear in it, known by the tails of the event.
+class ReplacedLinearLaw(TailLaw):
+    """The pair for noise whose log-ratio is linear in it; subclasses bring the masses.
 
     Attributes:
         base: the event's law for adding a record.
@@ -101,36 +101,6 @@ class ReplacedLatticeLaw(TailLaw):
         share: Array = log_w - np.logaddexp(math.log1p(-self.q), log_w)
         return share
 
-    def tails(self, losses: Array) -> Tails:
-        """Return the masses of {u > u(l)}: those of R, W and W' are masses of the event.
-
-        {u > t} is {X > t - h}, the event's losses below h - t; under W', the mirror image of W, it
-        has the W-mass of {u < -t}, the event's losses above h + t. Those arguments are off by 2
-        units of their terms, and h by 12, which moves u; masses (1 - q) r + q w are off by 8.
-        """
-        q = self.q
-        u, moved = self._places(losses)
-        upward = self.base.tails((self.half - u)[::-1])
-        mirrored = self.base.tails(self.half + u)
-        reach = float(np.abs(u).max(initial=0.0)) + self.half
-        slope = min(2.0, 2.2 * float(np.exp(self._log_share(np.abs(u))).max(initial=0.0)))
-        shift = upward.shift + mirrored.shift + 16.0 * UNIT * reach
-        above_r, below_r = upward.below_p[::-1], upward.above_p[::-1]
-        above_w, below_w = upward.below_q[::-1], upward.above_q[::-1]
-        error = np.maximum(
-            np.broadcast_to(np.asarray(upward.error, dtype=float), losses.shape)[::-1],
-            np.broadcast_to(np.asarray(mirrored.error, dtype=float), losses.shape),
-        )
-        return Tails(
-            above_p=(1.0 - q) * above_r + q * above_w,
-            above_q=(1.0 - q) * above_r + q * mirrored.above_q,
-            below_p=(1.0 - q) * below_r + q * below_w,
-            below_q=(1.0 - q) * below_r + q * mirrored.below_q,
-            error=error + 12.0 * UNIT,
-            shift=(moved + slope * shift) * MARGIN + LEAST_SHIFT,
-            **_cells(upward, mirrored, q),
-        )
-
     def concentration(self, c: Array) -> Array:
         """Return four times the event's: the divergence is convex, and W from W' twice as far."""
         return 4.0 * self.base.concentration(c)
@@ -146,21 +116,6 @@ class ReplacedLatticeLaw(TailLaw):
         """Bound K by that of W against W', and of removing a record."""
         alone = sampled(self.base, self.q, remove=True)
         return replaced_convexity(c, self._double.renyi(c)[1], alone.renyi(c), self.q)
-
-
-def _cells(upward: Tails, mirrored: Tails, q: float) -> dict[str, Array | None]:
-    """Return the masses of cells between neighbouring losses, where the event tells them."""
-    found = (upward.between_p, upward.between_q, upward.between_error)
-    others = (mirrored.between_q, mirrored.between_error)
-    if any(part is None for part in (*found, *others)):
-        return {"between_p": None, "between_q": None, "between_error": None}
-    r, w, error = (np.asarray(part)[::-1] for part in found)
-    other, wrong = (np.asarray(part) for part in others)
-    return {
-        "between_p": (1.0 - q) * r + q * w,
-        "between_q": (1.0 - q) * r + q * other,
-        "between_error": np.maximum(error, wrong) + 8.0 * UNIT,
-    }
 
 
 def replaced_convexity(
@@ -182,3 +137,38 @@ def replaced_convexity(
     # An infinite lower end is as certain as it was.
     below = np.where(alone[0] > 1.0, np.where(np.isinf(alone[0]), np.inf, below), 0.0)
     return np.maximum(below, 0.0), above + 16.0 * UNIT * (1.0 + size)
+
+
+@dataclass(frozen=True)
+class ReplacedLatticeLaw(ReplacedLinearLaw):
+    """The pair for Gaussian noise on the integers."""
+
+    base: DiscreteGaussianLaw
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the masses of the integers beyond D / v times which u(l) is.
+
+        P and Q are about one set of integers, whatever the rounding of its end, by 16 units of its
+        terms: that moves u by as much, and the loss by the slope, at most 2. Masses
+        (1 - q) r + q w are off by 8 units.
+        """
+        q, base = self.q, self.base
+        u, moved = self._places(losses)
+        ends = np.floor(u * (base.v / base.shift)) + 1.0
+        parts = [base.masses_beyond(ends, centre) for centre in (0, base.shift, -base.shift)]
+        r, p, other = parts
+        rest = 1.0 - q
+        error = np.maximum(np.maximum(r.error, p.error), other.error)
+        wrong = np.maximum(np.maximum(r.between_error, p.between_error), other.between_error)
+        size = float(np.abs(u).max(initial=0.0)) + self.half
+        return Tails(
+            above_p=rest * r.above + q * p.above,
+            above_q=rest * r.above + q * other.above,
+            below_p=rest * r.below + q * p.below,
+            below_q=rest * r.below + q * other.below,
+            error=error + 12.0 * UNIT,
+            shift=(moved + 32.0 * UNIT * size) * MARGIN + LEAST_SHIFT,
+            between_p=rest * r.between + q * p.between,
+            between_q=rest * r.between + q * other.between,
+            between_error=wrong + 8.0 * UNIT,
+        )
