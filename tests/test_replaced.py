@@ -79,7 +79,7 @@ def test_one_use_is_the_integral_of_the_densities(noise: str, moved: float, q: f
 def test_renyi_divergences_are_those_of_the_densities(noise: str, moved: float, q: float) -> None:
     """K at real orders, which quadrature at t = 0 gives, against quadrature of another kind."""
     law = pair_of(noise, moved, q)
-    orders = [2, 3, 9]
+    orders = [2, 5]
     lower, upper = law.renyi(np.array([order - 1.0 for order in orders]))
     for order, low, high in zip(orders, lower, upper, strict=True):
         truth = renyi(noise, moved, q, order)
@@ -140,8 +140,8 @@ def test_the_figure_of_a_thousand_steps() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mu", [0.5, 2.0])
-@pytest.mark.parametrize("q", [0.002, 0.05])
+@pytest.mark.parametrize("mu", [0.5, 1.0])
+@pytest.mark.parametrize("q", [0.002, 0.03])
 def test_other_figures_of_compositions(mu: float, q: float) -> None:
     """The same at other noises, rates and counts."""
     bound = asked(f"gdp:mu={mu!r}@poisson:q={q!r}@50", delta=1e-4)
@@ -153,7 +153,11 @@ def test_other_figures_of_compositions(mu: float, q: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["gaussian:sigma=1@poisson:q=0.05@30", "laplace:scale=1@poisson:q=0.2@30"]
+    "text",
+    [
+        pytest.param("gaussian:sigma=1@poisson:q=0.05@30", marks=pytest.mark.slow),
+        "laplace:scale=1@poisson:q=0.2@30",
+    ],
 )
 def test_both_engines_agree(text: str) -> None:
     """The contour and the tails share nothing but the law."""
@@ -417,11 +421,11 @@ def test_replacing_costs_no_less_than_removing(text: str) -> None:
 def test_samples_of_everybody_and_of_nobody() -> None:
     """At q = 1 the two outputs are twice as far apart, at q = 0 they are the same."""
     whole, double = (
-        asked("gaussian:sigma=2@poisson:q=1@3", delta=1e-5),
-        asked("gaussian:sigma=1@3", delta=1e-5),
+        asked("gaussian:sigma=2@poisson:q=1@50", delta=1e-5),
+        asked("gaussian:sigma=1@50", delta=1e-5),
     )
     assert (whole.lower, whole.upper) == (double.lower, double.upper)
-    near = asked("gaussian:sigma=2@poisson:q=0.99999999@3", delta=1e-5)
+    near = asked("gaussian:sigma=2@poisson:q=0.99999999@50", delta=1e-5)
     assert near.upper == pytest.approx(double.upper, rel=1e-6)
     assert near.upper <= double.upper
     nobody = asked("gaussian:sigma=2@poisson:q=0@3", delta=1e-5)
@@ -432,12 +436,12 @@ def test_samples_of_everybody_and_of_nobody() -> None:
 
 def test_nested_and_rounded_probabilities() -> None:
     """A sample of a sample is one, also where the product of the probabilities is rounded."""
-    twice = asked("laplace:scale=2@poisson:q=0.5@poisson:q=0.5@7", delta=1e-4)
-    once = asked("laplace:scale=2@poisson:q=0.25@7", delta=1e-4)
+    twice = asked("laplace:scale=2@poisson:q=0.5@poisson:q=0.5@70", delta=1e-4)
+    once = asked("laplace:scale=2@poisson:q=0.25@70", delta=1e-4)
     assert (twice.lower, twice.upper) == (once.lower, once.upper)
     for text in ("gaussian:sigma=2", "pure:epsilon=0.5"):
-        rounded = asked(f"{text}@poisson:q=0.9@poisson:q=0.9@3", delta=1e-4)
-        plain = asked(f"{text}@poisson:q=0.81@3", delta=1e-4)
+        rounded = asked(f"{text}@poisson:q=0.9@poisson:q=0.9@50", delta=1e-4)
+        plain = asked(f"{text}@poisson:q=0.81@50", delta=1e-4)
         assert rounded.lower is not None
         assert rounded.upper == pytest.approx(plain.upper, rel=1e-8)
         assert rounded.lower == pytest.approx(plain.upper, rel=1e-8)
@@ -445,8 +449,8 @@ def test_nested_and_rounded_probabilities() -> None:
 
 def test_groups_of_replaced_records_are_a_chain() -> None:
     """Several records replaced: from above only, and no more than replacing them all at once."""
-    bound = asked("gaussian:sigma=2@poisson:q=0.1@5@group:k=2", delta=1e-5)
-    single = asked("gaussian:sigma=2@poisson:q=0.1@5", delta=1e-5)
+    bound = asked("gaussian:sigma=2@poisson:q=0.1@50@group:k=2", delta=1e-5)
+    single = asked("gaussian:sigma=2@poisson:q=0.1@50", delta=1e-5)
     assert bound.lower is None
     assert bound.upper > single.upper
 
