@@ -249,7 +249,7 @@ def test_whole_samples_are_the_event(wrapper: str) -> None:
 def test_refusals_are_one_clear_line() -> None:
     """What has no pair says which part and what to do instead."""
     for text, relation, words in (
-        ("gaussian:sigma=1@poisson:q=0.1", REPLACE, "Lebeda"),
+        ("exponential:epsilon=1@poisson:q=0.1", REPLACE, "add-or-remove-one"),
         ("gaussian:sigma=1@wor:q=0.1", Relation.REPLACE_SPECIAL, "replace-one"),
         ("gaussian:sigma=1@wor:q=0.1@group:k=2", ADD_REMOVE, "replace-one"),
         ("gaussian:sigma=1@wor:q=0.1@poisson:q=0.5", None, "@poisson and @wor"),

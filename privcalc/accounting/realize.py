@@ -30,6 +30,8 @@ from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
 
 if TYPE_CHECKING:
     from privcalc.accounting.terms import Mechanism, Sampling, Term, Terms
+    from privcalc.losses.law import LossLaw
+    from privcalc.wrappers.poisson import PoissonSampled
 
 # A rounded probability is used only where 1 - q does not feel it, and where it is a normal double.
 SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-290, 0.5
@@ -143,7 +145,16 @@ class _Builder:
                 "a sample of all records is not defined where one of them may be missing;"
                 " pass --relation replace-one, or leave out @wor"
             )
-        return self.terms(chain(tree)[0], adjacency, records)
+        event = chain(tree)[0]
+        if tree.name == POISSON and adjacency is Adjacency.REPLACE:
+            # Inside, the sensitivity is that of one record added: replacing is twice that.
+            if not self._opposite(event, known=True):
+                raise UnsupportedError(
+                    f"{spelled(tree)}:q=1 samples everything, but what is inside is stated for"
+                    " adding a record, and not for replacing one; leave out the sampling"
+                )
+            records *= 2
+        return self.terms(event, adjacency, records)
 
     def _sampled(self, tree: Wrapped, adjacency: Adjacency, records: int) -> Term:
         """Return the law of a sampled event; sampling twice is sampling once with q1 q2.
@@ -198,18 +209,56 @@ class _Builder:
         envelope, other = one_envelope(terms), one_envelope(back)
         if envelope is not None and other is not None:
             events = envelope, other
-            return self._sampled_envelope(wrapper, events, adjacency, records, exact=exact)
+            poisson = tree.name == POISSON
+            return self._sampled_envelope(
+                wrapper, events, adjacency, records, exact=exact, poisson=poisson
+            )
         law, reverse = one_law(terms), one_law(back)
         if law is None or reverse is None:
             return self._curve(wrapper, terms, back, adjacency, records, exact=exact)
+        replaces = tree.name == POISSON and adjacency is Adjacency.REPLACE
+        single: LossLaw | LawBracket
+        if replaces:
+            single = self._replaced(wrapper, event, law, reverse, exact=exact)
+        else:
+            single = wrapper.law(law, reverse, adjacency, exact=exact)
         if records == 1 or q == 0.0:
-            return wrapper.law(law, reverse, adjacency, exact=exact)
+            return single
         from privcalc.accounting.groups import sampled_group_law
 
-        if tree.name == POISSON and isinstance(law, GaussianLaw):
+        if tree.name == POISSON and isinstance(law, GaussianLaw) and not replaces:
             return sampled_group_law(law, None, q, records, adjacency)
-        single = upper_law(wrapper.law(law, reverse, adjacency, exact=exact))
-        return sampled_group_law(law, single, q, records, adjacency)
+        return sampled_group_law(law, upper_law(single), q, records, adjacency)
+
+    def _replaced(
+        self, wrapper: Sampling, event: Node, law: LossLaw, reverse: LossLaw, *, exact: bool
+    ) -> LossLaw | LawBracket:
+        """Return the law of a Poisson-sampled event for replacing a record."""
+        known = None
+        if isinstance(event, Leaf):
+            known = getattr(self._mechanism(event), "replaced_in_sample", None)
+        if known is not None:
+            found: LossLaw | LawBracket = known(wrapper.sampling_probability, exact=exact)
+            return found
+        opposite = self._opposite(event)
+        return cast("PoissonSampled", wrapper).replaced(
+            law, reverse, opposite=opposite, exact=exact
+        )
+
+    def _opposite(self, event: Node, *, known: bool = False) -> bool:
+        """Say whether two records may pull all parts of an event in opposite directions.
+
+        Args:
+            event: below a Poisson sampling.
+            known: whether a mechanism that knows what replacing costs counts as well.
+        """
+        if isinstance(event, Leaf):
+            mechanism = self._mechanism(event)
+            found = getattr(mechanism, "opposite_records", False)
+            return found or (known and hasattr(mechanism, "replaced_in_sample"))
+        if isinstance(event, Composed):
+            return all(self._opposite(each, known=known) for each in event.events)
+        return isinstance(event, Repeated) and self._opposite(event.event, known=known)
 
     @staticmethod
     def _sampled_envelope(
@@ -219,6 +268,7 @@ class _Builder:
         records: int,
         *,
         exact: bool,
+        poisson: bool,
     ) -> LawBracket:
         """Return the sampled law of an envelope, and its sampled members.
 
@@ -227,25 +277,29 @@ class _Builder:
         """
         event, q = events[0], wrapper.sampling_probability
         laws = (event.upper, events[1].upper)
+        replaces = adjacency is Adjacency.REPLACE and q > 0.0
+        if replaces and poisson:
+            # The lower end is that of a record without influence.
+            known = cast("PoissonSampled", wrapper).replaced(*laws, opposite=False, exact=exact)
+        else:
+            known = wrapper.law(*laws, adjacency, exact=exact)
+        upper = upper_law(known)
         if records > 1 and q > 0.0:
             from privcalc.accounting.groups import sampled_group_law
 
-            mixture = adjacency is not Adjacency.REPLACE and isinstance(event.upper, GaussianLaw)
-            single = upper_law(wrapper.law(*laws, adjacency, exact=exact))
-            law = None if mixture else single
-            whole = sampled_group_law(event.upper, law, q, records, adjacency)
+            mixture = not replaces and isinstance(event.upper, GaussianLaw)
+            single = None if mixture else upper
+            whole = sampled_group_law(event.upper, single, q, records, adjacency)
             return LawBracket(None, upper_law(whole))
         from privcalc.losses.sampled_members import SampledMembers
 
         if event.members is None:
             raise AssertionError("an envelope has members")
-        upper = upper_law(wrapper.law(*laws, adjacency, exact=exact))
         there = adjacency is not Adjacency.ADD
         members = SampledMembers(event.members, q, there, exact)
-        back = SampledMembers(event.members, q, not there, exact)
-        return LawBracket(
-            upper, upper, members, back if adjacency is Adjacency.REPLACE and q > 0.0 else None
-        )
+        back = SampledMembers(event.members, q, not there, exact) if replaces else None
+        lower = known.lower if poisson and isinstance(known, LawBracket) else upper
+        return LawBracket(lower, upper, members, back)
 
     @staticmethod
     def _inside(tree: Wrapped) -> Adjacency:

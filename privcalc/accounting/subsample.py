@@ -123,7 +123,8 @@ def subsample(
     if (relation is Relation.REPLACE_ONE) != fixed:
         raise UnsupportedError(
             "subsample reads samples of a fixed size (--n and --m) under replace-one, and Poisson"
-            f" samples (--q) under add-or-remove-one, not under {relation.text}"
+            f" samples (--q) under add-or-remove-one, not under {relation.text}; convert --to rdp"
+            " has the curve of a specification under any relation it supports"
         )
     sampled = sample.of(tree)
     curve = amplification(tree, sampled, relation, orders, tolerance)

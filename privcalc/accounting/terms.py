@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 
 
 class Mechanism(Protocol):
-    """What the registry builds for a leaf; `grouped` is optional."""
+    """What the registry builds for a leaf.
+
+    Optional members: `grouped(records)` is the mechanism for a group; `opposite_records` says
+    whether one record may do to the outputs the mirror image of what another does, as
+    `losses/replaced.py` has it; `replaced_in_sample(q)` knows better what replacing a record of a
+    Poisson sample costs.
+    """
 
     def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket | None:
         """Return the law of one direction; None where only the Renyi curve is known."""

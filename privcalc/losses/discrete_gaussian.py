@@ -238,6 +238,36 @@ class DiscreteGaussianLaw:
             between_error=np.maximum(error_p, error_q),
         )
 
+    def masses_beyond(self, ends: Array, centre: int) -> Beyond:
+        """Return the masses of N_Z(centre, v) on either side of increasing whole numbers.
+
+        Args:
+            ends: the first whole number of those above.
+            centre: where the law has its centre.
+        """
+        table = self._outcomes
+        index = np.clip(ends - table.first - centre, 0, table.size).astype(np.int64)
+        # Between two ends lie the outcomes from the first up to the second.
+        between, wrong = table.between(index[::-1])
+        return Beyond(
+            table.left[index],
+            table.right[index],
+            table.error(index),
+            between[::-1],
+            wrong[::-1],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """Masses below and above some ends, and between neighbours, with relative errors."""
+
+    below: Array
+    above: Array
+    error: Array
+    between: Array
+    between_error: Array
+
 
 @dataclass(frozen=True, slots=True)
 class _Outcomes:

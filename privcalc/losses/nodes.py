@@ -45,6 +45,7 @@ class NodeSet:
         t_max: largest |t| for which `quadrature` holds.
         quadrature: absolute bound on the quadrature error of M, for every |t| <= t_max.
         out: R(out) and W(out).
+        rate: q, the factor of W - R in y.
     """
 
     log_w: Array
@@ -56,6 +57,7 @@ class NodeSet:
     t_max: float
     quadrature: float
     out: tuple[float, float]
+    rate: float
 
     @classmethod
     def build(
@@ -130,10 +132,11 @@ class NodeSet:
             t_max,
             error,
             (out_r, out_w),
+            law.q,
         )
-        return nodes._pruned(math.exp(log_target) * 0.1, remainder=remainder)
+        return nodes.pruned(math.exp(log_target) * 0.1, remainder=remainder)
 
-    def _pruned(self, allowance: float, *, remainder: bool) -> NodeSet:
+    def pruned(self, allowance: float, *, remainder: bool) -> NodeSet:
         """Leave out nodes whose terms are negligible at every |t| <= t_max, and charge them.
 
         A term's modulus is at most its weight times the real-x bounds of `losses/quadrature.py`.
@@ -164,6 +167,7 @@ class NodeSet:
             self.t_max,
             self.quadrature + dropped,
             self.out,
+            self.rate,
         )
 
     @cached_property

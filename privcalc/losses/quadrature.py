@@ -67,30 +67,45 @@ class Integrand:
         return result
 
     def _log_supremum(self, low: Array, high: Array, height: Array) -> Array:
-        piece, q, t = self.piece, self.q, self.t_max
-        vertex = np.clip(piece.slope / piece.curvature, low, high) if piece.curvature > 0 else high
-        if piece.curvature == 0.0 and piece.slope < 0.0:
-            vertex = low
-        log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * vertex) * vertex
-        log_f = log_f + 0.5 * piece.curvature * height * height
-        log_q = math.log(q)
-        log_rest = math.log1p(-q) if q < 1.0 else -math.inf
-        cosine = np.cos(height)
-        log_largest = np.maximum(0.0, np.logaddexp(log_rest, log_q + high))
-        log_smallest = np.minimum(0.0, np.logaddexp(log_rest, log_q + low + np.log(cosine)))
-        # Divided by e^{x_hi}, which may overflow.
-        rest = (1.0 - q) * np.exp(np.minimum(-high, 700.0))
-        turn = np.arctan2(q * np.sin(height), rest + q * cosine)
+        log_f = log_density_supremum(self.piece, low, high, height)
+        log_largest, log_smallest, turn = mixture_range(self.q, low, high, height)
         power = self.exponent - 2.0 if self.remainder else self.exponent
-        log_g = power * (log_largest if power >= 0.0 else log_smallest) + t * turn
+        log_g = power * (log_largest if power >= 0.0 else log_smallest) + self.t_max * turn
         if self.remainder:
-            modulus = math.hypot(self.exponent, t) * math.hypot(self.exponent - 1.0, t)
+            modulus = math.hypot(self.exponent, self.t_max) * math.hypot(
+                self.exponent - 1.0, self.t_max
+            )
             radius = np.maximum(np.abs(low), np.abs(high)) + height
             positive = np.maximum(high, 0.0)
-            log_y = log_q + np.minimum(np.logaddexp(high, 0.0), np.log(radius) + positive)
+            log_y = math.log(self.q) + np.minimum(
+                np.logaddexp(high, 0.0), np.log(radius) + positive
+            )
             log_g = log_g + 2.0 * log_y + math.log(0.5 * modulus + 1e-300)
         result: Array = log_f + log_g
         return result
+
+
+def log_density_supremum(piece: Piece, low: Array, high: Array, height: Array) -> Array:
+    """Return the log of a bound on |f| on rectangles."""
+    vertex = np.clip(piece.slope / piece.curvature, low, high) if piece.curvature > 0 else high
+    if piece.curvature == 0.0 and piece.slope < 0.0:
+        vertex = low
+    log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * vertex) * vertex
+    result: Array = log_f + 0.5 * piece.curvature * height * height
+    return result
+
+
+def mixture_range(q: float, low: Array, high: Array, height: Array) -> tuple[Array, Array, Array]:
+    """Return bounds on log |1 + s y|, at least 0 and at most 0, and on its argument."""
+    log_q = math.log(q)
+    log_rest = math.log1p(-q) if q < 1.0 else -math.inf
+    cosine = np.cos(height)
+    log_largest = np.maximum(0.0, np.logaddexp(log_rest, log_q + high))
+    log_smallest = np.minimum(0.0, np.logaddexp(log_rest, log_q + low + np.log(cosine)))
+    # Divided by e^{x_hi}, which may overflow.
+    rest = (1.0 - q) * np.exp(np.minimum(-high, 700.0))
+    turn = np.arctan2(q * np.sin(height), rest + q * cosine)
+    return log_largest, log_smallest, turn
 
 
 def certified_panels(

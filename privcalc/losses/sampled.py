@@ -30,6 +30,7 @@ from privcalc.losses.sampled_profile import sampled_profile
 from privcalc.losses.sampled_range import sampled_concentration, sampled_range
 from privcalc.losses.sampled_renyi import convexity_bracket, from_excess, sampled_excess
 from privcalc.losses.sampled_tails import SampledTailLaw, sampled_anchors, sampled_tails
+from privcalc.losses.variation import tilted_variation
 from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.rounding import UNIT
 
@@ -167,30 +168,7 @@ class SampledLaw:
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' at c, using E_R y = 0 against cancellation."""
-        log_w, y, loss = self._search_nodes
-        a = c + 1.0 if self.remove else -c
-        with np.errstate(over="ignore", invalid="ignore"):
-            w = np.exp(log_w)
-            wy = np.where(loss < 300.0, w * y, 0.0)
-            exponent = a * loss
-            shift = max(0.0, float((log_w + exponent).max()))
-            if shift > 300.0:
-                tilted = np.exp(log_w + exponent - shift)
-                total = float(tilted.sum())
-                mean = float((tilted * loss).sum()) / total
-                variance = float((tilted * (loss - mean) ** 2).sum()) / total
-                log_mgf = shift + math.log(total)
-                if log_mgf > LARGEST_LOG_MGF:
-                    log_mgf = math.inf
-                return log_mgf, mean if self.remove else -mean, variance
-            tilted = np.exp(log_w + exponent)
-            near = np.abs(exponent) + np.abs(loss) < 1e-3
-            square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
-            body = np.where(near, w * square, tilted - w - a * wy)
-            m1 = float(body.sum())
-            first = float((tilted * loss - wy).sum()) / (1.0 + m1)
-            second = float((tilted * loss * loss).sum()) / (1.0 + m1) - first * first
-        return math.log1p(m1), first if self.remove else -first, second
+        return cumulants_of(*self._search_nodes, c, remove=self.remove)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by certified quadrature of the whole law, or by convexity where that fails."""
@@ -219,7 +197,33 @@ class SampledLaw:
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> SampledContour:
         """Build certified nodes for |t| <= t_max."""
-        return SampledContour(self, c, NodeSet.build(self, c, t_max, log_error))
+        return SampledContour(self, c, self.nodes(c, t_max, log_error))
+
+    def nodes(
+        self,
+        c: float,
+        t_max: float,
+        log_error: float,
+        *,
+        remainder: bool = True,
+        below: float = math.inf,
+    ) -> NodeSet:
+        """Return certified nodes of the outcomes with y <= below."""
+        ratio = below / self.q
+        place = math.log1p(ratio) if -1.0 < ratio < math.inf else math.inf
+        return NodeSet.build(self, c, t_max, log_error, remainder=remainder, below=place)
+
+    def tilted_atoms(self, exponent: float) -> list[float]:
+        """Return the logs of the masses of atoms under R times (1 + y)^exponent."""
+        losses = y_and_loss(np.array([x for x, _, _ in self.ratio.atoms]), self.q)[1]
+        return [
+            math.log(r) + exponent * float(loss)
+            for (_, r, _), loss in zip(self.ratio.atoms, losses, strict=True)
+        ]
+
+    def variation(self, exponent: float) -> float:
+        """Bound the total variation of the tilted density (`losses/variation.py`)."""
+        return tilted_variation(self, exponent)
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points from the fixed rule of the searches."""
@@ -231,6 +235,35 @@ class SampledLaw:
     def log_ratio(self) -> None:
         """Return None: sampling twice is sampling once with the product of the probabilities."""
         return
+
+
+def cumulants_of(
+    log_w: Array, y: Array, loss: Array, c: float, *, remove: bool
+) -> tuple[float, float, float]:
+    """Return K, K', K'' at c from weights under R, y and l = log(1 + y), E_R y being 0."""
+    a = c + 1.0 if remove else -c
+    with np.errstate(over="ignore", invalid="ignore"):
+        w = np.exp(log_w)
+        wy = np.where(loss < 300.0, w * y, 0.0)
+        exponent = a * loss
+        shift = max(0.0, float((log_w + exponent).max()))
+        if shift > 300.0:
+            tilted = np.exp(log_w + exponent - shift)
+            total = float(tilted.sum())
+            mean = float((tilted * loss).sum()) / total
+            variance = float((tilted * (loss - mean) ** 2).sum()) / total
+            log_mgf = shift + math.log(total)
+            if log_mgf > LARGEST_LOG_MGF:
+                log_mgf = math.inf
+            return log_mgf, mean if remove else -mean, variance
+        tilted = np.exp(log_w + exponent)
+        near = np.abs(exponent) + np.abs(loss) < 1e-3
+        square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
+        body = np.where(near, w * square, tilted - w - a * wy)
+        m1 = float(body.sum())
+        first = float((tilted * loss - wy).sum()) / (1.0 + m1)
+        second = float((tilted * loss * loss).sum()) / (1.0 + m1) - first * first
+    return math.log1p(m1), first if remove else -first, second
 
 
 def sampled(

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from privcalc.losses.decay import far_point, steps_bound
-from privcalc.losses.nodes import NodeSet, y_and_loss
-from privcalc.losses.variation import tilted_variation
 from privcalc.numerics.arrays import Array, ComplexArray, Mask, vertical
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 
 if TYPE_CHECKING:
-    from privcalc.losses.sampled import SampledLaw
+    from privcalc.losses.nodes import NodeSet
 
 # Nodes with |a l| below this use the power series of the remainder.
 SERIES_BELOW = 0.5
@@ -28,12 +26,45 @@ MAX_STEP_NODES = 30_000
 STEP_WORK = 6_000_000
 
 
+class QuadratureLaw(Protocol):
+    """What a law brings to its contour besides the nodes of M.
+
+    Attributes:
+        remove: whether the exponent of the nodes is c + 1, and not -c.
+    """
+
+    @property
+    def remove(self) -> bool:
+        """Whether a = c + 1 + it, and the loss log(1 + y); else a = -c - it, and minus that."""
+        ...
+
+    def nodes(
+        self,
+        c: float,
+        t_max: float,
+        log_error: float,
+        *,
+        remainder: bool = True,
+        below: float = math.inf,
+    ) -> NodeSet:
+        """Return certified nodes, of the outcomes with y <= below only."""
+        ...
+
+    def tilted_atoms(self, exponent: float) -> list[float]:
+        """Return the logs of the masses of atoms times (1 + y)^exponent."""
+        ...
+
+    def variation(self, exponent: float) -> float:
+        """Bound the total variation of the tilted density of the loss."""
+        ...
+
+
 class SampledContour:
     """M(c + it) of a sampled law from a node set."""
 
     revival = None
 
-    def __init__(self, law: SampledLaw, c: float, nodes: NodeSet) -> None:
+    def __init__(self, law: QuadratureLaw, c: float, nodes: NodeSet) -> None:
         """Split the nodes into those summed by power series and those summed directly."""
         self.law, self.c, self.nodes = law, c, nodes
         self._direction = 1.0 if law.remove else -1.0
@@ -115,8 +146,8 @@ class SampledContour:
             error = error + self._direct_noise + modulus * self._direct_noise_y
             error = error + np.abs(t) * self._phase_noise
         out_r, out_w = nodes.out
-        value = value - out_r + a * self.law.q * (out_r - out_w)
-        error = error + 1e-9 * (out_r + modulus * self.law.q * (out_r + out_w))
+        value = value - out_r + a * nodes.rate * (out_r - out_w)
+        error = error + 1e-9 * (out_r + modulus * nodes.rate * (out_r + out_w))
         return value, (error + 8.0 * UNIT * np.abs(value)) * MARGIN + nodes.quadrature * MARGIN
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
@@ -150,14 +181,9 @@ class SampledContour:
         lowest, _ = self.mgf_range
         if not lowest > 0.0:
             return 1.0
-        places = np.array([x for x, _, _ in self.law.ratio.atoms])
-        losses = y_and_loss(places, self.law.q)[1]
-        logs = [
-            math.log(r) + self.nodes.exponent * float(loss)
-            for (_, r, _), loss in zip(self.law.ratio.atoms, losses, strict=True)
-        ]
+        logs = self.law.tilted_atoms(self.nodes.exponent)
         atoms = min(1.0, sum(exp_bound(each) for each in logs) / lowest * MARGIN)
-        variation = tilted_variation(self.law, self.nodes.exponent) / lowest * MARGIN
+        variation = self.law.variation(self.nodes.exponent) / lowest * MARGIN
         here = min(1.0, float(np.abs(1.0 + self.minus_one(np.array([t]))[0][0])) / lowest)
         stop = max(t, far_point(atoms, variation, here))
         far = atoms + variation / stop
@@ -190,9 +216,7 @@ class SampledContour:
         """
         lowest, highest = self.mgf_range
         log_error = math.log(min(1e-4, 1e-3 * max(1.0 - goal, 1e-11)))
-        part = NodeSet.build(
-            self.law, self.c, right, log_error, remainder=False, below=self._quantile(rare)
-        )
+        part = self.law.nodes(self.c, right, log_error, remainder=False, below=self._quantile(rare))
         weights = part.tilted / lowest
         if not len(weights) or len(weights) > MAX_STEP_NODES:
             return 1.0, 1.0
@@ -232,11 +256,10 @@ class SampledContour:
         return bound + rho + quadrature, seen + rho + quadrature
 
     def _quantile(self, rare: float) -> float:
-        """Return about the x above which the tilted law has mass `rare` (a choice, not a bound)."""
+        """Return about the y above which the tilted law has mass `rare` (a choice, not a bound)."""
         order = np.argsort(self.nodes.loss)[::-1]
         above = np.cumsum(self.nodes.tilted[order]) / self.mgf_range[0]
         index = int(np.searchsorted(above, rare))
         if index == 0 or index >= len(order):
             return math.inf
-        ratio = float(self.nodes.y[order[index]]) / self.law.q
-        return math.log1p(ratio) if ratio > -1.0 else math.inf
+        return float(self.nodes.y[order[index]])

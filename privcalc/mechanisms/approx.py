@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.vague import spread
@@ -58,6 +58,9 @@ class Approx:
         epsilon: the privacy loss outside the failure event.
         delta: the probability of the failure event.
     """
+
+    # Outputs with two records that are mirror images of each other fit the guarantee.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
         """Take the guarantee."""

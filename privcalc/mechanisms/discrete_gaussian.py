@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.mechanisms.vague import known
@@ -75,6 +75,9 @@ class DiscreteGaussian:
         variance: sigma^2, a rational number.
         sensitivity: the shift.
     """
+
+    # One record may move the output up by the sensitivity, and another down by as much.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(self, *, standard_deviation: float, sensitivity: int = 1) -> None:
         """Take sigma and a whole sensitivity."""

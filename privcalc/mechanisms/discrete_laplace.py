@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
@@ -86,6 +86,9 @@ class DiscreteLaplace:
         step: 1 / scale.
         sensitivity: S.
     """
+
+    # One record may move the output up by the sensitivity, and another down by as much.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self, *, scale: float | None = None, epsilon: float | None = None, sensitivity: int = 1

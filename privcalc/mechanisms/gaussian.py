@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
@@ -69,6 +69,9 @@ class Gaussian:
     Attributes:
         mu: sensitivity / standard_deviation, that is 1 / noise_multiplier.
     """
+
+    # One record may move the output up by the sensitivity, and another down by as much.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
@@ -48,6 +48,9 @@ class Gdp:
     Attributes:
         mu: the distance.
     """
+
+    # Outputs with two records that are mirror images of each other fit the guarantee.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(self, *, mu: float) -> None:
         """Take the guarantee."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.mechanisms.tables import Row, exact, read_rows
@@ -47,6 +47,9 @@ class Profile:
     Attributes:
         points: pairs (epsilon, delta), exact; an epsilon may be infinity.
     """
+
+    # Outputs with two records that are mirror images of each other fit the guarantee.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(self, *, file: str) -> None:
         """Read the points."""

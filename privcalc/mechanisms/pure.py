@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.vague import spread
@@ -44,6 +44,9 @@ class Pure:
     Attributes:
         epsilon: the largest privacy loss.
     """
+
+    # Outputs with two records that are mirror images of each other fit the guarantee.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(self, *, epsilon: float) -> None:
         """Take the guarantee."""

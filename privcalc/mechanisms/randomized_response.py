@@ -108,6 +108,32 @@ class RandomizedResponse:
         del records
         return self
 
+    def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | LawBracket:
+        """Return the law of a Poisson-sampled response where a record is replaced.
+
+        With i, j, k the true categories without the record and with its two values, and h the
+        profile of two different categories, the profile is at most q h(1 + (a - 1) / q) for a >= 1.
+        For i = k it is that (one record is removed). Otherwise one category is more likely under
+        P: r + q (p - r) - a r if i, j, k differ, p - a (p - q (p - r)) if i = j, r = (1 - p) /
+        (k - 1), for p >= r; both are q (p - r) - (a - 1) times a probability, the least of which
+        is r, as for i = k. For p < r likewise, with p the least. So the pair is the one of a sample
+        of fixed size, `losses/glued.py`: three different categories attain it for p >= r, and
+        elsewhere the lower end is that of a record that is removed.
+        """
+        from privcalc.losses.bracket import LawBracket
+        from privcalc.losses.glued import glued
+        from privcalc.losses.sampled import sampled
+        from privcalc.relation import Adjacency
+
+        law = self.laws(Adjacency.ADD)
+        if isinstance(law, LawBracket):
+            raise TypeError("a response that is known by bounds has no sampled law")
+        upper = glued(law, q, exact=exact)
+        low = self.probability.low if self.probability is not None else Fraction(1)
+        if self.categories > 2 and low * self.categories >= 1:
+            return upper
+        return LawBracket(sampled(law, q, remove=True, exact=exact), upper)
+
     def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency

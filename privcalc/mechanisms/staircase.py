@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
@@ -88,6 +88,9 @@ class Staircase:
         epsilon: the largest privacy loss.
         gamma: the shape, or None for the default.
     """
+
+    # One record may move the output up by the sensitivity, and another down by as much.
+    opposite_records: ClassVar[bool] = True
 
     def __init__(
         self, *, epsilon: float, gamma: float | None = None, sensitivity: float = 1.0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 
 if TYPE_CHECKING:
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
     from privcalc.renyi.curve import RenyiCurve
 
@@ -31,13 +33,7 @@ if TYPE_CHECKING:
             cost="increases",
         ),
     ),
-    # Replacing a record is not a step between the pairs below (Lebeda et al. 2024): unproved here.
-    relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
-    condition=(
-        "because no dominating pair for replacing a record of a Poisson sample is proved here"
-        " (Lebeda et al. 2024)"
-    ),
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
 class PoissonSampled:
@@ -47,8 +43,15 @@ class PoissonSampled:
     shuffling, nor batches of a fixed size. Let (P, Q) dominate the event for adding a record, P
     without it and Q with it. Then the sampled event is dominated by (P, (1 - q) P + q Q) for
     adding and by ((1 - q) P + q Q, P) for removing (Zhu, Dong, Wang 2022, Theorem 11; with these
-    roles of P and Q it holds for every pair). Each direction is composed by itself. The event is
-    read under add-or-remove-one. Nothing is proved here for replacing a record.
+    roles of P and Q it holds for every pair). Each direction is composed by itself.
+
+    The event is read under add-or-remove-one, whatever relation the result is asked for: its
+    sensitivity is that of one record added. Where a record is replaced and its place is in the
+    sample, the outputs of both values may lie on opposite sides of the output without them, twice
+    as far apart. That is the worst, for every mechanism: with R and W for the event without and
+    with the record, the sampled event is dominated by (1 - q) R + q W against (1 - q) R + q W',
+    W' the mirror image of W (proved in `losses/replaced.py`). Gaussian, Laplace and other
+    noise, and bare guarantees, attain it.
 
     An event that has no privacy loss of its own (a composition, or what is known by its Renyi
     curve) is answered from above by its Renyi curve: a tight sum where adding and removing have the
@@ -72,14 +75,31 @@ class PoissonSampled:
         Args:
             event: the law of the event for adding a record; both directions derive from it.
             reverse: its law for removing one; where the pair is symmetric, the same.
-            adjacency: ADD or REMOVE.
+            adjacency: ADD or REMOVE; `replaced` is for replacing a record.
             exact: whether the sampling probability is exact, and not a rounded product.
         """
         from privcalc.losses.sampled import sampled
 
+        if adjacency is Adjacency.REPLACE:
+            raise AssertionError("a replaced record has a law of its own")
         remove = adjacency is Adjacency.REMOVE
         q = self.sampling_probability
         return sampled(event, q, remove=remove, exact=exact, reverse=reverse)
+
+    def replaced(
+        self, event: LossLaw, reverse: LossLaw, *, opposite: bool, exact: bool = True
+    ) -> LossLaw | LawBracket:
+        """Return the privacy-loss law of the sampled event for replacing a record.
+
+        Args:
+            event: the law of the event for adding a record.
+            reverse: its law for removing one.
+            opposite: whether two records of the event may pull in opposite directions.
+            exact: whether the sampling probability is exact.
+        """
+        from privcalc.losses.replaced import replaced
+
+        return replaced(event, reverse, self.sampling_probability, exact=exact, opposite=opposite)
 
     def curve(
         self, event: RenyiCurve, adjacency: Adjacency, *, symmetric: bool, attained: bool
@@ -88,11 +108,20 @@ class PoissonSampled:
 
         Args:
             event: bounds the event's divergences in both directions.
-            adjacency: ADD or REMOVE.
+            adjacency: ADD or REMOVE; no curve is known for replacing a record.
             symmetric: whether the event has one privacy loss for both.
             attained: whether one pair attains the event's curve.
+
+        Raises:
+            UnsupportedError: a record is replaced.
         """
-        del adjacency, attained
+        if adjacency is Adjacency.REPLACE:
+            raise UnsupportedError(
+                "replacing a record of a Poisson sample is not available for a composition, or for"
+                " what is known by bounds or by its Renyi curve only; sample each part, or pass"
+                " --relation add-or-remove-one"
+            )
+        del attained
         from privcalc.renyi.amplified import PoissonCurve
 
         return PoissonCurve(event, self.sampling_probability, symmetric)

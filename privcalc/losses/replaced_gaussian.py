@@ -1,0 +1,170 @@
+"""Replacing a record of a Poisson sample under Gaussian noise (`losses/replaced.py`).
+
+W and W' are N(mu, 1) and N(-mu, 1) against R = N(0, 1); u = mu z for the output z
+(`losses/replaced_lattice.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.log_ratio import Piece
+from privcalc.losses.replaced_lattice import LEAST_SHIFT, ReplacedLinearLaw
+from privcalc.losses.replaced_nodes import Mixtures, Part
+from privcalc.losses.replaced_quadrature import OppositeQuadrature, real_order
+from privcalc.losses.sampled import DEFAULT_LOG_MASS
+from privcalc.losses.tails import Tails
+from privcalc.numerics.rounding import MARGIN, UNIT
+
+if TYPE_CHECKING:
+    from privcalc.losses.gaussian import GaussianLaw
+    from privcalc.numerics.arrays import Array
+
+# Orders beyond which nothing is integrated: outputs times the slope of the log-ratio.
+LARGEST_REACH = 1e4
+
+
+@dataclass(frozen=True)
+class ReplacedGaussianLaw(OppositeQuadrature, ReplacedLinearLaw):
+    """The pair of N(mu, 1) and N(-mu, 1), each mixed with N(0, 1); |u| may be cut.
+
+    Attributes:
+        base: the event's law for adding a record.
+        log_mass: log of the P-mass that the cut may drop.
+    """
+
+    base: GaussianLaw
+    log_mass: float = DEFAULT_LOG_MASS
+
+    @property
+    def log_dropped_mass(self) -> float:
+        """Return the log of a bound on the P-mass outside the cut (see `reach`)."""
+        return self.log_mass + 1e-9
+
+    def truncated(self, log_mass: float) -> ReplacedGaussianLaw:
+        """Cut |u| so that the P-mass outside is at most exp(log_mass)."""
+        return replace(self, log_mass=min(log_mass, math.log(0.01)))
+
+    @cached_property
+    def mixtures(self) -> Mixtures:
+        """Return the two mixtures."""
+        return Mixtures(self.q, self.half)
+
+    @cached_property
+    def reach(self) -> float:
+        """Return z such that P(|N| > z + mu) + ... is at most exp(log_mass).
+
+        With P(N > z) <= e^{-z^2/2} / 2 = e^{log_mass} / 4: outside |output| <= z + mu are at most
+        2 P(N > z) of R, and of W no more, on either side.
+        """
+        log_tail = self.log_mass - math.log(4.0)
+        z = math.sqrt(max(0.0, -2.0 * (log_tail + math.log(2.0)))) * (1.0 + 1e-14)
+        return z + self.base.mu
+
+    def parts(self) -> tuple[Part, ...]:
+        """Return the normal density of u = mu z, cut."""
+        end = self.base.mu * self.reach
+        return (Part(Piece.normal(0.0, self.base.mu), -end, end, mirrored=True),)
+
+    def outside(self) -> float:
+        """Return the mass outside the cut, under P as under Q, by erfc."""
+        z, mu, root = self.reach, self.base.mu, math.sqrt(2.0)
+        away = math.erfc((z - mu) / root) + math.erfc((z + mu) / root)
+        return (1.0 - self.q) * math.erfc(z / root) + 0.5 * self.q * away
+
+    def _place(self, loss: float) -> float:
+        return float(self._places(np.array([loss]))[0][0])
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the masses of {u > u(l)}: those of R, W and W' are masses of the event.
+
+        {u > t} is {X > t - h}, the event's losses below h - t; under W', the mirror image of W, it
+        has the W-mass of {u < -t}, the event's losses above h + t. Those arguments are off by 2
+        units of their terms, and h by 12, which moves u; masses (1 - q) r + q w are off by 8.
+        """
+        q = self.q
+        u, moved = self._places(losses)
+        upward = self.base.tails((self.half - u)[::-1])
+        mirrored = self.base.tails(self.half + u)
+        reach = float(np.abs(u).max(initial=0.0)) + self.half
+        slope = min(2.0, 2.2 * float(np.exp(self._log_share(np.abs(u))).max(initial=0.0)))
+        shift = upward.shift + mirrored.shift + 16.0 * UNIT * reach
+        above_r, below_r = upward.below_p[::-1], upward.above_p[::-1]
+        above_w, below_w = upward.below_q[::-1], upward.above_q[::-1]
+        error = np.maximum(
+            np.broadcast_to(np.asarray(upward.error, dtype=float), losses.shape)[::-1],
+            np.broadcast_to(np.asarray(mirrored.error, dtype=float), losses.shape),
+        )
+        return Tails(
+            above_p=(1.0 - q) * above_r + q * above_w,
+            above_q=(1.0 - q) * above_r + q * mirrored.above_q,
+            below_p=(1.0 - q) * below_r + q * below_w,
+            below_q=(1.0 - q) * below_r + q * mirrored.below_q,
+            error=error + 12.0 * UNIT,
+            shift=(moved + slope * shift) * MARGIN + LEAST_SHIFT,
+            **_cells(upward, mirrored, q),
+        )
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K by quadrature over an interval that holds nearly all, or by convexity.
+
+        What is beyond |u| = mu z adds at most (1 - q)^-c times 2 (1 - q) P(N > z) +
+        q (e^{a c mu^2 / 2} P(N > z - a mu) + P(N > z)), a = c + 1: A' >= 1 - q, and
+        A^a <= 1 - q + q e^{a (u - h)}.
+        """
+        lower, upper = super().renyi(c)
+        for i, each in enumerate(c):
+            found = self._quadrature(float(each))
+            lower[i], upper[i] = max(lower[i], found[0]), min(upper[i], found[1])
+        return lower, upper
+
+    def _quadrature(self, c: float) -> tuple[float, float]:
+        a, q, mu = c + 1.0, self.q, self.base.mu
+        floor, log_tilt = -c * math.log1p(-q), 0.5 * a * c * mu * mu
+        size = 2.0 * (50.0 + floor - 2.0 * math.log(q) - 2.0 * math.log(min(1.0, mu)))
+        size += 2.0 * min(-a * math.log(q), log_tilt)
+        z = math.sqrt(size + 2.0 * max(0.0, -math.log(c))) + a * mu
+        if not z * max(mu, 1.0) < LARGEST_REACH:
+            return 0.0, math.inf
+        # The mass beyond z is that of a cut at z, whatever the masses of the parts.
+        wide = replace(self, log_mass=min(-140.0, -0.5 * (z - mu) * (z - mu)))
+        try:
+            low, high = real_order(wide, c)
+        except NotCertifiedError:
+            return 0.0, math.inf
+        # P(N > x) <= e^{-x^2 / 2} / 2; log(M + rest) <= log M + rest / M.
+        z = wide.reach
+        log_rest = max(-0.5 * z * z, log_tilt - 0.5 * (z - a * mu) ** 2) + math.log(2.0) + floor
+        rest = math.exp(min(log_rest * (1.0 - 1e-9) - low, 700.0)) * (1.0 + 1e-9)
+        return low, math.nextafter(high + rest, math.inf)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return mu and 2 mu: by convexity the pair is no worse than W and W'.
+
+        The tests z > x have P(z > x) >= q P(N > x - mu) and Q(z > x) <= P(N > x); in compositions
+        the same is true of sums of the z, as under Q each is stochastically smaller than under R.
+        That is what a lower end has to say (`losses/concentration.py`).
+        """
+        return self.base.mu * (1.0 - 8.0 * UNIT), 2.0 * self.base.mu * (1.0 + 8.0 * UNIT)
+
+
+def _cells(upward: Tails, mirrored: Tails, q: float) -> dict[str, Array | None]:
+    """Return the masses of cells between neighbouring losses, where the event tells them."""
+    found = (upward.between_p, upward.between_q, upward.between_error)
+    others = (mirrored.between_q, mirrored.between_error)
+    if any(part is None for part in (*found, *others)):
+        return {"between_p": None, "between_q": None, "between_error": None}
+    r, w, error = (np.asarray(part)[::-1] for part in found)
+    other, wrong = (np.asarray(part) for part in others)
+    return {
+        "between_p": (1.0 - q) * r + q * w,
+        "between_q": (1.0 - q) * r + q * other,
+        "between_error": np.maximum(error, wrong) + 8.0 * UNIT,
+    }
