@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ENTRIES = [entry.name for entry in (*registry.mechanisms(), *registry.wrappers())]
 # A node of these costs seconds for every relation.
 COSTLY = {"repeat_and_select"}
-RANDOM_SEEDS = range(1, 13)
+RANDOM_SEEDS = range(1, 8)
 
 # Laws that take the double for the number that was written, or a rounded quotient of such for the
 # true one. They are held to everything but the truth; the last test says when one may go.
