@@ -51,7 +51,9 @@ def largest_loss(subject: Subject) -> Iterator[str]:
         if found is not None and found[0] > 0.0:
             yield f"the profile at {beyond!r} is at least {found[0]!r}, and max_loss is {top!r}"
     before = top - slack - float(row(law, top).shift) * 2.0 - abs(top) * 1e-3
-    if subject.own and before < top and not row(law, before).above_p > 0:
+    # What is that near a largest loss may be too faint for doubles, unless it is an atom.
+    known = top in law.anchors if truth is None else truth.above(mpf(before))[0] > FAINT
+    if subject.own and before < top and known and not row(law, before).above_p > 0:
         yield f"there is no mass above {before!r}, and max_loss is {top!r}"
 
 

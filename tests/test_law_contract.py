@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ENTRIES = [entry.name for entry in (*registry.mechanisms(), *registry.wrappers())]
 # A node of these costs seconds for every relation.
 COSTLY = {"repeat_and_select"}
-RANDOM_SEEDS = range(1, 13)
+RANDOM_SEEDS = range(1, 8)
 
 # Laws that take the double for the number that was written, or a rounded quotient of such for the
 # true one. They are held to everything but the truth; the last test says when one may go.
@@ -141,12 +141,12 @@ def test_sharp_parameters(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name not in COSTLY])
 def test_random_parameters(name: str, tmp_path: Path) -> None:
     """Many more of each."""
-    for seed in RANDOM_SEEDS if name not in COSTLY else range(1, 3):
+    for seed in RANDOM_SEEDS:
         for extreme in (False, True):
-            check(drawn(name, seed, tmp_path, extreme=extreme), some(name))
+            check(drawn(name, seed, tmp_path, extreme=extreme))
 
 
 def relations_covered(name: str, directory: Path) -> set[Relation]:
