@@ -61,7 +61,8 @@ def exact(value: float) -> Fraction | None:
         return value.exact
     if isinstance(value, int):
         return Fraction(value)
-    text = repr(value)
+    # The .0 of a whole number is not of its digits.
+    text = repr(value).removesuffix(".0")
     return Fraction(text) if significant_digits(text) <= DIGITS else None
 
 
@@ -215,9 +216,10 @@ def shown(value: float) -> str:
     gets 17 digits, which stand for all numbers that round to it.
     """
     text = repr(value)
-    if isinstance(value, Written) and significant_digits(text) <= DIGITS:
-        # 17 digits always end in one that is not 0, or Python would print fewer.
-        return f"{value:.17g}" if significant_digits(f"{value:.17g}") > DIGITS else f"{value:.17e}"
+    if isinstance(value, Written) and significant_digits(text.removesuffix(".0")) <= DIGITS:
+        # Zeros at the end count after a point.
+        longer = f"{value:.17g}"
+        return longer if significant_digits(longer) > DIGITS else f"{value:.16e}"
     return text
 
 

@@ -12,6 +12,7 @@ from privcalc.accounting.answer import Method
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import NotCertifiedError
+from privcalc.exact import Enclosed
 from privcalc.numerics.rounding import UNIT
 from privcalc.relation import Adjacency
 
@@ -75,8 +76,32 @@ def relation_profile(
         widest = max(found, key=lambda each: each.bound.width)
         engines.append(widest.engine)
         notes += widest.notes
+    worst = _at_written(epsilons, worst)
     met = all(bound.within_tolerance(tolerance, DELTA_FLOOR) for bound in worst)
     return worst, Method(engines[0], met, notes=tuple(dict.fromkeys(notes)))
+
+
+def _at_written(epsilons: Sequence[float], bounds: Sequence[Bound]) -> list[Bound]:
+    """Widen brackets at doubles to what is written, which is between two of them.
+
+    The slope of delta is at least -P(L > epsilon), and delta(x) >= (1 - e^{x - epsilon}) times that
+    at any smaller x, such as that of another point. The slope just below epsilon is charged twice.
+    """
+    found = []
+    for epsilon, bound in zip(epsilons, bounds, strict=True):
+        low, high = Enclosed.of(epsilon).doubles()
+        if low == high:
+            found.append(bound)
+            continue
+        above = 1.0
+        for x, other in zip(epsilons, bounds, strict=True):
+            if x < epsilon * (1.0 - 1e-9):
+                above = min(above, other.upper / -math.expm1(x - epsilon))
+        moved = 2.0 * above * (high - low)
+        upper = min(1.0, math.nextafter(bound.upper + moved, math.inf))
+        lower = None if bound.lower is None else max(0.0, bound.lower - moved)
+        found.append(Bound(upper, lower))
+    return found
 
 
 def renyi_divergences(directions: Mapping[str, Realized], orders: Sequence[float]) -> list[Bound]:

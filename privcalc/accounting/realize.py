@@ -31,8 +31,8 @@ from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
 if TYPE_CHECKING:
     from privcalc.accounting.terms import Mechanism, Sampling, Term, Terms
 
-# A rounded product of sampling probabilities is used only where 1 - q does not feel it.
-SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-100, 0.5
+# A rounded probability is used only where 1 - q does not feel it, and where it is a normal double.
+SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-290, 0.5
 WORDS = {POISSON: "Poisson", FIXED_SIZE: "fixed size without replacement"}
 
 
@@ -157,8 +157,8 @@ class _Builder:
         rounded = error > 0.0
         if rounded and q < SMALLEST_PRODUCT:
             raise UnsupportedError(
-                f"nested sampling with a product of about {q:.6g} would be rounded; write one"
-                f" {spelled(tree)} with the probability itself"
+                f"a sampling probability of about {q:.6g} is no double; probabilities, and products"
+                f" of those of nested {spelled(tree)}, must be at least {SMALLEST_PRODUCT:g}"
             )
         if rounded and (q > LARGEST_PRODUCT or error > 1.01 * UNIT):
             low, high = exact.doubles()

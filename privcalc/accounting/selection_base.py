@@ -152,7 +152,7 @@ def bases(
             continue
         gaussian = one_law(list(laws.upper)) if laws.lower is laws.upper else None
         if isinstance(gaussian, GaussianLaw):
-            base = GaussianBase(gaussian.mu)
+            base = GaussianBase(gaussian.mu, gaussian.error)
             made[name] = base, base
         else:
             made[name] = EngineBase.pair(laws, directions[back], tolerance, engine)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.numerics.normal import short_intervals
 from privcalc.numerics.rounding import UNIT
 
@@ -59,8 +60,9 @@ class MixtureSums:
     def masses(self, x: Array) -> Masses:
         """Return the masses at increasing points, -inf first.
 
-        The argument j mu - x of a tail is off by 2 units of its terms, which changes the tail by
-        (1 + |j mu - x|) times that, relatively; sums of n terms by n units.
+        The argument j mu - x of a tail is off by 2 units of its terms and the MOST_UNITS of mu,
+        which changes the tail by (1 + |j mu - x|) times that, relatively, and a cell likewise
+        (`short_intervals` charges 6 units for exact centres); sums of n terms by n units.
         """
         from scipy.special import ndtr
 
@@ -80,7 +82,7 @@ class MixtureSums:
                 out[block], last = total, max(last, terms.stop - 1)
             count = last + 1
             reach = 1.0 + np.abs(at) + self._centres[last]
-            error[block] = UNIT * (count + 16.0 + 6.0 * reach * reach)
+            error[block] = UNIT * (count + 16.0 + (4.0 + MOST_UNITS) * reach * reach)
             # The cell to the next block belongs to this one.
             stop = min(block.stop + 1, size)
             points, inner = x[block.start : stop], slice(block.start, stop - 1)
@@ -89,7 +91,7 @@ class MixtureSums:
             for c, w in zip(self._centres[terms], self._weights[terms], strict=True):
                 mass, off = short_intervals(points, float(c))
                 between[inner] += w * mass
-                wrong = np.maximum(wrong, off)
+                wrong = np.maximum(wrong, 2.0 * off)
             between_error[inner] = wrong + UNIT * (terms.stop - terms.start + 8.0)
         error[:first] = UNIT * (len(self._weights) + 16.0)
         return Masses(right, left, between, ndtr(-x), ndtr(x), plain_between, error, between_error)

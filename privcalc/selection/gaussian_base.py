@@ -30,9 +30,11 @@ class GaussianBase:
 
     Attributes:
         mu: distance, > 0.
+        error: its relative error.
     """
 
     mu: float
+    error: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse what is no distance.
@@ -64,7 +66,7 @@ class GaussianBase:
 
         Of the 8 units that the curve allows for 5 roundings, mu^2 takes another.
         """
-        return LinearCurve(0.5 * self.mu * self.mu, attained=True)
+        return LinearCurve(0.5 * self.mu * self.mu, attained=True, error=2.01 * self.error)
 
     def upper(self, logs: Array) -> Array:
         """Return upper ends of H_{e^x}."""
@@ -82,10 +84,14 @@ class GaussianBase:
         """Bracket H at x of any sign.
 
         For x < 0, H_{e^x}(P || Q) = 1 - e^x + e^x H_{e^-x}(Q || P), a sum of non-negative terms,
-        each of which is off by less than 12 units.
+        each of which is off by less than 12 units. H grows with mu, which may be off.
         """
         with np.errstate(all="ignore"):
             low, high = profile_brackets(self.mu, np.abs(logs))
+            if self.error:
+                wrong = self.error + 2.0 * UNIT
+                low = profile_brackets(self.mu * (1.0 - wrong), np.abs(logs))[0]
+                high = profile_brackets(self.mu * (1.0 + wrong), np.abs(logs))[1]
             below = logs < 0.0
             if below.any():
                 x = logs[below]

@@ -74,7 +74,7 @@ def _float(written: str) -> float:
     if value == 0 and written.lower().partition("e")[0].strip("-0."):
         _fail(f"{shorten(written)} is too small")
     # As in text: few digits are the decimal itself, more are all that round to the double.
-    known = significant_digits(written) <= DIGITS
+    known = significant_digits(written.removesuffix(".0")) <= DIGITS
     return standing_for(value, Fraction(Decimal(written)) if known else None)
 
 
