@@ -63,7 +63,7 @@ def classic_log_delta(c: Array, k: Array, epsilon: float) -> Array:
         return _valid(c, k, value + slack)
 
 
-def balle_log_delta(c: Array, k: Array, epsilon: float) -> Array:
+def balle_log_delta(c: Array, k: Array, epsilon: float | Array) -> Array:
     """Return K - c epsilon + log C(c) (Canonne, Kamath, Steinke 2020; see `balle_epsilon`)."""
     with np.errstate(all="ignore"):
         growth, shrinking = np.log1p(c), c * np.log1p(1.0 / c)
@@ -96,7 +96,9 @@ def joint_epsilon(c: Array, k: Array, log_delta: float, *, infinite_mass: float 
         return np.fmin(best, np.where(at_end, _valid(c, k, value + slack), np.inf))
 
 
-def joint_log_delta(c: Array, k: Array, epsilon: float, *, infinite_mass: float = 0.0) -> Array:
+def joint_log_delta(
+    c: Array, k: Array, epsilon: float | Array, *, infinite_mass: float = 0.0
+) -> Array:
     """Return the least log delta that one Renyi order proves; the counterpart of `joint_epsilon`.
 
     epsilon may be negative here: the profile below 0 is wanted by `renyi/trade_off.py`.
