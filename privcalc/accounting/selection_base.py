@@ -33,15 +33,13 @@ REVERSES = {
 TOLERANCE = 1e-7
 # Roundings of 1 - a + a H, relative to the sum of its terms.
 ROUNDING = 8.0 * UNIT
-# What a positive delta below the range of doubles is raised to.
-TINY = 1e-300
 
 
 class CurveProfile:
     """The profile of what is known by its Renyi curve only, at many epsilons at once.
 
-    Of the trade-off route (`renyi/trade_off.py`) this is the best single order at each epsilon; that
-    the profile is convex in e^epsilon is made use of by whoever joins its points.
+    Of the trade-off route (`renyi/trade_off.py`) this is the best single order at each epsilon.
+    That the profile is convex in e^epsilon is made use of by whoever joins its points.
     """
 
     both = False
@@ -62,11 +60,7 @@ class CurveProfile:
         new = np.array(sorted({float(epsilon) for epsilon in epsilons}.difference(self._known)))
         if not len(new):
             return
-        # 8 units for the exponential, times its condition.
-        logs = self._orders.log_deltas(new)
-        logs = logs + 16.0 * UNIT * (1.0 + np.where(logs > -np.inf, np.abs(logs), 0.0))
-        deltas = np.maximum(np.exp(logs), np.where(logs > -np.inf, TINY, 0.0))
-        deltas = (deltas + self._mass) * (1.0 + 4.0 * UNIT)
+        deltas = (self._orders.deltas(new) + self._mass) * (1.0 + 4.0 * UNIT)
         deltas = np.where(new >= self._largest, self._mass, np.minimum(1.0, deltas))
         self._known.update(zip(new.tolist(), deltas.tolist(), strict=True))
 

@@ -28,10 +28,23 @@ if TYPE_CHECKING:
 
 # Relative error of epsilon that the pointwise bound aims at: less than the gap to the lower end.
 TOLERANCE = 3e-5
-# The same where every point of the base's profile is a search of its own.
-SLOW = 1e-3
 # Relative width of what composing all runs costs.
 COMPOSED = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What is proved of one question in one direction.
+
+    Attributes:
+        methods: an upper end by each method.
+        lower: the cost of an explicit order of results; None where the base has no lower ends.
+        pointwise: the pointwise bound, on grids that suit the question.
+    """
+
+    methods: dict[str, float]
+    lower: float | None
+    pointwise: Pointwise
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,7 @@ class Methods:
         forward: the base in this direction.
         backward: its reverse.
         engine: the engine for compositions of the base.
+        tolerance: relative error of epsilon that will do, where it is above TOLERANCE.
     """
 
     runs: Runs
@@ -51,11 +65,19 @@ class Methods:
     forward: Base
     backward: Base
     engine: str
+    tolerance: float
 
     @classmethod
-    def of(cls, runs: Runs, laws: Realized, pair: tuple[Base, Base], engine: str) -> Methods:
+    def of(
+        cls,
+        runs: Runs,
+        laws: Realized,
+        pair: tuple[Base, Base],
+        engine: str,
+        tolerance: float = TOLERANCE,
+    ) -> Methods:
         """Take both orders of the base."""
-        return cls(runs, laws, *pair, engine)
+        return cls(runs, laws, *pair, engine, max(TOLERANCE, tolerance))
 
     @cached_property
     def constants(self) -> dict[str, float]:
@@ -73,7 +95,7 @@ class Methods:
         constant = runs.tight(self.forward, self.backward)
         return _shifted(constant, self.forward.epsilon(_share(runs, delta)))
 
-    def proved(self, quantity: str, at: float) -> tuple[dict[str, float], float | None]:
+    def proved(self, quantity: str, at: float) -> Proved:
         """Return what each method proves, and the lower end that an explicit order of results does.
 
         Each question has grids of its own, so that it does not matter what was asked before.
@@ -81,24 +103,21 @@ class Methods:
         Args:
             quantity: epsilon at a delta, or delta at an epsilon.
             at: the delta or the epsilon.
-
-        Returns:
-            The methods, and the lower end: None where the base has none.
         """
-        tolerance = SLOW if self.laws.upper.curves else TOLERANCE
-        pointwise = Pointwise(self.runs, self.forward, tolerance)
+        pointwise = Pointwise(self.runs, self.forward, self.tolerance)
         if quantity == "epsilon":
             found = self._epsilons(at, pointwise)
         else:
             found = self._deltas(at, pointwise)
         upper = min(found.values())
         order = WorstOrder(self.runs, self.forward, pointwise.grid)
-        if not order.known:
-            return found, None
-        if quantity == "delta":
-            return found, order.delta_lower(at)
-        # At an infinite guess nothing would be found.
-        return found, order.epsilon_lower(at, upper) if upper < math.inf else None
+        lower = None
+        if order.known and quantity == "delta":
+            lower = order.delta_lower(at)
+        elif order.known and upper < math.inf:
+            # At an infinite guess nothing would be found.
+            lower = order.epsilon_lower(at, upper)
+        return Proved(found, lower, pointwise)
 
     def _epsilons(self, delta: float, pointwise: Pointwise) -> dict[str, float]:
         runs, forward, backward = self.runs, self.forward, self.backward

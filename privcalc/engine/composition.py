@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from privcalc.bounds import Bound
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.curve import LawCurve, SumCurve
+from privcalc.renyi.curve import SumCurve, curve_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -116,8 +116,21 @@ class Composition:
 
     def renyi_curve(self) -> SumCurve:
         """Return the Renyi curve of the whole; masses at infinity are left out."""
-        laws = tuple((LawCurve(law), count) for law, count in self.terms)
+        laws = tuple((curve_of(law), count) for law, count in self.terms)
         return SumCurve((*laws, *self.curves))
+
+    @property
+    def sharper(self) -> bool:
+        """Whether the Renyi curve says more than the laws do."""
+        return any(getattr(law, "sharper_curve", None) is not None for law, _ in self.terms)
+
+    def infinite_divergence(self) -> bool:
+        """Say whether divergences may be infinite for a mass at infinity.
+
+        A law with a sharper curve has one only because its profile is known as far as it is known.
+        """
+        laws = (law for law, _ in self.terms if getattr(law, "sharper_curve", None) is None)
+        return any(law.infinity_mass > 0.0 for law in laws)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +19,7 @@ from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.renyi.curve import RenyiCurve
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class AtomicLaw:
         exact_losses: whether the losses are exact, and not accurate to LOSS_ULPS only.
         lower_masses: Q-mass of each finite loss, where sampling may need it.
         infinity_mass_error: relative error of `infinity_mass`.
+        sharper_curve: a bound on the Renyi divergences of the mechanism that the law stands for,
+            where it says more than the law does; see `curve_of`.
     """
 
     losses: tuple[float, ...]
@@ -44,6 +47,7 @@ class AtomicLaw:
     exact_losses: bool = False
     lower_masses: tuple[float, ...] = ()
     infinity_mass_error: float = 0.0
+    sharper_curve: RenyiCurve | None = field(default=None, compare=False)
 
     @property
     def max_loss_error(self) -> float:

@@ -29,6 +29,8 @@ ManyConversion: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
 FINER, FINEST, WORSE = 6, 24, 8.0
 # Pairs of an order and an epsilon that are worked on at once.
 CHUNK = 60_000
+# What a positive delta below the range of doubles is raised to.
+TINY = 1e-300
 
 
 class ManyEpsilons:
@@ -48,12 +50,23 @@ class ManyEpsilons:
         self._parts = FINER if curve.cheap else FINEST
 
     @np.errstate(all="ignore")
+    def deltas(self, epsilons: Array) -> Array:
+        """Return proved upper ends of the finite part of delta, shape (n,); at most 1.
+
+        The exponential is off by 8 units.
+        """
+        logs = self.log_deltas(epsilons)
+        found = np.maximum(np.exp(logs) * (1.0 + 12.0 * UNIT), TINY)
+        return np.where(logs == -np.inf, 0.0, np.minimum(found, 1.0))
+
+    @np.errstate(all="ignore")
     def log_deltas(self, epsilons: Array) -> Array:
         """Return proved upper ends of the log of the finite part of delta, shape (n,)."""
         rows = max(1, CHUNK // max(len(self._c), 1))
         parts = [self._part(epsilons[i : i + rows]) for i in range(0, len(epsilons), rows)]
         found = np.concatenate([*parts, np.zeros(0)])
-        return np.minimum(np.minimum(found, self._at_infinity(epsilons)), 0.0)
+        least: Array = np.minimum(np.minimum(found, self._at_infinity(epsilons)), 0.0)
+        return least
 
     def _part(self, epsilons: Array) -> Array:
         values = self._values(epsilons)
@@ -93,9 +106,7 @@ class ManyEpsilons:
         if not starts:
             return False
         share = np.arange(1, self._parts) / self._parts
-        new = np.concatenate(
-            [self._c[i] * (self._c[i + 1] / self._c[i]) ** share for i in starts]
-        )
+        new = np.concatenate([self._c[i] * (self._c[i + 1] / self._c[i]) ** share for i in starts])
         place = np.argsort(np.concatenate([self._c, new]), kind="stable")
         self._c, self._k = (
             np.concatenate([self._c, new])[place],

@@ -100,9 +100,14 @@ class Pointwise:
                 mixture = self._priced(delta, float(epsilon))
                 if mixture is not self._plain:
                     self._improve(mixture, np.array([epsilon]), None)
+        return self.present(places)
+
+    @np.errstate(all="ignore")
+    def present(self, epsilons: Array) -> Array:
+        """Return upper ends by the grids that there are, of the same shape (n,)."""
         # Far out on the right the bound does not fall any more, and on the left it is 1.
-        values = np.minimum(1.0, self._bounds(np.clip(places, -FAR, FAR)))
-        return np.where(places < -LARGEST_EPSILON, 1.0, values)
+        values = np.minimum(1.0, self._bounds(np.clip(epsilons, -FAR, FAR)))
+        return np.where(epsilons < -LARGEST_EPSILON, 1.0, values)
 
     def _covered(self, first: float, last: float) -> bool:
         """Say whether grids are good from one epsilon to another; remember that they will be."""
