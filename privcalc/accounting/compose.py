@@ -178,7 +178,8 @@ class Solver(_Profiles):
         from privcalc.engine.choose import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        found = solve(laws.upper, at, self._tolerance, engine=self._engine)
+        wish = max(self._tolerance, laws.accuracy)
+        found = solve(laws.upper, at, wish, engine=self._engine)
         if laws.lower is laws.upper:
             return found
         notes = (*found.notes, UPPER_ONLY) if laws.lower is None else found.notes

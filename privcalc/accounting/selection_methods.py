@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 # Relative error of epsilon that the pointwise bound aims at: less than the gap to the lower end.
 TOLERANCE = 3e-5
-# Relative width of what composing all runs costs.
-COMPOSED = 1e-6
+# Relative width of what composing runs costs; at first, and where that is within CLOSE of the best.
+ROUGH, CLOSE, COMPOSED = 1e-3, 1.01, 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +135,10 @@ class Methods:
             found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
         if math.isfinite(loss_bound(forward)):
             found["pure"] = pure_epsilon(runs, forward, backward, delta)
-        if math.isfinite(runs.largest):
-            found["composition"] = composition_epsilon(runs, self._composed, delta)
+        best = min(found.values())
+        # Where epsilon is 0 already there is nothing to gain.
+        if math.isfinite(runs.largest) and best > 0.0:
+            found["composition"] = composition_epsilon(runs, partial(self._composed, best), delta)
         return found
 
     def _deltas(self, epsilon: float, pointwise: Pointwise) -> dict[str, float]:
@@ -158,15 +160,20 @@ class Methods:
             found["composition"] = self._composed_delta(int(runs.largest), epsilon)
         return found
 
-    def _composed(self, count: int, delta: float) -> float:
+    def _composed(self, best: float, count: int, delta: float) -> float:
         """Return an epsilon of so many runs of the base; infinity where there is none."""
         from privcalc.engine.choose import certified_epsilon
 
-        many = self._repeated(count)
-        try:
-            return certified_epsilon(many, delta, COMPOSED, engine=self.engine).bound.upper
-        except NotCertifiedError:
-            return math.inf
+        many, found = self._repeated(count), math.inf
+        for tolerance in (ROUGH, COMPOSED):
+            try:
+                certified = certified_epsilon(many, delta, tolerance, engine=self.engine)
+            except NotCertifiedError:
+                break
+            found = min(found, certified.bound.upper)
+            if found > CLOSE * best:
+                break
+        return found
 
     def _composed_delta(self, count: int, epsilon: float) -> float:
         """Return a delta of so many runs of the base; 1 where there is none, or they are many."""

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # Relative widths asked of the base, and relative errors of epsilon that refinement aims at: the
 # points of a profile lose more.
 TOLERANCE, NEAR = 1e-7, 1e-4
+# What is lost between points, relatively to epsilon, is not less than this.
+ACCURACY = 1e-5
 # Points of a profile, and how much a delta may be above what remains at infinity, in parts of that.
 FIRST, COUNT, ABOVE = 40, 300, 1e-3
 # Deltas below this are not resolved.
@@ -88,7 +90,7 @@ def selection_law(tree: Wrapped, directions: Mapping[str, Realized]) -> LawBrack
     end = max(pure_epsilon(runs, part.forward, part.backward, 0.0) for part in parts)
     if mass == 0.0 and end < math.inf:
         points = (*(point for point in points if point[0] < end), (end, Fraction(0)))
-    return LawBracket(None, _with_curve(profile_law(points), parts))
+    return LawBracket(None, _with_curve(profile_law(points), parts), ACCURACY)
 
 
 @dataclass

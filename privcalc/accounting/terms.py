@@ -59,10 +59,12 @@ class Realized:
         upper: proves upper ends.
         lower: proves lower ends; the same object where the law is known, None where some part has
             only an upper bound.
+        accuracy: relative error of epsilon that the laws of `upper` bring with them.
     """
 
     upper: Composition
     lower: Composition | None
+    accuracy: float = 0.0
 
     @classmethod
     def of(cls, terms: Terms) -> Realized:
@@ -70,13 +72,17 @@ class Realized:
         curves = [(term.curve, count) for term, count in terms if isinstance(term, CurveOnly)]
         laws = [(term, count) for term, count in terms if not isinstance(term, CurveOnly)]
         upper = Composition.of(((upper_law(law), count) for law, count in laws), curves)
+        accuracy = max(
+            (law.accuracy for law, _ in laws if isinstance(law, LawBracket)), default=0.0
+        )
         if curves:
-            return cls(upper, None)
+            return cls(upper, None, accuracy)
         if not any(isinstance(law, LawBracket) for law, _ in laws):
             return cls(upper, upper)
         lowers = [(law.lower if isinstance(law, LawBracket) else law, n) for law, n in laws]
         known = [(law, n) for law, n in lowers if law is not None]
-        return cls(upper, Composition.of(known) if len(known) == len(lowers) else None)
+        lower = Composition.of(known) if len(known) == len(lowers) else None
+        return cls(upper, lower, accuracy)
 
 
 def term_of(mechanism: Mechanism, adjacency: Adjacency) -> Term:

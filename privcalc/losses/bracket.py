@@ -16,7 +16,10 @@ class LawBracket:
     Attributes:
         lower: proves lower ends; None where only an upper bound is known.
         upper: proves upper ends.
+        accuracy: relative error that epsilon has for what is not known of `upper`; engines need
+            not be much closer.
     """
 
     lower: LossLaw | None
     upper: LossLaw
+    accuracy: float = 0.0
