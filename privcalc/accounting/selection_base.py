@@ -46,13 +46,13 @@ class CurveProfile:
 
     def __init__(self, composition: Composition) -> None:
         """Take the composition."""
-        from privcalc.renyi.conversion import balle_log_delta, joint_log_delta
+        from privcalc.renyi.conversion import joint_log_delta
         from privcalc.renyi.many_epsilons import ManyEpsilons
 
         self._mass = composition.infinity_mass().upper
         self._largest = composition.max_loss().upper
         convert = partial(joint_log_delta, infinite_mass=self._mass)
-        self._orders = ManyEpsilons(composition.renyi_curve(), balle_log_delta, convert)
+        self._orders = ManyEpsilons(composition.renyi_curve(), convert)
         self._known: dict[float, float] = {}
 
     def ask(self, epsilons: Iterable[float]) -> None:

@@ -16,6 +16,7 @@ from privcalc.selection.bounded_runs import MOST_RUNS, composition_epsilon
 from privcalc.selection.liu_talwar import liu_talwar_delta, liu_talwar_epsilon
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.pure import loss_bound, pure_epsilon
+from privcalc.selection.renyi_curve import best_delta, best_epsilon
 from privcalc.selection.renyi_methods import FAMILIES, rdp_delta, rdp_epsilon
 from privcalc.selection.worse_base import WorseBase
 from privcalc.selection.worst_order import WorstOrder
@@ -130,7 +131,10 @@ class Methods:
         }
         found["pointwise"] = pointwise.epsilon(delta)
         if runs.family in FAMILIES and forward.renyi is not None:
-            found["rdp"] = rdp_epsilon(runs, forward, backward, delta)
+            found["rdp"] = min(
+                rdp_epsilon(runs, forward, backward, delta),
+                best_epsilon(runs, forward, backward, delta),
+            )
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
         if math.isfinite(loss_bound(forward)):
@@ -151,7 +155,10 @@ class Methods:
             found[name] = min(1.0, runs.mean.upper * h * (1.0 + 2.0 * UNIT))
         found["pointwise"] = pointwise.delta(epsilon)
         if runs.family in FAMILIES and forward.renyi is not None:
-            found["rdp"] = rdp_delta(runs, forward, backward, epsilon)
+            found["rdp"] = min(
+                rdp_delta(runs, forward, backward, epsilon),
+                best_delta(runs, forward, backward, epsilon),
+            )
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_delta(runs, forward, backward, epsilon)
         if math.isfinite(loss_bound(forward)):

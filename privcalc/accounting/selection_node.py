@@ -12,7 +12,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.bracket import LawBracket
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.conversion import balle_log_delta
+from privcalc.renyi.conversion import balle_log_delta, joint_log_delta
 from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
 from privcalc.renyi.many_epsilons import ManyEpsilons
 from privcalc.selection.node import last_point, node_points
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from privcalc.accounting.terms import Realized
     from privcalc.losses.atoms import AtomicLaw
     from privcalc.numerics.arrays import Array
+    from privcalc.renyi.curve import RenyiCurve
+    from privcalc.renyi.many_epsilons import ManyConversion
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
     from privcalc.spec.tree import Wrapped
@@ -120,7 +122,11 @@ class Bounds:
     @classmethod
     def of(cls, runs: Runs, forward: Base, backward: Base, laws: Realized) -> Bounds:
         """Prepare what does not depend on epsilon."""
-        curve = selected_curve(runs, forward, backward)
+        # A curve of whole results has better conversions than that of a sum over them.
+        curve: RenyiCurve | None = curve_of_best(runs, forward, backward)
+        convert: ManyConversion = joint_log_delta
+        if curve is None:
+            curve, convert = selected_curve(runs, forward, backward), balle_log_delta
         return cls(
             runs,
             forward,
@@ -128,7 +134,7 @@ class Bounds:
             laws,
             runs.tight(forward, backward),
             Pointwise(runs, forward, NEAR),
-            None if curve is None else ManyEpsilons(curve, balle_log_delta, balle_log_delta),
+            None if curve is None else ManyEpsilons(curve, convert),
         )
 
     def prepare(self, epsilons: Array) -> None:

@@ -1,9 +1,10 @@
 """What a Renyi curve proves of delta at many epsilons at once, each at one of the best orders.
 
 Every order proves a bound at every epsilon, so that orders that were worked out once serve for all.
-They begin with a grid; where it holds the best orders it is made finer, and near each best order
-the minimum of a parabola is tried. That the best ones are found is not certified, what they prove
-is. `order_search.py` finds them to the last digit, for one epsilon at a time.
+They begin with a grid, of which the best are found at some epsilons; between those the best orders
+lie between theirs, about. There the grid is made finer, and near each best order the minimum of a
+parabola is tried. That the best ones are found is not certified, what they prove is.
+`order_search.py` finds them to the last digit, for one epsilon at a time.
 """
 
 from __future__ import annotations
@@ -17,37 +18,34 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.renyi.order_search import GRID
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.arrays import Array, Integers, Mask
     from privcalc.renyi.curve import RenyiCurve
 
 # Maps orders minus 1, K there and epsilons, of one shape, to certified log deltas.
 ManyConversion: TypeAlias = Callable[["Array", "Array", "Array"], "Array"]
 
-# Steps of the grid are divided by this where it holds a best order, by the second one where no
-# minimum of a parabola is tried; of the finer ones those are left out whose rough bound is worse by
-# so much, in logs.
-FINER, FINEST, WORSE = 6, 24, 8.0
-# Pairs of an order and an epsilon that are worked on at once.
-CHUNK = 60_000
+# Of so many epsilons one is looked at with the whole grid; for the others so many steps of the grid
+# beyond the best of its neighbours are.
+STRIDE, MORE = 8, 1.5
+# Steps of the grid are divided by this where it holds a best order.
+FINER = 6
+STEP = float(GRID[1] / GRID[0])
+# Epsilons that are worked on at once.
+CHUNK = 256
 # What a positive delta below the range of doubles is raised to.
 TINY = 1e-300
 
 
 class ManyEpsilons:
-    """Upper ends of log delta from one curve."""
+    """Upper ends of delta from one curve."""
 
-    def __init__(self, curve: RenyiCurve, rough: ManyConversion, convert: ManyConversion) -> None:
-        """Take the curve and two conversions.
-
-        Args:
-            curve: the curve.
-            rough: a quick conversion, which says where good orders are.
-            convert: the one to use, never above the rough one.
-        """
-        self._curve, self._rough, self._convert = curve, rough, convert
-        self._c = np.union1d(GRID, np.array(curve.corners)) if curve.corners else GRID
+    def __init__(self, curve: RenyiCurve, convert: ManyConversion) -> None:
+        """Take the curve and a conversion that goes element by element."""
+        self._curve, self._convert = curve, convert
+        corners = np.array(curve.corners)
+        self._c = np.union1d(GRID, corners[corners > 0.0]) if len(corners) else GRID
         self._k = curve.upper(self._c)
-        self._parts = FINER if curve.cheap else FINEST
+        self._grid = self._c
 
     @np.errstate(all="ignore")
     def deltas(self, epsilons: Array) -> Array:
@@ -62,62 +60,62 @@ class ManyEpsilons:
     @np.errstate(all="ignore")
     def log_deltas(self, epsilons: Array) -> Array:
         """Return proved upper ends of the log of the finite part of delta, shape (n,)."""
-        rows = max(1, CHUNK // max(len(self._c), 1))
-        parts = [self._part(epsilons[i : i + rows]) for i in range(0, len(epsilons), rows)]
-        found = np.concatenate([*parts, np.zeros(0)])
+        order = np.argsort(epsilons)
+        found = np.empty(len(epsilons))
+        for i in range(0, len(order), CHUNK):
+            found[order[i : i + CHUNK]] = self._part(epsilons[order[i : i + CHUNK]])
         least: Array = np.minimum(np.minimum(found, self._at_infinity(epsilons)), 0.0)
         return least
 
     def _part(self, epsilons: Array) -> Array:
-        values = self._values(epsilons)
-        if self._refine(values.argmin(axis=1)):
-            values = self._values(epsilons)
+        """Return what the best orders prove at increasing epsilons."""
+        some = np.unique(np.append(np.arange(0, len(epsilons), STRIDE), len(epsilons) - 1))
+        on_grid = np.isin(self._c, self._grid)
+        values = self._values(epsilons[some], np.broadcast_to(on_grid, (len(some), len(self._c))))
+        anchors, at_anchors = self._c[values.argmin(axis=1)], values.min(axis=1)
+        after = np.minimum(np.searchsorted(some, np.arange(len(epsilons))), len(some) - 1)
+        before = np.maximum(after - 1, 0)
+        low = np.minimum(anchors[before], anchors[after]) / STEP**MORE
+        high = np.maximum(anchors[before], anchors[after]) * STEP**MORE
+        self._refine(float(low.min()), float(high.max()))
+        near: Mask = (self._c >= low[:, None]) & (self._c <= high[:, None])
+        values = self._values(epsilons, near)
         best: Array = values.min(axis=1)
-        if not self._curve.cheap:
-            return best
+        best[some] = np.fmin(best[some], at_anchors)
         c = self._vertices(values)
         good = np.flatnonzero(np.isfinite(c))
         if len(good):
-            k = self._curve.upper(c[good])
-            new = self._convert(c[good], k, epsilons[good])
+            new = self._convert(c[good], self._curve.upper(c[good]), epsilons[good])
             best[good] = np.fmin(best[good], new)
         return best
 
-    def _values(self, epsilons: Array) -> Array:
-        """Return what the orders prove at each epsilon, shape (n, m); infinity for poor ones."""
+    def _values(self, epsilons: Array, wanted: Mask) -> Array:
+        """Return what orders prove at each epsilon, shape (n, m); infinity where not wanted."""
         shape = (len(epsilons), len(self._c))
-        c, k = (np.broadcast_to(each, shape) for each in (self._c, self._k))
-        x = np.broadcast_to(epsilons[:, None], shape)
-        rough = self._rough(c, k, x)
-        if self._rough is self._convert:
-            return np.where(np.isnan(rough), np.inf, rough)
-        good = rough <= rough.min(axis=1, keepdims=True) + WORSE
-        # The grid itself is looked at everywhere: near epsilon 0 the rough bound misleads.
-        good |= np.isin(self._c, GRID) & np.isfinite(rough)
+        rows, columns = np.nonzero(np.broadcast_to(wanted, shape) & (self._k < np.inf))
         values = np.full(shape, np.inf)
-        values[good] = self._convert(c[good], k[good], x[good])
-        return np.where(np.isnan(values), np.inf, values)
+        found = self._convert(self._c[columns], self._k[columns], epsilons[rows])
+        values[rows, columns] = np.where(np.isnan(found), np.inf, found)
+        return values
 
-    def _refine(self, best: Array) -> bool:
-        """Divide the steps of the grid about the best orders; say whether there were new ones."""
-        places = np.unique(np.concatenate([best - 1, best]))
-        places = places[(places >= 0) & (places < len(self._c) - 1)]
-        starts = [int(i) for i in places if self._is_coarse(int(i))]
-        if not starts:
-            return False
-        share = np.arange(1, self._parts) / self._parts
-        new = np.concatenate([self._c[i] * (self._c[i + 1] / self._c[i]) ** share for i in starts])
-        place = np.argsort(np.concatenate([self._c, new]), kind="stable")
-        self._c, self._k = (
-            np.concatenate([self._c, new])[place],
-            np.concatenate([self._k, self._curve.upper(new)])[place],
-        )
-        return True
+    def _refine(self, low: float, high: float) -> None:
+        """Divide the steps of the grid in a range of orders, where it has not been done."""
+        starts = self._coarse(low, high)
+        if not len(starts):
+            return
+        share = np.arange(1, FINER) / FINER
+        ratio = self._c[starts + 1] / self._c[starts]
+        new = (self._c[starts, None] * ratio[:, None] ** share).ravel()
+        joined = np.concatenate([self._c, new])
+        order = np.argsort(joined, kind="stable")
+        self._c = joined[order]
+        self._k = np.concatenate([self._k, self._curve.upper(new)])[order]
 
-    def _is_coarse(self, start: int) -> bool:
-        ratio = self._c[start + 1] / self._c[start]
-        finite = self._k[start] < np.inf
-        return bool(finite and ratio > (GRID[1] / GRID[0]) ** (1.5 / self._parts))
+    def _coarse(self, low: float, high: float) -> Integers:
+        """Return where steps begin that are to be divided."""
+        coarse = self._c[1:] / self._c[:-1] > STEP ** (1.5 / FINER)
+        inside = (self._c[1:] > low) & (self._c[:-1] < high) & (self._k[:-1] < np.inf)
+        return np.flatnonzero(coarse & inside)
 
     def _vertices(self, values: Array) -> Array:
         """Return the minima of parabolas in log c through the best order and both neighbours."""

@@ -27,8 +27,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import UNIT, exp_bound
 from privcalc.renyi.curve import LeastCurve, SumCurve
+from privcalc.renyi.trade_off import trade_off_epsilon, trade_off_log_delta
 from privcalc.selection.renyi_methods import poisson_growth, selected_curve
 from privcalc.selection.shape import SHAPED
 
@@ -59,6 +61,35 @@ def curve_of_best(runs: Runs, forward: Base, backward: Base) -> RenyiCurve | Non
         none = 0.0 if runs.family in SHAPED else runs.no_runs.upper
         known.append(WithNone(curve, max(0.0, curve.limit), none))
     return LeastCurve(tuple(known)) if known else None
+
+
+def best_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
+    """Return an epsilon >= 0 that the curve proves, by all orders together; infinity for none.
+
+    A curve of whole results, and not of a sum over them, has the conversions of `renyi/optimum.py`.
+    """
+    if delta >= 1.0:
+        return 0.0
+    curve = curve_of_best(runs, forward, backward)
+    if curve is None:
+        return math.inf
+    if delta <= 0.0:
+        return max(0.0, curve.limit)
+    try:
+        return trade_off_epsilon(curve, delta).value
+    except NotCertifiedError:
+        return math.inf
+
+
+def best_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> float:
+    """Return a delta at epsilon >= 0 that the curve proves; at most 1."""
+    curve = curve_of_best(runs, forward, backward)
+    if curve is None:
+        return 1.0
+    try:
+        return min(1.0, exp_bound(trade_off_log_delta(curve, epsilon).value))
+    except NotCertifiedError:
+        return 1.0
 
 
 @dataclass(frozen=True)
