@@ -40,8 +40,10 @@ TOLERANCE, NEAR = 1e-7, 1e-4
 ACCURACY = 1e-5
 # Points of a profile, and how much a delta may be above what remains at infinity, in parts of that.
 FIRST, COUNT, ABOVE = 40, 300, 1e-3
-# Deltas below this are not resolved.
+# Deltas below this are not resolved; and those at which the pointwise bound is made good.
 SMALLEST = 1e-30
+PREPARED = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-11, 1e-14)
+BETWEEN = (0.03, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 3e-8, 1e-8, 1e-10)
 # More runs than this are not composed; at so many epsilons it is seen whether that is of use.
 MOST_RUNS, TRIED = 100, 6
 # Probabilities of more runs than are composed.
@@ -76,18 +78,14 @@ def selection_law(tree: Wrapped, directions: Mapping[str, Realized]) -> LawBrack
     ]
     mass = runs.mean.upper * max(part.forward.infinity_mass for part in parts)
 
-    def rough(epsilons: Array) -> Array:
-        worst: Array = np.max([part.rough(epsilons) for part in parts], axis=0)
-        return worst
-
     def evaluate(epsilons: Array) -> Array:
         worst: Array = np.max([part.deltas(epsilons) for part in parts], axis=0)
         return worst
 
-    last = last_point(rough, max(SMALLEST, mass * (1.0 + ABOVE)))
+    last = last_point(evaluate, max(SMALLEST, mass * (1.0 + ABOVE)))
     places = np.linspace(0.0, last, FIRST)
-    for part in parts:
-        part.prepare(places)
+    good = [epsilon for part in parts for epsilon in part.prepare(places)]
+    places = np.union1d(places, good)
     points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT)
     end = max(pure_epsilon(runs, part.forward, part.backward, 0.0) for part in parts)
     if mass == 0.0 and end < math.inf:
@@ -137,9 +135,18 @@ class Bounds:
             None if curve is None else ManyEpsilons(curve, convert),
         )
 
-    def prepare(self, epsilons: Array) -> None:
-        """Make the grids good from the first epsilon to the last; see whether composing helps."""
-        self.pointwise.deltas(epsilons)
+    def prepare(self, epsilons: Array) -> list[float]:
+        """Make the grids good where delta matters; see whether composing helps.
+
+        The pointwise bound has grids and prices of its own at each delta (`pricing.py`). With a
+        price it does not fall any more below what that costs, so that there are kinks.
+
+        Returns:
+            Epsilons at which the bound is good.
+        """
+        found = [self.pointwise.epsilon(delta) for delta in PREPARED]
+        if self.pointwise.priced:
+            found += [self.pointwise.epsilon(delta) for delta in BETWEEN]
         some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
         others, useful = self.deltas(some), []
         for count in _counts(self.runs):
@@ -147,17 +154,15 @@ class Bounds:
             if (self.composed(some) < others).any():
                 useful.append(count)
         self.counts = tuple(useful)
+        return [epsilon for epsilon in found if epsilon < epsilons[-1]]
 
     def deltas(self, epsilons: Array) -> Array:
         """Return the least bounds, shape (n,)."""
-        return self._least(epsilons, self.pointwise.deltas(epsilons))
-
-    def rough(self, epsilons: Array) -> Array:
-        """Return them without refining anything."""
-        return self._least(epsilons, self.pointwise.present(epsilons))
-
-    def _least(self, epsilons: Array, pointwise: Array) -> Array:
-        found = [pointwise, self.uniform(epsilons), self.by_orders(epsilons)]
+        found = [
+            self.pointwise.present(epsilons),
+            self.uniform(epsilons),
+            self.by_orders(epsilons),
+        ]
         if self.counts:
             found.append(self.composed(epsilons))
         least: Array = np.min(found, axis=0)

@@ -76,6 +76,11 @@ class Pointwise:
         self._mixtures = [self._plain]
         self._ranges: list[tuple[float, float]] = []
 
+    @property
+    def priced(self) -> bool:
+        """Whether a price was of use so far."""
+        return len(self._mixtures) > 1
+
     def delta(self, epsilon: float) -> float:
         """Return an upper end of H_{e^epsilon}(A || A') at any real epsilon, at most 1."""
         return float(self.deltas([epsilon])[0])
@@ -166,7 +171,8 @@ class Pointwise:
                 best, least = mixture, found
             elif i == 0:
                 return best
-        self._mixtures.append(best)
+        if best is not self._plain:
+            self._mixtures.append(best)
         return best
 
     def _solve(self, mixtures: list[Mixture], delta: float) -> tuple[float, float]:
