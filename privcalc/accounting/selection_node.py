@@ -71,7 +71,6 @@ def selection_law(tree: Wrapped, directions: Mapping[str, Realized]) -> LawBrack
 
     runs = runs_of(tree)
     pairs = bases(directions, TOLERANCE, "auto")
-    # The same bounds twice where both directions are one.
     parts = [
         Bounds.of(runs, forward, backward, directions[name])
         for name, (forward, backward) in pairs.items()
