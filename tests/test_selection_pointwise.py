@@ -15,7 +15,7 @@ from privcalc.losses.from_profile import profile_law
 from privcalc.selection.chain import Chain
 from privcalc.selection.finite_base import FiniteBase
 from privcalc.selection.gaussian_base import GaussianBase
-from privcalc.selection.node import node_points
+from privcalc.selection.node import last_point, node_points
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.pricing import Pricing
 from privcalc.selection.profile_grid import ProfileGrid
@@ -409,7 +409,9 @@ def test_points_of_a_node(family: str, mean: float, base: Base) -> None:
     runs = make_runs(family, mean=mean)
     pointwise = Pointwise(runs, base, 1e-4)
     left = runs.mean.upper * base.infinity_mass
-    points = node_points(pointwise.deltas, infinity_delta=left)
+    last = last_point(pointwise.present, max(1e-30, left * 1.001))
+    places = np.linspace(0.0, last, 40)
+    points = node_points(pointwise.deltas, places, smallest=1e-30, count=300)
     assert 10 <= len(points) <= 400
     epsilons = np.array([point[0] for point in points])
     deltas = np.array([float(point[1]) for point in points])
@@ -433,4 +435,4 @@ def test_points_of_a_node(family: str, mean: float, base: Base) -> None:
 def test_nothing_to_compose() -> None:
     """A selection about which nothing is proved has no points."""
     with pytest.raises(NotCertifiedError, match="no delta below 1"):
-        node_points(lambda x: np.ones(len(x)))
+        last_point(lambda x: np.ones(len(x)), 1e-30)

@@ -116,6 +116,10 @@ def test_row(row: dict[str, Any]) -> None:
         assert found.methods["tight"] <= exact["tight_symmetric"] + 1e-6
     for name in exact.keys() & values.keys():
         value, tolerance = values[name]
+        if name == "rdp":
+            # Ours counts what is left over where there was no run, and converts better.
+            assert value * (1.0 - 2e-3) - tolerance <= exact[name] <= value + tolerance
+            continue
         assert exact[name] == pytest.approx(value, abs=tolerance, rel=0), name
     # Theirs approaches the bound from below; ours is one, and may be another where runs are many.
     at_most = {"pointwise": "pointwise", "rdp": "rdp_at_most", "paper": "corollary_5_5"}

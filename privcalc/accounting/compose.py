@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
 from privcalc.accounting.realize import default_relation, realize, sampling_words
+from privcalc.accounting.sampling import lone_selection
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from privcalc.accounting.terms import Realized
     from privcalc.relation import Relation
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Node, Wrapped
 
 ENGINES = ("auto", "contour", "fft", "rdp", "afa")
 PROFILE_POINTS = 21
@@ -53,10 +55,9 @@ def compose(
         NotCertifiedError: no finite upper end could be proved.
         UsageError: the tree has a hole.
     """
-    _check(tree, deltas, epsilons, tolerance, engine)
+    check(tree, deltas, epsilons, tolerance, engine)
     relation = relation or default_relation(tree)
-    directions = realize(tree, relation)
-    solver = _Estimator(directions) if engine == "afa" else _Solver(directions, tolerance, engine)
+    solver = _solver(tree, relation, tolerance, engine)
     answers = [solver.answer("epsilon", delta) for delta in deltas]
     answers += [solver.answer("delta", epsilon) for epsilon in epsilons]
     if not answers:
@@ -64,10 +65,68 @@ def compose(
     return Composition(relation, sampling_words(tree), tuple(answers))
 
 
-class _Solver:
+def _solver(
+    tree: Node, relation: Relation, tolerance: float, engine: str
+) -> Solver | _LoneSelection | _Estimator:
+    """Return what answers: a selection that stands alone is answered as `select` does."""
+    if engine == "afa":
+        return _Estimator(realize(tree, relation))
+    lone = lone_selection(tree)
+    if lone is not None:
+        return _LoneSelection(lone, relation, tolerance, engine)
+    return Solver(realize(tree, relation), tolerance, engine)
+
+
+class _Profiles(ABC):
+    """What answers one question at a time, and a profile by many of them."""
+
+    @abstractmethod
+    def answer(self, quantity: Quantity, at: float) -> Answer:
+        """Return the bracket of one quantity at a given value of the other."""
+
+    @property
+    @abstractmethod
+    def infinity_mass(self) -> float:
+        """Return an upper bound on the probability of an infinite loss."""
+
+    def profile(self) -> Answer:
+        """Return delta at 21 round epsilons, from 0 to where delta is about 1e-10."""
+        points = [self.answer("delta", epsilon) for epsilon in self._epsilons()]
+        pairs = tuple(
+            (point.query["epsilon"], point.bound) for point in points if point.bound is not None
+        )
+        # The engine of the widest bracket stands for all.
+        widest = max(points, key=lambda point: 0.0 if point.bound is None else point.bound.width)
+        engine = widest.method.engine
+        met = all(point.method.tolerance_met for point in points)
+        terms: dict[str, float] = {}
+        for point in points:
+            for name, value in point.method.terms.items():
+                terms[name] = max(terms.get(name, 0.0), value)
+        notes = tuple(dict.fromkeys(note for point in points for note in point.method.notes))
+        return Answer("profile", {}, None, None, pairs, (), Method(engine, met, terms, notes))
+
+    def _epsilons(self) -> list[float]:
+        mass = self.infinity_mass
+        target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
+        try:
+            bound = self.answer("epsilon", target).bound
+            reach = bound.upper if bound is not None else 1.0
+        except NotCertifiedError:
+            reach = 1.0
+        if not 0.0 < reach < math.inf:
+            reach = 1.0
+        step = round_step(reach / (PROFILE_POINTS - 1))
+        # Dividing by a power of ten keeps the points short: 0.3, not 0.30000000000000004.
+        power = 10.0 ** max(0, 2 - math.floor(math.log10(step)))
+        return [round(step * power) * i / power for i in range(PROFILE_POINTS)]
+
+
+class Solver(_Profiles):
     """Certified answers, each direction by itself and the maximum at the end."""
 
     def __init__(self, directions: Mapping[str, Realized], tolerance: float, engine: str) -> None:
+        """Take the composition of each direction."""
         self._directions = directions
         self._tolerance = tolerance
         self._engine = engine
@@ -110,37 +169,10 @@ class _Solver:
             found.append(Direction(name, result.bound, None, method))
         return found, failed
 
-    def profile(self) -> Answer:
-        """Return delta at 21 round epsilons, from 0 to where delta is about 1e-10."""
-        points = [self.answer("delta", epsilon) for epsilon in self._epsilons()]
-        pairs = tuple(
-            (point.query["epsilon"], point.bound) for point in points if point.bound is not None
-        )
-        # The engine of the widest bracket stands for all.
-        widest = max(points, key=lambda point: 0.0 if point.bound is None else point.bound.width)
-        engine = widest.method.engine
-        met = all(point.method.tolerance_met for point in points)
-        terms: dict[str, float] = {}
-        for point in points:
-            for name, value in point.method.terms.items():
-                terms[name] = max(terms.get(name, 0.0), value)
-        notes = tuple(dict.fromkeys(note for point in points for note in point.method.notes))
-        return Answer("profile", {}, None, None, pairs, (), Method(engine, met, terms, notes))
-
-    def _epsilons(self) -> list[float]:
-        mass = max(laws.upper.infinity_mass().upper for laws in self._directions.values())
-        target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
-        try:
-            bound = self.answer("epsilon", target).bound
-            reach = bound.upper if bound is not None else 1.0
-        except NotCertifiedError:
-            reach = 1.0
-        if not 0.0 < reach < math.inf:
-            reach = 1.0
-        step = round_step(reach / (PROFILE_POINTS - 1))
-        # Dividing by a power of ten keeps the points short: 0.3, not 0.30000000000000004.
-        power = 10.0 ** max(0, 2 - math.floor(math.log10(step)))
-        return [round(step * power) * i / power for i in range(PROFILE_POINTS)]
+    @property
+    def infinity_mass(self) -> float:
+        """Return the larger mass of the directions."""
+        return max(laws.upper.infinity_mass().upper for laws in self._directions.values())
 
     def _certified(self, quantity: Quantity, laws: Realized, at: float) -> Certified:
         """Prove the upper end with one composition and the lower with the other, if there is."""
@@ -148,7 +180,8 @@ class _Solver:
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
         wanted = Enclosed.probability(at) if quantity == "epsilon" else Enclosed.of(at)
-        found = solve(laws.upper, wanted, self._tolerance, engine=self._engine)
+        wish = max(self._tolerance, laws.accuracy)
+        found = solve(laws.upper, wanted, wish, engine=self._engine)
         if laws.lower is laws.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end
@@ -163,6 +196,34 @@ class _Solver:
         return Method(
             result.engine, met, result.terms, result.notes, result.order, result.conversion
         )
+
+
+class _LoneSelection(_Profiles):
+    """A private selection and nothing else: one code path with `select`."""
+
+    def __init__(self, tree: Wrapped, relation: Relation, tolerance: float, engine: str) -> None:
+        from privcalc.accounting.selection_bracket import SelectionBrackets
+
+        self._brackets = SelectionBrackets(tree, relation, tolerance, engine)
+        self._tolerance = tolerance
+
+    def answer(self, quantity: Quantity, at: float) -> Answer:
+        """Return the bracket that `select` prints."""
+        found = self._brackets.answer(quantity, at)
+        base, bound = found.base.method, found.bound
+        met = bound.within_tolerance(self._tolerance, _floor(quantity))
+        best = min(found.methods, key=lambda name: found.methods[name])
+        note = f"selection: the method {best} is the best; `privcalc select` shows all of them"
+        notes = (note,) if bound.lower is not None else (note, UPPER_ONLY)
+        method = Method(base.engine, met, notes=notes)
+        parts = (Direction(name, each, None, method) for name, each in found.directions.items())
+        return Answer(quantity, found.base.query, bound, None, (), tuple(parts), method)
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return E[K] times that of one run."""
+        masses = (part.forward.infinity_mass for part in self._brackets.methods.values())
+        return min(1.0, self._brackets.runs.mean.upper * max(masses))
 
 
 class _Estimator:
@@ -208,13 +269,14 @@ def _upper(bound: Bound | None) -> float:
     return -math.inf if bound is None else bound.upper
 
 
-def _check(
+def check(
     tree: Node,
     deltas: Sequence[float],
     epsilons: Sequence[float],
     tolerance: float,
     engine: str,
 ) -> None:
+    """Refuse a question that cannot be answered; see `compose` for what is raised."""
     if holes(tree):
         raise UsageError("compose needs every value; calibrate finds the value of a hole")
     if engine not in ENGINES:

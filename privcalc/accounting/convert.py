@@ -11,7 +11,7 @@ from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.accounting.compose import compose
 from privcalc.accounting.guarantee import Chain, chain_for
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.accounting.sampling import GROUP
+from privcalc.accounting.sampling import GROUP, lone_selection
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.spec.registry import holes
@@ -131,8 +131,10 @@ def convert(
     _check(tree, question, tolerance)
     whole = _grouped(tree, question.records)
     relation = relation or default_relation(tree)
+    # A selection alone is answered from its base, and needs no law.
+    lone = lone_selection(whole) if question.to == "dp" else None
     try:
-        directions = realize(whole, relation)
+        directions = realize(whole if lone is None else lone.event, relation)
     except UnsupportedError as error:
         chain = chain_for(*_ungrouped(whole), relation, engine=engine)
         if chain is None:
@@ -144,7 +146,7 @@ def convert(
         answers = _along(chain, question)
         kind = f"lossy: {chain.words}"
         return Conversion(whole, relation, sampling_words(tree), kind, answers)
-    known = all(part.lower is part.upper for part in directions.values())
+    known = lone is None and all(part.lower is part.upper for part in directions.values())
     state = _State(whole, relation, directions, question, tolerance, engine)
     answers = getattr(state, question.to)()
     kind = LOSSLESS if known else UPPER
@@ -182,7 +184,8 @@ class _State:
         if answer.bound is None:
             raise AssertionError("only proved engines are asked")
         result: dict[str, Value] = {answer.quantity: answer.bound}
-        if any(part.upper.curves for part in self.directions.values()):
+        alone = lone_selection(self.tree) is not None
+        if not alone and any(part.upper.curves for part in self.directions.values()):
             result["methods"] = {
                 name: max(_renyi(part.upper, answer, name) for part in self.directions.values())
                 for name in CONVERSIONS

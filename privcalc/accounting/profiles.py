@@ -115,7 +115,7 @@ def renyi_divergences(directions: Mapping[str, Realized], orders: Sequence[float
 
 
 def _divergences(part: Realized, c: Array) -> list[Bound]:
-    if part.upper.infinity_mass().upper > 0.0:
+    if part.upper.infinite_divergence():
         known = part.lower is part.upper
         return [Bound(math.inf, math.inf if known else None)] * len(c)
     with np.errstate(all="ignore"):

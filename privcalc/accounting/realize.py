@@ -69,6 +69,11 @@ def realize(tree: Node, relation: Relation) -> dict[str, Realized]:
         adjacency.value: Realized.of(builder.terms(tree, adjacency, 1))
         for adjacency in relation.adjacencies
     }
+    return _distinct(found)
+
+
+def _distinct(found: dict[str, Realized]) -> dict[str, Realized]:
+    """Return directions that are the same once, as "both"."""
     if len(found) > 1 and len({(each.upper, each.lower) for each in found.values()}) == 1:
         found = {"both": next(iter(found.values()))}
     return {
@@ -131,7 +136,7 @@ class _Builder:
             event = {
                 each.value: Realized.of(self.terms(tree.event, each, records)) for each in orders
             }
-            self._selections[key] = selection_law(tree, event)
+            self._selections[key] = selection_law(tree, _distinct(event))
         return self._selections[key]
 
     def _whole(self, tree: Wrapped) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.terms import upper_law
@@ -55,6 +56,24 @@ def wrappers_in(tree: Node) -> set[str]:
     if isinstance(tree, Repeated):
         return wrappers_in(tree.event)
     return {tree.name} | wrappers_in(tree.event) if isinstance(tree, Wrapped) else set()
+
+
+def lone_selection(tree: Node) -> Wrapped | None:
+    """Return a selection that is all there is of a specification, with its groups inside; or None.
+
+    A group of the best result is the best result of groups: the neighbours of either are the same.
+    """
+    if isinstance(tree, Repeated) and tree.count == 1:
+        return lone_selection(tree.event)
+    if isinstance(tree, Composed) and len(tree.events) == 1:
+        return lone_selection(tree.events[0])
+    if isinstance(tree, Wrapped) and tree.name == SELECT:
+        return tree
+    if isinstance(tree, Wrapped) and tree.name == GROUP:
+        inner = lone_selection(tree.event)
+        if inner is not None:
+            return replace(inner, event=replace(tree, event=inner.event))
+    return None
 
 
 def spelled(tree: Wrapped) -> str:

@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.accounting.answer import Answer, Direction, Method
-from privcalc.accounting.compose import compose
-from privcalc.accounting.realize import default_relation, realize, sampling_words
+from privcalc.accounting.answer import Answer, Direction, Method, Quantity
+from privcalc.accounting.compose import check
+from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.accounting.sampling import SELECT
-from privcalc.bounds import Bound
-from privcalc.engine.choose import certified_delta, certified_epsilon
-from privcalc.engine.composition import Composition
-from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import UNIT
+from privcalc.accounting.selection_bracket import SelectionBrackets
 from privcalc.spec.tree import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from privcalc.accounting.selection_methods import Methods
-    from privcalc.accounting.terms import Realized
-    from privcalc.losses.law import LossLaw
+    from privcalc.bounds import Bound
     from privcalc.relation import Relation
     from privcalc.selection.runs.protocol import Runs
     from privcalc.spec.tree import Node, Parameters
 
-# Profiles of the base are asked for at this width at the narrowest: what a selection adds is
-# never known so well.
-BASE_TOLERANCE = 1e-7
 # Relative error of epsilon where it decides on three digits of a number of runs.
 ROUGH = 1e-3
-# Where delta is at least this, convexity of the profile matters.
-LARGE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,27 +105,13 @@ def select(
         UsageError: there is a hole.
         NotCertifiedError: no finite upper end could be proved.
     """
-    from privcalc.accounting.runs import runs_of
-    from privcalc.accounting.selection_base import bases
-    from privcalc.accounting.selection_methods import Methods
-
     whole = Wrapped(SELECT, runs, tree)
-    number = runs_of(whole)
-    base = compose(
-        tree,
-        relation=relation,
-        deltas=deltas,
-        epsilons=epsilons,
-        tolerance=tolerance,
-        engine=engine,
-    )
     relation = relation or default_relation(tree)
-    directions = realize(tree, relation)
-    pairs = bases(directions, max(tolerance, BASE_TOLERANCE), engine)
-    methods = {
-        name: Methods.of(number, directions[name], pair, engine) for name, pair in pairs.items()
-    }
-    asked = _Asked(whole, directions, methods)
+    check(tree, deltas, epsilons, tolerance, engine)
+    brackets = SelectionBrackets(whole, relation, tolerance, engine)
+    questions: list[tuple[Quantity, float]] = [("epsilon", delta) for delta in deltas]
+    questions += [("delta", epsilon) for epsilon in epsilons]
+    number = brackets.runs
     facts: dict[str, float | str] = {"family": number.family, **number.parameters}
     facts.setdefault("mean", number.mean.upper)
     facts["no_run"] = number.no_runs.upper
@@ -147,87 +121,32 @@ def select(
         sampling_words(tree),
         facts,
         number.mean.upper,
-        tuple(asked.answer(answer) for answer in base.answers),
-        methods,
+        tuple(_selected(brackets, quantity, at) for quantity, at in questions),
+        brackets.methods,
     )
 
 
-class _Asked:
-    """One selection, and what answers questions about it."""
-
-    def __init__(
-        self, whole: Wrapped, directions: Mapping[str, Realized], methods: dict[str, Methods]
-    ) -> None:
-        """Take the selection, what one run costs, and the methods of each direction."""
-        self._whole, self._directions, self._methods = whole, directions, methods
-
-    def answer(self, base: Answer) -> Selected:
-        """Answer where the base was answered: the best method by direction, then the worse one."""
-        if base.bound is None:
-            raise AssertionError("the engines that are admitted prove brackets")
-        at = base.query["delta" if base.quantity == "epsilon" else "epsilon"]
-        each = {name: part.proved(base.quantity, at) for name, part in self._methods.items()}
-        hull = self._hull(base.quantity, at, max(found["pointwise"] for found, _ in each.values()))
-        bounds: dict[str, Bound] = {}
-        for name, (found, lower) in each.items():
-            found["pointwise"] = min(found["pointwise"], hull)
-            upper = min(found.values())
-            bounds[name] = Bound(upper, None if lower is None else min(lower, upper))
-        names = list(next(iter(each.values()))[0])
-        worst = {name: max(found[name] for found, _ in each.values()) for name in names}
-        bound = self._at_least_one_run(base, reduce(Bound.maximum, bounds.values()))
-        if math.isinf(bound.upper):
-            raise NotCertifiedError(_why(self._methods, base.query))
-        return Selected(
-            base.query,
-            base.quantity,
-            bound,
-            base.bound,
-            worst,
-            {
-                name: max(part.constants[name] for part in self._methods.values())
-                for name in ("paper", "tight")
-            },
-            _candidates(self._methods, worst, base),
-            base.method,
-            tuple(Direction(name, bound, None, base.method) for name, bound in bounds.items()),
-        )
-
-    def _hull(self, quantity: str, at: float, pointwise: float) -> float:
-        """Return what convexity in e^epsilon and the mirror image make of the pointwise bound.
-
-        It is what `@select` composes with; only where delta is large does it matter.
-        """
-        delta = at if quantity == "epsilon" else pointwise
-        if delta < LARGE or any(part.laws.upper.curves for part in self._methods.values()):
-            return math.inf
-        solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        try:
-            return solve(Composition.of([(self._law, 1)]), at, BASE_TOLERANCE).bound.upper
-        except NotCertifiedError:
-            return math.inf
-
-    @cached_property
-    def _law(self) -> LossLaw:
-        from privcalc.accounting.selection_node import selection_law
-
-        return selection_law(self._whole, self._directions).upper
-
-    def _at_least_one_run(self, base: Answer, bound: Bound) -> Bound:
-        """Raise the lower end to what one run costs.
-
-        Where results are ranked by lot, the best is one of them by lot: what is published has the
-        law of one run, with probability P(K > 0).
-        """
-        none = next(iter(self._methods.values())).runs.no_runs.upper
-        lower = None if base.bound is None else base.bound.lower
-        if bound.lower is None or lower is None:
-            return bound
-        if base.quantity == "delta":
-            lower *= (1.0 - none) * (1.0 - 4.0 * UNIT)
-        elif none > 0.0:
-            return bound
-        return Bound(bound.upper, min(max(bound.lower, lower), bound.upper))
+def _selected(brackets: SelectionBrackets, quantity: Quantity, at: float) -> Selected:
+    """Answer one question, with what each method proves."""
+    found = brackets.answer(quantity, at)
+    base = found.base
+    if base.bound is None:
+        raise AssertionError("the engines that are admitted prove brackets")
+    constants = {
+        name: max(part.constants[name] for part in brackets.methods.values())
+        for name in ("paper", "tight")
+    }
+    return Selected(
+        base.query,
+        quantity,
+        found.bound,
+        base.bound,
+        found.methods,
+        constants,
+        _candidates(brackets.methods, found.methods, base),
+        base.method,
+        tuple(Direction(name, each, None, base.method) for name, each in found.directions.items()),
+    )
 
 
 def candidates_of_answer(found: Selection, answer: Selected) -> float | None:
@@ -248,19 +167,6 @@ def candidates_of_answer(found: Selection, answer: Selected) -> float | None:
 
     runs = next(iter(found.methods.values())).runs
     return mean_at_price(runs, answer.methods["paper"], epsilon_at)
-
-
-def _why(methods: dict[str, Methods], query: dict[str, float]) -> str:
-    """Say why there is no finite epsilon."""
-    part = next(iter(methods.values()))
-    mass = max(each.forward.infinity_mass for each in methods.values())
-    mean = part.runs.mean.upper
-    if mass > 0.0 and query.get("delta", 1.0) <= mean * mass * (1.0 + 1e-9):
-        return (
-            f"one run may reveal everything with probability {mass:.6g}, and {mean:.6g} runs are"
-            " expected: ask for a delta above the product"
-        )
-    return f"no method proves a finite epsilon for {part.runs.family} runs of this base"
 
 
 def _candidates(

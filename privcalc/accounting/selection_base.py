@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,10 +17,11 @@ from privcalc.selection.base import least_log
 from privcalc.selection.gaussian_base import GaussianBase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from privcalc.accounting.ordered_pair import Profile
     from privcalc.accounting.terms import Realized
+    from privcalc.engine.composition import Composition
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
     from privcalc.selection.base import Base
@@ -33,6 +35,41 @@ TOLERANCE = 1e-7
 ROUNDING = 8.0 * UNIT
 
 
+class CurveProfile:
+    """The profile of what is known by its Renyi curve only, at many epsilons at once.
+
+    Of the trade-off route (`renyi/trade_off.py`) this is the best single order at each epsilon.
+    That the profile is convex in e^epsilon is made use of by whoever joins its points.
+    """
+
+    both = False
+
+    def __init__(self, composition: Composition) -> None:
+        """Take the composition."""
+        from privcalc.renyi.conversion import joint_log_delta
+        from privcalc.renyi.many_epsilons import ManyEpsilons
+
+        self._mass = composition.infinity_mass().upper
+        self._largest = composition.max_loss().upper
+        convert = partial(joint_log_delta, infinite_mass=self._mass)
+        self._orders = ManyEpsilons(composition.renyi_curve(), convert)
+        self._known: dict[float, float] = {}
+
+    def ask(self, epsilons: Iterable[float]) -> None:
+        """Bound delta at epsilons >= 0 that are not known yet."""
+        new = np.array(sorted({float(epsilon) for epsilon in epsilons}.difference(self._known)))
+        if not len(new):
+            return
+        deltas = (self._orders.deltas(new) + self._mass) * (1.0 + 4.0 * UNIT)
+        deltas = np.where(new >= self._largest, self._mass, np.minimum(1.0, deltas))
+        self._known.update(zip(new.tolist(), deltas.tolist(), strict=True))
+
+    def ends(self, epsilons: Iterable[float]) -> tuple[Array, Array]:
+        """Return 0, and the upper ends, at epsilons that were asked for."""
+        found = np.array([self._known[float(epsilon)] for epsilon in epsilons])
+        return np.zeros(len(found)), found
+
+
 class EngineBase:
     """One ordered direction whose profile the engines bracket, point by point.
 
@@ -41,7 +78,7 @@ class EngineBase:
     (Zhu, Dong, Wang 2022).
     """
 
-    def __init__(self, laws: Realized, profile: Profile) -> None:
+    def __init__(self, laws: Realized, profile: Profile | CurveProfile) -> None:
         """Take the laws of the direction and what is to be asked for its profile."""
         self._laws = laws
         self.profile = profile
@@ -55,12 +92,17 @@ class EngineBase:
         # The engines are heavy, and a Gaussian base needs none.
         from privcalc.accounting.ordered_pair import Profile
 
-        first = cls(laws, Profile(laws, tolerance, engine))
+        def profile(each: Realized) -> Profile | CurveProfile:
+            if each.upper.curves:
+                return CurveProfile(each.upper)
+            return Profile(each, tolerance, engine)
+
+        first = cls(laws, profile(laws))
         if back is laws:
             back = laws.reversed
         if back is laws:
             return first, first
-        second = cls(back, Profile(back, tolerance, engine))
+        second = cls(back, profile(back))
         first.back, second.back = second, first
         return first, second
 

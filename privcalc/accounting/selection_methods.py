@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from privcalc.selection.bounded_runs import MOST_RUNS, composition_epsilon
 from privcalc.selection.liu_talwar import liu_talwar_delta, liu_talwar_epsilon
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.pure import loss_bound, pure_epsilon
+from privcalc.selection.renyi_curve import best_delta, best_epsilon
 from privcalc.selection.renyi_methods import FAMILIES, rdp_delta, rdp_epsilon
 from privcalc.selection.worse_base import WorseBase
 from privcalc.selection.worst_order import WorstOrder
@@ -28,10 +29,23 @@ if TYPE_CHECKING:
 
 # Relative error of epsilon that the pointwise bound aims at: less than the gap to the lower end.
 TOLERANCE = 3e-5
-# The same where every point of the base's profile is a search of its own.
-SLOW = 1e-3
-# Relative width of what composing all runs costs.
-COMPOSED = 1e-6
+# Relative width of what composing runs costs; at first, and where that is within CLOSE of the best.
+ROUGH, CLOSE, COMPOSED = 1e-3, 1.01, 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Proved:
+    """What is proved of one question in one direction.
+
+    Attributes:
+        methods: an upper end by each method.
+        lower: the cost of an explicit order of results; None where the base has no lower ends.
+        pointwise: the pointwise bound, on grids that suit the question.
+    """
+
+    methods: dict[str, float]
+    lower: float | None
+    pointwise: Pointwise
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,7 @@ class Methods:
         forward: the base in this direction.
         backward: its reverse.
         engine: the engine for compositions of the base.
+        tolerance: relative error of epsilon that will do, where it is above TOLERANCE.
     """
 
     runs: Runs
@@ -51,11 +66,19 @@ class Methods:
     forward: Base
     backward: Base
     engine: str
+    tolerance: float
 
     @classmethod
-    def of(cls, runs: Runs, laws: Realized, pair: tuple[Base, Base], engine: str) -> Methods:
+    def of(
+        cls,
+        runs: Runs,
+        laws: Realized,
+        pair: tuple[Base, Base],
+        engine: str,
+        tolerance: float = TOLERANCE,
+    ) -> Methods:
         """Take both orders of the base."""
-        return cls(runs, laws, *pair, engine)
+        return cls(runs, laws, *pair, engine, max(TOLERANCE, tolerance))
 
     @cached_property
     def constants(self) -> dict[str, float]:
@@ -73,7 +96,7 @@ class Methods:
         constant = runs.tight(self.forward, self.backward)
         return _shifted(constant, self.forward.epsilon(_share(runs, delta)))
 
-    def proved(self, quantity: str, at: float) -> tuple[dict[str, float], float | None]:
+    def proved(self, quantity: str, at: float) -> Proved:
         """Return what each method proves, and the lower end that an explicit order of results does.
 
         Each question has grids of its own, so that it does not matter what was asked before.
@@ -81,24 +104,21 @@ class Methods:
         Args:
             quantity: epsilon at a delta, or delta at an epsilon.
             at: the delta or the epsilon.
-
-        Returns:
-            The methods, and the lower end: None where the base has none.
         """
-        tolerance = SLOW if self.laws.upper.curves else TOLERANCE
-        pointwise = Pointwise(self.runs, self.forward, tolerance)
+        pointwise = Pointwise(self.runs, self.forward, self.tolerance)
         if quantity == "epsilon":
             found = self._epsilons(at, pointwise)
         else:
             found = self._deltas(at, pointwise)
         upper = min(found.values())
         order = WorstOrder(self.runs, self.forward, pointwise.grid)
-        if not order.known:
-            return found, None
-        if quantity == "delta":
-            return found, order.delta_lower(at)
-        # At an infinite guess nothing would be found.
-        return found, order.epsilon_lower(at, upper) if upper < math.inf else None
+        lower = None
+        if order.known and quantity == "delta":
+            lower = order.delta_lower(at)
+        elif order.known and upper < math.inf:
+            # At an infinite guess nothing would be found.
+            lower = order.epsilon_lower(at, upper)
+        return Proved(found, lower, pointwise)
 
     def _epsilons(self, delta: float, pointwise: Pointwise) -> dict[str, float]:
         runs, forward, backward = self.runs, self.forward, self.backward
@@ -111,13 +131,18 @@ class Methods:
         }
         found["pointwise"] = pointwise.epsilon(delta)
         if runs.family in FAMILIES and forward.renyi is not None:
-            found["rdp"] = rdp_epsilon(runs, forward, backward, delta)
+            found["rdp"] = min(
+                rdp_epsilon(runs, forward, backward, delta),
+                best_epsilon(runs, forward, backward, delta),
+            )
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
         if math.isfinite(loss_bound(forward)):
             found["pure"] = pure_epsilon(runs, forward, backward, delta)
-        if math.isfinite(runs.largest):
-            found["composition"] = composition_epsilon(runs, self._composed, delta)
+        best = min(found.values())
+        # Where epsilon is 0 already there is nothing to gain.
+        if math.isfinite(runs.largest) and best > 0.0:
+            found["composition"] = composition_epsilon(runs, partial(self._composed, best), delta)
         return found
 
     def _deltas(self, epsilon: float, pointwise: Pointwise) -> dict[str, float]:
@@ -130,7 +155,10 @@ class Methods:
             found[name] = min(1.0, runs.mean.upper * h * (1.0 + 2.0 * UNIT))
         found["pointwise"] = pointwise.delta(epsilon)
         if runs.family in FAMILIES and forward.renyi is not None:
-            found["rdp"] = rdp_delta(runs, forward, backward, epsilon)
+            found["rdp"] = min(
+                rdp_delta(runs, forward, backward, epsilon),
+                best_delta(runs, forward, backward, epsilon),
+            )
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_delta(runs, forward, backward, epsilon)
         if math.isfinite(loss_bound(forward)):
@@ -139,15 +167,20 @@ class Methods:
             found["composition"] = self._composed_delta(int(runs.largest), epsilon)
         return found
 
-    def _composed(self, count: int, delta: float) -> float:
+    def _composed(self, best: float, count: int, delta: float) -> float:
         """Return an epsilon of so many runs of the base; infinity where there is none."""
         from privcalc.engine.choose import certified_epsilon
 
-        many = self._repeated(count)
-        try:
-            return certified_epsilon(many, delta, COMPOSED, engine=self.engine).bound.upper
-        except NotCertifiedError:
-            return math.inf
+        many, found = self._repeated(count), math.inf
+        for tolerance in (ROUGH, COMPOSED):
+            try:
+                certified = certified_epsilon(many, delta, tolerance, engine=self.engine)
+            except NotCertifiedError:
+                break
+            found = min(found, certified.bound.upper)
+            if found > CLOSE * best:
+                break
+        return found
 
     def _composed_delta(self, count: int, epsilon: float) -> float:
         """Return a delta of so many runs of the base; 1 where there is none, or they are many."""

@@ -1,30 +1,53 @@
-"""A private selection as a part of a specification: a law that dominates it."""
+"""A private selection as a part of a specification: a law that dominates it, and its curve."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.bracket import LawBracket
 from privcalc.numerics.rounding import UNIT
+from privcalc.renyi.conversion import balle_log_delta, joint_log_delta
+from privcalc.renyi.curve import LawCurve, LeastCurve, WorseCurve
+from privcalc.renyi.many_epsilons import ManyEpsilons
+from privcalc.selection.node import last_point, node_points
+from privcalc.selection.pointwise import Pointwise
+from privcalc.selection.pure import pure_epsilon
+from privcalc.selection.renyi_curve import curve_of_best
+from privcalc.selection.renyi_methods import selected_curve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privcalc.accounting.terms import Realized
+    from privcalc.losses.atoms import AtomicLaw
     from privcalc.numerics.arrays import Array
+    from privcalc.renyi.curve import RenyiCurve
+    from privcalc.renyi.many_epsilons import ManyConversion
     from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
     from privcalc.spec.tree import Wrapped
 
 # Relative widths asked of the base, and relative errors of epsilon that refinement aims at: the
-# points of a profile lose more. And where every point of the base is a search of its own.
-TOLERANCE, NEAR, SLOW = 1e-7, 1e-4, 1e-2
-# More runs than this are not composed.
-MOST_RUNS = 100
+# points of a profile lose more.
+TOLERANCE, NEAR = 1e-7, 1e-4
+# What is lost between points, relatively to epsilon, is not less than this.
+ACCURACY = 1e-5
+# Points of a profile, and how much a delta may be above what remains at infinity, in parts of that.
+FIRST, COUNT, ABOVE = 40, 300, 1e-3
+# Deltas below this are not resolved; and those at which the pointwise bound is made good.
+SMALLEST = 1e-30
+PREPARED = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-11, 1e-14)
+BETWEEN = (0.03, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 3e-8, 1e-8, 1e-10)
+# More runs than this are not composed; at so many epsilons it is seen whether that is of use.
+MOST_RUNS, TRIED = 100, 6
+# Probabilities of more runs than are composed.
+BEYOND = (1e-4, 1e-8)
 COMPOSED = 1e-6
 
 
@@ -32,9 +55,11 @@ COMPOSED = 1e-6
 def selection_law(tree: Wrapped, directions: Mapping[str, Realized]) -> LawBracket:
     """Return a law for both orders of the neighbours: that of the larger of their profiles.
 
-    The profile of a pair is convex in e^epsilon, so that the lower convex hull of upper bounds at
-    finitely many epsilons is one, too, and is the profile of a pair, which dominates the selection
-    and composes (Zhu, Dong, Wang 2022, Lemma 7 and Theorem 10).
+    At each epsilon the least of what all methods prove. The profile of a pair is convex in
+    e^epsilon, so that the lower convex hull of upper bounds at finitely many epsilons is one, too,
+    and is the profile of a pair, which dominates the selection and composes (Zhu, Dong, Wang 2022,
+    Lemma 7 and Theorem 10). The Renyi curve is a bound of its own: what is left of it in a profile
+    is less.
 
     Args:
         tree: the selection.
@@ -43,70 +68,176 @@ def selection_law(tree: Wrapped, directions: Mapping[str, Realized]) -> LawBrack
     from privcalc.accounting.runs import runs_of
     from privcalc.accounting.selection_base import bases
     from privcalc.losses.from_profile import profile_law
-    from privcalc.selection.node import node_points
-    from privcalc.selection.pointwise import Pointwise
-    from privcalc.selection.pure import pure_epsilon
 
     runs = runs_of(tree)
-    slow = any(laws.upper.curves for laws in directions.values())
-    near = SLOW if slow else NEAR
-    bounds = [
-        (
-            forward,
-            math.inf if slow else runs.tight(forward, backward),
-            Pointwise(runs, forward, near),
-        )
-        for forward, backward in bases(directions, TOLERANCE, "auto").values()
+    pairs = bases(directions, TOLERANCE, "auto")
+    parts = [
+        Bounds.of(runs, forward, backward, directions[name])
+        for name, (forward, backward) in pairs.items()
     ]
-
-    mass = runs.mean.upper * max(forward.infinity_mass for forward, _, _ in bounds)
+    mass = runs.mean.upper * max(part.forward.infinity_mass for part in parts)
 
     def evaluate(epsilons: Array) -> Array:
-        found = [pointwise.deltas(epsilons) for _, _, pointwise in bounds]
-        if not slow:
-            others = (uniform(runs, forward, c, epsilons) for forward, c, _ in bounds)
-            found = [np.minimum(a, b) for a, b in zip(found, others, strict=True)]
-        worst: Array = np.max(found, axis=0)
-        return worst if slow else np.minimum(worst, composed(runs, directions, epsilons))
+        worst: Array = np.max([part.deltas(epsilons) for part in parts], axis=0)
+        return worst
 
-    points = node_points(evaluate, infinity_delta=mass)
-    end = max(pure_epsilon(runs, forward, forward.reverse, 0.0) for forward, _, _ in bounds)
+    last = last_point(evaluate, max(SMALLEST, mass * (1.0 + ABOVE)))
+    places = np.linspace(0.0, last, FIRST)
+    good = [epsilon for part in parts for epsilon in part.prepare(places)]
+    places = np.union1d(places, good)
+    points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT)
+    end = max(pure_epsilon(runs, part.forward, part.backward, 0.0) for part in parts)
     if mass == 0.0 and end < math.inf:
         points = (*(point for point in points if point[0] < end), (end, Fraction(0)))
-    return LawBracket(None, profile_law(points))
+    return LawBracket(None, _with_curve(profile_law(points), parts), accuracy=ACCURACY)
 
 
-def uniform(runs: Runs, forward: Base, constant: float, epsilons: Array) -> Array:
-    """Return E[K] H_{e^{epsilon - C}} + P(K = 0) (1 - e^epsilon)_+, rounded up, at most 1.
+@dataclass
+class Bounds:
+    """All upper bounds on the profile of a selection in one direction, at any real epsilon.
 
-    Koskela, Redberg, Wang 2024, Theorem 5.2, with the smallest constant; without runs, outputs of
-    neighbours are the same, and (1 - a)_+ is what that costs at a < 1.
+    Attributes:
+        runs: the number of runs.
+        forward: the base.
+        backward: its reverse.
+        laws: of the base.
+        constant: C of the tight method.
+        pointwise: the pointwise method.
+        curve: K of the Renyi method, or None.
+        counts: numbers of runs whose composition is of use, and what runs beyond them cost.
     """
-    if constant == np.inf:
-        return np.ones(len(epsilons))
-    h = forward.upper(np.nextafter(epsilons - constant, -np.inf))
-    none = runs.no_runs.upper * -np.expm1(np.minimum(epsilons, 0.0))
-    total: Array = (runs.mean.upper * h + none) * (1.0 + 16.0 * UNIT)
-    return np.minimum(1.0, total)
 
+    runs: Runs
+    forward: Base
+    backward: Base
+    laws: Realized
+    constant: float
+    pointwise: Pointwise
+    curve: ManyEpsilons | None
+    counts: tuple[tuple[int, float], ...] = ()
 
-def composed(runs: Runs, directions: Mapping[str, Realized], epsilons: Array) -> Array:
-    """Return what the most runs that there can be cost together, at epsilon >= 0; 1 elsewhere.
+    @classmethod
+    def of(cls, runs: Runs, forward: Base, backward: Base, laws: Realized) -> Bounds:
+        """Prepare what does not depend on epsilon."""
+        # A curve of whole results has better conversions than that of a sum over them.
+        curve: RenyiCurve | None = curve_of_best(runs, forward, backward)
+        convert: ManyConversion = joint_log_delta
+        if curve is None:
+            curve, convert = selected_curve(runs, forward, backward), balle_log_delta
+        return cls(
+            runs,
+            forward,
+            backward,
+            laws,
+            runs.tight(forward, backward),
+            Pointwise(runs, forward, NEAR),
+            None if curve is None else ManyEpsilons(curve, convert),
+        )
 
-    Whoever sees all runs can select, and can leave runs out.
-    """
-    from privcalc.engine.composition import Composition
-    from privcalc.engine.many import many_deltas
+    def prepare(self, epsilons: Array) -> list[float]:
+        """Make the grids good where delta matters; see whether composing helps.
 
-    found = np.ones(len(epsilons))
-    asked = np.flatnonzero(epsilons >= 0.0)
-    if runs.largest > MOST_RUNS or not len(asked):
+        The pointwise bound has grids and prices of its own at each delta (`pricing.py`). With a
+        price it does not fall any more below what that costs, so that there are kinks.
+
+        Returns:
+            Epsilons at which the bound is good.
+        """
+        found = [self.pointwise.epsilon(delta) for delta in PREPARED]
+        if self.pointwise.priced:
+            found += [self.pointwise.epsilon(delta) for delta in BETWEEN]
+        some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
+        others, useful = self.deltas(some), []
+        for count in _counts(self.runs):
+            self.counts = (count,)
+            if (self.composed(some) < others).any():
+                useful.append(count)
+        self.counts = tuple(useful)
+        return [epsilon for epsilon in found if epsilon < epsilons[-1]]
+
+    def deltas(self, epsilons: Array) -> Array:
+        """Return the least bounds, shape (n,)."""
+        found = [
+            self.pointwise.present(epsilons),
+            self.uniform(epsilons),
+            self.by_orders(epsilons),
+        ]
+        if self.counts:
+            found.append(self.composed(epsilons))
+        least: Array = np.min(found, axis=0)
+        return least
+
+    def uniform(self, epsilons: Array) -> Array:
+        """Return E[K] H_{e^{epsilon - C}} + P(K = 0) (1 - e^epsilon)_+, rounded up, at most 1.
+
+        Koskela, Redberg, Wang 2024, Theorem 5.2, with the smallest constant; without runs, outputs
+        of neighbours are the same, and (1 - a)_+ is what that costs at a < 1.
+        """
+        if self.constant == np.inf:
+            return np.ones(len(epsilons))
+        h = self.forward.upper(np.nextafter(epsilons - self.constant, -np.inf))
+        none = self.runs.no_runs.upper * -np.expm1(np.minimum(epsilons, 0.0))
+        total: Array = (self.runs.mean.upper * h + none) * (1.0 + 16.0 * UNIT)
+        return np.minimum(1.0, total)
+
+    def by_orders(self, epsilons: Array) -> Array:
+        """Return what Renyi divergences prove at epsilon >= 0, at many orders; 1 elsewhere."""
+        found = np.ones(len(epsilons))
+        asked = np.flatnonzero(epsilons >= 0.0)
+        if self.curve is None or not len(asked):
+            return found
+        lost = self.runs.mean.upper * self.forward.infinity_mass
+        finite = self.curve.deltas(epsilons[asked])
+        found[asked] = np.minimum(1.0, (finite + lost) * (1.0 + 8.0 * UNIT))
         return found
-    count = int(runs.largest)
-    worst = np.zeros(len(asked))
-    for laws in directions.values():
-        terms = tuple((law, n * count) for law, n in laws.upper.terms)
-        deltas = many_deltas(Composition(terms), epsilons[asked].tolist(), COMPOSED)
-        worst = np.maximum(worst, [each.bound.upper for each in deltas])
-    found[asked] = worst
-    return found
+
+    def composed(self, epsilons: Array) -> Array:
+        """Return what composing the most runs proves at epsilon >= 0; 1 elsewhere.
+
+        See `composition_epsilon`: K does not depend on the data, so that runs beyond the n-th cost
+        no more than P(K > n).
+        """
+        from privcalc.engine.composition import Composition
+        from privcalc.engine.many import many_deltas
+
+        found = np.ones(len(epsilons))
+        asked = np.flatnonzero(epsilons >= 0.0)
+        once = self.laws.upper
+        for count, beyond in self.counts if len(asked) else ():
+            many = Composition(
+                tuple((law, n * count) for law, n in once.terms),
+                tuple((curve, n * count) for curve, n in once.curves),
+            )
+            try:
+                deltas = many_deltas(many, epsilons[asked].tolist(), COMPOSED)
+            except NotCertifiedError:
+                continue
+            uppers = np.array([each.bound.upper for each in deltas])
+            found[asked] = np.minimum(found[asked], (uppers + beyond) * (1.0 + 4.0 * UNIT))
+        return found
+
+
+def _counts(runs: Runs) -> tuple[tuple[int, float], ...]:
+    """Return numbers of runs n to compose, with upper ends of P(K > n)."""
+    if math.isinf(runs.largest):
+        return ()
+    found: dict[int, float] = {}
+    for delta in BEYOND:
+        n = runs.quantile(1.0 - delta)
+        inside = runs.at_most(n).lower
+        if 1.0 <= n <= MOST_RUNS and inside is not None:
+            found[int(n)] = (1.0 - inside) * (1.0 + 2.0 * UNIT)
+    if runs.largest <= MOST_RUNS:
+        found[int(runs.largest)] = 0.0
+    return tuple(sorted(found.items()))
+
+
+def _with_curve(law: AtomicLaw, parts: list[Bounds]) -> AtomicLaw:
+    """Add a bound on the Renyi curve of both orders, the least that is known; if any is."""
+    curves = [curve_of_best(part.runs, part.forward, part.backward) for part in parts]
+    known = [curve for curve in curves if curve is not None]
+    if len(known) < len(curves):
+        return law
+    whole = known[0] if len(known) == 1 else WorseCurve(known[0], known[1])
+    own = (LawCurve(law, attained=False),) if law.infinity_mass == 0.0 else ()
+    return replace(law, sharper_curve=LeastCurve((whole, *own)))

@@ -78,6 +78,7 @@ class Realized:
         back: `lower` in the other order of the neighbours, where this direction stands for both and
             they differ.
         approached: whether members come as near as one likes to the largest loss of `upper`.
+        accuracy: relative error of epsilon that the laws of `upper` bring with them.
     """
 
     upper: Composition
@@ -85,6 +86,7 @@ class Realized:
     choices: tuple[tuple[Members, int], ...] = ()
     back: Composition | None = None
     approached: bool = False
+    accuracy: float = 0.0
 
     @classmethod
     def of(cls, terms: Terms) -> Realized:
@@ -92,24 +94,28 @@ class Realized:
         curves = [(term.curve, count) for term, count in terms if isinstance(term, CurveOnly)]
         laws = [(term, count) for term, count in terms if not isinstance(term, CurveOnly)]
         upper = Composition.of(_together(laws), curves)
+        accuracy = max(
+            (law.accuracy for law, _ in laws if isinstance(law, LawBracket)), default=0.0
+        )
         if curves:
-            return cls(upper, None)
+            return cls(upper, None, accuracy=accuracy)
         brackets = [law for law, _ in laws if isinstance(law, LawBracket)]
         if not brackets:
             return cls(upper, upper)
         if any(law.lower is None for law in brackets):
-            return cls(upper, None)
+            return cls(upper, None, accuracy=accuracy)
         choices = tuple((_members(law), n) for law, n in laws)
         if not any(law.members for law in brackets):
-            return cls(upper, _member(choices, None))
+            return cls(upper, _member(choices, None), accuracy=accuracy)
         back = tuple((_members(law, back=True), n) for law, n in laws)
         reverse = None if back == choices else _member(back, None)
         attained = all(law.lower is law.upper for law in brackets)
         if sum(count for _, count in laws) == 1 and brackets[0].lower is not None:
             alone = brackets[0].lower
             lower = upper if alone is brackets[0].upper else Composition(((alone, 1),))
-            return cls(upper, lower, choices)
-        return cls(upper, _member(choices, None), choices, reverse, attained)
+            return cls(upper, lower, choices, accuracy=accuracy)
+        lower = _member(choices, None)
+        return cls(upper, lower, choices, reverse, attained, accuracy)
 
     @property
     def one_pair(self) -> bool:

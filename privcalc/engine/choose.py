@@ -81,7 +81,7 @@ def certified_epsilon(
         fft=lambda wish: _fft_epsilon(composition, low, high, wish),
         renyi=lambda: _renyi_epsilon(composition, low),
     )
-    found = _ask(solvers, tolerance, EPSILON_FLOOR, engine)
+    found = _ask(solvers, tolerance, EPSILON_FLOOR, engine, sharper=composition.sharper)
     if engine == "auto" and composition.sharper:
         found = _sharpened(found, composition, "epsilon", low)
     # Whatever was left out, epsilon is at most the largest finite loss.
@@ -132,7 +132,7 @@ def _delta_at(
         fft=lambda wish: _fft_delta(composition, epsilon, wish),
         renyi=lambda: _renyi_delta(composition, epsilon),
     )
-    found = _ask(solvers, tolerance, DELTA_FLOOR, engine)
+    found = _ask(solvers, tolerance, DELTA_FLOOR, engine, sharper=composition.sharper)
     if engine == "auto" and composition.sharper:
         found = _sharpened(found, composition, "delta", epsilon)
     if mass.upper == 0.0:
@@ -153,8 +153,11 @@ class _Solvers:
     fft: Callable[[float], Certified]
     renyi: Callable[[], Certified]
 
-    def steps(self, tolerance: float, engine: str) -> Iterator[Step]:
-        """Yield the engines in order, with the tolerance that each is asked for."""
+    def steps(self, tolerance: float, engine: str, *, sharper: bool) -> Iterator[Step]:
+        """Yield the engines in order, with the tolerance that each is asked for.
+
+        A sharper Renyi curve is not that of the laws, so that their brackets need not meet.
+        """
         looser = [wish for wish in LADDER if wish > tolerance]
         if engine == "auto":
             yield "exact sum", self.finite
@@ -166,7 +169,7 @@ class _Solvers:
         if engine in ("auto", "contour"):
             for wish in looser:
                 yield "contour", _bound_to(self.contour, wish)
-        if engine in ("auto", "rdp"):
+        if engine == "rdp" or (engine == "auto" and not sharper):
             yield "rdp", self.renyi
 
 
@@ -192,7 +195,9 @@ def _bound_to(solve: Callable[[float], Certified], wish: float) -> Callable[[], 
     return lambda: solve(wish)
 
 
-def _ask(solvers: _Solvers, tolerance: float, floor: float, engine: str) -> Certified:
+def _ask(
+    solvers: _Solvers, tolerance: float, floor: float, engine: str, *, sharper: bool = False
+) -> Certified:
     """Ask one engine after the other until the tolerance is met, and intersect their brackets.
 
     A contour whose errors took up more than their share gives ends that carry its noise; looser
@@ -200,7 +205,7 @@ def _ask(solvers: _Solvers, tolerance: float, floor: float, engine: str) -> Cert
     """
     found: Certified | None = None
     notes: list[str] = []
-    for name, solve in solvers.steps(tolerance, engine):
+    for name, solve in solvers.steps(tolerance, engine, sharper=sharper):
         if found is not None and _vain(found, name, met=_met(found, tolerance, floor)):
             continue
         try:

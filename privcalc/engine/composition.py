@@ -11,7 +11,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import doubles
 from privcalc.losses.known import infinite_mass, largest_loss
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.curve import LawCurve, SumCurve, WorseCurve, curve_of
+from privcalc.renyi.curve import LawCurve, SumCurve, WorseCurve, curve_of, sharper_curve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -140,7 +140,7 @@ class Composition:
     def sharper(self) -> bool:
         """Whether the Renyi curve may say more than the laws do: not of one use by itself."""
         several = sum(count * getattr(law, "uses", 1) for law, count in self.terms) > 1
-        return several and any(hasattr(law, "sharper_curve") for law, _ in self.terms)
+        return several and any(sharper_curve(law) is not None for law, _ in self.terms)
 
     def reverse_curve(self) -> SumCurve | None:
         """Return the Renyi curve of the neighbours in the other order; None where not known.
@@ -156,6 +156,14 @@ class Composition:
         if other is None:
             return None
         return own if other == own else WorseCurve(own, other)
+
+    def infinite_divergence(self) -> bool:
+        """Say whether divergences may be infinite for a mass at infinity.
+
+        A law with a sharper curve has one only because its profile is known as far as it is known.
+        """
+        laws = (law for law, _ in self.terms if sharper_curve(law) is None)
+        return any(law.infinity_mass > 0.0 for law in laws)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""

@@ -22,6 +22,7 @@ from privcalc.numerics.rounding import UNIT
 if TYPE_CHECKING:
     from privcalc.losses.law import ContourLaw
     from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.renyi.curve import RenyiCurve
 
 
 # exp(-700) is still a normal double.
@@ -52,6 +53,8 @@ class AtomicLaw:
         infinity_mass_error: relative error of `infinity_mass`.
         known_loss: the largest loss itself, where it is known but no double.
         known_mass: `infinity_mass` itself, where it is known but no double.
+        sharper_curve: a bound on the Renyi divergences of the mechanism that the law stands for,
+            where it says more than the law does; see `curve_of`.
     """
 
     losses: tuple[float, ...]
@@ -63,6 +66,7 @@ class AtomicLaw:
     infinity_mass_error: float = 0.0
     known_loss: Fraction | None = None
     known_mass: Fraction | None = None
+    sharper_curve: RenyiCurve | None = None
 
     @property
     def max_loss_error(self) -> float:

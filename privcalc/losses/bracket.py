@@ -39,9 +39,12 @@ class LawBracket:
         members: prove lower ends of several uses and of sums.
         back: members in the other order of the neighbours, where `members` are directed and
             one direction stands for both orders.
+        accuracy: relative error that epsilon has for what is not known of `upper`; engines need
+            not be much closer.
     """
 
     lower: LossLaw | None
     upper: LossLaw
     members: Members | None = None
     back: Members | None = None
+    accuracy: float = 0.0

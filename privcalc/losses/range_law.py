@@ -64,11 +64,6 @@ class RangeUses(AtomicLaw):
         """Return by how much the lattice goes beyond it."""
         return 2.0 ** (2 - STEP_BITS)
 
-    @property
-    def sharper_curve(self) -> BoundedRangeCurve:
-        """Return the Renyi curve of the uses, which add up order by order."""
-        return BoundedRangeCurve(self.eta, self.uses)
-
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at c, relative to the largest term: the last atom is faint."""
         losses, masses = np.array(self.losses), np.array(self.masses)
@@ -121,7 +116,10 @@ def range_uses(eta: float, uses: int, known: Fraction | None = None) -> RangeUse
     if total is None:
         raise AssertionError("there are uses")
     largest = None if known is None else uses * known
-    return _law(total, step, RangeUses((), (), 0.0, eta=eta, uses=uses, known_loss=largest))
+    # Renyi divergences add up order by order.
+    curve = BoundedRangeCurve(eta, uses)
+    empty = RangeUses((), (), sharper_curve=curve, eta=eta, uses=uses, known_loss=largest)
+    return _law(total, step, empty)
 
 
 @dataclass(frozen=True)

@@ -63,12 +63,12 @@ def classic_log_delta(c: Array, k: Array, epsilon: float) -> Array:
         return _valid(c, k, value + slack)
 
 
-def balle_log_delta(c: Array, k: Array, epsilon: float) -> Array:
+def balle_log_delta(c: Array, k: Array, epsilon: float | Array) -> Array:
     """Return K - c epsilon + log C(c) (Canonne, Kamath, Steinke 2020; see `balle_epsilon`)."""
     with np.errstate(all="ignore"):
         growth, shrinking = np.log1p(c), c * np.log1p(1.0 / c)
         value = k - c * epsilon - shrinking - growth
-        size = np.abs(k) + c * abs(epsilon) + shrinking + growth
+        size = np.abs(k) + c * np.abs(epsilon) + shrinking + growth
         return _valid(c, k, value + 16.0 * UNIT * MARGIN * size)
 
 
@@ -96,7 +96,9 @@ def joint_epsilon(c: Array, k: Array, log_delta: float, *, infinite_mass: float 
         return np.fmin(best, np.where(at_end, _valid(c, k, value + slack), np.inf))
 
 
-def joint_log_delta(c: Array, k: Array, epsilon: float, *, infinite_mass: float = 0.0) -> Array:
+def joint_log_delta(
+    c: Array, k: Array, epsilon: float | Array, *, infinite_mass: float = 0.0
+) -> Array:
     """Return the least log delta that one Renyi order proves; the counterpart of `joint_epsilon`.
 
     epsilon may be negative here: the profile below 0 is wanted by `renyi/trade_off.py`.
@@ -106,7 +108,7 @@ def joint_log_delta(c: Array, k: Array, epsilon: float, *, infinite_mass: float 
     best = np.fmin(balle, np.where(np.isfinite(balle), point.log_delta, np.inf))
     with np.errstate(all="ignore"):
         # The difference of the divergence and epsilon, rounded up; it must exceed log(1 + 1/c).
-        slack = UNIT * MARGIN * (4.0 * np.abs(k / c) + 2.0 * abs(epsilon))
+        slack = UNIT * MARGIN * (4.0 * np.abs(k / c) + 2.0 * np.abs(epsilon))
         gap, least = k / c - epsilon + slack, np.log1p(1.0 / c) * (1.0 + 16.0 * UNIT)
         value = np.log(-np.expm1(-gap))
         value = value + UNIT * MARGIN * (10.0 * np.abs(value) + 10.0)

@@ -143,8 +143,60 @@ def curve_of(law: LossLaw) -> RenyiCurve:
     The law of an envelope of mechanisms may have larger divergences than each of them; a law that
     is such has a `sharper_curve`, of the largest divergence of a mechanism at each order.
     """
-    sharper: RenyiCurve | None = getattr(law, "sharper_curve", None)
+    sharper = sharper_curve(law)
     return LawCurve(law) if sharper is None else sharper
+
+
+def sharper_curve(law: LossLaw) -> RenyiCurve | None:
+    """Return what is known of the divergences of the mechanism that a law stands for."""
+    found: RenyiCurve | None = getattr(law, "sharper_curve", None)
+    return found
+
+
+@dataclass(frozen=True)
+class LeastCurve:
+    """The least of several bounds on one curve."""
+
+    curves: tuple[RenyiCurve, ...]
+
+    @property
+    def limit(self) -> float:
+        """Return the least limit."""
+        return min(curve.limit for curve in self.curves)
+
+    @property
+    def cheap(self) -> bool:
+        """Say whether all are."""
+        return all(curve.cheap for curve in self.curves)
+
+    @property
+    def convex(self) -> bool:
+        """Say whether there is only one: where another takes over there is a kink."""
+        return len(self.curves) == 1 and self.curves[0].convex
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Return those of all."""
+        return tuple(sorted({c for curve in self.curves for c in curve.corners}))
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the constant line at the limit."""
+        return self.limit, np.zeros(c.shape)
+
+    def upper(self, c: Array) -> Array:
+        """Return the least upper bound."""
+        least: Array = np.min([curve.upper(c) for curve in self.curves], axis=0)
+        return least
+
+    def lower(self, c: Array) -> Array | None:
+        """Return None: bounds."""
+        del c
+        return None
+
+    def estimate(self, c: Array) -> Array:
+        """Return the least estimate."""
+        least: Array = np.min([curve.estimate(c) for curve in self.curves], axis=0)
+        return least
 
 
 @dataclass(frozen=True)

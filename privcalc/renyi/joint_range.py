@@ -156,7 +156,9 @@ def tangents_for_log_delta(c: Array, k: Array, log_delta: float, infinite_mass: 
     return _kept(found, math.inf, log_delta)
 
 
-def tangents_for_epsilon(c: Array, k: Array, epsilon: float, infinite_mass: float) -> Tangents:
+def tangents_for_epsilon(
+    c: Array, k: Array, epsilon: float | Array, infinite_mass: float
+) -> Tangents:
     """Return the tangents of slope at most e^epsilon that prove the least delta.
 
     At a given r1 the ratio solves mean = epsilon + fall. The sign that decides is the one of
@@ -211,7 +213,7 @@ def _crossing(balance: Callable[[Array], Array], low: Array, high: Array) -> Arr
         return low + np.where(inside, share, 0.5) * (high - low)
 
 
-def _kept(found: Tangents, epsilon: float, log_delta: float) -> Tangents:
+def _kept(found: Tangents, epsilon: float | Array, log_delta: float) -> Tangents:
     """Keep the tangents that are proved to meet their target; void the others."""
     met = (found.epsilon <= epsilon) & (found.log_delta <= log_delta)
     return Tangents(

@@ -38,11 +38,7 @@ FIRST_STEP, GROWTH, STEPS = 1e-3, 1.5, 34
 
 @np.errstate(all="ignore")
 def node_points(
-    evaluate: Callable[[Array], Array],
-    *,
-    infinity_delta: float = 0.0,
-    smallest: float = SMALLEST,
-    count: int = COUNT,
+    evaluate: Callable[[Array], Array], epsilons: Array, *, smallest: float = 1.0, count: int = 0
 ) -> tuple[tuple[float, Fraction], ...]:
     """Return points (epsilon, delta) with epsilon >= 0 increasing, for `profile_law`.
 
@@ -51,23 +47,18 @@ def node_points(
 
     Args:
         evaluate: certified upper ends of delta at any real epsilon, in both orders, shape (n,).
-        infinity_delta: about what is left at infinite epsilon, E[K] P(L = infinity).
+        epsilons: where to begin, increasing from 0.
         smallest: a delta at which the tail may end.
-        count: about how many points.
-
-    Raises:
-        NotCertifiedError: nothing below 1 is proved up to epsilon 600.
+        count: about how many points; where the hull is farthest from the function there are more.
     """
-    floor = max(smallest, infinity_delta * (1.0 + NEAR))
-    last = _end(evaluate, floor)
-    epsilons = np.linspace(0.0, last, FIRST)
     deltas = _smoothed(evaluate(epsilons))
     mirrored = _mirrored(evaluate, epsilons)
     # Whether the other sign is of any use is seen here, once and for all.
     both = bool((mirrored < deltas * (1.0 - NEAR)).any())
     deltas = _smoothed(np.minimum(deltas, mirrored))
-    for number in range(1, ROUNDS + 1):
-        wanted = len(epsilons) + (count - len(epsilons)) * number / ROUNDS
+    rounds = ROUNDS if count > len(epsilons) else 0
+    for number in range(1, rounds + 1):
+        wanted = len(epsilons) + (count - len(epsilons)) * number / rounds
         heights, tips = triangles(epsilons, deltas)
         size = np.maximum(deltas[:-1], smallest)
         errors = heights / size * size**POWER
@@ -99,8 +90,17 @@ def _more(epsilons: Array, errors: Array, tips: Array, wanted: int) -> Array:
     return places
 
 
-def _end(evaluate: Callable[[Array], Array], floor: float) -> float:
-    """Return about the least epsilon from where delta is below a floor."""
+@np.errstate(all="ignore")
+def last_point(evaluate: Callable[[Array], Array], floor: float) -> float:
+    """Return about the least epsilon from where delta is below a floor.
+
+    Args:
+        evaluate: upper ends of delta, rough ones will do.
+        floor: where the floor cannot be reached, what is left far out takes its place.
+
+    Raises:
+        NotCertifiedError: nothing below 1 is proved up to epsilon 600.
+    """
     places = np.append(0.0, FIRST_STEP * GROWTH ** np.arange(STEPS))
     places = np.append(places[places < LARGEST_EPSILON], LARGEST_EPSILON)
     left, right = 0.0, LARGEST_EPSILON

@@ -76,6 +76,11 @@ class Pointwise:
         self._mixtures = [self._plain]
         self._ranges: list[tuple[float, float]] = []
 
+    @property
+    def priced(self) -> bool:
+        """Whether a price was of use so far."""
+        return len(self._mixtures) > 1
+
     def delta(self, epsilon: float) -> float:
         """Return an upper end of H_{e^epsilon}(A || A') at any real epsilon, at most 1."""
         return float(self.deltas([epsilon])[0])
@@ -100,9 +105,14 @@ class Pointwise:
                 mixture = self._priced(delta, float(epsilon))
                 if mixture is not self._plain:
                     self._improve(mixture, np.array([epsilon]), None)
+        return self.present(places)
+
+    @np.errstate(all="ignore")
+    def present(self, epsilons: Array) -> Array:
+        """Return upper ends by the grids that there are, of the same shape (n,)."""
         # Far out on the right the bound does not fall any more, and on the left it is 1.
-        values = np.minimum(1.0, self._bounds(np.clip(places, -FAR, FAR)))
-        return np.where(places < -LARGEST_EPSILON, 1.0, values)
+        values = np.minimum(1.0, self._bounds(np.clip(epsilons, -FAR, FAR)))
+        return np.where(epsilons < -LARGEST_EPSILON, 1.0, values)
 
     def _covered(self, first: float, last: float) -> bool:
         """Say whether grids are good from one epsilon to another; remember that they will be."""
@@ -161,7 +171,8 @@ class Pointwise:
                 best, least = mixture, found
             elif i == 0:
                 return best
-        self._mixtures.append(best)
+        if best is not self._plain:
+            self._mixtures.append(best)
         return best
 
     def _solve(self, mixtures: list[Mixture], delta: float) -> tuple[float, float]:

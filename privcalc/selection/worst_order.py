@@ -13,9 +13,10 @@ The orders here: outcomes of large privacy loss are those that give the dataset 
 compete best below a slice of outcomes of the smallest losses, where phi' is larger under P than
 under Q. The best thickness of the slice falls with the loss. So, from the top: a slice of the
 lowest losses, some of the highest ones, another slice of next low losses, next high ones, and so
-on. For each of the high ones, what is above it is the slice up to there and all higher losses. As
-phi' is convex, its mean over an interval is at least its value in the middle, and at most the mean
-of its values at the ends.
+on, until both meet: each outcome has one place, so that it is one order of all. What is above one
+of the high ones is the slice up to there and all higher losses, and the other way round. As phi' is
+convex, its mean over an interval is at least its value in the middle, and at most the mean of its
+values at the ends.
 
 The pair of the base is replaced by a finite one that it dominates (`achievable.py`): a
 post-processing of the base, which is a base mechanism itself. Orders chosen by estimates, ends
@@ -48,11 +49,13 @@ FIRST_STEP, GROWTH = 1e-4, 2.0
 # A change of log phi', and which part of the place where it happens is too small to be split.
 CHANGE, SMALL = 0.01, 0.01
 LARGEST_EPSILON = 600.0
+# Of the table of log phi': its last log of the odds, its size, and what stands for less.
+LAST_ODDS, TABLE, LEAST_LOG = 36.0, 1500, -1e4
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Probabilities with which outcomes of high loss are selected, in one order.
+    """Probabilities with which each outcome is selected, in one order of all outcomes.
 
     Attributes:
         low: lower ends of A, shape (n,).
@@ -68,6 +71,38 @@ class Order:
         return float(np.maximum(gains, 0.0).sum()) * (1.0 - (len(gains) + 8.0) * UNIT)
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where one order of all outcomes puts each of them.
+
+    Above outcome i are the outcomes before node `before[i]` and those behind node `behind[i]`.
+    """
+
+    before: Integers
+    behind: Integers
+
+
+def places(slices: Integers) -> Places:
+    """Return the order with the slices wished for, as far as one order has them.
+
+    Outcomes are taken from both ends, the high ones one by one: before outcome i is placed, those
+    behind node slices[i] are, from the last one on. Where that node is i + 1 or less, all others
+    have a place already, and i is the last of all.
+
+    Args:
+        slices: of each outcome the node behind which the slice above it begins, not increasing.
+    """
+    n = len(slices)
+    every = np.arange(n)
+    # The last outcome always meets this.
+    meeting = int(np.argmax(slices <= every + 1))
+    front = np.maximum(slices[: meeting + 1], every[: meeting + 1] + 1)
+    back = every[meeting + 1 :]
+    # How many of the front come before: those whose slices do not reach here.
+    ahead = np.searchsorted(-front, -back, side="left")
+    return Places(np.concatenate([every[: meeting + 1], ahead]), np.concatenate([front, back + 1]))
+
+
 class Ranking:
     """Orders of the outcomes of a finite pair.
 
@@ -78,31 +113,38 @@ class Ranking:
     def __init__(self, runs: Runs, pair: Outcomes) -> None:
         """Keep the number of runs and the pair."""
         self.runs, self.pair = runs, pair
+        # log phi' for estimates, by the log of the odds.
+        self._odds = np.linspace(math.log(_finest(runs)), LAST_ODDS, TABLE)
+        rest = 1.0 / (1.0 + np.exp(-self._odds))
+        logs = runs.log_derivative(1.0 / (1.0 + np.exp(self._odds)), rest)[0]
+        self._table = np.maximum(logs, LEAST_LOG)
 
     def order(self, epsilon: float) -> Order:
-        """Return a good order for an epsilon."""
+        """Return a good order for an epsilon: the better one of two."""
+        plain = np.full(len(self.pair.p), len(self.pair.p))
+        return max(
+            (self.at(places(slices)) for slices in (self.slices(epsilon), plain)),
+            key=lambda order: order.delta(epsilon),
+        )
+
+    def at(self, where: Places) -> Order:
+        """Return what an order costs."""
         pair = self.pair
-        slices = self.slices(epsilon)
-        n = len(pair.p)
-        every = np.arange(n)
-        # A slice has to leave the outcome alone.
-        taken = np.maximum(slices, every + 1)
-        low = self._mean_low(every, taken)
-        high = self._mean_high(every, taken)
+        low, high = self._mean_low(where), self._mean_high(where)
         return Order(pair.p * low * DOWN, pair.q * high * UP)
 
-    def _mean_low(self, outcome: Integers, slices: Integers) -> Array:
+    def _mean_low(self, where: Places) -> Array:
         """Return lower ends of the mean of phi' over outcomes under P."""
         pair = self.pair
-        rest = pair.p_before[outcome] + pair.p_after[slices] + 0.5 * pair.p[outcome] * (UP * UP)
+        rest = pair.p_before[where.before] + pair.p_after[where.behind] + 0.5 * pair.p * (UP * UP)
         return self._derivative(rest * UP, low=True)
 
-    def _mean_high(self, outcome: Integers, slices: Integers) -> Array:
+    def _mean_high(self, where: Places) -> Array:
         """Return upper ends of the mean of phi' over outcomes under Q."""
         pair = self.pair
-        top = (pair.q_before[outcome] + pair.q_after[slices]) * DOWN
+        top = (pair.q_before[where.before] + pair.q_after[where.behind]) * DOWN
         # Rounded down further where it has an absolute error.
-        part = np.maximum(0.0, pair.q[outcome] * (DOWN * DOWN) - 2.0 * JOINT)
+        part = np.maximum(0.0, pair.q * (DOWN * DOWN) - 2.0 * JOINT)
         bottom = (top + part) * DOWN
         first, second = self._derivative(top, low=False), self._derivative(bottom, low=False)
         result: Array = 0.5 * (first + second) * UP
@@ -149,8 +191,10 @@ class Ranking:
         return np.where(node > outcome, values, -np.inf)
 
     def _logs(self, rest: Array) -> Array:
-        rest = np.clip(rest, 0.0, 1.0)
-        return self.runs.log_derivative(1.0 - rest, rest)[0]
+        with np.errstate(divide="ignore"):
+            odds = np.log(rest) - np.log1p(-np.minimum(rest, 1.0))
+        logs: Array = np.interp(odds, self._odds, self._table)
+        return logs
 
 
 class WorstOrder:

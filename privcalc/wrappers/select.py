@@ -95,8 +95,9 @@ class RepeatAndSelect:
     The number of runs is drawn from a distribution that does not depend on the data, and is not
     published. Every run sees the whole data; what is best is decided by any score that is part of
     the result. The profile of the result is bounded by that of one run (Koskela, Redberg, Wang
-    2024, and tighter), in both orders of the neighbours, and composes with other releases. It is
-    an upper bound. Where there was no run, something that does not depend on the data is published.
+    2024, and tighter), in both orders of the neighbours, and composes with other releases. Alone
+    it is answered as the command select answers, from below too; in a sum it is an upper bound.
+    Where there was no run, something that does not depend on the data is published.
 
     Attributes:
         family: the distribution of the number of runs.

@@ -26,6 +26,8 @@ MOST_VALUES = 1_000_000
 LEAST_PROBABILITY = 1e-290
 # Points times values that are worked on at once.
 CHUNK = 2_000_000
+# Terms of a sum that are smaller by e to this are left out.
+FAINT = 50.0
 # What results of exp below the normal range may be off by.
 NOTHING = 1e-300
 # Stands for -log 0.
@@ -100,9 +102,14 @@ class DistributionRuns:
         k, weights = self._counts[positive], self._weights[positive]
         logs = np.log(k * weights)
         rows = max(1, CHUNK // len(k))
-        parts = [_log_sum((k - 1.0), logs, log_q[i : i + rows]) for i in range(0, len(log_q), rows)]
-        value = np.concatenate([part[0] for part in parts]) - math.log(self._total)
-        error = np.concatenate([part[1] for part in parts]) + UNIT * (GIVEN + 8.0 + np.abs(value))
+        # Neighbours in order share what they leave out.
+        order = np.argsort(log_q)
+        places = [order[i : i + rows] for i in range(0, len(order), rows)]
+        value, error = np.empty(len(log_q)), np.empty(len(log_q))
+        for place in places:
+            value[place], error[place] = _log_sum(k - 1.0, logs, log_q[place])
+        value -= math.log(self._total)
+        error += UNIT * (GIVEN + 8.0 + np.abs(value))
         empty = value == -np.inf
         error = np.where(empty, 0.0, error * MARGIN)
         return value - error, value + error
@@ -161,7 +168,13 @@ class DistributionRuns:
         """
         values = self._counts[self._counts > 0.0]
         if len(values) > 1:
-            return largest_log_quotient(self.log_derivative, forward, backward)
+            # `paper` asks for the same, of the same base in many cases.
+            for one, other, known in self._quotients:
+                if one is forward and other is backward:
+                    return known
+            found = largest_log_quotient(self.log_derivative, forward, backward)
+            self._quotients.append((forward, backward, found))
+            return found
         if values[0] == 1.0:
             return 0.0
         if forward.infinity_mass > 0.0:
@@ -176,6 +189,11 @@ class DistributionRuns:
         """Return 0: there is none to choose."""
         del forward, backward
         return 0.0
+
+    @cached_property
+    def _quotients(self) -> list[tuple[Base, Base, float]]:
+        """Return what `tight` has found so far."""
+        return []
 
     @cached_property
     def _total(self) -> float:
@@ -206,9 +224,15 @@ def _log_sum(powers: Array, logs: Array, log_q: Array) -> Bracket:
 
     Exponents are off by 10 units of powers log q and 10 of logs, and by a unit of their sum and of
     what is left when the largest is taken out: far less than 1, so that terms are off by 1.01 times
-    that. log q = -infinity is replaced by -NEVER.
+    that. log q = -infinity is replaced by -NEVER. Terms below e^-FAINT of the first one at the
+    largest log q are so at all others, as they fall faster than it does: together they are less
+    than a unit for each term, which is charged.
     """
     log_q = np.maximum(log_q, -NEVER)
+    terms = len(logs)
+    below = (powers - powers[0]) * float(log_q.max()) + (logs - logs[0])
+    some = below >= -FAINT
+    powers, logs = powers[some], logs[some]
     exponents = log_q[:, None] * powers
     exponents += logs
     peak = exponents.max(axis=1)
@@ -218,7 +242,7 @@ def _log_sum(powers: Array, logs: Array, log_q: Array) -> Bracket:
     sums = sizes @ np.column_stack([np.ones(len(logs)), powers, np.abs(logs) + 1.0])
     total = sums[:, 0]
     wrong = 12.0 * (np.abs(log_q) * sums[:, 1] + sums[:, 2]) / total + 2.0 * np.abs(peak)
-    part = 1.01 * UNIT * (wrong + 2.0 * len(logs) + 2.0) + NOTHING
+    part = 1.01 * UNIT * (wrong + 3.0 * terms + 2.0) + NOTHING
     value = peak + np.log(total)
     never = peak <= -0.5 * NEVER
     error = part + UNIT * (8.0 * np.log(total) + np.abs(value))
