@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from privcalc.bounds import MAX_DIGITS, Bound, Verdict, round_down, round_up
+from privcalc.exact import enclosure
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NOT_NEGATIVE = st.floats(min_value=0.0, allow_nan=False, allow_infinity=False)
@@ -85,12 +86,16 @@ class TestDecimals:
 class TestVerdict:
     @given(brackets(), NOT_NEGATIVE)
     def test_matches_the_position_of_the_budget(self, bound: Bound, budget: float) -> None:
-        """Within needs the upper end to fit; exceeded needs the lower end to be above."""
+        """Within needs the upper end to fit; exceeded needs the lower end to be above.
+
+        Both are numbers: a budget is the decimal, or all that round to a double of more digits.
+        """
         assert bound.lower is not None
+        least, most = enclosure(budget)
         expected = Verdict.UNDECIDED
-        if bound.upper <= budget:
+        if Fraction(bound.upper) <= least:
             expected = Verdict.WITHIN
-        elif bound.lower > budget:
+        elif Fraction(bound.lower) > most:
             expected = Verdict.EXCEEDED
         assert bound.verdict(budget) is expected
 

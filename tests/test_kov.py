@@ -138,7 +138,8 @@ def test_corners_of_the_homogeneous_theorem(epsilon: float, delta: float, count:
         i = count // 2 - round(k * count**0.5 / 2)
         if i < 0:
             break
-        at, truth = kov_delta(epsilon, delta, count, i)
+        # The decimals are meant, not the doubles next to them.
+        at, truth = kov_delta(mp.mpf(repr(epsilon)), mp.mpf(repr(delta)), count, i)
         if truth < 1e-25:
             break
         # The corner is no double: its neighbours enclose the truth.
