@@ -233,7 +233,7 @@ class TestAnswersAsQuestions:
             assert len(done.stdout.split()) == count
 
     def test_the_rounds_of_a_sample(self, run: Callable[..., Outcome]) -> None:
-        """A budget that a million rounds exceed does not pass by way of one round on all records."""
+        """A budget that a million rounds exceed does not pass by way of one of them."""
         printed = run("subsample", "gaussian:sigma=1", "--q", "0.01", "--count", "1000000",
                       "--delta", "1e-5", "--json").stdout.splitlines()  # fmt: skip
         check = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "5", "-q")
