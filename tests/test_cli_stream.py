@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from privcalc.cli import stream
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:
@@ -166,6 +170,101 @@ def test_what_is_said_names_the_line(
     for number in (1, 3):
         said = [line for line in lines if line.startswith(f"privcalc: line {number}: ")]
         assert [line.split(": ")[2].split()[0] for line in said] == ["warning", "over"]
+
+
+def test_endless_line_is_refused(
+    run: Callable[..., Outcome], accounting: FakeAccounting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused before memory ends, blank or not, and what follows is not read as a line."""
+    assert accounting.calls == []
+    monkeypatch.setattr(stream, "MAX_LINE", 40)
+    for filler in ("x", " ", "\0"):
+        stdin = f"pure:epsilon=1\npure:epsilon=1{filler * 100}pure:epsilon=2\npure:epsilon=3\n"
+        outcome = run("compose", "-", "--delta", "1e-5", "-t", stdin=stdin)
+        assert (outcome.status, outcome.stdout) == (2, "2.5\n")
+        assert outcome.stderr == (
+            "privcalc: line 2: a line has fewer than 40 bytes; nothing after this one is read\n"
+        )
+
+
+def test_stops_where_nobody_reads_the_errors() -> None:
+    """Bad lines without an end are not read for ever once standard error is closed."""
+    arguments = [sys.executable, "-m", "privcalc", "compose", "-", "--delta", "1e-5"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    bad = b"x\n" * 10
+    done = subprocess.run(arguments, input=bad, stderr=writing, timeout=60, check=False)
+    os.close(writing)
+    assert done.returncode == 2
+
+
+class TestAnswersAsQuestions:
+    """A printed answer is read as the guarantee that its numbers are about."""
+
+    @pytest.mark.parametrize("arguments", [
+        ("compose", "pure:epsilon=1", "--delta", "1e-5,1e-6", "--epsilon", "0.5"),
+        ("convert", "gaussian:sigma=2", "--to", "gdp", "--delta", "1e-5,1e-6"),
+        ("subsample", "pure:epsilon=1", "--q", "0.1", "--delta", "1e-5,1e-6"),
+        ("select", "pure:epsilon=1", "--runs", "poisson:mean=2", "--delta", "1e-5,1e-6"),
+    ])  # fmt: skip
+    def test_one_guarantee_is_one_question(
+        self, arguments: tuple[str, ...], run: Callable[..., Outcome]
+    ) -> None:
+        """Several answers about it follow one another, and are answered once."""
+        first = run(*arguments, "--json")
+        assert len(first.stdout.splitlines()) > 1
+        done = run("compose", "-", "--delta", "1e-5", "-t", stdin=first.stdout)
+        assert (done.status, len(done.stdout.split())) == (0, 1)
+
+    def test_lines_of_text_and_other_answers_are_asked_each(
+        self, run: Callable[..., Outcome], accounting: FakeAccounting
+    ) -> None:
+        """A text that is written twice is asked twice; another relation is another guarantee."""
+        assert accounting.calls == []
+        line = run("compose", "pure:epsilon=1", "--json").stdout
+        other = run("compose", "pure:epsilon=1", "--json", "--relation", "replace-one").stdout
+        for stdin, count in (
+            ("pure:epsilon=1\n" * 2, 2),
+            (line * 3, 1),
+            (line + other + line, 3),
+            (line + "pure:epsilon=1\n" + line, 3),
+        ):
+            done = run("compose", "-", "--delta", "1e-5", "-t", stdin=stdin)
+            assert len(done.stdout.split()) == count
+
+    def test_the_rounds_of_a_sample(self, run: Callable[..., Outcome]) -> None:
+        """A budget that a million rounds exceed does not pass by way of one of them."""
+        printed = run("subsample", "gaussian:sigma=1", "--q", "0.01", "--count", "1000000",
+                      "--delta", "1e-5", "--json").stdout.splitlines()  # fmt: skip
+        check = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "5", "-q")
+        assert [run(*check, stdin=line).status for line in printed] == [2, 1]
+
+    def test_an_answer_of_an_earlier_version(self, run: Callable[..., Outcome]) -> None:
+        """Its specification was that of the mechanism without the sampling."""
+        [line] = run("subsample", "pure:epsilon=1", "--q", "0.1", "--json").stdout.splitlines()
+        fields = json.loads(line)
+        fields["spec"] = fields["spec"]["event"]
+        done = run("compose", "-", "--delta", "1e-5", stdin=json.dumps(fields))
+        assert (done.status, done.stdout) == (2, "")
+        assert "its specification lacks the sampling" in done.stderr
+
+    @pytest.mark.parametrize(("change", "message"), [
+        ({"schema": "privcalc/result/v2"}, 'an answer has the schema "privcalc/result/v1"'),
+        ({"schema": "privcalc/error/v1"}, "an error has no specification"),
+        ({"guarantee": {}}, "a later version of privcalc printed it"),
+        ({"result": {"epsilon": {"estimate": 1.0}}}, "guarantees nothing"),
+        ({"result": {"thresholds": {}}}, "it is no guarantee"),
+        ({"query": []}, 'the field "query" of an answer is an object'),
+        ({"relation": "replace-one"}, "relation is one of"),
+    ])  # fmt: skip
+    def test_what_guarantees_nothing(
+        self, change: dict[str, object], message: str, run: Callable[..., Outcome]
+    ) -> None:
+        """It is refused with a reason."""
+        [line] = run("compose", "pure:epsilon=1", "--delta", "0", "--json").stdout.splitlines()
+        done = run("convert", "-", "--delta", "0", stdin=json.dumps({**json.loads(line), **change}))
+        assert (done.status, done.stdout) == (2, "")
+        assert message in done.stderr
 
 
 def test_stands_alone(run: Callable[..., Outcome]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from codecs import BOM_UTF8
+from functools import partial
 from typing import TYPE_CHECKING
 
 from privcalc.cli.exit_status import ExitStatus
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from privcalc.cli.output import Output
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
+
+
+# Longer than any question that is read; such a line is refused, and nothing after it is read.
+MAX_LINE = 8_000_000
 
 
 def answer_lines(
@@ -54,9 +59,11 @@ def answer_lines(
             reports = ask(found)
         # Whatever goes wrong with this line, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
-            complain(shown(failure(error, line=number), output.error_form))
             worst = ExitStatus.ERROR
-            continue
+            if complain(shown(failure(error, line=number), output.error_form)):
+                continue
+            # Nobody reads on, and there may be no end of lines.
+            break
         status = printer.print(reports, line=number)
         worst = status if worst is None else max(worst, status)
     if worst is None:
@@ -68,12 +75,18 @@ def _lines() -> Iterator[tuple[int, bytes]]:
     """Yield the lines that are not blank, numbered from 1, without a byte order mark."""
     if sys.stdin is None:
         return
-    for number, line in enumerate(sys.stdin.buffer, start=1):
+    for number, line in enumerate(iter(partial(sys.stdin.buffer.readline, MAX_LINE), b""), start=1):
+        if len(line) == MAX_LINE:
+            # The rest of it is no line of its own, and may have no end.
+            yield number, line
+            return
         if stripped := line.removeprefix(BOM_UTF8).strip():
             yield number, stripped
 
 
 def _decoded(line: bytes) -> str:
+    if len(line) == MAX_LINE:
+        raise SpecError(f"a line has fewer than {MAX_LINE} bytes; nothing after this one is read")
     try:
         return line.decode()
     except UnicodeDecodeError as error:

@@ -30,17 +30,22 @@ def open_closed_streams() -> None:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  (until the process ends)
 
 
-def complain(text: str) -> None:
+def complain(text: str) -> bool:
     """Write a line to standard error; where nobody can read it, the exit status has to do.
 
     What a file or a specification has in it may be part of it. Here, and nowhere else, is seen to
     it that no byte of that moves a terminal's cursor, or changes its colour or its direction.
+
+    Returns:
+        Whether it was written.
     """
     try:
         sys.stderr.write(f"{_visible(text)}\n")
         sys.stderr.flush()
     except OSError:
         abandon(sys.stderr)
+        return False
+    return True
 
 
 def _visible(text: str) -> str:
