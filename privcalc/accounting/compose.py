@@ -10,6 +10,7 @@ from privcalc.accounting.answer import Answer, Composition, Direction, Method, Q
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
+from privcalc.engine.wish import Stop
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.spec.registry import holes
 
@@ -35,6 +36,8 @@ def compose(
     epsilons: Sequence[float] = (),
     tolerance: float = 1e-9,
     engine: str = "auto",
+    max_epsilon: float | None = None,
+    max_delta: float | None = None,
 ) -> Composition:
     """Bracket what a specification costs under adaptive composition.
 
@@ -45,6 +48,8 @@ def compose(
         epsilons: for each, delta is bracketed. With neither, a profile of 21 points.
         tolerance: relative width wished for, > 0.
         engine: one of ENGINES.
+        max_epsilon: a budget for every epsilon; the first bracket that decides it is the answer.
+        max_delta: the same for every delta.
 
     Raises:
         DomainError: delta outside [0, 1], epsilon negative or not finite, tolerance not in (0, 1).
@@ -56,8 +61,8 @@ def compose(
     relation = relation or default_relation(tree)
     directions = realize(tree, relation)
     solver = _Estimator(directions) if engine == "afa" else _Solver(directions, tolerance, engine)
-    answers = [solver.answer("epsilon", delta) for delta in deltas]
-    answers += [solver.answer("delta", epsilon) for epsilon in epsilons]
+    answers = [solver.answer("epsilon", delta, max_epsilon) for delta in deltas]
+    answers += [solver.answer("delta", epsilon, max_delta) for epsilon in epsilons]
     if not answers:
         answers = [solver.profile()]
     return Composition(relation, sampling_words(tree), tuple(answers))
@@ -71,13 +76,18 @@ class _Solver:
         self._tolerance = tolerance
         self._engine = engine
 
-    def answer(self, quantity: Quantity, at: float) -> Answer:
-        """Return the bracket of one quantity at a given value of the other."""
-        found, failed = self._found(quantity, at)
-        certain = any(each.bound is not None and each.bound.lower == math.inf for each in found)
-        if failed is not None and not certain:
-            raise failed
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
+        """Return the bracket of one quantity at a given value of the other.
+
+        Where a budget is exceeded for certain, a direction without bracket leaves the upper end
+        open, and is no error.
+        """
+        found, failed = self._found(quantity, at, budget)
         bounds = [direction.bound for direction in found if direction.bound is not None]
+        if failed is not None:
+            if not _exceeded(bounds, math.nextafter(math.inf, 0.0) if budget is None else budget):
+                raise failed
+            bounds.append(Bound(math.inf if quantity == "epsilon" else 1.0))
         bound = bounds[0]
         for other in bounds[1:]:
             bound = bound.maximum(other)
@@ -94,14 +104,22 @@ class _Solver:
         return Answer(quantity, query, bound, None, (), tuple(found), method)
 
     def _found(
-        self, quantity: Quantity, at: float
+        self, quantity: Quantity, at: float, budget: float | None
     ) -> tuple[list[Direction], NotCertifiedError | None]:
-        """Answer each direction; where one is infinite for certain, others need no answer."""
+        """Answer each direction; where one is infinite for certain, others need no answer.
+
+        Where one exceeds the budget, a rough answer of the others will do, as it will where they
+        cost less than another does for certain.
+        """
         found: list[Direction] = []
         failed = None
         for name, laws in self._directions.items():
+            bounds = [each.bound for each in found if each.bound is not None]
+            lowers = [bound.lower for bound in bounds if bound.lower is not None]
+            first = budget is not None and _exceeded(bounds, budget)
+            stop = Stop(budget, max(lowers, default=None), first)
             try:
-                result = self._certified(quantity, laws, at)
+                result = self._certified(quantity, laws, at, stop)
             except NotCertifiedError as error:
                 failed = failed or error
                 continue
@@ -141,18 +159,20 @@ class _Solver:
         power = 10.0 ** max(0, 2 - math.floor(math.log10(step)))
         return [round(step * power) * i / power for i in range(PROFILE_POINTS)]
 
-    def _certified(self, quantity: Quantity, laws: Realized, at: float) -> Certified:
+    def _certified(self, quantity: Quantity, laws: Realized, at: float, stop: Stop) -> Certified:
         """Prove the upper end with one composition and the lower with the other, if there is."""
         from privcalc.engine.choose import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        found = solve(laws.upper, at, self._tolerance, engine=self._engine)
+        found = solve(laws.upper, at, self._tolerance, engine=self._engine, stop=stop)
         if laws.lower is laws.upper:
             return found
         notes = (*found.notes, UPPER_ONLY) if laws.lower is None else found.notes
         lower = None
         if laws.lower is not None:
-            lower = solve(laws.lower, at, self._tolerance, engine=self._engine).bound.lower
+            stop = replace(stop, first=stop.enough(found.bound.upper))
+            below = solve(laws.lower, at, self._tolerance, engine=self._engine, stop=stop)
+            lower = below.bound.lower
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
         bound = Bound(found.bound.upper, lower)
         return replace(found, bound=bound, notes=notes)
@@ -172,8 +192,9 @@ class _Estimator:
 
         self._directions = {name: LevyInversion(laws.upper) for name, laws in directions.items()}
 
-    def answer(self, quantity: Quantity, at: float) -> Answer:
-        """Return the estimate of one quantity at a given value of the other."""
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
+        """Return the estimate of one quantity at a given value of the other; budgets need proof."""
+        del budget
         method = Method("afa", tolerance_met=False)
         found = tuple(
             Direction(
@@ -197,6 +218,11 @@ def round_step(value: float) -> float:
     """Return the least of 1, 2, 2.5, 5 times a power of ten that is at least `value`."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(power * digit for digit in (1.0, 2.0, 2.5, 5.0, 10.0) if power * digit >= value)
+
+
+def _exceeded(bounds: Sequence[Bound], budget: float) -> bool:
+    """Say whether a number of which some bounds are known is above a budget for certain."""
+    return any(bound.lower is not None and bound.lower > budget for bound in bounds)
 
 
 def _floor(quantity: Quantity) -> float:

@@ -38,6 +38,8 @@ class Composing:
             epsilons=self.epsilons,
             tolerance=self.tolerance,
             engine=self.engine,
+            max_epsilon=self.budget.max_epsilon,
+            max_delta=self.budget.max_delta,
         )
         text = to_text(question.tree)
         return [self._report(question, text, composition, each) for each in composition.answers]

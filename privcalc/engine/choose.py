@@ -1,22 +1,25 @@
 """Which engine answers: limits, finite sums, single uses, the contour, the FFT, a Renyi order.
 
 Every bracket holds, so that those of several engines may be intersected. Engines are asked in
-order until the tolerance is met; two that do not meet are an error. An engine is loaded when it is
-first asked: many questions have closed forms.
+order until the tolerance is met, or a budget is decided; two that do not meet are an error. What an
+engine is likely to add is weighed against what it costs before it is asked. An engine is loaded
+when it is first asked: many questions have closed forms.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.single import single_delta, single_epsilon
+from privcalc.engine.wish import COARSE, Stop, Wish
 from privcalc.errors import DisagreementError, NotCertifiedError
 
 if TYPE_CHECKING:
@@ -24,7 +27,9 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
 
-    Step = tuple[str, Callable[[], Certified | None]]
+    Worth = Callable[[float], bool]
+    # Asked with a tolerance, the points of a transform, and whether the work is worth it.
+    Lattice = Callable[[float, int, Worth], Certified]
 
 CLOSED = "closed-form"
 # Masses and differences below this are on their way out of the normal range.
@@ -35,12 +40,24 @@ LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 HOPELESS = 0.1
 # The FFT engine hardly gets any narrower.
 FFT_REACH = 3e-9
+# It takes seconds, which nobody is willing to wait for where so much is known; beyond that it is
+# asked where it is likely to be so many times narrower.
+NARROW, GAIN = 1e-7, 4.0
+# The points of one transform: of the first ones where a rough bracket may do, with the tolerances
+# that they can reach, and at most.
+ROUGH_LATTICES = ((1e-3, 2**15), (1e-5, 2**18))
+POINTS, ALL_POINTS = 2**20, 2**21
 
 
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
 @np.errstate(all="ignore")
 def certified_epsilon(
-    composition: Composition, delta: float, tolerance: float, *, engine: str = "auto"
+    composition: Composition,
+    delta: float,
+    tolerance: float,
+    *,
+    engine: str = "auto",
+    stop: Stop | None = None,
 ) -> Certified:
     """Bracket the least epsilon >= 0 with delta(epsilon) <= delta.
 
@@ -49,6 +66,7 @@ def certified_epsilon(
         delta: in [0, 1].
         tolerance: relative width wished for.
         engine: auto, or the only one to ask: contour, fft or rdp.
+        stop: when a wider bracket will do.
 
     Raises:
         NotCertifiedError: no finite upper end could be proved, and infinity neither.
@@ -86,10 +104,10 @@ def certified_epsilon(
         finite=lambda: _finite_epsilon(composition, low, high, tolerance),
         single=lambda: _single_epsilon(composition, low, high, tolerance),
         contour=lambda wish: _contour_epsilon(composition, low, high, wish),
-        fft=lambda wish: _fft_epsilon(composition, low, high, wish),
+        fft=lambda *wish: _fft_epsilon(composition, low, high, *wish),
         renyi=lambda: _renyi_epsilon(composition, low),
     )
-    found = _ask(solvers, tolerance, EPSILON_FLOOR, engine)
+    found = _ask(solvers, Wish(tolerance, EPSILON_FLOOR, stop or Stop()), engine)
     # Whatever was left out, epsilon is at most the largest finite loss.
     upper = min(found.bound.upper, max(0.0, composition.max_loss().upper))
     return found.with_bound(Bound(upper, found.bound.lower))
@@ -97,7 +115,12 @@ def certified_epsilon(
 
 @np.errstate(all="ignore")
 def certified_delta(
-    composition: Composition, epsilon: float, tolerance: float, *, engine: str = "auto"
+    composition: Composition,
+    epsilon: float,
+    tolerance: float,
+    *,
+    engine: str = "auto",
+    stop: Stop | None = None,
 ) -> Certified:
     """Bracket delta at an epsilon >= 0; see `certified_epsilon`."""
     mass = composition.infinity_mass()
@@ -111,10 +134,12 @@ def certified_delta(
         finite=lambda: _finite_delta(composition, epsilon, tolerance),
         single=lambda: _single_delta(composition, epsilon),
         contour=lambda wish: _contour_delta(composition, epsilon, wish),
-        fft=lambda wish: _fft_delta(composition, epsilon, wish),
+        fft=lambda *wish: _fft_delta(composition, epsilon, *wish),
         renyi=lambda: _renyi_delta(composition, epsilon),
     )
-    found = _ask(solvers, tolerance, DELTA_FLOOR, engine)
+    # Engines bracket the finite part; what stops them is compared with that and the mass.
+    stop = (stop or Stop()).beyond(mass)
+    found = _ask(solvers, Wish(tolerance, DELTA_FLOOR, stop), engine)
     if mass.upper == 0.0:
         return found
     # Without a lower end of the finite part, the mass at infinity is still one.
@@ -124,58 +149,87 @@ def certified_delta(
 
 
 @dataclass(frozen=True, slots=True)
+class _Step:
+    """One engine with a question; `reach` is about the narrowest relative width it can give."""
+
+    name: str
+    solve: Callable[[], Certified | None]
+    reach: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class _Solvers:
     """One question put to each engine; None where it does not apply."""
 
     finite: Callable[[], Certified | None]
     single: Callable[[], Certified | None]
     contour: Callable[[float], Certified]
-    fft: Callable[[float], Certified]
+    fft: Lattice
     renyi: Callable[[], Certified]
 
-    def steps(self, tolerance: float, engine: str) -> Iterator[Step]:
+    def steps(self, wish: Wish, engine: str, worth: Worth) -> Iterator[_Step]:
         """Yield the engines in order, with the tolerance that each is asked for."""
-        looser = [wish for wish in LADDER if wish > tolerance]
         if engine == "auto":
-            yield "exact sum", self.finite
-            yield "single use", self.single
+            yield _Step("exact sum", self.finite)
+            yield _Step("single use", self.single)
         if engine in ("auto", "contour"):
-            yield "contour", lambda: self.contour(tolerance)
+            if wish.rough:
+                yield self._contour(COARSE)
+            yield self._contour(wish.tolerance)
+            for looser in reversed([each for each in LADDER if each > wish.tolerance]):
+                yield self._contour(looser, "looser")
         if engine in ("auto", "fft"):
-            yield "fft", lambda: self.fft(tolerance)
-        if engine in ("auto", "contour"):
-            for wish in looser:
-                yield "contour", _bound_to(self.contour, wish)
+            if wish.rough or wish.stop.ceiling is not None:
+                for looser, points in ROUGH_LATTICES:
+                    if looser > wish.tolerance:
+                        yield _Step("fft", partial(self.fft, looser, points, worth))
+            points = POINTS if engine == "auto" else ALL_POINTS
+            yield _Step("fft", partial(self.fft, wish.tolerance, points, worth))
         if engine in ("auto", "rdp"):
-            yield "rdp", self.renyi
+            yield _Step("rdp", self.renyi)
+
+    def _contour(self, tolerance: float, name: str = "contour") -> _Step:
+        return _Step(name, partial(self.contour, tolerance), 2.0 * PAD * tolerance)
 
 
-def _bound_to(solve: Callable[[float], Certified], wish: float) -> Callable[[], Certified]:
-    return lambda: solve(wish)
-
-
-def _ask(solvers: _Solvers, tolerance: float, floor: float, engine: str) -> Certified:
-    """Ask one engine after the other until the tolerance is met, and intersect their brackets.
+def _ask(solvers: _Solvers, wish: Wish, engine: str) -> Certified:
+    """Ask one engine after the other until what they found will do, and intersect their brackets.
 
     A contour whose errors took up more than their share gives ends that carry its noise; looser
     contours are then intersected with it, so that a finer wish never gives a wider answer.
     """
     found: Certified | None = None
     notes: list[str] = []
-    for name, solve in solvers.steps(tolerance, engine):
-        if found is not None and _vain(found, name, met=_met(found, tolerance, floor)):
+    # Once a looser contour has added nothing, others will not.
+    looser = True
+
+    def worth(width: float) -> bool:
+        return engine != "auto" or found is None or GAIN * width < _width(found.bound)
+
+    for step in solvers.steps(wish, engine, worth):
+        vain = step.name == "looser" and not looser
+        if found is not None:
+            vain = vain or _vain(found, step, met=wish.met(found.bound))
+        if vain:
             continue
+        name = "contour" if step.name == "looser" else step.name
         try:
-            certified = solve()
+            certified = step.solve()
         except NotCertifiedError as error:
+            looser = looser and step.name != "looser"
             notes.append(f"{name}: {error}")
             continue
         if certified is None:
             continue
-        found = certified if found is None else _merged(found, certified)
-        if _met(found, tolerance, floor) and not certified.strained:
+        before, found = found, certified if found is None else _merged(found, certified)
+        if before is not None and step.name == "looser":
+            looser = found.bound.width < before.bound.width
+        if wish.met(found.bound) and not certified.strained:
             break
-        if not _met(found, tolerance, floor):
+        if wish.stop.decided(found.bound):
+            notes.append(f"{name}: {wish.stop.words}")
+            break
+        if not wish.met(found.bound):
             notes.append(f"{name}: relative width {_width(certified.bound):.1e}")
     if found is None:
         reasons = "; ".join(dict.fromkeys(notes)) or "there is none"
@@ -183,14 +237,14 @@ def _ask(solvers: _Solvers, tolerance: float, floor: float, engine: str) -> Cert
     return replace(found, notes=(*found.notes, *dict.fromkeys(notes)))
 
 
-def _vain(found: Certified, name: str, *, met: bool) -> bool:
+def _vain(found: Certified, step: _Step, *, met: bool) -> bool:
     """Say whether an engine has nothing to add to what was found."""
-    if name == "rdp":
+    if step.name == "rdp":
         return found.bound.width <= HOPELESS * found.bound.upper
-    if name == "fft":
-        return met or _width(found.bound) <= FFT_REACH
-    # Looser contours steady a contour; they do not help where the FFT did better than the first.
-    return found.engine == "fft"
+    if step.name == "fft":
+        return met or _width(found.bound) <= NARROW
+    # Looser contours steady a contour; they are at least as wide as they are asked to be.
+    return step.name == "looser" and step.reach >= _width(found.bound)
 
 
 def _by_curves(engine: str, solve: Callable[[], Certified]) -> Certified:
@@ -201,10 +255,6 @@ def _by_curves(engine: str, solve: Callable[[], Certified]) -> Certified:
             " loss; use --engine rdp"
         )
     return solve()
-
-
-def _met(found: Certified, tolerance: float, floor: float) -> bool:
-    return found.bound.within_tolerance(tolerance, floor)
 
 
 def _width(bound: Bound) -> float:
@@ -243,16 +293,20 @@ def _contour_delta(composition: Composition, epsilon: float, wish: float) -> Cer
     return contour_delta(composition, epsilon, wish)
 
 
-def _fft_epsilon(composition: Composition, low: float, high: float, wish: float) -> Certified:
+def _fft_epsilon(
+    composition: Composition, low: float, high: float, wish: float, points: int, worth: Worth
+) -> Certified:
     from privcalc.engine.fft.answer import fft_epsilon
 
-    return fft_epsilon(composition, low, high, wish)
+    return fft_epsilon(composition, low, high, wish, most_points=points, worth=worth)
 
 
-def _fft_delta(composition: Composition, epsilon: float, wish: float) -> Certified:
+def _fft_delta(
+    composition: Composition, epsilon: float, wish: float, points: int, worth: Worth
+) -> Certified:
     from privcalc.engine.fft.answer import fft_delta
 
-    return fft_delta(composition, epsilon, wish)
+    return fft_delta(composition, epsilon, wish, most_points=points, worth=worth)
 
 
 def _renyi_epsilon(composition: Composition, low: float) -> Certified:

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.arrays import Array, ComplexArray
 
-LARGEST_SIZE = 2**23
+# A dozen arrays of this size are in use at a time: 300 MB.
+LARGEST_SIZE = 2**22
 SMALLEST_SIZE = 64
 
 
