@@ -16,6 +16,7 @@ from privcalc.accounting.filled import without
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.bounds import round_down, round_up
 from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec.registry import check_relation
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ NEAR_ENOUGH = 2e-9
 DIGITS = 6
 
 
+@allowance(QUESTION)
 def calibrate(
     tree: Node,
     target: CalibrationTarget,

@@ -12,6 +12,7 @@ from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
 from privcalc.engine.wish import Stop
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec.registry import holes
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so th
 PROFILE_DELTA = 1e-10
 
 
+@allowance(QUESTION)
 def compose(
     tree: Node,
     *,
@@ -38,6 +40,7 @@ def compose(
     engine: str = "auto",
     max_epsilon: float | None = None,
     max_delta: float | None = None,
+    quick: bool = False,
 ) -> Composition:
     """Bracket what a specification costs under adaptive composition.
 
@@ -50,6 +53,7 @@ def compose(
         engine: one of ENGINES.
         max_epsilon: a budget for every epsilon; the first bracket that decides it is the answer.
         max_delta: the same for every delta.
+        quick: whether this is one question of many, none of which may take seconds.
 
     Raises:
         DomainError: delta outside [0, 1], epsilon negative or not finite, tolerance not in (0, 1).
@@ -60,7 +64,11 @@ def compose(
     _check(tree, deltas, epsilons, tolerance, engine)
     relation = relation or default_relation(tree)
     directions = realize(tree, relation)
-    solver = _Estimator(directions) if engine == "afa" else _Solver(directions, tolerance, engine)
+    solver: _Estimator | _Solver
+    if engine == "afa":
+        solver = _Estimator(directions)
+    else:
+        solver = _Solver(directions, tolerance, engine, quick=quick)
     answers = [solver.answer("epsilon", delta, max_epsilon) for delta in deltas]
     answers += [solver.answer("delta", epsilon, max_delta) for epsilon in epsilons]
     if not answers:
@@ -71,10 +79,13 @@ def compose(
 class _Solver:
     """Certified answers, each direction by itself and the maximum at the end."""
 
-    def __init__(self, directions: Mapping[str, Realized], tolerance: float, engine: str) -> None:
+    def __init__(
+        self, directions: Mapping[str, Realized], tolerance: float, engine: str, *, quick: bool
+    ) -> None:
         self._directions = directions
         self._tolerance = tolerance
         self._engine = engine
+        self._quick = quick
 
     def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
         """Return the bracket of one quantity at a given value of the other.
@@ -117,7 +128,7 @@ class _Solver:
             bounds = [each.bound for each in found if each.bound is not None]
             lowers = [bound.lower for bound in bounds if bound.lower is not None]
             first = budget is not None and _exceeded(bounds, budget)
-            stop = Stop(budget, max(lowers, default=None), first)
+            stop = Stop(budget, max(lowers, default=None), first, self._quick)
             try:
                 result = self._certified(quantity, laws, at, stop)
             except NotCertifiedError as error:

@@ -18,6 +18,7 @@ from privcalc.engine.choose import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec.tree import Wrapped
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class Selection:
     methods: Mapping[str, Methods]
 
 
+@allowance(QUESTION)
 @np.errstate(all="ignore")
 def select(
     tree: Node,

@@ -9,7 +9,7 @@ when it is first asked: many questions have closed forms.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,17 +19,14 @@ from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.single import single_delta, single_epsilon
-from privcalc.engine.wish import COARSE, Stop, Wish
+from privcalc.engine.wish import COARSE, Effort, Stop, Wish
 from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.numerics.work import left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from privcalc.engine.composition import Composition
-
-    Worth = Callable[[float], bool]
-    # Asked with a tolerance, the points of a transform, and whether the work is worth it.
-    Lattice = Callable[[float, int, Worth], Certified]
 
 CLOSED = "closed-form"
 # Masses and differences below this are on their way out of the normal range.
@@ -43,10 +40,6 @@ FFT_REACH = 3e-9
 # It takes seconds, which nobody is willing to wait for where so much is known; beyond that it is
 # asked where it is likely to be so many times narrower.
 NARROW, GAIN = 1e-7, 4.0
-# The points of one transform: of the first ones where a rough bracket may do, with the tolerances
-# that they can reach, and at most.
-ROUGH_LATTICES = ((1e-3, 2**15), (1e-5, 2**18))
-POINTS, ALL_POINTS = 2**20, 2**21
 
 
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
@@ -103,8 +96,9 @@ def certified_epsilon(
     solvers = _Solvers(
         finite=lambda: _finite_epsilon(composition, low, high, tolerance),
         single=lambda: _single_epsilon(composition, low, high, tolerance),
+        laws=len(composition.terms),
         contour=lambda wish: _contour_epsilon(composition, low, high, wish),
-        fft=lambda *wish: _fft_epsilon(composition, low, high, *wish),
+        fft=lambda effort: _fft_epsilon(composition, low, high, effort),
         renyi=lambda: _renyi_epsilon(composition, low),
     )
     found = _ask(solvers, Wish(tolerance, EPSILON_FLOOR, stop or Stop()), engine)
@@ -133,8 +127,9 @@ def certified_delta(
     solvers = _Solvers(
         finite=lambda: _finite_delta(composition, epsilon, tolerance),
         single=lambda: _single_delta(composition, epsilon),
+        laws=len(composition.terms),
         contour=lambda wish: _contour_delta(composition, epsilon, wish),
-        fft=lambda *wish: _fft_delta(composition, epsilon, *wish),
+        fft=lambda effort: _fft_delta(composition, epsilon, effort),
         renyi=lambda: _renyi_delta(composition, epsilon),
     )
     # Engines bracket the finite part; what stops them is compared with that and the mass.
@@ -155,19 +150,21 @@ class _Step:
     name: str
     solve: Callable[[], Certified | None]
     reach: float = 0.0
+    looser: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Solvers:
-    """One question put to each engine; None where it does not apply."""
+    """One question, about so many different laws, put to each engine; None where it has none."""
 
+    laws: int
     finite: Callable[[], Certified | None]
     single: Callable[[], Certified | None]
     contour: Callable[[float], Certified]
-    fft: Lattice
+    fft: Callable[[Effort], Certified]
     renyi: Callable[[], Certified]
 
-    def steps(self, wish: Wish, engine: str, worth: Worth) -> Iterator[_Step]:
+    def steps(self, wish: Wish, engine: str, worth: Callable[[float], bool]) -> Iterator[_Step]:
         """Yield the engines in order, with the tolerance that each is asked for."""
         if engine == "auto":
             yield _Step("exact sum", self.finite)
@@ -177,74 +174,105 @@ class _Solvers:
                 yield self._contour(COARSE)
             yield self._contour(wish.tolerance)
             for looser in reversed([each for each in LADDER if each > wish.tolerance]):
-                yield self._contour(looser, "looser")
+                yield self._contour(looser, looser=True)
         if engine in ("auto", "fft"):
-            if wish.rough or wish.stop.ceiling is not None:
-                for looser, points in ROUGH_LATTICES:
-                    if looser > wish.tolerance:
-                        yield _Step("fft", partial(self.fft, looser, points, worth))
-            points = POINTS if engine == "auto" else ALL_POINTS
-            yield _Step("fft", partial(self.fft, wish.tolerance, points, worth))
+            for tolerance, points in wish.lattices(self.laws, thorough=engine == "fft"):
+                yield _Step("fft", partial(self.fft, Effort(tolerance, points, worth)))
         if engine in ("auto", "rdp"):
             yield _Step("rdp", self.renyi)
 
-    def _contour(self, tolerance: float, name: str = "contour") -> _Step:
-        return _Step(name, partial(self.contour, tolerance), 2.0 * PAD * tolerance)
+    def _contour(self, tolerance: float, *, looser: bool = False) -> _Step:
+        reach = 2.0 * PAD * tolerance
+        return _Step("contour", partial(self.contour, tolerance), reach, looser)
 
 
 def _ask(solvers: _Solvers, wish: Wish, engine: str) -> Certified:
-    """Ask one engine after the other until what they found will do, and intersect their brackets.
-
-    A contour whose errors took up more than their share gives ends that carry its noise; looser
-    contours are then intersected with it, so that a finer wish never gives a wider answer.
-    """
-    found: Certified | None = None
-    notes: list[str] = []
-    # Once a looser contour has added nothing, others will not.
-    looser = True
+    """Ask engines in order until what they found will do, and intersect their brackets."""
+    known = _Known(wish)
 
     def worth(width: float) -> bool:
+        found = known.found
         return engine != "auto" or found is None or GAIN * width < _width(found.bound)
 
     for step in solvers.steps(wish, engine, worth):
-        vain = step.name == "looser" and not looser
-        if found is not None:
-            vain = vain or _vain(found, step, met=wish.met(found.bound))
-        if vain:
+        if known.vain(step):
             continue
-        name = "contour" if step.name == "looser" else step.name
         try:
             certified = step.solve()
         except NotCertifiedError as error:
-            looser = looser and step.name != "looser"
-            notes.append(f"{name}: {error}")
+            known.failed(step, error)
             continue
-        if certified is None:
-            continue
-        before, found = found, certified if found is None else _merged(found, certified)
-        if before is not None and step.name == "looser":
-            looser = found.bound.width < before.bound.width
-        if wish.met(found.bound) and not certified.strained:
+        if certified is not None and known.enough(step, certified):
             break
-        if wish.stop.decided(found.bound):
-            notes.append(f"{name}: {wish.stop.words}")
-            break
-        if not wish.met(found.bound):
-            notes.append(f"{name}: relative width {_width(certified.bound):.1e}")
-    if found is None:
-        reasons = "; ".join(dict.fromkeys(notes)) or "there is none"
-        raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
-    return replace(found, notes=(*found.notes, *dict.fromkeys(notes)))
+    return known.result()
 
 
-def _vain(found: Certified, step: _Step, *, met: bool) -> bool:
-    """Say whether an engine has nothing to add to what was found."""
-    if step.name == "rdp":
-        return found.bound.width <= HOPELESS * found.bound.upper
-    if step.name == "fft":
-        return met or _width(found.bound) <= NARROW
-    # Looser contours steady a contour; they are at least as wide as they are asked to be.
-    return step.name == "looser" and step.reach >= _width(found.bound)
+@dataclass(slots=True)
+class _Known:
+    """What the engines came to so far.
+
+    Attributes:
+        wish: what is wanted.
+        found: the intersection of their brackets.
+        notes: what each of them said.
+        steady: whether looser contours add something: once one has not, others will not.
+    """
+
+    wish: Wish
+    found: Certified | None = None
+    notes: list[str] = field(default_factory=list)
+    steady: bool = True
+
+    def vain(self, step: _Step) -> bool:
+        """Say whether an engine has nothing to add to what was found."""
+        if step.looser and not (self.steady and left() > 0.0):
+            return True
+        if self.found is None:
+            return False
+        width = _width(self.found.bound)
+        if step.name == "rdp":
+            return self.found.bound.width <= HOPELESS * self.found.bound.upper
+        if step.name == "fft":
+            return self.wish.met(self.found.bound) or width <= NARROW
+        # Looser contours steady a contour; they are at least as wide as they are asked to be.
+        return step.looser and (step.reach >= width or (self.wish.stop.quick and width < HOPELESS))
+
+    def failed(self, step: _Step, error: NotCertifiedError) -> None:
+        """Keep why an engine has no answer."""
+        self.steady = self.steady and not step.looser
+        self.notes.append(f"{step.name}: {error}")
+
+    def enough(self, step: _Step, certified: Certified) -> bool:
+        """Add a bracket, and say whether it is the last one that is needed.
+
+        A contour whose errors took up more than their share gives ends that carry its noise; looser
+        contours are then intersected with it, so that a finer wish never gives a wider answer.
+        """
+        before = self.found
+        self.found = certified if before is None else _merged(before, certified)
+        if before is not None and step.looser:
+            self.steady = self.found.bound.width < before.bound.width
+        met = self.wish.met(self.found.bound)
+        if met and not certified.strained:
+            return True
+        if self.wish.stop.decided(self.found.bound):
+            self.notes.append(f"{step.name}: {self.wish.stop.words}")
+            return True
+        if not met:
+            self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
+        return False
+
+    def result(self) -> Certified:
+        """Return the narrowest bracket, with the notes.
+
+        Raises:
+            NotCertifiedError: there is none.
+        """
+        notes = dict.fromkeys(self.notes)
+        if self.found is None:
+            reasons = "; ".join(notes) or "there is none"
+            raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
+        return replace(self.found, notes=(*self.found.notes, *notes))
 
 
 def _by_curves(engine: str, solve: Callable[[], Certified]) -> Certified:
@@ -293,20 +321,18 @@ def _contour_delta(composition: Composition, epsilon: float, wish: float) -> Cer
     return contour_delta(composition, epsilon, wish)
 
 
-def _fft_epsilon(
-    composition: Composition, low: float, high: float, wish: float, points: int, worth: Worth
-) -> Certified:
+def _fft_epsilon(composition: Composition, low: float, high: float, effort: Effort) -> Certified:
     from privcalc.engine.fft.answer import fft_epsilon
 
-    return fft_epsilon(composition, low, high, wish, most_points=points, worth=worth)
+    tolerance, points, worth = effort.tolerance, effort.points, effort.worth
+    return fft_epsilon(composition, low, high, tolerance, most_points=points, worth=worth)
 
 
-def _fft_delta(
-    composition: Composition, epsilon: float, wish: float, points: int, worth: Worth
-) -> Certified:
+def _fft_delta(composition: Composition, epsilon: float, effort: Effort) -> Certified:
     from privcalc.engine.fft.answer import fft_delta
 
-    return fft_delta(composition, epsilon, wish, most_points=points, worth=worth)
+    tolerance, points, worth = effort.tolerance, effort.points, effort.worth
+    return fft_delta(composition, epsilon, tolerance, most_points=points, worth=worth)
 
 
 def _renyi_epsilon(composition: Composition, low: float) -> Certified:

@@ -5,12 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from privcalc.numerics.work import left
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.bounds import Bound
 
 # The first bracket of a question about a budget is asked for with this tolerance: most budgets are
 # decided by it.
 COARSE = 1e-3
+# The points of one transform of the FFT engine, and what it can reach with so many: a tenth of a
+# second of work, one second, some seconds, and twice as much for those who ask for that engine.
+ROUGH_LATTICES = ((1e-3, 2**15), (1e-5, 2**18))
+POINTS, ALL_POINTS = 2**20, 2**21
+FEWEST_POINTS = 2**11
+# What the FFT engine does for each point and law, in units of work.
+PER_POINT = 40.0
+# A few units outward.
+ABOVE, BELOW = 1.0 + 1e-15, 1.0 - 1e-15
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +34,14 @@ class Stop:
         budget: what the number is compared with; None where it is asked for its own sake.
         ceiling: a number at most this large is of no interest.
         first: whether the first bracket will do.
+        quick: whether this is one question of many, none of which may take seconds.
         shift: bracket of a number that is added before any comparison.
     """
 
     budget: float | None = None
     ceiling: float | None = None
     first: bool = False
+    quick: bool = False
     shift: Bound | None = None
 
     def beyond(self, shift: Bound) -> Stop:
@@ -56,10 +71,6 @@ class Stop:
         return "decides the budget, so that nothing narrower was asked for"
 
 
-# A few units outward.
-ABOVE, BELOW = 1.0 + 1e-15, 1.0 - 1e-15
-
-
 @dataclass(frozen=True, slots=True)
 class Wish:
     """The tolerance of one question, and when less will do.
@@ -76,9 +87,38 @@ class Wish:
 
     @property
     def rough(self) -> bool:
-        """Say whether a rough bracket is worth asking for first."""
-        return self.tolerance < COARSE and (self.stop.budget is not None or self.stop.first)
+        """Say whether a rough bracket is worth asking for first.
+
+        One of many questions is asked with the tolerance that its number is worth.
+        """
+        wanted = self.stop.budget is not None and not self.stop.quick
+        return self.tolerance < COARSE and (wanted or self.stop.first)
 
     def met(self, bound: Bound) -> bool:
         """Say whether the bracket is as narrow as was wished."""
         return bound.within_tolerance(self.tolerance, self.floor)
+
+    def lattices(self, laws: int, *, thorough: bool) -> list[tuple[float, int]]:
+        """Return the tolerances and points with which the FFT engine is asked, the rough first.
+
+        Args:
+            laws: how many different ones there are; each has transforms of its own.
+            thorough: whether nothing but that engine is to be asked.
+        """
+        points = ROUGH_LATTICES[-1][1] if self.stop.quick else POINTS
+        while points > FEWEST_POINTS and points * laws * PER_POINT > left():
+            points //= 2
+        found = [(self.tolerance, ALL_POINTS if thorough else points)]
+        if self.stop.first or self.stop.budget is not None or self.stop.ceiling is not None:
+            rough = [each for each in ROUGH_LATTICES if self.tolerance < each[0]]
+            found = [each for each in rough if each[1] < found[0][1]] + found
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """What the FFT engine may spend: see `fft_epsilon`."""
+
+    tolerance: float
+    points: int
+    worth: Callable[[float], bool]

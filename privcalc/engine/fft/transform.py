@@ -33,6 +33,7 @@ from privcalc.engine.fft.lattice import LatticeLaw, WindowError
 from privcalc.engine.fft.window import find_window
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +77,7 @@ def compose_lattice(
         size *= 2
     if size > LARGEST_SIZE:
         raise WindowError(f"the transform would need {size} points")
+    charge(size * (3.0 + len(parts)))
     low = window.low - (size - (window.high - window.low)) // 2
     product, each = _power(parts, centres, size)
     values = np.fft.irfft(product, size)
