@@ -20,8 +20,8 @@ COARSE = 1e-3
 ROUGH_LATTICES = ((1e-3, 2**15), (1e-5, 2**18))
 POINTS, ALL_POINTS = 2**20, 2**21
 FEWEST_POINTS = 2**11
-# What the FFT engine does for each point and law, in units of work.
-PER_POINT = 40.0
+# What the FFT engine does for each point, and for each point of each law, in units of work.
+PER_POINT, PER_LAW = 25.0, 15.0
 # A few units outward.
 ABOVE, BELOW = 1.0 + 1e-15, 1.0 - 1e-15
 
@@ -106,7 +106,7 @@ class Wish:
             thorough: whether nothing but that engine is to be asked.
         """
         points = ROUGH_LATTICES[-1][1] if self.stop.quick else POINTS
-        while points > FEWEST_POINTS and points * laws * PER_POINT > left():
+        while points > FEWEST_POINTS and points * (PER_POINT + PER_LAW * laws) > left():
             points //= 2
         found = [(self.tolerance, ALL_POINTS if thorough else points)]
         if self.stop.first or self.stop.budget is not None or self.stop.ceiling is not None:
