@@ -25,6 +25,7 @@ class Composing:
     tolerance: float
     engine: str
     budget: Budget
+    hints: bool = True
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -59,10 +60,10 @@ class Composing:
             )
         failed = check is not None and check.verdict is not Verdict.WITHIN
         # calibrate decides with all engines; what one of them leaves open it would not see.
-        if check is not None and failed and self.engine == "auto":
+        if check is not None and failed and self.engine == "auto" and self.hints:
             from privcalc.cli.remedy import remedy
 
-            words = remedy(question.tree, answer, check, composition.relation, self.tolerance)
+            words = remedy(question.tree, answer, check, composition.relation)
             check = replace(check, sentence=check.sentence + words)
         return Report(
             command="compose",
