@@ -1,8 +1,8 @@
 """Random valid command lines over all five commands: what is slow, large, or an internal error.
 
-Run `python -m tests.benchmarks.random_commands --n 300 --seed 1`. Every question is a process of its
-own, whose CPU time and memory are limited and measured. It prints what is beyond the limits, and the
-slowest ten; the exit status is 1 if anything is.
+Run `python -m tests.benchmarks.random_commands --n 300 --seed 1`. Every question is a process of
+its own, whose CPU time and memory are limited and measured. It prints what is beyond the limits,
+and the slowest ten; the exit status is 1 if anything is.
 """
 
 from __future__ import annotations
@@ -305,7 +305,7 @@ def ask(arguments: list[str]) -> Outcome:
     command = [sys.executable, "-m", "privcalc", *arguments]
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "NO_COLOR": "1"}
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -338,7 +338,7 @@ def main() -> int:
         if outcomes[-1].bad:
             print(f"beyond: {outcomes[-1]}", flush=True)
     outcomes.sort(key=lambda each: -each.seconds)
-    refused = sum(each.status == 2 for each in outcomes)  # noqa: PLR2004
+    refused = sum(each.status == 2 for each in outcomes)
     print(f"{len(outcomes)} questions, {refused} refused; the slowest {SLOWEST}:")
     print("\n".join(str(each) for each in outcomes[:SLOWEST]))
     print(f"most memory: {max(each.megabytes for each in outcomes):.0f} MB")
