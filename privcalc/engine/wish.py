@@ -26,6 +26,13 @@ PER_POINT, PER_LAW = 25.0, 15.0
 ABOVE, BELOW = 1.0 + 1e-15, 1.0 - 1e-15
 
 
+def affordable(points: int, laws: int) -> int:
+    """Return the points of a transform, at most so many, that the work that is left pays for."""
+    while points > FEWEST_POINTS and points * (PER_POINT + PER_LAW * laws) > left():
+        points //= 2
+    return points
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """When a bracket will do that is wider than the tolerance.
@@ -105,9 +112,7 @@ class Wish:
             laws: how many different ones there are; each has transforms of its own.
             thorough: whether nothing but that engine is to be asked.
         """
-        points = ROUGH_LATTICES[-1][1] if self.stop.quick else POINTS
-        while points > FEWEST_POINTS and points * (PER_POINT + PER_LAW * laws) > left():
-            points //= 2
+        points = affordable(ROUGH_LATTICES[-1][1] if self.stop.quick else POINTS, laws)
         found = [(self.tolerance, ALL_POINTS if thorough else points)]
         if self.stop.first or self.stop.budget is not None or self.stop.ceiling is not None:
             rough = [each for each in ROUGH_LATTICES if self.tolerance < each[0]]
