@@ -112,8 +112,9 @@ class Wish:
             laws: how many different ones there are; each has transforms of its own.
             thorough: whether nothing but that engine is to be asked.
         """
-        points = affordable(ROUGH_LATTICES[-1][1] if self.stop.quick else POINTS, laws)
-        found = [(self.tolerance, ALL_POINTS if thorough else points)]
+        points = ALL_POINTS if thorough else POINTS
+        points = affordable(ROUGH_LATTICES[-1][1] if self.stop.quick else points, laws)
+        found = [(self.tolerance, points)]
         if self.stop.first or self.stop.budget is not None or self.stop.ceiling is not None:
             rough = [each for each in ROUGH_LATTICES if self.tolerance < each[0]]
             found = [each for each in rough if each[1] < found[0][1]] + found
