@@ -41,8 +41,6 @@ SUM_ULPS = 256.0
 FIRST_LOG_DELTA = -80.0
 LARGEST_EXPONENT = 650.0
 NAME = "fft"
-# Relative rounding of all weights beyond which a lattice is not worth its work.
-MOST_ROUNDING = 0.1
 # Where windows are too large, the lattice is made coarser, so many times.
 COARSER = 6
 
@@ -168,13 +166,6 @@ class _Question:
         if worth is always:
             return
         journey = plan_journey(self.composition, self.sketches, self.scales, tolerance, most_points)
-        # Weights carry a rounding of 8 units of what all tilts together amount to.
-        tilts = math.fsum(
-            count * abs(seen.tilted(self.scales.c)[0])
-            for (_, count), seen in zip(self.composition, self.sketches, strict=True)
-        )
-        if 8.0 * UNIT * tilts > MOST_ROUNDING:
-            raise LeftOutError("rounding would drown what so many uses add up to")
         width = journey.width * relative
         if not worth(width):
             raise LeftOutError(f"would give about {width:.0e} at best")
