@@ -10,7 +10,7 @@ from fractions import Fraction
 from typing import Self
 
 from privcalc.errors import DisagreementError
-from privcalc.exact import Enclosed, decimal_above, decimal_below, enclosure
+from privcalc.exact import Enclosed, decimal_above, decimal_below, exact
 
 MAX_DIGITS = 10
 MIN_DIGITS = 3
@@ -84,16 +84,17 @@ class Bound:
     def verdict(self, budget: float) -> Verdict:
         """Compare with a written budget: the certified upper end must fit for a check to pass.
 
-        Both are taken as the numbers they stand for; a budget of more digits than are known is
-        kept only where the least number that it may be is, and exceeded where the largest one is.
+        Both are taken as the numbers they stand for. A budget of more digits than are known is the
+        double itself, so that an end that was printed with all its digits is a budget that passes.
         """
-        least, most = enclosure(budget)
+        known = exact(budget)
+        number = Fraction(budget) if known is None else known
         high: Fraction | float = self.upper if self.exact is None else self.exact
         low: Fraction | float | None = self.lower if self.exact is None else self.exact
         # Fractions compare with doubles, infinite ones too, as the numbers that these are.
-        if high <= least:
+        if high <= number:
             return Verdict.WITHIN
-        if low is not None and low > most:
+        if low is not None and low > number:
             return Verdict.EXCEEDED
         return Verdict.UNDECIDED
 

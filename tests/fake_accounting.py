@@ -36,6 +36,8 @@ class FakeAccounting:
         epsilons: Sequence[float] = (),
         tolerance: float = 1e-9,
         engine: str = "auto",
+        max_epsilon: float | None = None,
+        max_delta: float | None = None,
     ) -> Composition:
         """Answer every question with the same bracket."""
         self.calls.append(
@@ -46,6 +48,8 @@ class FakeAccounting:
                 "epsilons": tuple(epsilons),
                 "tolerance": tolerance,
                 "engine": engine,
+                "max_epsilon": max_epsilon,
+                "max_delta": max_delta,
             }
         )
         if self.error is not None:

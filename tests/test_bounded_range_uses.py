@@ -262,7 +262,7 @@ def test_lower_ends_of_a_known_law_are_its_own() -> None:
     """Nothing is searched where one pair is attained."""
     part = part_of("gaussian:sigma=1@7")
     assert not part.choices
-    found = lower_end(part, "epsilon", Enclosed.of(1e-5), 1e-9, "auto")
+    found = lower_end(part, "epsilon", Enclosed.of(1e-5), tolerance=1e-9, engine="auto")
     assert found is not None
     assert (found.lower, found.upper) == bracket("gaussian:sigma=1@7", delta=1e-5)
 

@@ -30,7 +30,8 @@ class TestQuestion:
     ) -> None:
         """Options reach the accounting function with their values."""
         run("compose", GAUSSIAN, "--delta", "1e-5,1e-8", "--delta", "1/1000", "--epsilon", "2",
-            "--relation", "replace-one", "--tolerance", "1e-6", "--engine", "contour")  # fmt: skip
+            "--relation", "replace-one", "--tolerance", "1e-6", "--engine", "contour",
+           "--max-epsilon", "3", "--max-delta", "0.1")  # fmt: skip
         assert accounting.calls == [
             {
                 "tree": parse(GAUSSIAN).tree,
@@ -39,6 +40,8 @@ class TestQuestion:
                 "epsilons": (2.0,),
                 "tolerance": 1e-6,
                 "engine": "contour",
+                "max_epsilon": 3.0,
+                "max_delta": 0.1,
             }
         ]
 

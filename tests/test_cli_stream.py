@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from privcalc.bounds import Bound
 from privcalc.cli import stream
 from privcalc.relation import Relation
 
@@ -164,12 +165,24 @@ def test_what_is_said_names_the_line(
 ) -> None:
     """Warnings, failed checks and details of a stream say whose they are."""
     accounting.tolerance_met = False
+    accounting.bound = Bound(2.5, 0.5)
     arguments = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "1", "-t", "-v")
     lines = run(*arguments, stdin=LINES).stderr.splitlines()
     assert lines[0].startswith("line 1: epsilon at delta 1e-5: engine contour")
     for number in (1, 3):
         said = [line for line in lines if line.startswith(f"privcalc: line {number}: ")]
-        assert [line.split(": ")[2].split()[0] for line in said] == ["warning", "over"]
+        assert [line.split(": ")[2].split()[0] for line in said] == ["warning", "undecided"]
+
+
+def test_a_decided_check_is_narrow_enough(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """No warning of a wide bracket where nothing narrower was asked for."""
+    accounting.tolerance_met = False
+    check = ("compose", "gaussian:sigma=2", "--delta", "1e-5", "--max-epsilon")
+    assert "warning" not in run(*check, "1").stderr
+    assert "warning" not in run(*check, "3").stderr
+    assert "warning" in run(*check, "2.3").stderr
 
 
 def test_endless_line_is_refused(

@@ -446,7 +446,7 @@ def test_replacing_costs_no_less_than_removing(text: str) -> None:
     sampled = f"{text}@poisson:q=0.2@5"
     removed = asked(sampled, relation=Relation.ADD_OR_REMOVE_ONE, delta=1e-2)
     bound = asked(sampled, delta=1e-2)
-    found = chain_for(parse(sampled).tree, REPLACE, 1, engine="auto")
+    found = chain_for(parse(sampled).tree, 1, REPLACE, engine="auto")
     assert found is not None
     assert removed.lower is not None
     assert bound.lower is not None
@@ -505,6 +505,6 @@ def test_convert_says_what_compose_says() -> None:
     bound = found.answers[0].result["epsilon"]
     composed = asked(text, delta=1e-5)
     assert bound == composed
-    along = chain_for(tree, REPLACE, 1, engine="auto")
+    along = chain_for(tree, 1, REPLACE, engine="auto")
     assert along is not None
     assert along.epsilon(1e-5) > composed.upper

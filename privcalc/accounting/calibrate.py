@@ -16,6 +16,7 @@ from privcalc.accounting.filled import without
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.bounds import Verdict, round_down, round_up
 from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec.registry import check_relation
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def calibrate(
     tolerance: float = 1e-9,
     ratio: Sequence[float] = (),
     start: float | None = None,
+    work: float = QUESTION,
 ) -> Calibration:
     """Find the value of a hole that meets a target, and one next to it that does not.
 
@@ -58,6 +60,7 @@ def calibrate(
         tolerance: of every bracket, relative, in (0, 1).
         ratio: where there are several holes, the ratio of their values, all > 0.
         start: a value to begin with, where something near is known.
+        work: how much may be spent, in units of `numerics/work.py`; then it ends where it stands.
 
     Raises:
         DomainError: no value meets the target, or every one does; or the target makes no sense.
@@ -71,7 +74,8 @@ def calibrate(
     wanted = unknown(tree, ratio)
     relation = relation or default_relation(tree)
     check_relation(tree, relation)
-    return _Calibrator(wanted, target, relation, tolerance).answer(start)
+    with allowance(work):
+        return _Calibrator(wanted, target, relation, tolerance).answer(start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,10 @@ class _Calibrator:
         fine.start(x if root is None else root)
         good, bad = self._both(fine, *fine.solve("upper"))
         below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good)
+        if self.unknown.whole:
+            # Far from the budget the first bracket decides; these two are shown.
+            good = fine.narrowed(good)
+            below = None if below is None else fine.narrowed(below)
         asked = len(coarse.probes) + len(fine.probes)
         return self._calibration(good, bad, below, asked)
 

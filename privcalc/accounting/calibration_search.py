@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.calibration_crossing import Crossing
 from privcalc.bounds import Verdict
 from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.numerics.work import left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -150,7 +151,7 @@ class Search:
             if good is not None and bad is not None:
                 wide = self._wide(end, good, bad)
                 more -= wide
-                if bad.position - good.position <= 1 or (wide and more < 0):
+                if bad.position - good.position <= 1 or (wide and more < 0) or left() <= 0.0:
                     break
                 if close is not None and close(good, bad):
                     break
@@ -204,12 +205,20 @@ class Search:
             found += curve * y * y1
         return found
 
-    def _ask(self, position: int) -> Probe:
+    def narrowed(self, probe: Probe) -> Probe:
+        """Return a probe with a narrow bracket, where that says the same of the budget."""
+        if probe.method is None or probe.method.tolerance_met:
+            return probe
+        other = self._ask(probe.position, decide=False)
+        same = all((probe.excess[end] > 0.0) == (other.excess[end] > 0.0) for end in probe.excess)
+        return other if same else probe
+
+    def _ask(self, position: int, *, decide: bool = True) -> Probe:
         value = self.unknown.grid.value(self.unknown.sign * position)
         x = self.unknown.sign * log_value(value)
         tree = self.unknown.tree_at(value)
         try:
-            bound, method = self.target.ask(tree, self.relation, self.tolerance)
+            bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
             return Probe(position, value, x, None, None, nothing, error)

@@ -83,16 +83,31 @@ class CalibrationTarget:
                 " tpr"
             )
 
-    def ask(self, tree: Node, relation: Relation, tolerance: float) -> tuple[Bound, Method]:
+    def ask(
+        self, tree: Node, relation: Relation, tolerance: float, *, decide: bool = True
+    ) -> tuple[Bound, Method]:
         """Bracket the quantity for a specification without holes.
 
-        The call is that of `compose`, or of `convert`, so that they agree to the last digit.
+        The call is that of a budget check by `compose`, or of `convert`, so that they agree.
+
+        Args:
+            tree: the specification.
+            relation: the neighbouring relation.
+            tolerance: relative width wished for.
+            decide: whether the first bracket will do that decides whether the budget is kept.
         """
         if self.quantity in ("epsilon", "advantage"):
-            deltas = () if self.at is None else (self.at,)
-            epsilons = (0.0,) if self.at is None else ()
+            at_delta = self.at is not None
+            budget = self.budget if decide else None
             found = compose(
-                tree, relation=relation, deltas=deltas, epsilons=epsilons, tolerance=tolerance
+                tree,
+                relation=relation,
+                deltas=() if self.at is None else (self.at,),
+                epsilons=() if at_delta else (0.0,),
+                tolerance=tolerance,
+                max_epsilon=budget if at_delta else None,
+                max_delta=None if at_delta else budget,
+                quick=True,
             )
             composed = found.answers[0]
             if composed.bound is None:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.accounting.sampling import lone_selection
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Verdict
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
+from privcalc.engine.wish import Stop
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.exact import Enclosed
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec.registry import holes
 
 if TYPE_CHECKING:
@@ -30,6 +32,7 @@ UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so th
 PROFILE_DELTA = 1e-10
 
 
+@allowance(QUESTION)
 def compose(
     tree: Node,
     *,
@@ -38,6 +41,9 @@ def compose(
     epsilons: Sequence[float] = (),
     tolerance: float = 1e-9,
     engine: str = "auto",
+    max_epsilon: float | None = None,
+    max_delta: float | None = None,
+    quick: bool = False,
 ) -> Composition:
     """Bracket what a specification costs under adaptive composition.
 
@@ -48,6 +54,9 @@ def compose(
         epsilons: for each, delta is bracketed. With neither, a profile of 21 points.
         tolerance: relative width wished for, > 0.
         engine: one of ENGINES.
+        max_epsilon: a budget for every epsilon; the first bracket that decides it is the answer.
+        max_delta: the same for every delta.
+        quick: whether this is one question of many, none of which may take seconds.
 
     Raises:
         DomainError: delta outside [0, 1], epsilon negative or not finite, tolerance not in (0, 1).
@@ -57,16 +66,16 @@ def compose(
     """
     check(tree, deltas, epsilons, tolerance, engine)
     relation = relation or default_relation(tree)
-    solver = _solver(tree, relation, tolerance, engine)
-    answers = [solver.answer("epsilon", delta) for delta in deltas]
-    answers += [solver.answer("delta", epsilon) for epsilon in epsilons]
+    solver = _solver(tree, relation, tolerance, engine, quick=quick)
+    answers = [solver.answer("epsilon", delta, max_epsilon) for delta in deltas]
+    answers += [solver.answer("delta", epsilon, max_delta) for epsilon in epsilons]
     if not answers:
         answers = [solver.profile()]
     return Composition(relation, sampling_words(tree), tuple(answers))
 
 
 def _solver(
-    tree: Node, relation: Relation, tolerance: float, engine: str
+    tree: Node, relation: Relation, tolerance: float, engine: str, *, quick: bool
 ) -> Solver | _LoneSelection | _Estimator:
     """Return what answers: a selection that stands alone is answered as `select` does."""
     if engine == "afa":
@@ -74,14 +83,14 @@ def _solver(
     lone = lone_selection(tree)
     if lone is not None:
         return _LoneSelection(lone, relation, tolerance, engine)
-    return Solver(realize(tree, relation), tolerance, engine)
+    return Solver(realize(tree, relation), tolerance, engine, quick=quick)
 
 
 class _Profiles(ABC):
     """What answers one question at a time, and a profile by many of them."""
 
     @abstractmethod
-    def answer(self, quantity: Quantity, at: float) -> Answer:
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
         """Return the bracket of one quantity at a given value of the other."""
 
     @property
@@ -125,19 +134,32 @@ class _Profiles(ABC):
 class Solver(_Profiles):
     """Certified answers, each direction by itself and the maximum at the end."""
 
-    def __init__(self, directions: Mapping[str, Realized], tolerance: float, engine: str) -> None:
+    def __init__(
+        self,
+        directions: Mapping[str, Realized],
+        tolerance: float,
+        engine: str,
+        *,
+        quick: bool = False,
+    ) -> None:
         """Take the composition of each direction."""
         self._directions = directions
         self._tolerance = tolerance
         self._engine = engine
+        self._quick = quick
 
-    def answer(self, quantity: Quantity, at: float) -> Answer:
-        """Return the bracket of one quantity at a given value of the other."""
-        found, failed = self._found(quantity, at)
-        certain = any(each.bound is not None and each.bound.lower == math.inf for each in found)
-        if failed is not None and not certain:
-            raise failed
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
+        """Return the bracket of one quantity at a given value of the other.
+
+        Where a budget is exceeded for certain, a direction without bracket leaves the upper end
+        open, and is no error.
+        """
+        found, failed = self._found(quantity, at, budget)
         bounds = [direction.bound for direction in found if direction.bound is not None]
+        if failed is not None:
+            if not _exceeded(bounds, math.nextafter(math.inf, 0.0) if budget is None else budget):
+                raise failed
+            bounds.append(Bound(math.inf if quantity == "epsilon" else 1.0))
         bound = bounds[0]
         for other in bounds[1:]:
             bound = bound.maximum(other)
@@ -154,14 +176,22 @@ class Solver(_Profiles):
         return Answer(quantity, query, bound, None, (), tuple(found), method)
 
     def _found(
-        self, quantity: Quantity, at: float
+        self, quantity: Quantity, at: float, budget: float | None
     ) -> tuple[list[Direction], NotCertifiedError | None]:
-        """Answer each direction; where one is infinite for certain, others need no answer."""
+        """Answer each direction; where one is infinite for certain, others need no answer.
+
+        Where one exceeds the budget, a rough answer of the others will do, as it will where they
+        cost less than another does for certain.
+        """
         found: list[Direction] = []
         failed = None
         for name, laws in self._directions.items():
+            bounds = [each.bound for each in found if each.bound is not None]
+            lowers = [bound.lower for bound in bounds if bound.lower is not None]
+            first = budget is not None and _exceeded(bounds, budget)
+            stop = Stop(budget, max(lowers, default=None), first, self._quick)
             try:
-                result = self._certified(quantity, laws, at)
+                result = self._certified(quantity, laws, at, stop)
             except NotCertifiedError as error:
                 failed = failed or error
                 continue
@@ -174,20 +204,23 @@ class Solver(_Profiles):
         """Return the larger mass of the directions."""
         return max(laws.upper.infinity_mass().upper for laws in self._directions.values())
 
-    def _certified(self, quantity: Quantity, laws: Realized, at: float) -> Certified:
+    def _certified(self, quantity: Quantity, laws: Realized, at: float, stop: Stop) -> Certified:
         """Prove the upper end with one composition and the lower with the other, if there is."""
         from privcalc.engine.choose import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
         wanted = Enclosed.probability(at) if quantity == "epsilon" else Enclosed.of(at)
         wish = max(self._tolerance, laws.accuracy)
-        found = solve(laws.upper, wanted, wish, engine=self._engine)
+        found = solve(laws.upper, wanted, wish, engine=self._engine, stop=stop)
         if laws.lower is laws.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end
 
         notes = (*found.notes, UPPER_ONLY) if laws.lower is None else found.notes
-        lower = lower_end(laws, quantity, wanted, self._tolerance, self._engine)
+        stop = replace(stop, first=stop.enough(found.bound.upper))
+        lower = lower_end(
+            laws, quantity, wanted, tolerance=self._tolerance, engine=self._engine, stop=stop
+        )
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
         return replace(found, bound=Bound.joined(found.bound, lower), notes=notes)
 
@@ -207,8 +240,9 @@ class _LoneSelection(_Profiles):
         self._brackets = SelectionBrackets(tree, relation, tolerance, engine)
         self._tolerance = tolerance
 
-    def answer(self, quantity: Quantity, at: float) -> Answer:
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
         """Return the bracket that `select` prints."""
+        del budget
         found = self._brackets.answer(quantity, at)
         base, bound = found.base.method, found.bound
         met = bound.within_tolerance(self._tolerance, _floor(quantity))
@@ -234,8 +268,9 @@ class _Estimator:
 
         self._directions = {name: LevyInversion(laws.upper) for name, laws in directions.items()}
 
-    def answer(self, quantity: Quantity, at: float) -> Answer:
-        """Return the estimate of one quantity at a given value of the other."""
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
+        """Return the estimate of one quantity at a given value of the other; budgets need proof."""
+        del budget
         method = Method("afa", tolerance_met=False)
         found = tuple(
             Direction(
@@ -259,6 +294,11 @@ def round_step(value: float) -> float:
     """Return the least of 1, 2, 2.5, 5 times a power of ten that is at least `value`."""
     power = 10.0 ** math.floor(math.log10(value))
     return next(power * digit for digit in (1.0, 2.0, 2.5, 5.0, 10.0) if power * digit >= value)
+
+
+def _exceeded(bounds: Sequence[Bound], budget: float) -> bool:
+    """Say whether a number of which some bounds are known is above a budget for certain."""
+    return any(bound.verdict(budget) is Verdict.EXCEEDED for bound in bounds)
 
 
 def _floor(quantity: Quantity) -> float:

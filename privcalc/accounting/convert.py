@@ -14,6 +14,7 @@ from privcalc.accounting.realize import default_relation, realize, sampling_word
 from privcalc.accounting.sampling import GROUP, lone_selection
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec.registry import holes
 from privcalc.spec.tree import Wrapped
 
@@ -105,6 +106,7 @@ class Conversion:
     answers: tuple[Converted, ...]
 
 
+@allowance(QUESTION)
 def convert(
     tree: Node,
     question: Question,

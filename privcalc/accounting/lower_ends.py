@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Quantity
     from privcalc.accounting.terms import Realized
     from privcalc.engine.composition import Composition
+    from privcalc.engine.wish import Stop
     from privcalc.exact import Enclosed
 
 # Factors of the order that are tried, and of the search around the best of them, where the outcomes
@@ -33,7 +34,13 @@ ROUGH = 1e-6
 
 
 def lower_end(
-    part: Realized, quantity: Quantity, at: Enclosed, tolerance: float, engine: str
+    part: Realized,
+    quantity: Quantity,
+    at: Enclosed,
+    *,
+    tolerance: float,
+    engine: str,
+    stop: Stop | None = None,
 ) -> Bound | None:
     """Prove a lower end of one direction; None where none is known.
 
@@ -43,43 +50,36 @@ def lower_end(
         at: that delta or epsilon.
         tolerance: relative width wished for.
         engine: the engine to ask.
+        stop: when a wider bracket will do.
     """
     if part.lower is None:
         return None
+
+    def solved(composition: Composition, wish: float = tolerance) -> Bound:
+        """Return one mechanism's bracket, whose lower end is 0 where nothing is proved."""
+        solve = certified_epsilon if quantity == "epsilon" else certified_delta
+        try:
+            return solve(composition, at, wish, engine=engine, stop=stop).bound
+        except NotCertifiedError:
+            return Bound(math.inf, 0.0)
+
     if not part.choices or part.alone:
-        return _solved(part.lower, quantity, at, tolerance, engine)
+        return solved(part.lower)
     if quantity == "epsilon" and at.high == 0:
-        return _solved(
-            part.upper if part.approached else part.lower, quantity, at, tolerance, engine
-        )
+        return solved(part.upper if part.approached else part.lower)
     start = best_order(part.upper, quantity, at.nearest()[0])
     if enumerate_outcomes(part.member(start)) is None:
-        return _solved(part.member(start), quantity, at, tolerance, engine)
+        return solved(part.member(start))
     rough = max(ROUGH, tolerance)
     known: dict[float, float] = {}
 
     def value(factor: float) -> float:
         if factor not in known:
             member = part.member(start * factor if factor else None)
-            known[factor] = _least(_solved(member, quantity, at, rough, engine))
+            known[factor] = solved(member, rough).lower or 0.0
         return known[factor]
 
     best = max(FACTORS, key=value)
     for factor in FINER:
         best = max((best, best / factor, best * factor), key=value)
-    return _solved(part.member(start * best if best else None), quantity, at, tolerance, engine)
-
-
-def _least(bound: Bound) -> float:
-    return bound.lower or 0.0
-
-
-def _solved(
-    composition: Composition, quantity: Quantity, at: Enclosed, tolerance: float, engine: str
-) -> Bound:
-    """Return one mechanism's bracket, whose lower end is 0 where nothing is proved."""
-    solve = certified_epsilon if quantity == "epsilon" else certified_delta
-    try:
-        return solve(composition, at, tolerance, engine=engine).bound
-    except NotCertifiedError:
-        return Bound(math.inf, 0.0)
+    return solved(part.member(start * best if best else None))

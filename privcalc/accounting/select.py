@@ -12,6 +12,7 @@ from privcalc.accounting.compose import check
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.accounting.sampling import SELECT
 from privcalc.accounting.selection_bracket import SelectionBrackets
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec.tree import Wrapped
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ class Selection:
     methods: Mapping[str, Methods]
 
 
+@allowance(QUESTION)
 @np.errstate(all="ignore")
 def select(
     tree: Node,

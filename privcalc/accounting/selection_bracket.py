@@ -20,6 +20,7 @@ from privcalc.accounting.selection_base import bases
 from privcalc.accounting.selection_methods import Methods
 from privcalc.bounds import Bound
 from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.exact import distinct
 from privcalc.numerics.rounding import UNIT
 from privcalc.spec.tree import Composed, Repeated, Wrapped
 
@@ -73,7 +74,13 @@ class PreparedBase:
         return self._answers[quantity, at]
 
 
-_kept = lru_cache(maxsize=4)(PreparedBase)
+@lru_cache(maxsize=4)
+def _kept(
+    event: Node, relation: Relation, tolerance: float, engine: str, numbers: object
+) -> PreparedBase:
+    """Return the same base for the same numbers: equal doubles may stand for different ones."""
+    del numbers
+    return PreparedBase(event, relation, tolerance, engine)
 
 
 class SelectionBrackets:
@@ -97,8 +104,11 @@ class SelectionBrackets:
         """
         self.runs = runs_of(whole)
         # A file may have changed since.
-        make = PreparedBase if _reads_files(whole.event) else _kept
-        self.base = make(whole.event, relation, tolerance, engine)
+        event = whole.event
+        if _reads_files(event):
+            self.base = PreparedBase(event, relation, tolerance, engine)
+        else:
+            self.base = _kept(event, relation, tolerance, engine, distinct(event))
         self.methods = {
             name: Methods.of(self.runs, self.base.directions[name], pair, engine, tolerance)
             for name, pair in self.base.pairs.items()

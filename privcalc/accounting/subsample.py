@@ -10,6 +10,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize, sampling_words
 from privcalc.accounting.sampling import FIXED_SIZE, POISSON
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
 from privcalc.spec.registry import holes
 from privcalc.spec.tree import Repeated, Wrapped
@@ -86,6 +87,7 @@ class Subsampled:
     accounted: tuple[Accounted, ...]
 
 
+@allowance(QUESTION)
 def subsample(
     tree: Node,
     sample: Sample,

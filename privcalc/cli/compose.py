@@ -87,6 +87,7 @@ def compose(
             epsilons=bool(epsilons),
             estimate=estimate,
         ),
+        hints=not quiet,
     )
     if reads_standard_input(specs):
         from privcalc.cli.stream import answer_lines

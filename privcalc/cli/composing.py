@@ -26,6 +26,7 @@ class Composing:
     tolerance: float
     engine: str
     budget: Budget
+    hints: bool = True
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -39,6 +40,8 @@ class Composing:
             epsilons=self.epsilons,
             tolerance=self.tolerance,
             engine=self.engine,
+            max_epsilon=self.budget.max_epsilon,
+            max_delta=self.budget.max_delta,
         )
         text = to_text(question.tree)
         return [self._report(question, text, composition, each) for each in composition.answers]
@@ -58,10 +61,10 @@ class Composing:
             )
         failed = check is not None and check.verdict is not Verdict.WITHIN
         # calibrate decides with all engines; what one of them leaves open it would not see.
-        if check is not None and failed and self.engine == "auto":
+        if check is not None and failed and self.engine == "auto" and self.hints:
             from privcalc.cli.remedy import remedy
 
-            words = remedy(question.tree, answer, check, composition.relation, self.tolerance)
+            words = remedy(question.tree, answer, check, composition.relation)
             check = replace(check, sentence=check.sentence + words)
         return Report(
             command="compose",

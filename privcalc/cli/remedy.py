@@ -14,8 +14,13 @@ if TYPE_CHECKING:
     from privcalc.spec.tree import Node
 
 
-def remedy(tree: Node, answer: Answer, check: Check, relation: Relation, tolerance: float) -> str:
-    """Return a clause that names the noise that would fit, or "" where none is known.
+# A hint is worth a second of work; rough brackets prove that it fits, and it should not be far from
+# the least that would.
+WORK, TOLERANCE, FAR = 1e7, 1e-3, 0.01
+
+
+def remedy(tree: Node, answer: Answer, check: Check, relation: Relation) -> str:
+    """Return a clause that names the noise that would fit, or "" where none is soon found.
 
     Of several mechanisms with noise all are scaled together.
 
@@ -24,7 +29,6 @@ def remedy(tree: Node, answer: Answer, check: Check, relation: Relation, toleran
         answer: what it costs.
         check: the budget check that it failed.
         relation: the neighbouring relation in force.
-        tolerance: of the brackets.
     """
     from privcalc.accounting.calibrate import calibrate
     from privcalc.accounting.calibration_target import CalibrationTarget
@@ -44,11 +48,14 @@ def remedy(tree: Node, answer: Answer, check: Check, relation: Relation, toleran
             open_tree,
             CalibrationTarget("epsilon", budget, at),
             relation=relation,
-            tolerance=tolerance,
+            tolerance=TOLERANCE,
             ratio=[found[path] for path in holes(open_tree)] if len(found) > 1 else (),
+            work=WORK,
         )
     except PrivcalcError:
         # A hint is not worth an error.
+        return ""
+    if abs(fit.sufficient - fit.unproved) > FAR * fit.sufficient:
         return ""
     if len(found) > 1:
         return f"; all noise times {number(fit.sufficient)} would fit"

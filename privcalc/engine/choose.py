@@ -1,32 +1,34 @@
 """Which engine answers: limits, finite sums, single uses, the contour, the FFT, a Renyi order.
 
 Every bracket holds, so that those of several engines may be intersected. Engines are asked in
-order until the tolerance is met; two that do not meet are an error. An engine is loaded when it is
-first asked: many questions have closed forms.
+order until the tolerance is met, or a budget is decided; two that do not meet are an error. What an
+engine is likely to add is weighed against what it costs before it is asked. An engine is loaded
+when it is first asked: many questions have closed forms.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, Certified
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.finite import enumerate_outcomes, finite_delta, finite_epsilon
 from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilon
 from privcalc.engine.single import single_delta, single_epsilon
+from privcalc.engine.wish import COARSE, Effort, Stop, Wish
 from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.numerics.work import left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from privcalc.engine.composition import Composition
     from privcalc.exact import Enclosed
-
-    Step = tuple[str, Callable[[], Certified | None]]
 
 # Masses and differences below this are on their way out of the normal range.
 SMALLEST_DELTA = 1e-305
@@ -40,12 +42,20 @@ SHARPER = 1.05
 VISIBLE = 0.01
 # The FFT engine hardly gets any narrower.
 FFT_REACH = 3e-9
+# It takes seconds, which nobody is willing to wait for where so much is known; beyond that it is
+# asked where it is likely to be so many times narrower.
+NARROW, GAIN = 1e-7, 4.0
 
 
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
 @np.errstate(all="ignore")
 def certified_epsilon(
-    composition: Composition, delta: float | Enclosed, tolerance: float, *, engine: str = "auto"
+    composition: Composition,
+    delta: float | Enclosed,
+    tolerance: float,
+    *,
+    engine: str = "auto",
+    stop: Stop | None = None,
 ) -> Certified:
     """Bracket the least epsilon >= 0 with delta(epsilon) <= delta.
 
@@ -54,6 +64,7 @@ def certified_epsilon(
         delta: in [0, 1]; a double, or what a written number stands for.
         tolerance: relative width wished for.
         engine: auto, or the only one to ask: contour, fft or rdp.
+        stop: when a wider bracket will do.
 
     Raises:
         NotCertifiedError: no finite upper end could be proved, and infinity neither.
@@ -77,13 +88,15 @@ def certified_epsilon(
     solvers = _Solvers(
         finite=lambda: _finite_epsilon(composition, low, high, tolerance),
         single=lambda: _single_epsilon(composition, low, high, tolerance),
+        laws=len(composition.terms),
+        sharper=composition.sharper,
         contour=lambda wish: _contour_epsilon(composition, low, high, wish),
-        fft=lambda wish: _fft_epsilon(composition, low, high, wish),
+        fft=lambda effort: _fft_epsilon(composition, low, high, effort),
         renyi=lambda: _renyi_epsilon(composition, low),
     )
-    found = _ask(solvers, tolerance, EPSILON_FLOOR, engine, sharper=composition.sharper)
+    found = _ask(solvers, Wish(tolerance, EPSILON_FLOOR, stop or Stop()), engine)
     if engine == "auto" and composition.sharper:
-        found = _sharpened(found, composition, "epsilon", low)
+        found = _sharpened(found, composition, "epsilon", low, stop)
     # Whatever was left out, epsilon is at most the largest finite loss.
     upper = min(found.bound.upper, max(0.0, composition.max_loss().upper))
     return found.with_bound(Bound(upper, found.bound.lower))
@@ -91,7 +104,12 @@ def certified_epsilon(
 
 @np.errstate(all="ignore")
 def certified_delta(
-    composition: Composition, epsilon: float | Enclosed, tolerance: float, *, engine: str = "auto"
+    composition: Composition,
+    epsilon: float | Enclosed,
+    tolerance: float,
+    *,
+    engine: str = "auto",
+    stop: Stop | None = None,
 ) -> Certified:
     """Bracket delta at an epsilon >= 0; see `certified_epsilon`.
 
@@ -104,20 +122,23 @@ def certified_delta(
     if limit is not None:
         return limit
     low, high = wanted.doubles()
-    found = _delta_at(composition, low, tolerance, engine, mass)
+    # Engines bracket the finite part; what stops them is compared with that and the mass.
+    stop = (stop or Stop()).beyond(mass)
+    found = _delta_at(composition, low, tolerance, engine, stop)
     lower = found.bound.lower
     if low == high or lower is None or found.bound.upper == 0.0:
         return found
     if high - low <= VISIBLE * tolerance * lower:
         return found.with_bound(Bound(found.bound.upper, lower - 2.0 * (high - low)))
-    other = _delta_at(composition, high, tolerance, engine, mass).bound
+    other = _delta_at(composition, high, tolerance, engine, stop).bound
     return found.with_bound(Bound.joined(found.bound, other))
 
 
 def _delta_at(
-    composition: Composition, epsilon: float, tolerance: float, engine: str, mass: Bound
+    composition: Composition, epsilon: float, tolerance: float, engine: str, stop: Stop
 ) -> Certified:
     """Bracket delta at a double."""
+    mass = composition.infinity_mass()
     limit = limit_delta(composition, asked(epsilon), mass)
     if limit is not None:
         return limit
@@ -128,13 +149,15 @@ def _delta_at(
     solvers = _Solvers(
         finite=lambda: _finite_delta(composition, epsilon, tolerance),
         single=lambda: _single_delta(composition, epsilon),
+        laws=len(composition.terms),
+        sharper=composition.sharper,
         contour=lambda wish: _contour_delta(composition, epsilon, wish),
-        fft=lambda wish: _fft_delta(composition, epsilon, wish),
+        fft=lambda effort: _fft_delta(composition, epsilon, effort),
         renyi=lambda: _renyi_delta(composition, epsilon),
     )
-    found = _ask(solvers, tolerance, DELTA_FLOOR, engine, sharper=composition.sharper)
+    found = _ask(solvers, Wish(tolerance, DELTA_FLOOR, stop), engine)
     if engine == "auto" and composition.sharper:
-        found = _sharpened(found, composition, "delta", epsilon)
+        found = _sharpened(found, composition, "delta", epsilon, stop)
     if mass.upper == 0.0:
         return found
     # Without a lower end of the finite part, the mass at infinity is still one.
@@ -144,36 +167,55 @@ def _delta_at(
 
 
 @dataclass(frozen=True, slots=True)
-class _Solvers:
-    """One question put to each engine; None where it does not apply."""
+class _Step:
+    """One engine with a question; `reach` is about the narrowest relative width it can give."""
 
+    name: str
+    solve: Callable[[], Certified | None]
+    reach: float = 0.0
+    looser: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Solvers:
+    """One question, about so many different laws, put to each engine; None where it has none.
+
+    A sharper Renyi curve is not that of the laws, so that their brackets need not meet.
+    """
+
+    laws: int
+    sharper: bool
     finite: Callable[[], Certified | None]
     single: Callable[[], Certified | None]
     contour: Callable[[float], Certified]
-    fft: Callable[[float], Certified]
+    fft: Callable[[Effort], Certified]
     renyi: Callable[[], Certified]
 
-    def steps(self, tolerance: float, engine: str, *, sharper: bool) -> Iterator[Step]:
-        """Yield the engines in order, with the tolerance that each is asked for.
-
-        A sharper Renyi curve is not that of the laws, so that their brackets need not meet.
-        """
-        looser = [wish for wish in LADDER if wish > tolerance]
+    def steps(self, wish: Wish, engine: str, worth: Callable[[float], bool]) -> Iterator[_Step]:
+        """Yield the engines in order, with the tolerance that each is asked for."""
         if engine == "auto":
-            yield "exact sum", self.finite
-            yield "single use", self.single
+            yield _Step("exact sum", self.finite)
+            yield _Step("single use", self.single)
         if engine in ("auto", "contour"):
-            yield "contour", lambda: self.contour(tolerance)
+            if wish.rough:
+                yield self._contour(COARSE)
+            yield self._contour(wish.tolerance)
+            for looser in reversed([each for each in LADDER if each > wish.tolerance]):
+                yield self._contour(looser, looser=True)
         if engine in ("auto", "fft"):
-            yield "fft", lambda: self.fft(tolerance)
-        if engine in ("auto", "contour"):
-            for wish in looser:
-                yield "contour", _bound_to(self.contour, wish)
-        if engine == "rdp" or (engine == "auto" and not sharper):
-            yield "rdp", self.renyi
+            for tolerance, points in wish.lattices(self.laws, thorough=engine == "fft"):
+                yield _Step("fft", partial(self.fft, Effort(tolerance, points, worth)))
+        if engine == "rdp" or (engine == "auto" and not self.sharper):
+            yield _Step("rdp", self.renyi)
+
+    def _contour(self, tolerance: float, *, looser: bool = False) -> _Step:
+        reach = 2.0 * PAD * tolerance
+        return _Step("contour", partial(self.contour, tolerance), reach, looser)
 
 
-def _sharpened(found: Certified, composition: Composition, quantity: str, at: float) -> Certified:
+def _sharpened(
+    found: Certified, composition: Composition, quantity: str, at: float, stop: Stop | None
+) -> Certified:
     """Take the Renyi orders' upper end where it is the smaller one.
 
     The laws of such a composition say more than is true of the mechanisms, and the Renyi curve
@@ -181,7 +223,8 @@ def _sharpened(found: Certified, composition: Composition, quantity: str, at: fl
     """
     from privcalc.engine import renyi
 
-    if renyi.rough(composition, quantity, at) > found.bound.upper * SHARPER:
+    enough = stop is not None and stop.within(found.bound)
+    if enough or renyi.rough(composition, quantity, at) > found.bound.upper * SHARPER:
         return found
     solve = renyi.renyi_epsilon if quantity == "epsilon" else renyi.renyi_delta
     try:
@@ -191,49 +234,93 @@ def _sharpened(found: Certified, composition: Composition, quantity: str, at: fl
     return other if other.bound.upper < found.bound.upper else found
 
 
-def _bound_to(solve: Callable[[float], Certified], wish: float) -> Callable[[], Certified]:
-    return lambda: solve(wish)
+def _ask(solvers: _Solvers, wish: Wish, engine: str) -> Certified:
+    """Ask engines in order until what they found will do, and intersect their brackets."""
+    known = _Known(wish)
 
+    def worth(width: float) -> bool:
+        found = known.found
+        return engine != "auto" or found is None or GAIN * width < _width(found.bound)
 
-def _ask(
-    solvers: _Solvers, tolerance: float, floor: float, engine: str, *, sharper: bool = False
-) -> Certified:
-    """Ask one engine after the other until the tolerance is met, and intersect their brackets.
-
-    A contour whose errors took up more than their share gives ends that carry its noise; looser
-    contours are then intersected with it, so that a finer wish never gives a wider answer.
-    """
-    found: Certified | None = None
-    notes: list[str] = []
-    for name, solve in solvers.steps(tolerance, engine, sharper=sharper):
-        if found is not None and _vain(found, name, met=_met(found, tolerance, floor)):
+    for step in solvers.steps(wish, engine, worth):
+        if known.vain(step):
             continue
         try:
-            certified = solve()
+            certified = step.solve()
         except NotCertifiedError as error:
-            notes.append(f"{name}: {error}")
+            known.failed(step, error)
             continue
-        if certified is None:
-            continue
-        found = certified if found is None else _merged(found, certified)
-        if _met(found, tolerance, floor) and not certified.strained:
+        if certified is not None and known.enough(step, certified):
             break
-        if not _met(found, tolerance, floor):
-            notes.append(f"{name}: relative width {_width(certified.bound):.1e}")
-    if found is None:
-        reasons = "; ".join(dict.fromkeys(notes)) or "there is none"
-        raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
-    return replace(found, notes=(*found.notes, *dict.fromkeys(notes)))
+    return known.result()
 
 
-def _vain(found: Certified, name: str, *, met: bool) -> bool:
-    """Say whether an engine has nothing to add to what was found."""
-    if name == "rdp":
-        return found.bound.width <= HOPELESS * found.bound.upper
-    if name == "fft":
-        return met or _width(found.bound) <= FFT_REACH
-    # Looser contours steady a contour; they do not help where the FFT did better than the first.
-    return found.engine == "fft"
+@dataclass(slots=True)
+class _Known:
+    """What the engines came to so far.
+
+    Attributes:
+        wish: what is wanted.
+        found: the intersection of their brackets.
+        notes: what each of them said.
+        steady: whether looser contours add something: once one has not, others will not.
+    """
+
+    wish: Wish
+    found: Certified | None = None
+    notes: list[str] = field(default_factory=list)
+    steady: bool = True
+
+    def vain(self, step: _Step) -> bool:
+        """Say whether an engine has nothing to add to what was found."""
+        if step.looser and not (self.steady and left() > 0.0):
+            return True
+        if self.found is None:
+            return False
+        width = _width(self.found.bound)
+        if step.name == "rdp":
+            return self.found.bound.width <= HOPELESS * self.found.bound.upper
+        if step.name == "fft":
+            return self.wish.met(self.found.bound) or width <= NARROW
+        # Looser contours steady a contour; they are at least as wide as they are asked to be.
+        return step.looser and (step.reach >= width or (self.wish.stop.quick and width < HOPELESS))
+
+    def failed(self, step: _Step, error: NotCertifiedError) -> None:
+        """Keep why an engine has no answer."""
+        self.steady = self.steady and not step.looser
+        self.notes.append(f"{step.name}: {error}")
+
+    def enough(self, step: _Step, certified: Certified) -> bool:
+        """Add a bracket, and say whether it is the last one that is needed.
+
+        A contour whose errors took up more than their share gives ends that carry its noise; looser
+        contours are then intersected with it, so that a finer wish never gives a wider answer.
+        """
+        before = self.found
+        self.found = certified if before is None else _merged(before, certified)
+        if before is not None and step.looser:
+            self.steady = self.found.bound.width < before.bound.width
+        met = self.wish.met(self.found.bound)
+        if met and not certified.strained:
+            return True
+        if self.wish.stop.decided(self.found.bound):
+            self.notes.append(f"{step.name}: {self.wish.stop.words}")
+            return True
+        if not met:
+            self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
+        return False
+
+    def result(self) -> Certified:
+        """Return the narrowest bracket, with the notes.
+
+        Raises:
+            NotCertifiedError: there is none.
+        """
+        notes = dict.fromkeys(self.notes)
+        if self.found is None:
+            reasons = "; ".join(notes) or "there is none"
+            raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
+        return replace(self.found, notes=(*self.found.notes, *notes))
 
 
 def _by_curves(engine: str, solve: Callable[[], Certified]) -> Certified:
@@ -244,10 +331,6 @@ def _by_curves(engine: str, solve: Callable[[], Certified]) -> Certified:
             " loss; use --engine rdp"
         )
     return solve()
-
-
-def _met(found: Certified, tolerance: float, floor: float) -> bool:
-    return found.bound.within_tolerance(tolerance, floor)
 
 
 def _width(bound: Bound) -> float:
@@ -286,16 +369,18 @@ def _contour_delta(composition: Composition, epsilon: float, wish: float) -> Cer
     return contour_delta(composition, epsilon, wish)
 
 
-def _fft_epsilon(composition: Composition, low: float, high: float, wish: float) -> Certified:
+def _fft_epsilon(composition: Composition, low: float, high: float, effort: Effort) -> Certified:
     from privcalc.engine.fft.answer import fft_epsilon
 
-    return fft_epsilon(composition, low, high, wish)
+    tolerance, points, worth = effort.tolerance, effort.points, effort.worth
+    return fft_epsilon(composition, low, high, tolerance, most_points=points, worth=worth)
 
 
-def _fft_delta(composition: Composition, epsilon: float, wish: float) -> Certified:
+def _fft_delta(composition: Composition, epsilon: float, effort: Effort) -> Certified:
     from privcalc.engine.fft.answer import fft_delta
 
-    return fft_delta(composition, epsilon, wish)
+    tolerance, points, worth = effort.tolerance, effort.points, effort.worth
+    return fft_delta(composition, epsilon, tolerance, most_points=points, worth=worth)
 
 
 def _renyi_epsilon(composition: Composition, low: float) -> Certified:

@@ -33,6 +33,7 @@ import numpy as np
 from privcalc.engine.aliasing import log_left, log_right
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -65,6 +66,7 @@ class ContourSum:
         total = np.zeros(len(t), np.complex128)
         error = np.zeros(len(t))
         laws = len(plan.laws)
+        charge(len(t) * sum(law.size for law in plan.laws))
         for (_, count), law in zip(composition, plan.laws, strict=True):
             value, slack = law.log_mgf_progression(plan.step, len(t))
             total = total + count * value

@@ -22,6 +22,7 @@ from privcalc.engine.shared_contour import SharedContour
 from privcalc.engine.shared_outcomes import SharedLattice, SharedOutcomes, SharedTails
 from privcalc.engine.shared_periodic import SharedPeriodic
 from privcalc.engine.shared_work import GOOD, Source, Work
+from privcalc.engine.wish import affordable
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
@@ -318,6 +319,8 @@ class ManyDeltas:
         `certified_delta` looks no further where the FFT engine is narrower than the contour, whose
         bracket, if there is any, is known by now. A relative width above `most` is not good enough.
         """
+        if self._engine == "auto":
+            points = affordable(points, len(self._composition.terms))
         try:
             source = SharedLattice(self._composition, pivot, self._tolerance, points)
         except NotCertifiedError:

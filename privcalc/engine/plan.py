@@ -16,6 +16,7 @@ from privcalc.engine.aliasing import log_right
 from privcalc.engine.revivals import revivals_bound
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -170,6 +171,7 @@ def _choose_cut(
         reach = min(reach, (most + 0.5) * step)
         laws = _on_contour(composition, c, reach, relative)
         size = sum(law.size for law in laws)
+        charge(100.0 * (size + len(laws)))
         most = max(2, min(most, MAX_WORK // size))
         exhausted = reach >= (most + 0.5) * step or trial == CUT_TRIALS - 1
         cut, excess = _probe(composition, laws, reach, target, least)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # Below this value of (|s| + 1) e the cancelling closed form gives way to its power series.
 SERIES_BELOW = 0.5
+# Sums of a thousand different laws keep what they need of each.
+MANY_LAWS = 1024
 SERIES_TERMS = 18
 
 
@@ -95,11 +97,7 @@ class LaplaceLaw:
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at c from the tilted moments of atoms and density."""
         e = self.e
-        centres = e * np.arange(-7.0, 8.0, 2.0) / 8.0
-        nodes, log_weights = composite_rule(centres, np.full(8, e / 8.0))
-        density = 0.25 * np.exp(log_weights + (nodes - e) / 2.0)
-        losses = np.concatenate([nodes, [e, -e]])
-        masses = np.concatenate([density, [0.5, 0.5 * math.exp(-e)]])
+        losses, masses = _outcomes(e)
         shift = c * e
         tilted = masses * np.exp(c * losses - shift)
         total = float(tilted.sum())
@@ -273,6 +271,16 @@ class LaplaceContour:
         return min(1.0, max(between, far) * MARGIN)
 
 
+@lru_cache(maxsize=MANY_LAWS)
+def _outcomes(e: float) -> tuple[Array, Array]:
+    """Return losses and masses of atoms and of a quadrature of the density."""
+    centres = e * np.arange(-7.0, 8.0, 2.0) / 8.0
+    nodes, log_weights = composite_rule(centres, np.full(8, e / 8.0))
+    density = 0.25 * np.exp(log_weights + (nodes - e) / 2.0)
+    losses = np.concatenate([nodes, [e, -e]])
+    return losses, np.concatenate([density, [0.5, 0.5 * math.exp(-e)]])
+
+
 def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
     """Return M(z) - 1 and a bound on its error.
 
@@ -335,7 +343,7 @@ def _mgf_derivative(e: float, z: ComplexArray) -> ComplexArray:
     return derivative
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MANY_LAWS)
 def _scaled_moments(e: float) -> Array:
     """Return E_Q[L^k] / k! for k = 2 .. SERIES_TERMS, to a few units.
 

@@ -85,6 +85,18 @@ class Integrand:
         return result
 
 
+def first_panels(low: float, high: float, width: float) -> int:
+    """Return how many panels of a width cover an interval.
+
+    Raises:
+        NotCertifiedError: too many, as where the noise is tiny and the loss huge.
+    """
+    count = (high - low) / width
+    if not count < MAX_PANELS:
+        raise NotCertifiedError(f"losses from {low:.3g} to {high:.3g} are too far apart for sums")
+    return max(1, math.ceil(count))
+
+
 def log_density_supremum(piece: Piece, low: Array, high: Array, height: Array) -> Array:
     """Return the log of a bound on |f| on rectangles."""
     vertex = np.clip(piece.slope / piece.curvature, low, high) if piece.curvature > 0 else high
@@ -121,7 +133,7 @@ def certified_panels(
     width = WIDEST_PANEL
     if integrand.piece.curvature > 0.0:
         width = min(width, 2.2 / math.sqrt(integrand.piece.curvature))
-    count = max(1, math.ceil((high - low) / width))
+    count = first_panels(low, high, width)
     halves = np.full(count, (high - low) / (2.0 * count))
     centres = low + halves * (2.0 * np.arange(count) + 1.0)
     while True:

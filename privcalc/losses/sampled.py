@@ -24,7 +24,7 @@ import numpy as np
 
 from privcalc.losses.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.nodes import NodeSet, y_and_loss
-from privcalc.losses.quadrature import WIDEST_PANEL
+from privcalc.losses.quadrature import WIDEST_PANEL, first_panels
 from privcalc.losses.sampled_contour import SampledContour
 from privcalc.losses.sampled_profile import sampled_profile
 from privcalc.losses.sampled_range import sampled_concentration, sampled_range
@@ -152,7 +152,7 @@ class SampledLaw:
             width = WIDEST_PANEL
             if piece.curvature > 0.0:
                 width = min(width, 2.2 / math.sqrt(piece.curvature))
-            count = max(1, math.ceil((high - low) / width))
+            count = first_panels(low, high, width)
             halves = np.full(count, (high - low) / (2.0 * count))
             x, log_weights = composite_rule(low + halves * (2.0 * np.arange(count) + 1.0), halves)
             xs.append(x)

@@ -41,9 +41,14 @@ def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = Fals
     for report in reports:
         if any(isinstance(value, Estimate) for value in report.result.values()):
             yield f"privcalc: {place}warning: {subject(report)} is an estimate without certificate"
-        elif not report.method.tolerance_met:
+        elif not report.method.tolerance_met and not _decided(report):
             why = "" if verbose else "; -v says why"
             yield f"privcalc: {place}warning: {_fault(report)}{why}"
+
+
+def _decided(report: Report) -> bool:
+    """Say whether a budget was decided: then nothing narrower was asked for."""
+    return report.check is not None and report.check.verdict is not Verdict.UNDECIDED
 
 
 def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:

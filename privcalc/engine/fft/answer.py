@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from privcalc.engine.fft.sketch import Scales, Sketch
     from privcalc.numerics.arrays import Array
 
+    Worth = Callable[[float], bool]
+
 # Part of delta that far outcomes, counted as infinite losses, may make up.
 LOG_DROP = math.log(1e-11)
 # numpy adds doubles pairwise in blocks of 128.
@@ -43,6 +45,15 @@ NAME = "fft"
 COARSER = 6
 
 
+class LeftOutError(NotCertifiedError):
+    """The engine was not asked: what it could add is not worth what it costs."""
+
+
+def always(width: float) -> bool:
+    """Ask whatever it costs."""
+    return width >= 0.0
+
+
 def fft_epsilon(
     composition: Composition,
     delta_low: float,
@@ -50,6 +61,7 @@ def fft_epsilon(
     tolerance: float,
     *,
     most_points: int = MOST_POINTS,
+    worth: Worth = always,
 ) -> Certified:
     """Bracket the least epsilon >= 0 at which the finite part of delta is at most a target.
 
@@ -59,15 +71,18 @@ def fft_epsilon(
         delta_high: ... and at most this.
         tolerance: relative width wished for; what `most_points` cannot afford is not tried.
         most_points: size of the largest transform that is aimed at.
+        worth: whether to go on, told about the relative width that can be had.
 
     Raises:
         NotCertifiedError: no finite upper end could be proved.
+        LeftOutError: it is not worth it.
     """
     log_delta = math.log(delta_low)
     log_drop = log_delta + LOG_DROP
     sketches = look(composition, log_drop)
     scales = scales_for_delta(composition, sketches, log_delta)
     question = _Question(composition, sketches, scales, log_drop)
+    question.weigh(tolerance, most_points, worth, 1.0 / max(scales.epsilon, EPSILON_FLOOR))
     upper, lower = question.tails(tolerance, most_points)
     ratio = delta_high / delta_low * (1.0 + 4e-16)
     above = _first_proved(
@@ -106,9 +121,14 @@ def _first_proved(start: float, tolerance: float, proved: Callable[[float], bool
 
 
 def fft_delta(
-    composition: Composition, epsilon: float, tolerance: float, *, most_points: int = MOST_POINTS
+    composition: Composition,
+    epsilon: float,
+    tolerance: float,
+    *,
+    most_points: int = MOST_POINTS,
+    worth: Worth = always,
 ) -> Certified:
-    """Bracket the finite part of delta at an epsilon."""
+    """Bracket the finite part of delta at an epsilon; see `fft_epsilon`."""
     log_delta = FIRST_LOG_DELTA
     for _ in range(6):
         sketches = look(composition, log_delta + LOG_DROP)
@@ -117,6 +137,8 @@ def fft_delta(
             break
         log_delta = max(scales.log_delta, -690.0)
     question = _Question(composition, sketches, scales, log_delta + LOG_DROP)
+    # log delta falls with epsilon by about c.
+    question.weigh(tolerance, most_points, worth, scales.c)
     upper, lower = question.tails(tolerance, most_points)
     scale = min(0.0, scales.log_delta)
     pad = 1.0 + PAD * tolerance
@@ -138,6 +160,15 @@ class _Question:
     sketches: tuple[Sketch, ...]
     scales: Scales
     log_drop: float
+
+    def weigh(self, tolerance: float, most_points: int, worth: Worth, relative: float) -> None:
+        """Refuse work that is not worth it; `relative` times a width of epsilon is relative."""
+        if worth is always:
+            return
+        journey = plan_journey(self.composition, self.sketches, self.scales, tolerance, most_points)
+        width = journey.width * relative
+        if not worth(width):
+            raise LeftOutError(f"would give about {width:.0e} at best")
 
     def tails(self, tolerance: float, most_points: int) -> tuple[Tail, Tail]:
         """Return both final laws, on the finest lattice whose windows are not too large."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from privcalc.engine.fft.lattice import WindowError
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.engine.fft.sketch import Sketch
@@ -96,6 +97,7 @@ def cells(law: LossLaw, points: Array) -> Cells:
 
     `below` and `above` are upper bounds of the P-masses outside the points.
     """
+    charge(5.0 * len(points))
     tails = law.tails(points)
     error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape) + 2.0 * UNIT
     p, p_error = _between(tails.above_p, tails.below_p, error)

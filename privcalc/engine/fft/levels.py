@@ -47,11 +47,19 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Journey:
-    """What was seen of the laws of a composition, and the route of each."""
+    """What was seen of the laws of a composition, and the route of each.
+
+    Attributes:
+        sketches: of each law.
+        scales: of the total loss.
+        routes: of each law.
+        width: about the width of the bracket of epsilon that this can give at best.
+    """
 
     sketches: tuple[Sketch, ...]
     scales: Scales
     routes: tuple[Route, ...]
+    width: float
 
 
 def plan_journey(
@@ -67,7 +75,7 @@ def plan_journey(
     """
     shared = _shared_lattice(composition, scales, most_points)
     if shared is not None:
-        return Journey(sketches, scales, shared)
+        return Journey(sketches, scales, shared, 0.0)
     counts = [count for _, count in composition]
     largest = max(counts)
     width = tolerance * max(scales.epsilon, 1e-3 * scales.deviation)
@@ -105,7 +113,7 @@ def plan_journey(
         _route(law, count, chosen, share, seen)
         for (law, count), seen in zip(composition, sketches, strict=True)
     )
-    return Journey(sketches, scales, routes)
+    return Journey(sketches, scales, routes, 0.25 * (scales.c + 1.0) * levels * unit * unit)
 
 
 def _shared_lattice(

@@ -33,13 +33,15 @@ from privcalc.engine.fft.lattice import LatticeLaw, WindowError
 from privcalc.engine.fft.window import find_window
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.numerics.arrays import Array, ComplexArray
 
-LARGEST_SIZE = 2**23
+# A dozen arrays of this size are in use at a time: 300 MB.
+LARGEST_SIZE = 2**22
 SMALLEST_SIZE = 64
 
 
@@ -75,6 +77,7 @@ def compose_lattice(
         size *= 2
     if size > LARGEST_SIZE:
         raise WindowError(f"the transform would need {size} points")
+    charge(size * (3.0 + len(parts)))
     low = window.low - (size - (window.high - window.low)) // 2
     product, each = _power(parts, centres, size)
     values = np.fft.irfft(product, size)
@@ -155,6 +158,7 @@ def _power(
         cyclic = np.bincount((law.indices - centre) % size, weights=law.weights, minlength=size)
         total = float(law.weights.sum())
         spectrum = np.fft.rfft(cyclic)
+        del cyclic
         # Gathering the weights adds a unit for each sum of two of them.
         wraps = 2.0 + float(law.indices[-1] - law.indices[0]) / size
         wrong = (eta + wraps * UNIT) * total * MARGIN
@@ -162,12 +166,14 @@ def _power(
         with np.errstate(divide="ignore"):
             log_modulus = np.log(modulus)
         log_modulus = np.maximum(log_modulus, -1e6)
-        log_product += count * (log_modulus + 1j * np.angle(spectrum))
-        bound = modulus + wrong
+        log_product.real += count * log_modulus
+        log_product.imag += count * np.angle(spectrum)
+        del spectrum
+        bound = np.add(modulus, wrong, out=modulus)
         log_bound += count * np.log(bound)
         relative += count * wrong / bound
         rounding += UNIT * count * (64.0 + 8.0 * np.abs(log_modulus))
-    product: ComplexArray = np.exp(log_product)
+    product: ComplexArray = np.exp(log_product, out=log_product)
     with np.errstate(over="ignore", invalid="ignore"):
         each = np.exp(log_bound) * relative * (1.0 + 1e-6)
         each = each + np.abs(product) * np.expm1(np.minimum(rounding, 1.0))
