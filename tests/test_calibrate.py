@@ -131,7 +131,6 @@ def test_count_is_the_largest() -> None:
         ("staircase:epsilon=_@10", 2.0, "epsilon"),
         ("rr:epsilon=_@20", 2.0, "epsilon"),
         ("rr:epsilon=2,categories=_@2", 2.0, "categories"),
-        ("exponential:epsilon=_@40", 2.0, "epsilon"),
         ("pure:epsilon=_@40+gaussian:sigma=5", 2.0, "epsilon"),
         ("approx:epsilon=0.1,delta=_@10", 1.0, "delta"),
         ("gdp:mu=_@40", 2.0, "mu"),
@@ -149,6 +148,15 @@ def test_every_kind_of_hole(text: str, budget: float, parameter: str) -> None:
     else:
         assert abs(found.insufficient / found.sufficient - 1.0) <= 1e-8
         assert float(f"{found.sufficient:.10g}") == found.sufficient
+
+
+def test_ends_that_do_not_meet() -> None:
+    """Of several uses of the exponential mechanism the values are as far apart as the brackets."""
+    found = solve("exponential:epsilon=_@40", target(2.0, 1e-5))
+    check_both_ends(found)
+    assert not found.method.tolerance_met
+    assert found.insufficient is not None
+    assert found.sufficient < found.insufficient < 1.05 * found.sufficient
 
 
 def test_pure_differential_privacy_at_delta_zero() -> None:
