@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import pytest
 
+from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.accounting.trade_off import trade_off
 from privcalc.relation import Relation
@@ -52,3 +56,26 @@ def test_sampled_ranges_keep_one_use_exact() -> None:
     assert one[1] - one[0] < 1e-9
     lower, upper = bracket("exponential:epsilon=1@poisson:q=0.2@40", epsilon=0.5)
     assert 0.3 * upper < lower < upper
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_replacing_either_way_has_the_lower_end_of_one(count: int) -> None:
+    """Of a pair that is worse in one order at some epsilons, data sets attain one order."""
+    p, q, epsilon = Fraction(1, 100), Fraction(1, 10), 0.1
+    text = f"bernoulli-pair:p=0.01,other_p=0.1@{count}"
+    (answer,) = compose(parse(text).tree, epsilons=[epsilon], relation=REPLACE).answers
+    assert answer.bound is not None
+    assert answer.bound.lower is not None
+    best = Fraction(0)
+    for a, b in ((p, q), (q, p)):
+        total = Fraction(0)
+        for k in range(count + 1):
+            ways = math.comb(count, k)
+            first = ways * a**k * (1 - a) ** (count - k)
+            other = ways * b**k * (1 - b) ** (count - k)
+            total += max(Fraction(0), first - Fraction(math.exp(epsilon)) * other)
+        best = max(best, total)
+    assert float(best) == pytest.approx(answer.bound.lower, rel=1e-9)
+    assert answer.bound.upper >= float(best) * (1.0 - 1e-12)
+    if count == 1:
+        assert answer.bound.upper == pytest.approx(float(best), rel=1e-9)

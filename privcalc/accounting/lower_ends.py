@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # of all members can be listed; 0 is for the symmetric member. Elsewhere the first alone.
 FACTORS = (1.0, 0.0, *(2.0**power for power in (0.3, -0.3, 0.6, -0.6, 1.0, -1.0)), -1.0, -4.0)
 FINER = (1.1, 1.05, 1.02, 1.01)
+# Of more outcomes each trial would take its time, and orders say more.
+MOST_OUTCOMES = 20_000
 # The search needs no more digits than this.
 ROUGH = 1e-6
 
@@ -68,7 +70,8 @@ def lower_end(
     if quantity == "epsilon" and at.high == 0:
         return solved(part.upper if part.approached else part.lower)
     start = best_order(part.upper, quantity, at.nearest()[0])
-    if enumerate_outcomes(part.member(start)) is None:
+    outcomes = enumerate_outcomes(part.member(start)) if engine == "auto" else None
+    if outcomes is None or len(outcomes.losses) > MOST_OUTCOMES:
         return solved(part.member(start))
     rough = max(ROUGH, tolerance)
     known: dict[float, float] = {}

@@ -66,15 +66,20 @@ class BernoulliPair:
             far, near = (p.low, other.high), (p.high, other.low)
         if (far[0] - far[1]) * (near[0] - near[1]) < 0:
             near = far[0], far[0]
-        return LawBracket(_law(*near, adjacency), _law(*far, adjacency))
+        least, most = _law(*near, adjacency), _law(*far, adjacency)
+        upper = most.upper if isinstance(most, LawBracket) else most
+        if isinstance(least, LawBracket):
+            return LawBracket(least.lower, upper, least.members, least.back)
+        return LawBracket(least, upper)
 
 
-def _law(yes: Fraction, other: Fraction, adjacency: Adjacency) -> AtomicLaw:
-    from privcalc.losses.exact import both_orders, exact_law
+def _law(yes: Fraction, other: Fraction, adjacency: Adjacency) -> AtomicLaw | LawBracket:
+    from privcalc.losses.either_order import either_order
+    from privcalc.losses.exact import exact_law
 
     outcomes = [(yes, other), (1 - yes, 1 - other)]
     if adjacency is Adjacency.REPLACE:
-        outcomes = both_orders(outcomes)
+        return either_order(outcomes)
     if adjacency is Adjacency.REMOVE:
         outcomes = [(q, p) for p, q in outcomes]
     return exact_law(outcomes)

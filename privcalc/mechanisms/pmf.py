@@ -11,6 +11,7 @@ from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
 
 
@@ -71,20 +72,21 @@ class Pmf:
         self.outcomes = tuple((p / sums[0], q / sums[1]) for p, q in zip(*columns, strict=True))
         self._file = file
 
-    def laws(self, adjacency: Adjacency) -> LossLaw:
+    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
         """Return the privacy-loss law of one direction.
 
         Raises:
             DomainError: probabilities below 1e-300, or too many different losses.
         """
-        from privcalc.losses.exact import both_orders, exact_law
+        from privcalc.losses.either_order import either_order
+        from privcalc.losses.exact import exact_law
 
         outcomes = self.outcomes
         if adjacency is Adjacency.REMOVE:
             outcomes = tuple((q, p) for p, q in outcomes)
         try:
             if adjacency is Adjacency.REPLACE:
-                return exact_law(both_orders(outcomes))
+                return either_order(outcomes)
             return exact_law(outcomes)
         except DomainError as error:
             raise DomainError(f"{self._file}: {error}") from None
