@@ -62,6 +62,22 @@ class Bound:
             return self.lower, self.upper
         return Enclosed(self.exact, self.exact).doubles()
 
+    @property
+    def printed(self) -> tuple[float | None, float]:
+        """The ends as doubles that enclose the number as what they are read as.
+
+        A short decimal that `repr` prints is read as itself, and may lie on either side of its
+        double; a long one is read as the double.
+        """
+        if self.exact is not None:
+            return self.lower, self.upper
+        upper, lower = self.upper, self.lower
+        if 0.0 < upper < math.inf and exact(upper) is not None:
+            upper = decimal_above(Fraction(upper))
+        if lower is not None and 0.0 < lower < math.inf and exact(lower) is not None:
+            lower = decimal_below(Fraction(lower))
+        return lower, upper
+
     def __post_init__(self) -> None:
         """Refuse what no certificate can have produced."""
         lower = -math.inf if self.lower is None else self.lower

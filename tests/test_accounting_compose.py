@@ -135,7 +135,12 @@ def test_group_without_a_formula_has_no_lower_end() -> None:
         (MNIST, {"epsilons": [-1.0]}, DomainError, "epsilon must be"),
         (MNIST, {"tolerance": 0.0}, DomainError, "tolerance must be"),
         (MNIST, {"engine": "magic", "deltas": [0.1]}, UsageError, "must be one of"),
-        (MNIST, {"relation": Relation.REPLACE_ONE}, UnsupportedError, "add-or-remove-one"),
+        (
+            "gaussian:sigma=1@wor:q=0.1",
+            {"relation": Relation.REPLACE_SPECIAL},
+            UnsupportedError,
+            "relation",
+        ),
         ("gaussian:sigma=_", {"deltas": [0.1]}, UsageError, "calibrate"),
         ("gaussian:sigma=1@_", {"deltas": [0.1]}, UsageError, "calibrate"),
         (

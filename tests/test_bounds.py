@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from privcalc.bounds import MAX_DIGITS, Bound, Verdict, round_down, round_up
-from privcalc.exact import enclosure
+from privcalc.exact import exact
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 NOT_NEGATIVE = st.floats(min_value=0.0, allow_nan=False, allow_infinity=False)
@@ -88,14 +88,15 @@ class TestVerdict:
     def test_matches_the_position_of_the_budget(self, bound: Bound, budget: float) -> None:
         """Within needs the upper end to fit; exceeded needs the lower end to be above.
 
-        Both are numbers: a budget is the decimal, or all that round to a double of more digits.
+        Both are numbers: a budget is the decimal, or with more digits than are known the double.
         """
         assert bound.lower is not None
-        least, most = enclosure(budget)
+        known = exact(budget)
+        number = Fraction(budget) if known is None else known
         expected = Verdict.UNDECIDED
-        if Fraction(bound.upper) <= least:
+        if Fraction(bound.upper) <= number:
             expected = Verdict.WITHIN
-        elif Fraction(bound.lower) > most:
+        elif Fraction(bound.lower) > number:
             expected = Verdict.EXCEEDED
         assert bound.verdict(budget) is expected
 

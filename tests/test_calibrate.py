@@ -345,9 +345,9 @@ class TestRefusals:
         """A relation that the specification does not support is refused before any search."""
         with pytest.raises(UnsupportedError, match="pass --relation"):
             calibrate(
-                parse("gaussian:sigma=_@poisson:q=0.1").tree,
+                parse("gaussian:sigma=_@wor:q=0.1").tree,
                 target(1.0, 1e-5),
-                relation=Relation.REPLACE_ONE,
+                relation=Relation.REPLACE_SPECIAL,
             )
 
     def test_tolerance(self) -> None:

@@ -211,10 +211,15 @@ class TestTable:
 
 class TestOtherFormats:
     def test_terse(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """The upper end alone, as a double that reads back exactly."""
-        accounting.bound = Bound(2.381689726157, 2.38)
-        outcome = run("compose", GAUSSIAN, "--delta", "1e-5,1e-6", "-t")
-        assert outcome.stdout == "2.381689726157\n2.381689726157\n"
+        """The upper end alone, with all digits; a short decimal below its double is the next one."""
+        for upper, printed in (
+            (2.3816897261573015, "2.3816897261573015"),
+            (2.381689726157, "2.3816897261570005"),
+            (2.5, "2.5"),
+        ):
+            accounting.bound = Bound(upper, 2.375)
+            outcome = run("compose", GAUSSIAN, "--delta", "1e-5,1e-6", "-t")
+            assert outcome.stdout == f"{printed}\n{printed}\n"
 
     def test_csv(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
         """One row for each number, the same columns always."""

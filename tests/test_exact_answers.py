@@ -192,14 +192,20 @@ def test_what_is_printed(run: Callable[..., Outcome], question: str, words: str)
 
 
 def test_over_budget_by_any_digit(run: Callable[..., Outcome]) -> None:
-    """A budget of one unit in the fifteenth digit less is exceeded, and a vague one undecided."""
-    for budget, word in (
-        ("0.299999999999999", "over"),
-        ("0.30000000000000001", "is in [0.3, 0.3]"),
-    ):
+    """A unit in the fifteenth digit less is exceeded; a budget of more digits is a double."""
+    for budget, status in (("0.299999999999999", 1), ("0.29999999999999999", 1), ("0.3", 0)):
         outcome = run("compose", "pure:epsilon=0.1@3", "--delta", "0", "--max-epsilon", budget)
-        assert outcome.status == 1, word
-        assert word in outcome.stdout
+        assert (outcome.status, "over budget" in outcome.stdout) == (status, status == 1), budget
+
+
+def test_a_printed_end_is_a_budget_that_passes(run: Callable[..., Outcome]) -> None:
+    """All digits of an upper end, of whatever length, are a budget that is kept."""
+    for spec in ("pure:epsilon=1/3", "gaussian:sigma=1.7@3", "laplace:scale=3@7"):
+        for delta in ("0", "1e-6"):
+            ask = ("compose", spec, "--delta", delta)
+            upper = run(*ask, "-t").stdout.strip()
+            if upper != "Infinity":
+                assert run(*ask, "--max-epsilon", upper).status == 0, (spec, delta, upper)
 
 
 @settings(max_examples=200, deadline=None)

@@ -336,7 +336,7 @@ def test_noisy_screening_of_votes() -> None:
     worst = np.zeros(len(orders))
     for t in range(0, 300, 3):
         for a, b in ((t, t + 1), (t + 1, t)):
-            tree = f"bernoulli-pair:p={passes[a]!r},other_p={passes[b]!r}@poisson:q={rate}"
+            tree = f"bernoulli-pair:p={passes[a]:.15g},other_p={passes[b]:.15g}@poisson:q={rate}"
             assert fails[a] > 0.0
             laws = realize(tree_of(tree), Relation.ADD_OR_REMOVE_ONE)
             for part in laws.values():

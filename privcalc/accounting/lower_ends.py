@@ -27,8 +27,17 @@ if TYPE_CHECKING:
 
 # Factors of the order that are tried, and of the search around the best of them, where the outcomes
 # of all members can be listed; 0 is for the symmetric member. Elsewhere the first alone.
-FACTORS = (1.0, 0.0, *(2.0**power for power in (0.3, -0.3, 0.6, -0.6, 1.0, -1.0)), -1.0, -4.0)
-FINER = (1.1, 1.05, 1.02, 1.01)
+FACTORS = (
+    1.0,
+    0.0,
+    *(2.0**power for power in (0.3, -0.3, 0.6, -0.6, 1.0, -1.0)),
+    -0.25,
+    -0.5,
+    -1.0,
+    -2.0,
+    -4.0,
+)
+FINER = (1.4, 1.2, 1.1, 1.05, 1.02, 1.01)
 # Of more outcomes each trial would take its time, and orders say more.
 MOST_OUTCOMES = 20_000
 # The search needs no more digits than this.

@@ -11,6 +11,7 @@ import numpy as np
 from privcalc.accounting.answer import Method
 from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR
+from privcalc.engine.limits import limit_delta
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.numerics.rounding import UNIT
@@ -76,9 +77,25 @@ def relation_profile(
         widest = max(found, key=lambda each: each.bound.width)
         engines.append(widest.engine)
         notes += widest.notes
-    worst = _at_written(epsilons, worst)
+    worst = [
+        _beyond(directions, epsilon) or bound
+        for epsilon, bound in zip(epsilons, _at_written(epsilons, worst), strict=True)
+    ]
     met = all(bound.within_tolerance(tolerance, DELTA_FLOOR) for bound in worst)
     return worst, Method(engines[0], met, notes=tuple(dict.fromkeys(notes)))
+
+
+def _beyond(directions: Mapping[str, Realized], epsilon: float) -> Bound | None:
+    """Return delta where no finite loss is larger than what is written: the mass at infinity."""
+    found: Bound | None = None
+    for part in directions.values():
+        limit = limit_delta(part.upper, Enclosed.of(epsilon), part.upper.infinity_mass())
+        if limit is None:
+            return None
+        lower = None if part.lower is None else part.lower.infinity_mass()
+        bound = limit.bound if part.lower is part.upper else Bound.joined(limit.bound, lower)
+        found = bound if found is None else found.maximum(bound)
+    return found
 
 
 def _at_written(epsilons: Sequence[float], bounds: Sequence[Bound]) -> list[Bound]:

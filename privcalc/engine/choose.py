@@ -42,9 +42,10 @@ SHARPER = 1.05
 VISIBLE = 0.01
 # The FFT engine hardly gets any narrower.
 FFT_REACH = 3e-9
-# It takes seconds, which nobody is willing to wait for where so much is known; beyond that it is
-# asked where it is likely to be so many times narrower.
-NARROW, GAIN = 1e-7, 4.0
+# It may take seconds, and is asked where it is likely to be so many times narrower.
+GAIN = 4.0
+# What a law in closed form costs it, beside one that is a quadrature.
+CLOSED_FORM = 0.25
 
 
 # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
@@ -88,7 +89,7 @@ def certified_epsilon(
     solvers = _Solvers(
         finite=lambda: _finite_epsilon(composition, low, high, tolerance),
         single=lambda: _single_epsilon(composition, low, high, tolerance),
-        laws=len(composition.terms),
+        laws=weight(composition),
         sharper=composition.sharper,
         contour=lambda wish: _contour_epsilon(composition, low, high, wish),
         fft=lambda effort: _fft_epsilon(composition, low, high, effort),
@@ -149,7 +150,7 @@ def _delta_at(
     solvers = _Solvers(
         finite=lambda: _finite_delta(composition, epsilon, tolerance),
         single=lambda: _single_delta(composition, epsilon),
-        laws=len(composition.terms),
+        laws=weight(composition),
         sharper=composition.sharper,
         contour=lambda wish: _contour_delta(composition, epsilon, wish),
         fft=lambda effort: _fft_delta(composition, epsilon, effort),
@@ -178,12 +179,12 @@ class _Step:
 
 @dataclass(frozen=True, slots=True)
 class _Solvers:
-    """One question, about so many different laws, put to each engine; None where it has none.
+    """One question, about laws of so much weight, put to each engine; None where it has none.
 
     A sharper Renyi curve is not that of the laws, so that their brackets need not meet.
     """
 
-    laws: int
+    laws: float
     sharper: bool
     finite: Callable[[], Certified | None]
     single: Callable[[], Certified | None]
@@ -203,7 +204,7 @@ class _Solvers:
             for looser in reversed([each for each in LADDER if each > wish.tolerance]):
                 yield self._contour(looser, looser=True)
         if engine in ("auto", "fft"):
-            for tolerance, points in wish.lattices(self.laws, thorough=engine == "fft"):
+            for tolerance, points in wish.lattices(self.laws):
                 yield _Step("fft", partial(self.fft, Effort(tolerance, points, worth)))
         if engine == "rdp" or (engine == "auto" and not self.sharper):
             yield _Step("rdp", self.renyi)
@@ -281,7 +282,7 @@ class _Known:
         if step.name == "rdp":
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
         if step.name == "fft":
-            return self.wish.met(self.found.bound) or width <= NARROW
+            return self.wish.met(self.found.bound) or width <= FFT_REACH
         # Looser contours steady a contour; they are at least as wide as they are asked to be.
         return step.looser and (step.reach >= width or (self.wish.stop.quick and width < HOPELESS))
 
@@ -331,6 +332,11 @@ def _by_curves(engine: str, solve: Callable[[], Certified]) -> Certified:
             " loss; use --engine rdp"
         )
     return solve()
+
+
+def weight(composition: Composition) -> float:
+    """Count different laws by what they cost a lattice."""
+    return sum(CLOSED_FORM if law.cheap_orders else 1.0 for law, _ in composition)
 
 
 def _width(bound: Bound) -> float:

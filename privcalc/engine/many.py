@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.certified import Certified
-from privcalc.engine.choose import FFT_REACH, LADDER, certified_delta
+from privcalc.engine.choose import FFT_REACH, LADDER, certified_delta, weight
 from privcalc.engine.fft.levels import MOST_POINTS
 from privcalc.engine.finite import enumerate_outcomes
 from privcalc.engine.limits import CLOSED
@@ -320,7 +320,7 @@ class ManyDeltas:
         bracket, if there is any, is known by now. A relative width above `most` is not good enough.
         """
         if self._engine == "auto":
-            points = affordable(points, len(self._composition.terms))
+            points = affordable(points, weight(self._composition))
         try:
             source = SharedLattice(self._composition, pivot, self._tolerance, points)
         except NotCertifiedError:

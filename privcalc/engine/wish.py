@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 # decided by it.
 COARSE = 1e-3
 # The points of one transform of the FFT engine, and what it can reach with so many: a tenth of a
-# second of work, one second, some seconds, and twice as much for those who ask for that engine.
+# second of work, one second, some seconds.
 ROUGH_LATTICES = ((1e-3, 2**15), (1e-5, 2**18))
-POINTS, ALL_POINTS = 2**20, 2**21
+POINTS = 2**21
 FEWEST_POINTS = 2**11
 # What the FFT engine does for each point, and for each point of each law, in units of work.
-PER_POINT, PER_LAW = 25.0, 15.0
+PER_POINT, PER_LAW = 8.0, 32.0
 # A few units outward.
 ABOVE, BELOW = 1.0 + 1e-15, 1.0 - 1e-15
 
 
-def affordable(points: int, laws: int) -> int:
+def affordable(points: int, laws: float) -> int:
     """Return the points of a transform, at most so many, that the work that is left pays for."""
     while points > FEWEST_POINTS and points * (PER_POINT + PER_LAW * laws) > left():
         points //= 2
@@ -118,15 +118,14 @@ class Wish:
         """Say whether the bracket is as narrow as was wished."""
         return bound.within_tolerance(self.tolerance, self.floor)
 
-    def lattices(self, laws: int, *, thorough: bool) -> list[tuple[float, int]]:
+    def lattices(self, laws: float) -> list[tuple[float, int]]:
         """Return the tolerances and points with which the FFT engine is asked, the rough first.
 
         Args:
-            laws: how many different ones there are; each has transforms of its own.
-            thorough: whether nothing but that engine is to be asked.
+            laws: how many different ones there are, those in closed form for less; each has
+                transforms of its own.
         """
-        points = ALL_POINTS if thorough else POINTS
-        points = affordable(ROUGH_LATTICES[-1][1] if self.stop.quick else points, laws)
+        points = affordable(ROUGH_LATTICES[-1][1] if self.stop.quick else POINTS, laws)
         found = [(self.tolerance, points)]
         if self.stop.first or self.stop.budget is not None or self.stop.ceiling is not None:
             rough = [each for each in ROUGH_LATTICES if self.tolerance < each[0]]

@@ -1,7 +1,7 @@
 """What a law knows exactly, as rationals: the largest loss, and the mass of infinite losses.
 
 Optional members of a law, `exact_max_loss` and `exact_infinity_mass`; where a law has none, its
-double is the number if it says that it has no error.
+double is the number if it says that it has no error, which is relative: 0 has none.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def largest_loss(law: LossLaw) -> Fraction | None:
     if math.isinf(law.max_loss):
         return None
     found: Fraction | None = getattr(law, "exact_max_loss", None)
-    if found is None and law.max_loss_error == 0.0:
+    if found is None and (law.max_loss_error == 0.0 or law.max_loss == 0.0):
         return Fraction(law.max_loss)
     return found
 

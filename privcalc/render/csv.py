@@ -106,7 +106,8 @@ def _ends(value: Number | Estimate) -> tuple[str, str, str]:
     if isinstance(value, Estimate):
         return "", "", number(value.value)
     if isinstance(value, Bound):
-        return "" if value.lower is None else number(value.lower), number(value.upper), ""
+        lower, upper = value.printed
+        return "" if lower is None else number(lower), number(upper), ""
     if isinstance(value, OneSided):
         return ("", number(value.value), "") if value.is_upper else (number(value.value), "", "")
     return "", number(value), ""

@@ -79,9 +79,8 @@ def _encoded(value: object) -> object:
         # Marked, as the writer of JSON prints any double with the fewest digits.
         return f"\0{shown(value)}"
     if isinstance(value, Bound):
-        ends = {"upper": value.upper}
-        if value.lower is not None:
-            ends = {"lower": value.lower, "upper": value.upper}
+        lower, upper = value.printed
+        ends = {"upper": upper} if lower is None else {"lower": lower, "upper": upper}
         return _encoded(ends)
     if isinstance(value, Estimate):
         return {"estimate": _encoded(value.value)}

@@ -20,4 +20,4 @@ def line(report: Report) -> str:
     values = [value for value in report.result.values() if isinstance(value, Bound)]
     if not values or isinstance(next(iter(report.result.values())), list):
         raise UsageError("-t prints one number: give --delta or --epsilon, and no --engine afa")
-    return number(values[0].upper)
+    return number(values[0].printed[1])
