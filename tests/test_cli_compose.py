@@ -211,9 +211,9 @@ class TestTable:
 
 class TestOtherFormats:
     def test_terse(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """The upper end alone, with all digits; a short decimal below its double is the next one."""
+        """The upper end alone, with all digits; a short decimal below its double is not."""
         for upper, printed in (
-            (2.3816897261573015, "2.3816897261573015"),
+            (2.3816897261570005, "2.3816897261570005"),
             (2.381689726157, "2.3816897261570005"),
             (2.5, "2.5"),
         ):
