@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TOLERANCES = (1e-6, 1e-8, 1e-11)
 SPECS = 500
 BATCH = 25
+# The other batches are slow tests.
+BY_DEFAULT = 6
 
 
 def directions(text: str) -> list[Composition]:
@@ -77,7 +79,13 @@ def faults(text: str, delta: float) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("batch", range(SPECS // BATCH))
+@pytest.mark.parametrize(
+    "batch",
+    [
+        pytest.param(batch, marks=() if batch < BY_DEFAULT else pytest.mark.slow)
+        for batch in range(SPECS // BATCH)
+    ],
+)
 def test_brackets_nest_and_contours_overlap(batch: int) -> None:
     """Brackets at 1e-6, 1e-8 and 1e-11 are nested, and a second contour's bracket overlaps."""
     rng = random.Random(1000 + batch)
