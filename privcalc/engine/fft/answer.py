@@ -22,6 +22,7 @@ from privcalc.engine.fft.levels import (
 from privcalc.engine.fft.sketch import look, scales_for_delta, scales_for_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,6 +177,9 @@ class _Question:
             most_points = min(most_points, FEWER_POINTS)
         reason = ""
         for trial in range(COARSER):
+            if trial and left() <= 0.0:
+                reason += ", and coarser lattices more work than a question may cost"
+                break
             journey = plan_journey(
                 self.composition, self.sketches, self.scales, tolerance, most_points / 2.0**trial
             )
