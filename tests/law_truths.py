@@ -353,7 +353,8 @@ def _truth_of(tree: Node, adjacency: Adjacency, records: int, read: Any) -> Trut
 
 def _rate(tree: Wrapped, read: Any) -> tuple[Number, Node]:
     """Return the probability of a sample of samples, and what is sampled."""
-    rate, event = mpf(1), tree
+    rate = mpf(1)
+    event: Node = tree
     while isinstance(event, Wrapped) and event.name == tree.name:
         given = dict(event.parameters)
         if "sampling_probability" in given:
