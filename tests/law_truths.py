@@ -199,7 +199,8 @@ def _both_orders(outcomes: list[Masses]) -> Truth:
         if k + 1 < len(corners):
             b = corners[k + 1]
             gaps = [one(outcomes, x) - one(turned, x) for x in (a, b)]
-            if gaps[0] * gaps[1] < 0:
+            # A gap of nothing but rounding is none: the two cross at the corner itself.
+            if gaps[0] * gaps[1] < 0 and min(map(abs, gaps)) > mpf(10) ** (8 - DIGITS):
                 x = a + (b - a) * gaps[0] / (gaps[0] - gaps[1])
                 points.append((x, one(outcomes, x)))
     return of_profile(points)

@@ -45,7 +45,7 @@ CONSTANTS = (
     ("sampled", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "largest_loss"),
     ("sampled_tails", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "largest_loss"),
     ("sampled_profile", "UNIT", "gaussian:sigma=0.75@poisson:q=0.25", "profile_and_truth"),
-    ("replaced_gaussian", "UNIT", "gaussian:sigma=0.75@poisson:q=0.25", "tails_and_truth"),
+    ("replaced_gaussian", "UNIT", "gaussian:sigma=8@poisson:q=0.5", "tails_and_truth"),
     ("replaced_laplace", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "tails_and_truth"),
     ("replaced_lattice", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
     ("sampled_contour", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
