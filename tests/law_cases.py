@@ -148,13 +148,6 @@ class Draw:
                 return value
 
 
-def mechanisms_in(tree: Node) -> set[str]:
-    """Return the names of all mechanisms of a tree."""
-    if isinstance(tree, Composed):
-        return {name for event in tree.events for name in mechanisms_in(event)}
-    return {tree.name} if isinstance(tree, Leaf) else mechanisms_in(tree.event)
-
-
 def directions(
     tree: Node, relations: frozenset[Relation] | None = None, read: Callable[[Any], Any] = written
 ) -> Iterator[Direction]:

@@ -7,7 +7,6 @@ the errors that a law states; only masses below FAINT may be lost to underflow, 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -38,11 +37,7 @@ from tests.law_tails import (
     tails_add_up,
     tails_and_truth,
 )
-from tests.law_views import (
-    ORDERS,
-    Subject,
-    asked,
-)
+from tests.law_views import ORDERS, Subject, asked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,11 +65,6 @@ CLAUSES: tuple[Callable[[Subject], Iterator[str]], ...] = (
     truncation,
     ratio_of_densities,
 )
-
-
-def without_truth(subject: Subject) -> Subject:
-    """Leave only what a law says of itself."""
-    return replace(subject, truth=None)
 
 
 def curve_breaches(curve: RenyiCurve) -> list[str]:

@@ -18,6 +18,7 @@ from privcalc.mechanisms.tables import read_rows
 from privcalc.relation import Adjacency
 from privcalc.spec.tree import Leaf, Node, Repeated, Wrapped
 from tests.law_densities import DIGITS, LARGEST_TILT, MOST_OUTCOMES, Mixture, Normal, Quadratic
+from tests.law_opposite import opposite
 from tests.law_truth import (
     Truth,
     bounded_range,
@@ -198,7 +199,8 @@ def _both_orders(outcomes: list[Masses]) -> Truth:
         if k + 1 < len(corners):
             b = corners[k + 1]
             gaps = [one(outcomes, x) - one(turned, x) for x in (a, b)]
-            if gaps[0] * gaps[1] < 0:
+            # A gap of nothing but rounding is none: the two cross at the corner itself.
+            if gaps[0] * gaps[1] < 0 and min(map(abs, gaps)) > mpf(10) ** (8 - DIGITS):
                 x = a + (b - a) * gaps[0] / (gaps[0] - gaps[1])
                 points.append((x, one(outcomes, x)))
     return of_profile(points)
@@ -329,23 +331,48 @@ def _truth_of(tree: Node, adjacency: Adjacency, records: int, read: Any) -> Trut
         return _truth_of(tree.event, adjacency, records * int(str(given["records"])), read)
     if tree.name not in {"poisson_sampled", "sampled_without_replacement"}:
         return None
-    if "sampling_probability" in given:
-        q = read(given["sampling_probability"])
-    else:
-        q = mpf(int(str(given["sample_size"]))) / int(str(given["source_dataset_size"]))
-    poisson = tree.name == "poisson_sampled"
-    base = _truth_of(tree.event, Adjacency.ADD if poisson else Adjacency.REPLACE, 1, read)
+    q, event = _rate(tree, read)
+    poisson, removing = tree.name == "poisson_sampled", adjacency is Adjacency.REMOVE
+    base = _truth_of(event, Adjacency.ADD if poisson else Adjacency.REPLACE, 1, read)
     if base is None:
         return None
     if not q:
         return Truth(((mpf(0), mpf(1), mpf(1)),))
-    removing = adjacency is Adjacency.REMOVE
-    if records > 1 and q < 1:
-        group = _sampled_group(base, q, records, removing=removing) if poisson else None
-        return group or _chain(_truth_of(tree, adjacency, 1, read), records)
+    replaced = poisson and adjacency is Adjacency.REPLACE
     if q == 1:
-        return _truth_of(tree.event, adjacency, records, read)
+        # A record replaced is one removed and one added.
+        return _truth_of(event, adjacency, records * (2 if replaced else 1), read)
+    if records > 1:
+        group = None
+        if poisson and not replaced:
+            group = _sampled_group(base, q, records, removing=removing)
+        return group or _chain(_truth_of(tree, adjacency, 1, read), records)
+    if replaced and not _categories(event):
+        return opposite(base, q)
     return glued(base, q) if adjacency is Adjacency.REPLACE else sampled(base, q, removing=removing)
+
+
+def _rate(tree: Wrapped, read: Any) -> tuple[Number, Node]:
+    """Return the probability of a sample of samples, and what is sampled."""
+    rate = mpf(1)
+    event: Node = tree
+    while isinstance(event, Wrapped) and event.name == tree.name:
+        given = dict(event.parameters)
+        if "sampling_probability" in given:
+            rate *= read(given["sampling_probability"])
+        else:
+            rate *= mpf(int(str(given["sample_size"]))) / int(str(given["source_dataset_size"]))
+        event = event.event
+    return rate, event
+
+
+def _categories(event: Node) -> bool:
+    """Say whether an event tells categories apart: three of them are one pair glued of halves.
+
+    With p for the true category and r for each other, of a sample for one category against
+    another and against neither, the largest profile is that of the pair for removing.
+    """
+    return isinstance(event, Leaf) and event.name == "randomized_response"
 
 
 def _chain(base: Truth | None, records: int) -> Truth | None:

@@ -18,8 +18,8 @@ from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.text import to_text
-from tests.law_cases import Draw, directions, mechanisms_in
-from tests.law_contract import breaches, curve_breaches, without_truth
+from tests.law_cases import Draw, directions
+from tests.law_contract import breaches, curve_breaches
 from tests.law_truths import TRUTHS
 from tests.law_views import Subject
 
@@ -32,21 +32,6 @@ ENTRIES = [entry.name for entry in (*registry.mechanisms(), *registry.wrappers()
 # A node of these costs seconds for every relation.
 COSTLY = {"repeat_and_select"}
 RANDOM_SEEDS = range(1, 8)
-
-# Laws that take the double for the number that was written, or a rounded quotient of such for the
-# true one. They are held to everything but the truth; the last test says when one may go.
-ROUNDED_PARAMETERS_PENDING = {
-    "approx": "approx:epsilon=0.1,delta=0.3",
-    "bernoulli_pair": "bernoulli-pair:p=0,other_p=0.6",
-    "discrete_gaussian": "discrete-gaussian:sigma=1/3",
-    "discrete_laplace": "discrete-laplace:epsilon=0.1",
-    "exponential": "exponential:epsilon=0.1",
-    "gaussian_pair": "gaussian-pair:mean=0.3,deviation=0.7,other_mean=0.30001,other_deviation=0.7",
-    "noisy_max": "noisy-max:noise=gumbel,scale=3,candidates=3",
-    "pure": "pure:epsilon=0.1",
-    "randomized_response": "rr:p=0.500000001",
-    "staircase": "staircase:epsilon=0.1,gamma=0.3",
-}
 
 SHARP = (
     "gaussian:sigma=0.7",
@@ -77,6 +62,10 @@ SHARP = (
     "bernoulli-pair:p=0.25,other_p=0",
     "laplace:scale=0.7@poisson:q=0.3",
     "gaussian:sigma=0.7@poisson:q=0.3",
+    "gaussian:sigma=0.75@poisson:q=0.25",
+    "discrete-laplace:scale=0.75,sensitivity=3@poisson:q=0.25",
+    "rr:p=0.7,categories=3@poisson:q=0.3",
+    "laplace:scale=0.7@poisson:q=0.3@poisson:q=0.7",
     "exponential:epsilon=0.5@poisson:q=0.25",
     "discrete-gaussian:sigma=1.3@poisson:q=0.3",
     "discrete-gaussian:sigma=1.25,sensitivity=2@wor:n=7,m=3",
@@ -88,27 +77,33 @@ SHARP = (
     "gaussian:sigma=2@poisson:q=0.1@group:k=3",
     "noisy-max:sigma=3,candidates=5",
     "noisy-max:noise=laplace,scale=3,candidates=5",
-    *ROUNDED_PARAMETERS_PENDING.values(),
+    # No double is the number that is written.
+    "approx:epsilon=0.1,delta=0.3",
+    "bernoulli-pair:p=0,other_p=0.6",
+    "discrete-gaussian:sigma=1/3",
+    "discrete-laplace:epsilon=0.1",
+    "exponential:epsilon=0.1",
+    "gaussian-pair:mean=0.3,deviation=0.7,other_mean=0.30001,other_deviation=0.7",
+    "noisy-max:noise=gumbel,scale=3,candidates=3",
+    "pure:epsilon=0.1",
+    "rr:p=0.500000001",
+    "staircase:epsilon=0.1,gamma=0.3",
 )
 
 
-def check(tree: Node, relations: frozenset[Relation] | None = None) -> bool:
-    """Check all laws and curves of a tree; say whether one of them takes doubles for numbers."""
-    rounded, found = False, list[Subject]()
+def check(tree: Node, relations: frozenset[Relation] | None = None) -> None:
+    """Check all laws and curves of a tree."""
+    found = list[Subject]()
     for direction in directions(tree, relations):
         for subject in direction.subjects:
             if any(subject == other for other in found):
                 continue
             found.append(subject)
             lines = breaches(subject)
-            if lines and mechanisms_in(tree) & set(ROUNDED_PARAMETERS_PENDING):
-                rounded = True
-                lines = breaches(without_truth(subject))
             assert not lines, f"{to_text(tree)} {direction.name}: {lines[:3]}"
         for curve in direction.curves:
             lines = curve_breaches(curve)
             assert not lines, f"{to_text(tree)} {direction.name}: {lines[:3]}"
-    return rounded
 
 
 def drawn(name: str, seed: int, directory: Path, *, extreme: bool) -> Node:
@@ -177,7 +172,7 @@ def test_the_list_is_the_registry() -> None:
     """What is checked is what is registered, and a name of a closed form is one of a mechanism."""
     now = {entry.name for entry in (*registry.mechanisms(), *registry.wrappers())}
     assert now == set(ENTRIES)
-    assert set(TRUTHS) | set(ROUNDED_PARAMETERS_PENDING) <= now
+    assert set(TRUTHS) <= now
 
 
 class _Refused:
@@ -196,9 +191,3 @@ def test_a_new_mechanism_without_a_case_fails(tmp_path: Path) -> None:
             relations_covered("refused", tmp_path)
     finally:
         registry.unregister("refused")
-
-
-@pytest.mark.parametrize("text", ROUNDED_PARAMETERS_PENDING.values())
-def test_pending_names_are_pending(text: str) -> None:
-    """A name has to go from the list once its laws say how exact their parameters are."""
-    assert check(parse(text).tree)

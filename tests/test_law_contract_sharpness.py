@@ -33,7 +33,7 @@ CONSTANTS = (
     ("bounded_range", "UNIT", "exponential:epsilon=0.5", "profile_and_truth"),
     ("discrete_gaussian", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
     ("atoms", "LOSS_ULPS", "rr:p=0.25", "largest_loss"),
-    ("atoms", "UNIT", "pure:epsilon=0.5", "tails_and_truth"),
+    ("atoms", "UNIT", "staircase:epsilon=0.5", "tails_and_truth"),
     ("atomic_renyi", "UNIT", "pure:epsilon=0.5", "renyi_and_truth"),
     ("exact", "UNIT", "pmf:file={}", "infinite_masses"),
     (
@@ -44,6 +44,10 @@ CONSTANTS = (
     ),
     ("sampled", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "largest_loss"),
     ("sampled_tails", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "largest_loss"),
+    ("sampled_profile", "UNIT", "gaussian:sigma=0.75@poisson:q=0.25", "profile_and_truth"),
+    ("replaced_gaussian", "UNIT", "gaussian:sigma=8@poisson:q=0.5", "tails_and_truth"),
+    ("replaced_laplace", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "tails_and_truth"),
+    ("replaced_lattice", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
     ("sampled_contour", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
     ("grouped", "UNIT", "pure:epsilon=0.5@poisson:q=0.25@group:k=3", "profile_and_truth"),
     ("winner_curves", "UNIT", "noisy-max:sigma=4,candidates=5", "profile_and_tails"),
@@ -91,9 +95,9 @@ class Bold:
         return replace(found, shift=0.0) if self.term == "shift" else found
 
     def profile(self, epsilon: float) -> Any:
-        """Return the profile, or its middle."""
+        """Return the profile, where there is one, or its middle."""
         found = self.law.profile(epsilon)
-        return found if self.term != "profile" else (0.5 * sum(found),) * 2
+        return found if found is None or self.term != "profile" else (0.5 * sum(found),) * 2
 
     def renyi(self, c: Array) -> Any:
         """Return bounds on K, or their middle."""

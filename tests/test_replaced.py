@@ -14,14 +14,17 @@ from scipy.optimize import linprog
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.guarantee import chain_for
+from privcalc.accounting.realize import realize
 from privcalc.engine.single import single_delta
 from privcalc.errors import UnsupportedError
 from privcalc.losses.bracket import LawBracket
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
+from privcalc.losses.gaussian_mixture import GaussianMixtureLaw
 from privcalc.losses.laplace import LaplaceLaw
 from privcalc.losses.replaced import replaced
 from privcalc.losses.replaced_atoms import opposite_outcomes, replaced_atoms
+from privcalc.losses.replaced_gaussian import ReplacedGaussianLaw
 from privcalc.losses.replaced_nodes import OppositeIntegrand
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -508,3 +511,24 @@ def test_convert_says_what_compose_says() -> None:
     along = chain_for(tree, 1, REPLACE, engine="auto")
     assert along is not None
     assert along.epsilon(1e-5) > composed.upper
+
+
+def test_a_distance_that_is_hardly_known_is_enclosed() -> None:
+    """Means of long decimals that nearly cancel: bounds hold at all distances they may have."""
+    first, other = 0.30000000000000004, 0.30000000001000002
+    # Each mean may be half a step of doubles away; a little less is certainly possible.
+    step = Fraction(math.ulp(first)) * (1 - Fraction(1, 2**20))
+    low, high = (float(Fraction(other) - Fraction(first) + sign * step) for sign in (-1, 1))
+    means = f"mean={first!r},deviation=1,other_mean={other!r},other_deviation=1"
+    text = f"gaussian-pair:{means}@poisson:q=0.1"
+    upper = realize(parse(text).tree, REPLACE)["replace"].upper.terms[0][0]
+    assert isinstance(upper, ReplacedGaussianLaw)
+    assert upper.base.mu >= high
+    assert upper.base.error == 0.0
+    groups = realize(parse(f"{text}@group:k=2").tree, Relation.ADD_OR_REMOVE_ONE)
+    assert set(groups) == {"add", "remove"}
+    for found in groups.values():
+        upper, lower = (end.terms[0][0] for end in (found.upper, found.lower) if end is not None)
+        assert isinstance(upper, GaussianMixtureLaw)
+        assert isinstance(lower, GaussianMixtureLaw)
+        assert lower.mu <= low < high <= upper.mu

@@ -18,6 +18,7 @@ from privcalc.losses.bracket import LawBracket
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.gaussian_mixture import GaussianMixtureLaw
 from privcalc.losses.grouped import grouped
+from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.numerics.rounding import UNIT
 from privcalc.relation import Adjacency
 
@@ -54,6 +55,9 @@ def sampled_group_law(
 ) -> LossLaw | LawBracket:
     """Return the law of a sampled mechanism for a group of records.
 
+    The pair of Gaussian noise has room for an error of `MOST_UNITS` of mu. Where it is known less
+    exactly the pair is enclosed by those at the ends: all its tests gain as mu grows.
+
     Args:
         base: the event's law.
         single: the sampled event's law for one record; None for Gaussian noise under Poisson
@@ -65,7 +69,11 @@ def sampled_group_law(
     if single is None:
         if not isinstance(base, GaussianLaw):
             raise UnsupportedError("a sampled group has a pair of its own for Gaussian noise only")
-        return GaussianMixtureLaw(base.mu, q, records, adjacency is Adjacency.REMOVE)
+        remove = adjacency is Adjacency.REMOVE
+        if base.error > MOST_UNITS * UNIT:
+            low, high = (GaussianMixtureLaw(end.mu, q, records, remove) for end in base.ends)
+            return LawBracket(low, high)
+        return GaussianMixtureLaw(base.mu, q, records, remove)
     return LawBracket(None, grouped(_atoms(single), records))
 
 

@@ -84,6 +84,12 @@ class GaussianLaw:
         """Return what is known of mu."""
         return Enclosed.about(self.mu, self.error, self.known)
 
+    @property
+    def ends(self) -> tuple[GaussianLaw, GaussianLaw]:
+        """Return the laws at doubles that are at most, and at least, mu."""
+        low, high = self.enclosure.doubles()
+        return GaussianLaw(low), GaussianLaw(high)
+
     def on_contour(self, c: float, t_max: float, log_error: float) -> GaussianContour:
         """Fix the abscissa; closed forms hold for every t."""
         del t_max, log_error

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.log_ratio import MOST_UNITS, LogRatio, Piece
@@ -75,6 +76,12 @@ class LaplaceLaw:
     def exact_max_loss(self) -> Fraction | None:
         """Return e, where it is known exactly."""
         return self.known if self.error else Fraction(self.e)
+
+    @property
+    def ends(self) -> tuple[LaplaceLaw, LaplaceLaw]:
+        """Return the laws at doubles that are at most, and at least, e."""
+        low, high = Enclosed.about(self.e, self.error, self.known).doubles()
+        return LaplaceLaw(low), LaplaceLaw(high)
 
     def profile(self, epsilon: float) -> tuple[float, float]:
         """Bound delta = 1 - e^{(epsilon - e) / 2} for 0 <= epsilon <= e, and 0 beyond.

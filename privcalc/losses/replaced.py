@@ -34,11 +34,13 @@ from privcalc.losses.bracket import LawBracket
 from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.gaussian import GaussianLaw
 from privcalc.losses.laplace import LaplaceLaw
+from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.losses.replaced_atoms import replaced_atoms
 from privcalc.losses.replaced_gaussian import ReplacedGaussianLaw
 from privcalc.losses.replaced_laplace import ReplacedLaplaceLaw
 from privcalc.losses.replaced_lattice import ReplacedLatticeLaw
 from privcalc.losses.sampled import sampled
+from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
@@ -51,6 +53,9 @@ def replaced(
 
     A record that has no influence may be replaced, too: then (P, Q) is the pair for removing one,
     which a mechanism attains where no more is known.
+
+    Noise of which the distance is less exact than the pair has room for is enclosed by that at the
+    ends: the profile grows with G, and G with the distance.
 
     Args:
         event: the event's law for adding a record.
@@ -65,6 +70,10 @@ def replaced(
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+    if isinstance(event, GaussianLaw | LaplaceLaw) and event.error > MOST_UNITS * UNIT:
+        below, above = (replaced(end, end, q, exact=exact, opposite=opposite) for end in event.ends)
+        least = below.lower if isinstance(below, LawBracket) else below
+        return LawBracket(least, above.upper if isinstance(above, LawBracket) else above)
     upper: LossLaw
     lower: LossLaw
     if isinstance(event, GaussianLaw):

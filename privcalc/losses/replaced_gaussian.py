@@ -20,6 +20,7 @@ from privcalc.losses.replaced_nodes import Mixtures, Part
 from privcalc.losses.replaced_quadrature import OppositeQuadrature, real_order
 from privcalc.losses.sampled import DEFAULT_LOG_MASS
 from privcalc.losses.tails import Tails
+from privcalc.numerics.normal import short_intervals
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
@@ -82,33 +83,36 @@ class ReplacedGaussianLaw(OppositeQuadrature, ReplacedLinearLaw):
         return float(self._places(np.array([loss]))[0][0])
 
     def tails(self, losses: Array) -> Tails:
-        """Return the masses of {u > u(l)}: those of R, W and W' are masses of the event.
+        """Return the masses of the outputs z > u(l) / mu, one set for R, W and W'.
 
-        {u > t} is {X > t - h}, the event's losses below h - t; under W', the mirror image of W, it
-        has the W-mass of {u < -t}, the event's losses above h + t. Those arguments are off by 2
-        units of their terms, and h by 12, which moves u; masses (1 - q) r + q w are off by 8.
+        The quotient is off by a unit and the error of mu: u, and the loss by its slope, is moved by
+        as much. N(centre, 1) has a tail at centre -+ z, which is off by a unit of itself and the
+        error of the centre: that changes a tail, or the mass of a cell, by at most (1 + |x|) times
+        as much, relatively. Masses (1 - q) r + q w are off by 8 units.
         """
-        q = self.q
+        from scipy.special import ndtr
+
+        q, mu, wrong = self.q, self.base.mu, self.base.error
         u, moved = self._places(losses)
-        upward = self.base.tails((self.half - u)[::-1])
-        mirrored = self.base.tails(self.half + u)
-        reach = float(np.abs(u).max(initial=0.0)) + self.half
+        z = u / mu
+        size = 1.0 + mu + np.abs(z)
+        centred = 1.1 * wrong * mu * size
         slope = min(2.0, 2.2 * float(np.exp(self._log_share(np.abs(u))).max(initial=0.0)))
-        shift = upward.shift + mirrored.shift + 16.0 * UNIT * reach
-        above_r, below_r = upward.below_p[::-1], upward.above_p[::-1]
-        above_w, below_w = upward.below_q[::-1], upward.above_q[::-1]
-        error = np.maximum(
-            np.broadcast_to(np.asarray(upward.error, dtype=float), losses.shape)[::-1],
-            np.broadcast_to(np.asarray(mirrored.error, dtype=float), losses.shape),
-        )
+        shift = (2.0 * UNIT + 1.01 * wrong) * float(np.abs(u).max(initial=0.0))
+        cells = [short_intervals(z, centre) for centre in (0.0, mu, -mu)]
+        r, w, other = (mass for mass, _ in cells)
+        between = np.max([error for _, error in cells], axis=0)
+        above_r, below_r = (1.0 - q) * ndtr(-z), (1.0 - q) * ndtr(z)
         return Tails(
-            above_p=(1.0 - q) * above_r + q * above_w,
-            above_q=(1.0 - q) * above_r + q * mirrored.above_q,
-            below_p=(1.0 - q) * below_r + q * below_w,
-            below_q=(1.0 - q) * below_r + q * mirrored.below_q,
-            error=error + 12.0 * UNIT,
+            above_p=above_r + q * ndtr(mu - z),
+            above_q=above_r + q * ndtr(-mu - z),
+            below_p=below_r + q * ndtr(z - mu),
+            below_q=below_r + q * ndtr(mu + z),
+            error=UNIT * (20.0 + 6.0 * size * size) + centred,
             shift=(moved + slope * shift) * MARGIN + LEAST_SHIFT,
-            **_cells(upward, mirrored, q),
+            between_p=(1.0 - q) * r + q * w,
+            between_q=(1.0 - q) * r + q * other,
+            between_error=between + 8.0 * UNIT + np.maximum(centred[1:], centred[:-1]),
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
@@ -153,18 +157,3 @@ class ReplacedGaussianLaw(OppositeQuadrature, ReplacedLinearLaw):
         That is what a lower end has to say (`losses/concentration.py`).
         """
         return self.base.mu * (1.0 - 8.0 * UNIT), 2.0 * self.base.mu * (1.0 + 8.0 * UNIT)
-
-
-def _cells(upward: Tails, mirrored: Tails, q: float) -> dict[str, Array | None]:
-    """Return the masses of cells between neighbouring losses, where the event tells them."""
-    found = (upward.between_p, upward.between_q, upward.between_error)
-    others = (mirrored.between_q, mirrored.between_error)
-    if any(part is None for part in (*found, *others)):
-        return {"between_p": None, "between_q": None, "between_error": None}
-    r, w, error = (np.asarray(part)[::-1] for part in found)
-    other, wrong = (np.asarray(part) for part in others)
-    return {
-        "between_p": (1.0 - q) * r + q * w,
-        "between_q": (1.0 - q) * r + q * other,
-        "between_error": np.maximum(error, wrong) + 8.0 * UNIT,
-    }

@@ -169,7 +169,7 @@ class ReplacedLaplaceLaw(OppositeQuadrature, TailLaw):
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by quadrature, or where M overflows by convexity."""
-        double = LaplaceLaw(2.0 * self.base.e).renyi(c)[1]
+        double = LaplaceLaw(2.0 * self.base.e, self.base.error).renyi(c)[1]
         alone = sampled(self.base, self.q, remove=True).renyi(c)
         lower, upper = replaced_convexity(c, double, alone, self.q)
         upper = np.minimum(upper, c * self.max_loss * (1.0 + self.max_loss_error) * MARGIN)

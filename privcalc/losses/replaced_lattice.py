@@ -109,7 +109,7 @@ class ReplacedLinearLaw(TailLaw):
     def _double(self) -> GaussianLaw | DiscreteGaussianLaw:
         """Return the law of W against W'."""
         if isinstance(self.base, GaussianLaw):
-            return GaussianLaw(2.0 * self.base.mu)
+            return GaussianLaw(2.0 * self.base.mu, self.base.error)
         return DiscreteGaussianLaw(self.base.variance, 2 * self.base.shift)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:

@@ -209,9 +209,12 @@ def _beyond(ratio: Sampling, c: float, end: float, sign: float, *, remove: bool)
 
 
 def log_largest_low(log_floor: float, c: float, *, remove: bool) -> float:
-    """Bound log g where floor <= r <= 1: g falls in r there."""
+    """Bound log g where floor <= r <= 1: g falls in r there.
+
+    log(1 - q), times k of a group, is off by 6 units: 1.5 are those of a q <= 1/2.
+    """
     floor = np.array([log_floor])
-    value, error = log_excess(c, floor, 4.0 * UNIT * np.abs(floor), remove=remove)
+    value, error = log_excess(c, floor, 8.0 * UNIT * np.abs(floor), remove=remove)
     return float(value[0] + error[0])
 
 
