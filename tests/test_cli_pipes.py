@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COMMANDS = ("compose", "convert", "subsample", "select", "calibrate")
 RELATIONS = ("add-or-remove-one", "replace-one", "replace-special")
-FEW, MANY = 1, 200
+FEW, MANY = 1, 8
 DELTA = "1e-5"
 
 
