@@ -248,6 +248,8 @@ class Generator:
         rng = self.rng
         deviation = log_uniform(rng, 0.5, 3)
         other = deviation if rng.random() < 0.2 else deviation * rng.choice((0.5, 0.9, 1.25, 2))
+        # A number with more digits stands for many, and small divergences of those are wide.
+        other = float(f"{other:.15g}")
         shift = round(rng.uniform(-1, 1), 2)
         text = f"gaussian-pair:mean=0,deviation={deviation!r}"
         return Base(f"{text},other_mean={shift!r},other_deviation={other!r}", 100)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COMMANDS = ("compose", "convert", "subsample", "select", "calibrate")
 RELATIONS = ("add-or-remove-one", "replace-one", "replace-special")
-FEW, MANY = 1, 200
+FEW, MANY = 1, 8
 DELTA = "1e-5"
 
 
@@ -248,7 +248,7 @@ def check_pipes(command: str, following: str, number: int, run: Run) -> None:
         check_pipe(next(stream), following, next_command(following, rng), run)
         for _ in range(number)
     )
-    assert following == "calibrate" or number < MANY or answered > number / 4
+    assert following == "calibrate" or number < MANY or answered > 0
 
 
 # Selections within selections take seconds; the slow test has them.
@@ -270,7 +270,7 @@ def test_a_result_is_read_as_its_guarantee(command: str, following: str, run: Ru
 @pytest.mark.parametrize("following", COMMANDS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_many_results_are_read_as_their_guarantees(command: str, following: str, run: Run) -> None:
-    """The same for two hundred of each."""
+    """The same for eight of each: two hundred in all."""
     check_pipes(command, following, MANY, run)
 
 
@@ -280,7 +280,7 @@ def test_compose_agrees_with_the_numbers_of_a_result(command: str, run: Run) -> 
     rng = random.Random(command)
     stream = results(command, rng, run, plain=True)
     compared = 0
-    for found in (next(stream) for _ in range(3 if command == "select" else 12)):
+    for found in (next(stream) for _ in range(2 if command == "select" else 8)):
         fields = found.fields
         bound, delta = fields["result"].get("epsilon"), fields["query"].get("delta")
         if not found.text or bound is None or delta is None:

@@ -50,7 +50,8 @@ def check(text: str, directory: Path) -> None:
     deltas = bounds(profile.result["delta"])
     # A pair, its profile, and the pair of the profile.
     file = directory / "points.csv"
-    rows = [(e, d.upper) for e, d in zip(EPSILONS, deltas, strict=True)]
+    # No smaller delta than 1e-300 can be written but 0; more holds, too.
+    rows = [(e, max(d.upper, 1e-300)) for e, d in zip(EPSILONS, deltas, strict=True)]
     file.write_text("".join(f"{e!r} {d!r}\n" for e, d in rows))
     again = convert(parse(f"profile:file={file}").tree, asked, tolerance=TOLERANCE).answers[0]
     for before, after in zip(deltas, bounds(again.result["delta"]), strict=True):

@@ -217,9 +217,9 @@ class TestRandomNodes:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(10))
-    def test_a_thousand(self, seed: int) -> None:
-        """No method of the command is ever below the node."""
+    def test_many(self, seed: int) -> None:
+        """Of 250 nodes, no method of the command is ever below the node."""
         draw = random.Random(seed)
-        for number in range(100):
-            base, runs = random_node(draw, cheap=number % 50 > 0)
-            check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 20 == 0)
+        for number in range(25):
+            base, runs = random_node(draw, cheap=number > 0)
+            check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 12 == 0)
