@@ -40,6 +40,7 @@ ABOVE_ONE, BELOW_ONE = math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0)
 TINY, LARGEST = 5e-324, 1.7976931348623157e308
 LOSSLESS = "lossless: the same pair in another language, both ends proved"
 UPPER = "lossy: only an upper bound on the privacy loss is known"
+APART = "lossy: no one pair is known to prove both ends"
 SUMMARY = "lossy: one number for a whole curve; the smallest that is true of it"
 
 
@@ -151,7 +152,8 @@ def convert(
     known = lone is None and all(part.lower is part.upper for part in directions.values())
     state = _State(whole, relation, directions, question, tolerance, engine)
     answers = getattr(state, question.to)()
-    kind = LOSSLESS if known else UPPER
+    ends = all(part.lower is not None for part in directions.values())
+    kind = LOSSLESS if known else APART if ends else UPPER
     if question.to in ("zcdp", "gdp") and known:
         kind = SUMMARY
     return Conversion(whole, relation, sampling_words(tree), kind, tuple(answers))

@@ -33,10 +33,12 @@ def remedy(tree: Node, answer: Answer, check: Check, relation: Relation) -> str:
     from privcalc.accounting.calibrate import calibrate
     from privcalc.accounting.calibration_target import CalibrationTarget
     from privcalc.accounting.noise import emptied, noise
+    from privcalc.accounting.sampling import SELECT, wrappers_in
     from privcalc.spec.holes import holes
 
     found = noise(tree)
-    if not found:
+    # Every trial of a selection costs as much as the answer did.
+    if not found or SELECT in wrappers_in(tree):
         return ""
     # delta(epsilon) <= D where epsilon(D) <= epsilon.
     budget, at = check.budget, answer.query.get("delta", 0.0)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 MAX_OUTCOMES = 3_000_000
+# Sums of two values are formed at once, one after the other for each number of draws of the others.
+MOST_SUMS = 50_000
 # Laws of more values are not composed here: the recursion goes one level down for each.
 MOST_VALUES = 60
 # numpy adds contiguous doubles pairwise in blocks of 128, each in eight strands.
@@ -110,7 +112,9 @@ def _feasible(law: AtomicLaw, count: int) -> bool:
         share = law.masses[0] / math.fsum(law.masses)
         deviation = math.sqrt(count * share * max(1.0 - share, 0.0))
         return min(count, 80.0 * deviation) < MAX_OUTCOMES
-    return math.comb(count + values - 1, values - 1) <= MAX_OUTCOMES if count < 10**7 else False
+    if count >= 10**7 or math.comb(count + values - 2, values - 2) > MOST_SUMS:
+        return False
+    return math.comb(count + values - 1, values - 1) <= MAX_OUTCOMES
 
 
 def _product(a: Outcomes, b: Outcomes) -> Outcomes:
