@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 MAX_OUTCOMES = 3_000_000
 # Sums of two values are formed at once, one after the other for each number of draws of the others.
-MOST_SUMS = 50_000
+MOST_SUMS = 200_000
 # Laws of more values are not composed here: the recursion goes one level down for each.
 MOST_VALUES = 60
 # numpy adds contiguous doubles pairwise in blocks of 128, each in eight strands.
