@@ -104,7 +104,14 @@ def test_many_agree_with_one_on_random_mechanisms(tmp_path: Path, seed: int, tot
             many = many_deltas(composition, epsilons, TOLERANCE)
             for epsilon, found in zip(epsilons, many, strict=True):
                 one = certified_delta(composition, epsilon, TOLERANCE)
+                if one.engine == "rdp" != found.engine:
+                    # Renyi bounds hold for the mechanisms; the lower end is of their envelope.
+                    assert one.bound.upper <= found.bound.upper, (text, epsilon)
+                    continue
                 assert meets(found.bound, one.bound), (text, epsilon)
+                if found.engine == one.engine == "fft":
+                    # Far below the widths it reaches it is asked roughly, each time otherwise.
+                    continue
                 width = relative(one.bound)
                 assert relative(found.bound) <= max(TOLERANCE, 3.0 * width), (text, epsilon)
 
