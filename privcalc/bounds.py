@@ -64,19 +64,10 @@ class Bound:
 
     @property
     def printed(self) -> tuple[float | None, float]:
-        """The ends as doubles that enclose the number as what they are read as.
-
-        A short decimal that `repr` prints is read as itself, and may lie on either side of its
-        double; a long one is read as the double.
-        """
+        """The ends as doubles that enclose the number as what they are read as."""
         if self.exact is not None:
             return self.lower, self.upper
-        upper, lower = self.upper, self.lower
-        if 0.0 < upper < math.inf and exact(upper) is not None:
-            upper = decimal_above(Fraction(upper))
-        if lower is not None and 0.0 < lower < math.inf and exact(lower) is not None:
-            lower = decimal_below(Fraction(lower))
-        return lower, upper
+        return None if self.lower is None else read_below(self.lower), read_above(self.upper)
 
     def __post_init__(self) -> None:
         """Refuse what no certificate can have produced."""
@@ -162,6 +153,22 @@ class Bound:
         if self.exact is not None:
             return round_down(self.exact, digits), round_up(self.exact, digits)
         return round_down(self.lower, digits), round_up(self.upper, digits)
+
+
+def read_above(end: float) -> float:
+    """Return an upper end as it is printed.
+
+    A short decimal that `repr` prints is read as itself, and may lie on either side of its double;
+    a long one is read as the double.
+    """
+    short = 0.0 < end < math.inf and exact(end) is not None
+    return decimal_above(Fraction(end)) if short else end
+
+
+def read_below(end: float) -> float:
+    """Return a lower end as it is printed; see `read_above`."""
+    short = 0.0 < end < math.inf and exact(end) is not None
+    return decimal_below(Fraction(end)) if short else end
 
 
 def round_up(value: float | Fraction, digits: int = MAX_DIGITS) -> str:

@@ -111,8 +111,10 @@ class TestLaws:
         found = asked(f"gaussian:sigma={sigma!r}", runs, delta)
         base = found.base.upper
         assert found.bound.upper >= found.base.lower  # type: ignore[operator]
-        for name in ("paper", "tight", "pointwise"):
+        for name in ("paper", "tight"):
             assert found.methods[name] == pytest.approx(base, rel=FOUND, abs=1e-5)
+        # Its points are near enough in delta; in epsilon they are less so.
+        assert found.methods["pointwise"] == pytest.approx(base, rel=5.0 * FOUND, abs=1e-5)
         # At least what one run costs.
         assert found.bound.lower == pytest.approx(base, rel=FOUND, abs=1e-5)
         assert found.bound.lower >= found.base.lower  # type: ignore[operator]

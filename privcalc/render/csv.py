@@ -109,7 +109,8 @@ def _ends(value: Number | Estimate) -> tuple[str, str, str]:
         lower, upper = value.printed
         return "" if lower is None else number(lower), number(upper), ""
     if isinstance(value, OneSided):
-        return ("", number(value.value), "") if value.is_upper else (number(value.value), "", "")
+        end = number(value.printed)
+        return ("", end, "") if value.is_upper else (end, "", "")
     return "", number(value), ""
 
 

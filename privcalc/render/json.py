@@ -85,7 +85,7 @@ def _encoded(value: object) -> object:
     if isinstance(value, Estimate):
         return {"estimate": _encoded(value.value)}
     if isinstance(value, OneSided):
-        return _encoded(value.value)
+        return _encoded(value.printed)
     if isinstance(value, Mapping):
         return {key: _encoded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, read_above, read_below
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Direction, Method
@@ -36,6 +36,11 @@ class OneSided:
 
     value: float
     is_upper: bool = True
+
+    @property
+    def printed(self) -> float:
+        """The bound as it is printed with all digits."""
+        return read_above(self.value) if self.is_upper else read_below(self.value)
 
 
 Number = Bound | OneSided | float
