@@ -202,6 +202,8 @@ def _both_orders(outcomes: list[Masses]) -> Truth:
             # A gap of nothing but rounding is none: the two cross at the corner itself.
             if gaps[0] * gaps[1] < 0 and min(map(abs, gaps)) > mpf(10) ** (8 - DIGITS):
                 x = a + (b - a) * gaps[0] / (gaps[0] - gaps[1])
+                # Both orders have one total variation: what is next to 1 is 1.
+                x = mpf(1) if abs(x - 1) < mpf(10) ** (8 - DIGITS) else x
                 points.append((x, one(outcomes, x)))
     return of_profile(points)
 
