@@ -5,6 +5,9 @@ import signal
 import sys
 from contextlib import suppress
 
+# No pathlib: it takes as long to load as all that stands here.
+_HELP = os.path.join(os.path.dirname(__file__), "cli", "help")  # noqa: PTH118, PTH120
+
 
 def main() -> int:
     """Run the command line on sys.argv; return the exit status."""
@@ -14,11 +17,10 @@ def main() -> int:
     if loading:
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
     try:
-        # Answered before anything is imported: scripts ask for the version often.
-        if sys.argv[1:] == ["--version"] and sys.stdout is not None:
-            from privcalc import __version__
-
-            sys.stdout.write(f"privcalc {__version__}\n")
+        # Answered before anything is imported: scripts ask for the version often, people for help.
+        text = _written_down(sys.argv[1:])
+        if text and sys.stdout is not None:
+            sys.stdout.write(text)
             sys.stdout.flush()
             return 0
         from privcalc.cli.app import main as run
@@ -30,6 +32,25 @@ def main() -> int:
         return 130
     except Exception as error:  # noqa: BLE001  (an uncaught one would exit 1: over budget)
         return _unstarted(error)
+
+
+def _written_down(arguments: list[str]) -> str:
+    """Return the version, or the help as the generator of documents wrote it down; else ""."""
+    if arguments == ["--version"]:
+        from privcalc import __version__
+
+        return f"privcalc {__version__}\n"
+    if arguments[-1:] not in (["-h"], ["--help"]) or len(arguments) > 2:
+        return ""
+    from shutil import get_terminal_size
+
+    # It is broken into lines for this width and more; Typer does it for others.
+    if get_terminal_size().columns < 80 or not all(word.isalpha() for word in arguments[:-1]):
+        return ""
+    name = arguments[0] if len(arguments) == 2 else "top-level"
+    with suppress(FileNotFoundError), open(f"{_HELP}/{name}.txt", encoding="utf-8") as file:  # noqa: PTH123
+        return file.read()
+    return ""
 
 
 def _unstarted(error: Exception) -> int:

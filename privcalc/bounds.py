@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import Enum
 from fractions import Fraction
@@ -11,6 +10,7 @@ from typing import Self
 
 from privcalc.errors import DisagreementError
 from privcalc.exact import Enclosed, decimal_above, decimal_below, exact
+from privcalc.record import field, record
 
 MAX_DIGITS = 10
 MIN_DIGITS = 3
@@ -24,7 +24,7 @@ class Verdict(Enum):
     UNDECIDED = "undecided"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Bound:
     """The number asked for lies in [lower, upper]; with `lower` None only the upper end is proved.
 
@@ -54,6 +54,23 @@ class Bound:
         if lower is not None and upper.exact is not None and upper.exact == lower.exact:
             return upper
         return Bound(upper.outward[1], None if lower is None else lower.outward[0])
+
+    @classmethod
+    def probability(cls, upper: float, lower: float) -> Self:
+        """Return the bracket of a probability: what lies outside [0, 1] is cut off."""
+        upper = min(1.0, upper)
+        return cls(upper, min(max(0.0, lower), upper))
+
+    def plus(self, mass: Bound) -> Bound:
+        """Bracket the sum of two probabilities, each end rounded outward.
+
+        A missing lower end is 0; where nothing is added, it stays missing.
+        """
+        if mass.upper == 0.0:
+            return self
+        upper = math.nextafter(self.upper + mass.upper, math.inf)
+        lower = math.nextafter((self.lower or 0.0) + (mass.lower or 0.0), -math.inf)
+        return Bound.probability(upper, lower)
 
     @property
     def outward(self) -> tuple[float | None, float]:

@@ -9,10 +9,11 @@ the same double: what a ratio became when it was printed may be one of them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal
 from fractions import Fraction
 from typing import Self
+
+from privcalc.record import record
 
 __all__ = [
     "DIGITS",
@@ -91,7 +92,7 @@ def rounding(value: float) -> float:
 Nearest = tuple[float, float, Fraction | None]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Enclosed:
     """A number >= 0 between two rationals, which are the same where it is known.
 
@@ -229,8 +230,9 @@ def distinct(value: object) -> object:
         return value, exact(value)
     if isinstance(value, tuple):
         return tuple(map(distinct, value))
-    if is_dataclass(value):
-        return type(value), *(distinct(getattr(value, each.name)) for each in fields(value))
+    fields = getattr(value, "__record_fields__", None)
+    if fields is not None:
+        return type(value), *(distinct(getattr(value, name)) for name in fields)
     return value
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mpmath
 import pytest
 
 import privcalc.accounting
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 MNIST = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+
+
+@pytest.fixture(autouse=True)
+def _digits() -> None:
+    """Give each test 40 digits, whatever the tests and modules before it have set."""
+    mpmath.mp.dps = 40
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +91,7 @@ def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(privcalc.accounting, "compose", module, raising=False)
     # Made-up costs have no remedy.
-    monkeypatch.setattr("privcalc.cli.remedy.remedy", lambda *_: "")
+    monkeypatch.setattr("privcalc.cli.remedy.remedy", lambda *_, **__: "")
     return fake
 
 

@@ -8,9 +8,9 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.exact import Enclosed
-from privcalc.losses import atoms
-from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.bracket import LawBracket
+from privcalc.losses.atomic import atoms
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.term import Term
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
@@ -38,8 +38,8 @@ def two_point(epsilon: float, delta: float = 0.0) -> AtomicLaw:
 
 def law_of(text: str, adjacency: Adjacency) -> LossLaw:
     """Return the law of one direction of the mechanism that a text describes, exact for one use."""
-    law: LossLaw | LawBracket = built(text).laws(adjacency)
-    return law.upper if isinstance(law, LawBracket) else law
+    law: LossLaw | Term = built(text).laws(adjacency)
+    return Term.of(law).above
 
 
 def atoms_of(text: str, adjacency: Adjacency) -> AtomicLaw:

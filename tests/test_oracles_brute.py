@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from mpmath import mp
 
 from tests.oracles import brute_pairs as pairs
 from tests.oracles.brute import BruteForce, Pair, TooManyOutcomesError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 THREE: Pair = [
     (Fraction(1, 2), Fraction(1, 5)),
@@ -51,28 +55,28 @@ def test_many_uses_are_gathered_and_too_many_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "pair",
+    "make",
     [
-        pairs.pure(0.3),
-        pairs.approx(1.0, 0.01),
-        pairs.randomized_response(p=0.7, categories=4),
-        pairs.randomized_response(epsilon=1.0, categories=3),
-        pairs.bernoulli(0.2, 0.7),
-        pairs.discrete_laplace(scale=2.0, sensitivity=3),
-        pairs.discrete_laplace(epsilon=0.5),
-        pairs.discrete_gaussian(3.0, 2),
-        pairs.staircase(1.0),
-        pairs.staircase(0.5, 0.8),
-        pairs.sampled(pairs.staircase(1.0), 0.1),
-        pairs.sampled(ZEROS, Fraction(1, 3)),
-        pairs.glued(pairs.discrete_laplace(scale=2.0, sensitivity=3), Fraction(1, 7)),
-        pairs.glued(pairs.approx(1.0, 0.01), 0.3),
+        lambda: pairs.pure(0.3),
+        lambda: pairs.approx(1.0, 0.01),
+        lambda: pairs.randomized_response(p=0.7, categories=4),
+        lambda: pairs.randomized_response(epsilon=1.0, categories=3),
+        lambda: pairs.bernoulli(0.2, 0.7),
+        lambda: pairs.discrete_laplace(scale=2.0, sensitivity=3),
+        lambda: pairs.discrete_laplace(epsilon=0.5),
+        lambda: pairs.discrete_gaussian(3.0, 2),
+        lambda: pairs.staircase(1.0),
+        lambda: pairs.staircase(0.5, 0.8),
+        lambda: pairs.sampled(pairs.staircase(1.0), 0.1),
+        lambda: pairs.sampled(ZEROS, Fraction(1, 3)),
+        lambda: pairs.glued(pairs.discrete_laplace(scale=2.0, sensitivity=3), Fraction(1, 7)),
+        lambda: pairs.glued(pairs.approx(1.0, 0.01), 0.3),
     ],
 )
-def test_probabilities_sum_to_one(pair: Pair) -> None:
+def test_probabilities_sum_to_one(make: Callable[[], Pair]) -> None:
     """Each neighbour's outcomes sum to 1."""
     with mp.workdps(80):
-        for column in zip(*pair, strict=True):
+        for column in zip(*make(), strict=True):
             assert abs(mp.fsum(column) - 1) < mp.mpf(10) ** -70
 
 

@@ -8,17 +8,17 @@ import numpy as np
 from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.accounting.trade_off import trade_off
 from privcalc.spec.parse import parse
+from privcalc.tradeoff.function import trade_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from privcalc.accounting.terms import Realized
-    from privcalc.accounting.trade_off import TradeOff
-    from privcalc.accounting.trade_off_curve import Curve
     from privcalc.bounds import Bound
+    from privcalc.engine.terms import Realized
+    from privcalc.tradeoff.brackets import Curve
+    from privcalc.tradeoff.function import TradeOff
 
 mp.dps = 40
 TOLERANCE = 1e-9

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from privcalc.accounting.base_curve import BaseCurve, phase_transition
+from privcalc.accounting.directions import Directions, divergences
 from privcalc.accounting.realize import realize
-from privcalc.accounting.sampling import FIXED_SIZE
 from privcalc.bounds import Bound
 from privcalc.errors import UnsupportedError
 from privcalc.numerics.binomials import LEAST_PROBABILITY
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
 from privcalc.relation import Adjacency, Relation
-from privcalc.renyi import poisson, without_replacement
 from privcalc.renyi.known import PointsCurve
-from privcalc.renyi.short_sums import tau_general, tau_tight
+from privcalc.renyi.sampled import poisson, without_replacement
+from privcalc.renyi.sampled.base import BaseCurve, phase_transition
+from privcalc.renyi.sampled.short_sums import tau_general, tau_tight
 from privcalc.spec import registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from privcalc.accounting.terms import Realized, Sampling
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Node, Wrapped
+    from privcalc.wrappers.sampling import Sampling
 
 # A Renyi divergence narrower than this counts as found, whatever its size.
 FLOOR = 1e-300
@@ -38,7 +38,7 @@ TERMS = 50
 SHORTENED = 100_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Amplification:
     """Renyi divergences at some orders, without and with sampling.
 
@@ -89,17 +89,18 @@ def amplification(
         orders: real orders above 1.
         tolerance: relative width wished for the brackets.
     """
-    fixed = sampled.name == FIXED_SIZE
+    # The base is read under the relation that the sampling is asked for.
+    fixed = relation is Relation.REPLACE_ONE
     inner = Relation.REPLACE_ONE if fixed else Relation.ADD_OR_REMOVE_ONE
     # First of all what is refused.
-    directions = realize(sampled, relation)
+    directions = Directions(realize(sampled, relation), tolerance)
     base = BaseCurve.of(realize(tree, inner))
     at = np.array(orders, dtype=float)
     exact_q = cast("Sampling", registry.build(sampled)).exact
     q = exact_q.nearest()[0]
     below, above = exact_q.doubles()
     reasons = {"base": "Renyi divergence without sampling, the larger of both orders"}
-    lower, reasons["lower"] = _lower(base, sampled, below, at)
+    lower, reasons["lower"] = _lower(base, sampled, below, at, fixed=fixed)
     tight, reasons["tight"] = _tight(base, above, at, fixed=fixed)
     published = None
     if fixed:
@@ -157,7 +158,9 @@ def convex(bound: Callable[[Array], Array], at: Array) -> Array:
     return np.minimum(hull, values[np.searchsorted(orders, at)])
 
 
-def _lower(base: BaseCurve, sampled: Wrapped, q: float, at: Array) -> tuple[Array | None, str]:
+def _lower(
+    base: BaseCurve, sampled: Wrapped, q: float, at: Array, *, fixed: bool
+) -> tuple[Array | None, str]:
     """Return the divergences of the outputs with the record, sampled, against those without.
 
     At whole orders that is a sum over the base curve. Between them the law of that pair says more
@@ -169,7 +172,7 @@ def _lower(base: BaseCurve, sampled: Wrapped, q: float, at: Array) -> tuple[Arra
         "no bound from the base curve alone is smaller (Zhu, Wang 2019; Zhu 2023, Theorem 2.3.2"
     )
     # Where the other value of a replaced record is one that has no influence.
-    reason += ", for a record without influence)" if sampled.name == FIXED_SIZE else ")"
+    reason += ", for a record without influence)" if fixed else ")"
     found = poisson.lower_bound(base.present, q, at)
     between = at != np.floor(at)
     if found is None or not between.any():
@@ -180,7 +183,7 @@ def _lower(base: BaseCurve, sampled: Wrapped, q: float, at: Array) -> tuple[Arra
         return found, reason
     part = pair.get(Adjacency.REMOVE.value)
     if part is not None and part.one_pair:
-        ends = [bound.lower or 0.0 for bound in _brackets(part, at[between])]
+        ends = [bound.lower or 0.0 for bound in divergences(part, at[between].tolist())]
         found[between] = np.maximum(found[between], ends)
     return found, reason
 
@@ -225,45 +228,27 @@ def _ends(lower: Array | None, tight: Array | None) -> list[Bound] | None:
 
 
 def _exact(
-    directions: Mapping[str, Realized], at: Array, sums: list[Bound] | None
+    directions: Directions, at: Array, sums: list[Bound] | None
 ) -> tuple[tuple[Bound, ...] | None, str]:
     """Bracket the divergences of the sampled pair, the larger of both directions.
 
     Where adding and removing have one loss the tight sum and the lower bound are those of the
     pair itself: `sums`, which intersect the brackets of the privacy loss.
     """
-    if not all(part.one_pair for part in directions.values()):
+    if not all(part.one_pair for part in directions.parts.values()):
         if sums is None:
             return None, "left out: no one pair is known to attain it at every order"
         return tuple(sums), (
             "the tight sum, which is that of the dominating pair; by convexity between whole orders"
         )
-    if sums is not None and Adjacency.REMOVE.value in directions:
+    orders = at.tolist()
+    if sums is None:
+        worst = directions.renyi(orders)
+    else:
         # Removing is the worse direction at every order, for the reason that proves the sum.
-        directions = {Adjacency.REMOVE.value: directions[Adjacency.REMOVE.value]}
-    found = [_brackets(part, at) for part in directions.values()]
-    worst = found[0]
-    for other in found[1:]:
-        worst = [a.maximum(b) for a, b in zip(worst, other, strict=True)]
-    if sums is not None:
+        worst = divergences(directions.present, orders)
         worst = [a.intersection(b) for a, b in zip(worst, sums, strict=True)]
     return tuple(worst), "the dominating pair of the sampled event, the larger of both directions"
-
-
-def _brackets(part: Realized, at: Array) -> list[Bound]:
-    """Return K / c of a composition of known laws; c = order - 1 is exact."""
-    if part.upper.infinity_mass().upper > 0.0:
-        return [Bound(math.inf, math.inf)] * len(at)
-    c = at - 1.0
-    curve = part.upper.renyi_curve()
-    upper, lower = curve.upper(c), curve.lower(c)
-    if lower is None:
-        raise AssertionError("a law attains its own curve")
-    slack = 4.0 * UNIT
-    # A quotient that underflows is rounded outward, too; 0 itself is exact.
-    high = np.where(upper > 0.0, np.nextafter(upper / c * (1.0 + slack), np.inf), upper)
-    low = np.maximum(lower / c * (1.0 - slack), 0.0)
-    return [Bound(float(b), float(a)) for a, b in zip(low, high, strict=True)]
 
 
 def _numbers(values: Array) -> tuple[float, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
+
+from privcalc.record import field, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -11,10 +12,16 @@ if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
 
+    # A line of a table, and what may stand in an answer under one name.
+    Row = Mapping[str, float | Bound]
+    Value = (
+        float | Bound | tuple[float, ...] | tuple[Bound, ...] | tuple[Row, ...] | dict[str, float]
+    )
+
 Quantity = Literal["epsilon", "delta", "profile"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Method:
     """How a number was obtained.
 
@@ -32,15 +39,15 @@ class Method:
 
     engine: str
     tolerance_met: bool
-    terms: dict[str, float] = field(default_factory=dict)
+    terms: dict[str, float] = field(factory=dict)
     notes: tuple[str, ...] = ()
     order: float | None = None
     conversion: str = ""
-    theorems: Mapping[str, str] = field(default_factory=dict)
+    theorems: Mapping[str, str] = field(factory=dict)
     kind: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Direction:
     """The answer for one adjacency (add, remove, replace, or both when they are the same)."""
 
@@ -50,7 +57,7 @@ class Direction:
     method: Method
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answer:
     """One answer: the bracket of epsilon at a delta, of delta at an epsilon, or a profile.
 
@@ -73,7 +80,7 @@ class Answer:
     method: Method
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Composition:
     """All answers to one question, and the assumptions they share.
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.accounting.calibration import GAP, Calibration
-from privcalc.accounting.calibration_holes import Unknown, unknown
-from privcalc.accounting.calibration_search import Probe, Search
-from privcalc.accounting.calibration_start import inverse, rough_log_mu
-from privcalc.accounting.calibration_target import CalibrationTarget
-from privcalc.accounting.filled import without
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.bounds import Verdict, round_down, round_up
+from privcalc.calibration.answer import GAP, Calibration
+from privcalc.calibration.crossing import Crossing
+from privcalc.calibration.holes import Unknown, unknown
+from privcalc.calibration.search import Search
+from privcalc.calibration.start import inverse, rough_log_mu
+from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.numerics.work import QUESTION, allowance
+from privcalc.numerics.work import QUESTION, allowance, left
+from privcalc.record import record, replace
+from privcalc.spec.filled import without
 from privcalc.spec.registry import check_relation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.bounds import Bound
+    from privcalc.calibration.probe import Probe
     from privcalc.relation import Relation
     from privcalc.spec.tree import Leaf, Node
 
@@ -78,7 +80,7 @@ def calibrate(
         return _Calibrator(wanted, target, relation, tolerance).answer(start)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Calibrator:
     """One question."""
 
@@ -93,12 +95,19 @@ class _Calibrator:
         coarse = self._search(max(COARSE, self.tolerance), slope)
         coarse.far = self._refuse_limit
         coarse.start(x)
-        self._both(coarse, *coarse.solve("middle", partial(_near, coarse)))
+        self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))
         root = coarse.root("middle")
         fine = self._search(self.tolerance, coarse.slope)
         fine.low, fine.high = coarse.low, coarse.high
+        if left() <= 0.0:
+            # There is no work left for narrower brackets than those that are known.
+            fine.probes = coarse.probes
         fine.start(x if root is None else root)
-        good, bad = self._both(fine, *fine.solve("upper"))
+        good, bad = Crossing(fine, "upper").solve()
+        if left() <= 0.0 and (good is None or bad is None):
+            fine.probes = {**fine.probes, **coarse.probes}
+            good, bad = fine.sides("upper")
+        good, bad = self._both(fine, good, bad)
         below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good)
         if self.unknown.whole:
             # Far from the budget the first bracket decides; these two are shown.
@@ -118,6 +127,8 @@ class _Calibrator:
             return wanted.sign * math.log(start), 1.0
 
         def rough(x: float) -> float:
+            if left() <= 0.0:
+                return math.nan
             value = math.exp(min(max(wanted.sign * x, -700.0), 700.0))
             t = int(max(1.0, min(value, 1e15))) if wanted.whole else value
             try:
@@ -138,7 +149,7 @@ class _Calibrator:
         def close(_: Probe, bad: Probe) -> bool:
             return not self.unknown.whole and _gap(good.value, bad.value) <= NEAR_ENOUGH
 
-        return fine.solve("lower", close)[1]
+        return Crossing(fine, "lower").solve(close)[1]
 
     def _both(self, search: Search, good: Probe | None, bad: Probe | None) -> tuple[Probe, Probe]:
         """Refuse a target that no value meets, or every one.

@@ -12,10 +12,11 @@ every mechanism; nothing attains them in general.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,7 @@ SLACK = 1.0 + 1e-12
 BISECTIONS = 200
 
 
-@dataclass(frozen=True)
+@record
 class Steps:
     """Upper bounds on a profile at some epsilons, and what follows between them.
 

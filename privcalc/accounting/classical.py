@@ -6,16 +6,16 @@ None of them is ever an answer here: something tighter is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from privcalc.record import record
 from privcalc.spec.tree import Leaf, Repeated
 
 if TYPE_CHECKING:
     from privcalc.spec.tree import Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Classical:
     """One formula.
 

@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.accounting.compose import compose
+from privcalc.accounting.directions import Directions
 from privcalc.accounting.guarantee import Chain, chain_for
+from privcalc.accounting.points import error_rates, profile_points
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.accounting.sampling import GROUP, lone_selection
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance
+from privcalc.record import record
 from privcalc.spec.registry import holes
-from privcalc.spec.tree import Wrapped
+from privcalc.wrappers.base import lone_selection
+from privcalc.wrappers.group import grouped, ungrouped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privcalc.accounting.terms import Realized
-    from privcalc.engine.composition import Composition
+    from privcalc.accounting.answer import Value
+    from privcalc.engine.terms import Realized
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node
 
-    Row = Mapping[str, float | Bound]
-    Value = (
-        float | Bound | tuple[float, ...] | tuple[Bound, ...] | tuple[Row, ...] | dict[str, float]
-    )
 
 Target = Literal["dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk"]
 TARGETS: tuple[Target, ...] = ("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk")
@@ -44,7 +41,7 @@ APART = "lossy: no one pair is known to prove both ends"
 SUMMARY = "lossy: one number for a whole curve; the smallest that is true of it"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """What is asked of a specification.
 
@@ -71,7 +68,7 @@ class Question:
     records: int = 1
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Converted:
     """One answer.
 
@@ -88,7 +85,7 @@ class Converted:
     directions: tuple[Direction, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Conversion:
     """All answers to one question, and what they assume.
 
@@ -132,14 +129,14 @@ def convert(
         NotCertifiedError: no finite upper end could be proved.
     """
     _check(tree, question, tolerance)
-    whole = _grouped(tree, question.records)
+    whole = grouped(tree, question.records)
     relation = relation or default_relation(tree)
     # A selection alone is answered from its base, and needs no law.
     lone = lone_selection(whole) if question.to == "dp" else None
     try:
-        directions = realize(whole if lone is None else lone.event, relation)
+        parts = realize(whole if lone is None else lone.event, relation)
     except UnsupportedError as error:
-        chain = chain_for(*_ungrouped(whole), relation, engine=engine)
+        chain = chain_for(*ungrouped(whole), relation, engine=engine)
         if chain is None:
             raise
         if question.to not in ("dp", "profile"):
@@ -149,26 +146,23 @@ def convert(
         answers = _along(chain, question)
         kind = f"lossy: {chain.words}"
         return Conversion(whole, relation, sampling_words(tree), kind, answers)
-    known = lone is None and all(part.lower is part.upper for part in directions.values())
-    state = _State(whole, relation, directions, question, tolerance, engine)
-    answers = getattr(state, question.to)()
-    ends = all(part.lower is not None for part in directions.values())
-    kind = LOSSLESS if known else APART if ends else UPPER
+    directions = Directions(parts, tolerance, engine)
+    known = lone is None and directions.known
+    answers = getattr(_State(whole, relation, directions, question), question.to)()
+    kind = LOSSLESS if known else APART if directions.bracketed else UPPER
     if question.to in ("zcdp", "gdp") and known:
         kind = SUMMARY
     return Conversion(whole, relation, sampling_words(tree), kind, tuple(answers))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _State:
     """One question about realized directions; each target is a method."""
 
     tree: Node
     relation: Relation
-    directions: Mapping[str, Realized]
+    directions: Directions
     question: Question
-    tolerance: float
-    engine: str
 
     def dp(self) -> list[Converted]:
         """Answer epsilon at each delta and delta at each epsilon, as `compose` does."""
@@ -178,8 +172,8 @@ class _State:
             relation=self.relation,
             deltas=question.deltas,
             epsilons=question.epsilons,
-            tolerance=self.tolerance,
-            engine=self.engine,
+            tolerance=self.directions.tolerance,
+            engine=self.directions.engine,
         )
         return [self._with_methods(answer) for answer in found.answers]
 
@@ -189,53 +183,50 @@ class _State:
             raise AssertionError("only proved engines are asked")
         result: dict[str, Value] = {answer.quantity: answer.bound}
         alone = lone_selection(self.tree) is not None
-        if not alone and any(part.upper.curves for part in self.directions.values()):
+        if not alone and any(part.upper.curves for part in self.directions.parts.values()):
             result["methods"] = {
-                name: max(_renyi(part.upper, answer, name) for part in self.directions.values())
+                name: self.directions.largest(partial(_renyi, answer=answer, conversion=name))
                 for name in CONVERSIONS
             }
         return Converted(answer.query, result, answer.method, answer.directions)
 
     def profile(self) -> list[Converted]:
         """Answer delta at the epsilons, or at points that are spread over where it matters."""
-        from privcalc.accounting.profiles import profile_points, relation_profile
-
-        epsilons = self.question.epsilons or profile_points(
-            self.directions, self.question.points, self.engine
-        )
-        bounds, method = relation_profile(self.directions, epsilons, self.tolerance, self.engine)
+        points = self.question.points
+        epsilons = self.question.epsilons or profile_points(self.directions, points)
+        bounds, method = self.directions.profile(epsilons)
         return [Converted({}, {"epsilon": tuple(epsilons), "delta": tuple(bounds)}, method)]
 
     def rdp(self) -> list[Converted]:
         """Answer the Renyi divergence at each order."""
-        from privcalc.accounting.profiles import renyi_divergences
-
-        bounds = renyi_divergences(self.directions, self.question.orders)
-        met = all(bound.within_tolerance(self.tolerance, 1e-300) for bound in bounds)
+        bounds = self.directions.renyi(self.question.orders)
+        met = all(bound.within_tolerance(self.directions.tolerance, 1e-300) for bound in bounds)
         result: dict[str, Value] = {"orders": self.question.orders, "renyi_epsilon": tuple(bounds)}
         return [Converted({}, result, Method("rdp", met))]
 
     def zcdp(self) -> list[Converted]:
         """Answer the smallest rho, and where that is infinite a rho up to some order."""
-        from privcalc.accounting.concentrated import smallest_rho
+        from privcalc.renyi.concentrated import smallest_rho
 
-        found = smallest_rho(self.directions, self.tolerance)
+        found = smallest_rho(self.directions.parts, self.directions.tolerance)
         if found.truncated is None:
             _refuse_unknown(found.rho, "rho")
         result: dict[str, Value] = {"rho": found.rho}
         if found.truncated is not None:
             rho, omega = found.truncated
             result |= {"truncated_rho": Bound(rho), "omega": omega}
-        met = found.rho.within_tolerance(self.tolerance, 1e-300)
+        met = found.rho.within_tolerance(self.directions.tolerance, 1e-300)
         return [Converted({}, result, Method("rdp", met))]
 
     def gdp(self) -> list[Converted]:
         """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""
-        from privcalc.accounting.gaussian_equivalent import mu_at, smallest_mu
+        from privcalc.tradeoff.mu.equivalent import mu_at, smallest_mu
 
-        found = smallest_mu(self.directions, self.tolerance, self.engine)
+        found = smallest_mu(
+            self.directions.parts, self.directions.tolerance, self.directions.engine
+        )
         _refuse_unknown(found.mu, "mu")
-        met = found.mu.within_tolerance(self.tolerance, 1e-300)
+        met = found.mu.within_tolerance(self.directions.tolerance, 1e-300)
         answers = [Converted({}, {"mu": found.mu}, Method(found.engine, met))]
         if not self.question.deltas:
             return answers
@@ -243,8 +234,8 @@ class _State:
             self.tree,
             relation=self.relation,
             deltas=self.question.deltas,
-            tolerance=self.tolerance,
-            engine=self.engine,
+            tolerance=self.directions.tolerance,
+            engine=self.directions.engine,
         )
         for answer in composed.answers:
             bound, delta = answer.bound, answer.query["delta"]
@@ -263,25 +254,25 @@ class _State:
 
     def tradeoff(self) -> list[Converted]:
         """Answer the smallest type II error at each type I error."""
-        from privcalc.accounting.profiles import error_rates
-        from privcalc.accounting.trade_off import trade_off
+        from privcalc.tradeoff.function import trade_off
 
         alphas = self.question.alphas or error_rates(self.question.points)
-        found = trade_off(self.directions, alphas, self.tolerance, engine=self.engine)
-        met = all(b.within_tolerance(self.tolerance, 1e-300) for b in found.worst.beta)
+        found = trade_off(
+            self.directions.parts,
+            alphas,
+            self.directions.tolerance,
+            engine=self.directions.engine,
+        )
+        met = all(b.within_tolerance(self.directions.tolerance, 1e-300) for b in found.worst.beta)
         result: dict[str, Value] = {"alpha": tuple(alphas), "beta": tuple(found.worst.beta)}
         return [Converted({}, result, Method(found.engine, met, notes=found.notes))]
 
     def risk(self) -> list[Converted]:
         """Answer what attacks can achieve at most."""
-        from privcalc.accounting.profiles import attack_rates
+        from privcalc.accounting.attacks import attack_rates
 
         result, method = attack_rates(
-            self.directions,
-            self.question.false_positive_rates,
-            self.question.priors,
-            self.tolerance,
-            self.engine,
+            self.directions, self.question.false_positive_rates, self.question.priors
         )
         return [Converted({}, dict(result), method)]
 
@@ -292,11 +283,12 @@ def _refuse_unknown(bound: Bound, name: str) -> None:
         raise NotCertifiedError(f"no finite {name} is proved: only an upper bound is known")
 
 
-def _renyi(composition: Composition, answer: Answer, conversion: str) -> float:
+def _renyi(part: Realized, answer: Answer, conversion: str) -> float:
     """Return what one conversion proves from the curve; infinity, or 1, where that is nothing."""
     from privcalc.numerics.rounding import exp_bound
-    from privcalc.renyi.optimum import best_epsilon, best_log_delta
+    from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
 
+    composition = part.upper
     curve, mass = composition.renyi_curve(), composition.infinity_mass().upper
     both = composition.both_orders_curve()
     try:
@@ -333,19 +325,6 @@ def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
         bound = Bound(chain.delta(epsilon))
         found.append(Converted({"epsilon": epsilon}, {"delta": bound}, method))
     return tuple(found)
-
-
-def _grouped(tree: Node, records: int) -> Node:
-    return Wrapped(GROUP, (("records", records),), tree) if records > 1 else tree
-
-
-def _ungrouped(tree: Node) -> tuple[Node, int]:
-    """Return what is below the groups of a specification, and how many records they are."""
-    records = 1
-    while isinstance(tree, Wrapped) and tree.name == GROUP:
-        records *= int(str(dict(tree.parameters)["records"]))
-        tree = tree.event
-    return tree, records
 
 
 def _check(tree: Node, question: Question, tolerance: float) -> None:

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.accounting.chain import Steps, grouped_delta, least_epsilon, replaced_delta
+from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
-from privcalc.errors import NotCertifiedError, UnsupportedError
-from privcalc.relation import Adjacency, Relation
+from privcalc.errors import UnsupportedError
+from privcalc.record import record
+from privcalc.relation import Relation
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from privcalc.accounting.terms import Realized
+    from privcalc.engine.terms import Realized
     from privcalc.spec.tree import Node
 
 # Points of a profile that a chain rests on, and the least delta that they reach to.
 POINTS, LEAST_DELTA = 600, 1e-40
+# Where they reach to if that is not known.
+FAR = 50.0
 # The same where every point is a search over Renyi orders.
 FEWER = 60
 TOLERANCE = 1e-7
 
 
-@dataclass(frozen=True)
+@record
 class Chain:
     """A guarantee that follows from that for one added or removed record, by a chain of neighbours.
 
@@ -35,13 +36,11 @@ class Chain:
         directions: the compositions for one record.
         records: k, or 1 where one record is replaced: one is removed, and another added.
         replaces: whether it is replaced.
-        engine: the engine to ask.
     """
 
-    directions: Mapping[str, Realized]
+    directions: Directions
     records: int
     replaces: bool
-    engine: str
 
     @property
     def words(self) -> str:
@@ -64,25 +63,18 @@ class Chain:
     @cached_property
     def _profiles(self) -> tuple[Steps, Steps]:
         """Return the profiles of removing and of adding one record."""
-        first = next(iter(self.directions.values()))
-        remove = self.directions.get(Adjacency.REMOVE.value, first)
-        add = self.directions.get(Adjacency.ADD.value, first)
+        remove, add = self.directions.present, self.directions.absent
         found = self._steps(remove)
         return found, found if add is remove else self._steps(add)
 
     def _steps(self, part: Realized) -> Steps:
-        from privcalc.engine.choose import certified_epsilon
         from privcalc.engine.many import many_deltas
 
-        mass = part.upper.infinity_mass().upper
-        try:
-            target = min(mass + LEAST_DELTA, 0.5 + 0.5 * mass)
-            reach = certified_epsilon(part.upper, target, 0.01, engine=self.engine).bound.upper
-        except NotCertifiedError:
-            reach = 50.0
+        engine = self.directions.engine
+        reach = Directions({"": part}, TOLERANCE, engine).reach(LEAST_DELTA, failing=FAR)
         reach = reach if 0.0 < reach < math.inf else 1.0
         epsilons = np.linspace(0.0, reach, FEWER if part.upper.curves else POINTS)
-        found = many_deltas(part.upper, list(epsilons), TOLERANCE, engine=self.engine)
+        found = many_deltas(part.upper, list(epsilons), TOLERANCE, engine=engine)
         return Steps(epsilons, np.array([each.bound.upper for each in found]))
 
 
@@ -98,7 +90,7 @@ def chain_for(tree: Node, records: int, relation: Relation, *, engine: str) -> C
     if replaces and records > 1:
         return None
     try:
-        directions = realize(tree, base if replaces else relation)
+        parts = realize(tree, base if replaces else relation)
     except UnsupportedError:
         return None
-    return Chain(directions, records, replaces, engine)
+    return Chain(Directions(parts, TOLERANCE, engine), records, replaces)

@@ -13,15 +13,15 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
-from privcalc.engine.choose import certified_delta, certified_epsilon
-from privcalc.engine.finite import enumerate_outcomes
+from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Quantity
-    from privcalc.accounting.terms import Realized
     from privcalc.engine.composition import Composition
+    from privcalc.engine.terms import Realized
     from privcalc.engine.wish import Stop
     from privcalc.exact import Enclosed
 

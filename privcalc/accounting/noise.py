@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from privcalc.accounting.filled import filled, names, owner, value_at, written
+from privcalc.spec.filled import filled, names, owner, value_at, written
 from privcalc.spec.tree import HOLE, Leaf
+from privcalc.wrappers.base import Wrapper, wrappers_in
 
 if TYPE_CHECKING:
     from privcalc.spec.holes import Path
@@ -16,8 +17,13 @@ NOISE = frozenset({"standard_deviation", "scale", "noise_multiplier"})
 
 
 def noise(tree: Node) -> dict[Path, float]:
-    """Return the parameters of mechanisms that lower the cost as they grow, with their values."""
+    """Return the parameters of mechanisms that lower the cost as they grow, with their values.
+
+    None where trying other values takes its time.
+    """
     found: dict[Path, float] = {}
+    if any(issubclass(each.factory, Wrapper) and each.factory.slow for each in wrappers_in(tree)):
+        return found
     for name in names(tree):
         for path in written(tree, name):
             leaf, value = owner(tree, path), value_at(tree, path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,17 +9,17 @@ import numpy as np
 from privcalc.accounting.answer import Answer, Direction, Method, Quantity
 from privcalc.accounting.compose import check
 from privcalc.accounting.realize import default_relation, sampling_words
-from privcalc.accounting.sampling import SELECT
-from privcalc.accounting.selection_bracket import SelectionBrackets
+from privcalc.accounting.selection import SelectionBrackets
 from privcalc.numerics.work import QUESTION, allowance
-from privcalc.spec.tree import Wrapped
+from privcalc.record import record
+from privcalc.wrappers.select import selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from privcalc.accounting.selection_methods import Methods
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
+    from privcalc.selection.methods import Methods
     from privcalc.selection.runs.protocol import Runs
     from privcalc.spec.tree import Node, Parameters
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 ROUGH = 1e-3
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selected:
     """One answer.
 
@@ -55,7 +54,7 @@ class Selected:
     directions: tuple[Direction, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """All answers to one question, and what they assume.
 
@@ -107,7 +106,7 @@ def select(
         UsageError: there is a hole.
         NotCertifiedError: no finite upper end could be proved.
     """
-    whole = Wrapped(SELECT, runs, tree)
+    whole = selection(tree, runs)
     relation = relation or default_relation(tree)
     check(tree, deltas, epsilons, tolerance, engine)
     brackets = SelectionBrackets(whole, relation, tolerance, engine)
@@ -156,8 +155,8 @@ def candidates_of_answer(found: Selection, answer: Selected) -> float | None:
 
     For -v: it takes some times as long as the answer. None where there is none.
     """
-    from privcalc.accounting.selection_gain import mean_at_price
-    from privcalc.selection.pointwise import Pointwise
+    from privcalc.selection.gain import mean_at_price
+    from privcalc.selection.pointwise.bound import Pointwise
 
     if not answer.candidates:
         return None
@@ -175,7 +174,7 @@ def _candidates(
     methods: dict[str, Methods], worst: dict[str, float], base: Answer
 ) -> dict[str, float]:
     """Return the mean of the runs, and what the tight constant allows at the published price."""
-    from privcalc.accounting.selection_gain import mean_at_price
+    from privcalc.selection.gain import mean_at_price
 
     # Of a Renyi curve every point of the profile is a search of its own.
     if base.quantity != "epsilon" or any(part.laws.upper.curves for part in methods.values()):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.filled import filled
 from privcalc.accounting.realize import default_relation
-from privcalc.accounting.sampling import SELECT
 from privcalc.bounds import Bound, Verdict
 from privcalc.errors import NotCertifiedError, UsageError
+from privcalc.record import record
 from privcalc.spec.check import MAX_INTEGER
+from privcalc.spec.filled import filled
 from privcalc.spec.registry import holes
 from privcalc.spec.text import to_text
-from privcalc.spec.tree import Leaf, Wrapped
+from privcalc.spec.tree import Leaf
+from privcalc.wrappers.select import runs_of, selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ TOLERANCE = 1e-7
 EXAMPLE = "gaussian:sigma=2@poisson:q=0.01@_"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tuning:
     """Thresholds, and the counts that they allow.
 
@@ -72,7 +72,6 @@ def tuning(
         UnsupportedError: the number of runs, or a part of a candidate.
         UsageError: a candidate has no count left open, or something else.
     """
-    from privcalc.accounting.runs import runs_of
     from privcalc.selection.thresholds import tuning_thresholds
 
     for candidate in candidates:
@@ -80,9 +79,9 @@ def tuning(
             raise UsageError(
                 f"a candidate leaves one count open, as in {EXAMPLE}; got {to_text(candidate)}"
             )
-    number = runs_of(Wrapped(SELECT, runs, Leaf("gdp", (("mu", 1.0),))))
+    number = runs_of(selection(Leaf("gdp", (("mu", 1.0),)), runs))
     found = tuning_thresholds(number, epsilon_q, delta)
-    tree = Wrapped(SELECT, runs, Leaf("gdp", (("mu", found.mu),)))
+    tree = selection(Leaf("gdp", (("mu", found.mu),)), runs)
     default = default_relation(candidates[0]) if candidates else default_relation(tree)
     relation = relation or default
     facts: dict[str, float | str] = {"family": number.family, **number.parameters}

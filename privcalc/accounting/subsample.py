@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.compose import compose
+from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize, sampling_words
-from privcalc.accounting.sampling import FIXED_SIZE, POISSON
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance
+from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.registry import holes
-from privcalc.spec.tree import Repeated, Wrapped
+from privcalc.spec.tree import Repeated
+from privcalc.wrappers.poisson import poisson_sample
+from privcalc.wrappers.without_replacement import fixed_size_sample
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.amplification import Amplification
     from privcalc.accounting.answer import Answer
-    from privcalc.engine.composition import Composition
-    from privcalc.spec.tree import Node
+    from privcalc.engine.terms import Realized
+    from privcalc.spec.tree import Node, Wrapped
 
 LARGEST_ORDER = 1e6
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sample:
     """How the records of one step are chosen.
 
@@ -41,15 +44,13 @@ class Sample:
     def of(self, tree: Node) -> Wrapped:
         """Return the specification of the sampled event."""
         if self.sizes is not None:
-            n, m = self.sizes
-            sizes = (("source_dataset_size", n), ("sample_size", m))
-            return Wrapped(FIXED_SIZE, sizes, tree)
+            return fixed_size_sample(tree, self.sizes)
         if self.sampling_probability is None:
             raise UsageError("a sample needs a sampling probability, or both sizes")
-        return Wrapped(POISSON, (("sampling_probability", self.sampling_probability),), tree)
+        return poisson_sample(tree, self.sampling_probability)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Accounted:
     """Epsilon at one delta after some rounds, by one accountant after the other.
 
@@ -64,7 +65,7 @@ class Accounted:
     answer: Answer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Subsampled:
     """The amplified Renyi curve of a specification, and what comes of it after some rounds.
 
@@ -136,11 +137,11 @@ def subsample(
         found = compose(
             rounds, relation=relation, deltas=deltas, tolerance=tolerance, engine=engine
         )
-        parts = [each.upper for each in realize(rounds, relation).values()]
+        directions = Directions(realize(rounds, relation), tolerance, engine)
         accounted = tuple(
             Accounted(
-                max(_renyi(part, delta, "classic") for part in parts),
-                max(_renyi(part, delta, "trade_off") for part in parts),
+                directions.largest(partial(_renyi, delta=delta, conversion="classic")),
+                directions.largest(partial(_renyi, delta=delta, conversion="trade_off")),
                 answer,
             )
             for delta, answer in zip(deltas, found.answers, strict=True)
@@ -148,13 +149,14 @@ def subsample(
     return Subsampled(sampled, rounds, relation, sampling_words(sampled), curve, count, accounted)
 
 
-def _renyi(composition: Composition, delta: float, conversion: str) -> float:
+def _renyi(part: Realized, delta: float, conversion: str) -> float:
     """Return an upper bound on epsilon from the Renyi curve alone; infinity where it has none.
 
     A Renyi divergence is infinite where there is an infinite loss.
     """
     from privcalc.engine.renyi import renyi_epsilon
 
+    composition = part.upper
     if delta >= 1.0:
         return 0.0
     if composition.infinity_mass().upper > 0.0:

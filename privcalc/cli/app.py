@@ -5,14 +5,15 @@
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Annotated
 
 import typer
+from typer._click import Command
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
 from privcalc import errors
-from privcalc.cli import calibrate, compose, convert, select, subsample
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import Failure, failure, shown, wanted_form, wants_traceback
 from privcalc.cli.options import SchemaName, Shell
@@ -29,53 +30,43 @@ the number.
   privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
 """
 
-app = typer.Typer(
-    name="privcalc",
-    help=HELP,
-    rich_markup_mode=None,
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command(
-    "compose",
-    short_help="What the whole costs: epsilon, delta or the profile.",
-    cls=StrictCommand,
-    epilog=compose.EXAMPLES,
-    no_args_is_help=True,
-)(compose.compose)
-app.command(
-    "convert",
-    short_help="One guarantee in another language.",
-    cls=StrictCommand,
-    epilog=convert.EXAMPLES,
-    no_args_is_help=True,
-)(convert.convert)
-app.command(
-    "subsample",
-    short_help="What sampling buys: the amplified Renyi curve.",
-    cls=StrictCommand,
-    epilog=subsample.EXAMPLES,
-    no_args_is_help=True,
-)(subsample.subsample)
-app.command(
-    "select",
-    short_help="The best of a random number of runs: private selection.",
-    cls=StrictCommand,
-    epilog=select.EXAMPLES,
-    no_args_is_help=True,
-)(select.select)
-app.command(
-    "calibrate",
-    short_help="The value of a hole that meets a target.",
-    cls=StrictCommand,
-    epilog=calibrate.EXAMPLES,
-    no_args_is_help=True,
-)(calibrate.calibrate)
+# Each is a function of the same name in a module of the same name; the order is that of the help.
+COMMANDS = {
+    "compose": "What the whole costs: epsilon, delta or the profile.",
+    "convert": "One guarantee in another language.",
+    "subsample": "What sampling buys: the amplified Renyi curve.",
+    "select": "The best of a random number of runs: private selection.",
+    "calibrate": "The value of a hole that meets a target.",
+}
 
 
-@app.callback()
+def program(names: Iterable[str] = COMMANDS) -> Command:
+    """Return the parser of the command line, with some commands or with all.
+
+    To load and describe a command takes milliseconds; a question needs one of them.
+    """
+    app = typer.Typer(
+        name="privcalc",
+        help=HELP,
+        rich_markup_mode=None,
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(privcalc)
+    for name in names:
+        module = import_module(f"privcalc.cli.commands.{name}")
+        app.command(
+            name,
+            short_help=COMMANDS[name],
+            cls=StrictCommand,
+            epilog=module.EXAMPLES,
+            no_args_is_help=True,
+        )(getattr(module, name))
+    return typer.main.get_command(app)
+
+
 def privcalc(
     *,
     version: Annotated[
@@ -146,7 +137,8 @@ def _report(text: str) -> ExitStatus:
 
 def _run(arguments: list[str]) -> int:
     """Parse and run, without Typer's own handling of errors (it would exit 1 on a closed pipe)."""
-    command = typer.main.get_command(app)
+    first = arguments[:1]
+    command = program(first if first and first[0] in COMMANDS else COMMANDS)
     try:
         with command.make_context("privcalc", _with_optional_name(arguments)) as context:
             return int(command.invoke(context) or ExitStatus.OK)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.cli.numbers import read_delta, read_epsilon
 from privcalc.errors import UsageError
+from privcalc.record import record
 from privcalc.render.report import Check
 from privcalc.render.words import VERDICTS, number, short_exponent
 from privcalc.render.written import written
@@ -25,7 +25,7 @@ _SMALLEST_WIDTH = 1e-12
 """No bracket is asked to be narrower than this in absolute terms."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Budget:
     """What is allowed: the largest epsilon, the largest delta, either or both."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from privcalc.errors import PrivcalcError, SpecError
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEMA = "privcalc/error/v1"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Failure:
     """An error as the caller sees it.
 

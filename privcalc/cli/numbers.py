@@ -8,7 +8,7 @@ from privcalc.errors import DomainError, SpecError, UsageError
 from privcalc.render.written import as_written
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 LARGEST_ORDER = 1e6
 
@@ -103,6 +103,13 @@ def split(option: str, texts: Iterable[str]) -> list[str]:
     if not all(pieces):
         raise UsageError(f"{option} has an empty place in its comma list")
     return pieces
+
+
+def read_all(
+    read: Callable[[str, str], float], option: str, texts: Iterable[str] | None
+) -> tuple[float, ...]:
+    """Read the comma lists of a repeatable option; none where it was not given."""
+    return tuple(read(option, text) for text in split(option, texts or ()))
 
 
 def _shown(text: str, limit: int = 40) -> str:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Annotated
 
 import typer
+from typer.models import OptionInfo
 
 from privcalc.cli.strict import Names
 from privcalc.relation import Relation
@@ -93,6 +94,15 @@ def relation_named(name: RelationName | None) -> Relation | None:
     return None if name is None else Relation(name.value.replace("-", "_"))
 
 
+def _option(flag: str, metavar: str, text: str) -> OptionInfo:
+    """Declare an option that takes text."""
+    found: OptionInfo = typer.Option(flag, metavar=metavar, help=text)
+    return found
+
+
+Text = str | None
+Texts = list[str] | None
+
 SpecsArgument = Annotated[
     list[str],
     typer.Argument(
@@ -102,7 +112,7 @@ SpecsArgument = Annotated[
     ),
 ]
 CandidatesArgument = Annotated[
-    list[str] | None,
+    Texts,
     typer.Argument(
         metavar="SPEC...",
         help="What one run costs; several are one sum. With --thresholds: candidates, each with "
@@ -130,12 +140,7 @@ ThresholdsOption = Annotated[
     ),
 ]
 RunEpsilonOption = Annotated[
-    str | None,
-    typer.Option(
-        "--epsilon-q",
-        metavar="E",
-        help="Epsilon of one run at --delta, for --thresholds.",
-    ),
+    Text, _option("--epsilon-q", "E", "Epsilon of one run at --delta, for --thresholds.")
 ]
 SampledSpecArgument = Annotated[
     str,
@@ -146,75 +151,56 @@ SampledSpecArgument = Annotated[
     ),
 ]
 SamplingProbabilityOption = Annotated[
-    str | None,
-    typer.Option(
-        "--q",
-        metavar="Q",
-        help="Poisson sampling: probability with which each record is in the sample.",
-    ),
+    Text,
+    _option("--q", "Q", "Poisson sampling: probability with which each record is in the sample."),
 ]
 PopulationOption = Annotated[
-    str | None,
-    typer.Option("--n", metavar="N", help="Number of records to draw from. Needs --m."),
+    Text, _option("--n", "N", "Number of records to draw from. Needs --m.")
 ]
 SampleSizeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--m",
-        metavar="M",
-        help="Number of records that are drawn, without replacement. Needs --n.",
-    ),
+    Text, _option("--m", "M", "Number of records that are drawn, without replacement. Needs --n.")
 ]
 OrdersOption = Annotated[
-    list[str] | None,
-    typer.Option(
+    Texts,
+    _option(
         "--orders",
-        metavar="A",
-        help="Orders of the Renyi divergence: real numbers above 1, at most 1000000. Repeatable, "
+        "A",
+        "Orders of the Renyi divergence: real numbers above 1, at most 1000000. Repeatable, "
         "or a comma list. Without it: twelve from 1.5 to 512.",
     ),
 ]
 CountOption = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    _option(
         "--count",
-        metavar="K",
-        help="Number of rounds, each with a fresh sample, for epsilon. Needs --delta. "
-        "Without it: 1.",
+        "K",
+        "Number of rounds, each with a fresh sample, for epsilon. Needs --delta. Without it: 1.",
     ),
 ]
 DeltaOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--delta",
-        metavar="D",
-        help="Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.",
+    Texts,
+    _option(
+        "--delta", "D", "Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list."
     ),
 ]
 EpsilonOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--epsilon",
-        metavar="E",
-        help="Answer delta at this epsilon, >= 0. Repeatable, or a comma list.",
-    ),
+    Texts,
+    _option("--epsilon", "E", "Answer delta at this epsilon, >= 0. Repeatable, or a comma list."),
 ]
 MaxEpsilonOption = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    _option(
         "--max-epsilon",
-        metavar="E",
-        help="Budget: exit with status 1 unless epsilon is proved to be at most this. "
-        "Needs --delta.",
+        "E",
+        "Budget: exit with status 1 unless epsilon is proved to be at most this. Needs --delta.",
     ),
 ]
 MaxDeltaOption = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    _option(
         "--max-delta",
-        metavar="D",
-        help="Budget: exit with status 1 unless delta is proved to be at most this. "
-        "Needs --epsilon.",
+        "D",
+        "Budget: exit with status 1 unless delta is proved to be at most this. Needs --epsilon.",
     ),
 ]
 RelationOption = Annotated[
@@ -237,10 +223,10 @@ SampledRelationOption = Annotated[
 ]
 ToleranceOption = Annotated[
     str,
-    typer.Option(
+    _option(
         "--tolerance",
-        metavar="T",
-        help="Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower "
+        "T",
+        "Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower "
         "than 1e-12 always counts as narrow enough.",
     ),
 ]
@@ -255,10 +241,7 @@ EngineOption = Annotated[
 ]
 ProvedEngineOption = Annotated[
     ProvedEngine,
-    typer.Option(
-        "--engine",
-        help="Engine for epsilon, as in privcalc compose. Needs --delta.",
-    ),
+    typer.Option("--engine", help="Engine for epsilon, as in privcalc compose. Needs --delta."),
 ]
 EngineOfCurveOption = Annotated[
     ProvedEngine,
@@ -278,51 +261,43 @@ TargetOption = Annotated[
     ),
 ]
 PointsOption = Annotated[
-    str | None,
-    typer.Option(
+    Text,
+    _option(
         "--points",
-        metavar="N",
-        help="Number of points of a profile or trade-off curve, where they are not listed. "
+        "N",
+        "Number of points of a profile or trade-off curve, where they are not listed. "
         "Without it: 21.",
     ),
 ]
 RateOption = Annotated[
-    list[str] | None,
-    typer.Option(
+    Texts,
+    _option(
         "--fpr",
-        metavar="F",
-        help="False positive rate (type I error) of a test, in [0, 1]. Repeatable, or a comma "
-        "list.",
+        "F",
+        "False positive rate (type I error) of a test, in [0, 1]. Repeatable, or a comma list.",
     ),
 ]
 PriorOption = Annotated[
-    list[str] | None,
-    typer.Option(
+    Texts,
+    _option(
         "--prior",
-        metavar="P",
-        help="Chance, before the attack, that the record is there. Repeatable, or a comma list. "
+        "P",
+        "Chance, before the attack, that the record is there. Repeatable, or a comma list. "
         "Without it: 0.01 and 0.5.",
     ),
 ]
 GroupOption = Annotated[
-    str | None,
-    typer.Option(
-        "--group",
-        metavar="K",
-        help="Protect groups of K records together, as @group:k=K does.",
-    ),
+    Text, _option("--group", "K", "Protect groups of K records together, as @group:k=K does.")
 ]
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object for each answer; same as --format json."),
 ]
 FormatOption = Annotated[
-    Format | None,
-    typer.Option("--format", help="Output format. Without it: table."),
+    Format | None, typer.Option("--format", help="Output format. Without it: table.")
 ]
 TerseOption = Annotated[
-    bool,
-    typer.Option("--terse", "-t", help="Print the safe number alone: the upper end."),
+    bool, typer.Option("--terse", "-t", help="Print the safe number alone: the upper end.")
 ]
 QuietOption = Annotated[
     bool,
@@ -337,11 +312,55 @@ VerboseOption = Annotated[
         "standard error.",
     ),
 ]
-ColorOption = Annotated[
-    ColorMode,
-    typer.Option("--color", help="When to colour tables."),
-]
+ColorOption = Annotated[ColorMode, typer.Option("--color", help="When to colour tables.")]
 FileOption = Annotated[
-    str | None,
-    typer.Option("--file", metavar="FILE", help="Not available yet.", hidden=True),
+    Text, typer.Option("--file", metavar="FILE", help="Not available yet.", hidden=True)
+]
+
+# Those of `calibrate` alone: holes, targets, ratios and sweeps.
+HoleArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SPEC...",
+        help="What will touch the data, with _ for the value that is wanted; several are one sum. "
+        "- reads questions from standard input.",
+        show_default=False,
+    ),
+]
+TargetEpsilonOption = Annotated[
+    Text, _option("--epsilon", "E", "Epsilon that may be spent. Needs --delta.")
+]
+TargetDeltaOption = Annotated[Text, _option("--delta", "D", "Delta at which --epsilon holds.")]
+MuOption = Annotated[Text, _option("--mu", "M", "mu of Gaussian differential privacy.")]
+RhoOption = Annotated[Text, _option("--rho", "R", "rho of zero-concentrated differential privacy.")]
+AdvantageOption = Annotated[
+    Text,
+    _option(
+        "--advantage", "A", "Advantage of a membership attack: true minus false positive rate."
+    ),
+]
+TprOption = Annotated[
+    Text, _option("--tpr", "T", "True positive rate of a membership attack. Needs --fpr.")
+]
+TargetFprOption = Annotated[
+    Text, _option("--fpr", "F", "False positive rate at which --tpr holds.")
+]
+RatioOption = Annotated[
+    Text,
+    _option(
+        "--ratio",
+        "A,B,...",
+        "For several holes: the ratio of their values, in order of appearance.",
+    ),
+]
+SweepOption = Annotated[
+    Text,
+    _option(
+        "--sweep",
+        "NAME=LOW:HIGH:STEPS",
+        "Fill the hole for each of so many values of another parameter, spread over the logarithm.",
+    ),
+]
+TerseSufficientOption = Annotated[
+    bool, typer.Option("--terse", "-t", help="Print the safe number alone: the sufficient value.")
 ]

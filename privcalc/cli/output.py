@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
@@ -12,6 +11,7 @@ from privcalc.cli.options import ColorMode, Format
 from privcalc.cli.streams import abandon, complain
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from privcalc.render.report import Report
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Output:
     """How one invocation prints.
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 WORK, TOLERANCE, FAR = 1e7, 1e-3, 0.01
 
 
-def remedy(tree: Node, answer: Answer, check: Check, relation: Relation) -> str:
+def remedy(
+    tree: Node, answer: Answer, check: Check, relation: Relation, *, questions: int = 1
+) -> str:
     """Return a clause that names the noise that would fit, or "" where none is soon found.
 
     Of several mechanisms with noise all are scaled together.
@@ -29,16 +31,15 @@ def remedy(tree: Node, answer: Answer, check: Check, relation: Relation) -> str:
         answer: what it costs.
         check: the budget check that it failed.
         relation: the neighbouring relation in force.
+        questions: how many hints share the work that one may cost.
     """
     from privcalc.accounting.calibrate import calibrate
-    from privcalc.accounting.calibration_target import CalibrationTarget
     from privcalc.accounting.noise import emptied, noise
-    from privcalc.accounting.sampling import SELECT, wrappers_in
+    from privcalc.calibration.target import CalibrationTarget
     from privcalc.spec.holes import holes
 
     found = noise(tree)
-    # Every trial of a selection costs as much as the answer did.
-    if not found or SELECT in wrappers_in(tree):
+    if not found:
         return ""
     # delta(epsilon) <= D where epsilon(D) <= epsilon.
     budget, at = check.budget, answer.query.get("delta", 0.0)
@@ -52,7 +53,7 @@ def remedy(tree: Node, answer: Answer, check: Check, relation: Relation) -> str:
             relation=relation,
             tolerance=TOLERANCE,
             ratio=[found[path] for path in holes(open_tree)] if len(found) > 1 else (),
-            work=WORK,
+            work=WORK / questions,
         )
     except PrivcalcError:
         # A hint is not worth an error.

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 
 from privcalc.cli.options import ColorMode
+from privcalc.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Terminal:
     """How tables may look on standard output.
 

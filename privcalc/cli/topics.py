@@ -34,12 +34,12 @@ def print_schema(name: SchemaName | None) -> None:
         _print_and_stop((_SCHEMAS / f"{name.value}-v1.json").read_text(encoding="utf-8"))
 
 
-def print_completion(shell: Shell | None) -> None:
+def print_completion(context: typer.Context, shell: Shell | None) -> None:
     """Print the completions for a shell."""
     if shell is not None:
         from privcalc.cli.docs import completion
 
-        _print_and_stop(completion(shell.value))
+        _print_and_stop(completion(shell.value, context.command))
 
 
 def _print_and_stop(text: str) -> None:

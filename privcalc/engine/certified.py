@@ -1,15 +1,14 @@
-"""What an engine returns, and the step from an estimate to a proved bracket of epsilon."""
+"""What an engine returns, and how two answers to one question become one."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound
+from privcalc.errors import DisagreementError
+from privcalc.record import field, record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from privcalc.bounds import Bound
 
 # Brackets are padded to this part of the tolerance on each side. The pad hides the last digits
 # of the estimate, so brackets for different tolerances are nested, and it stays far inside the
@@ -19,10 +18,11 @@ PAD = 0.02
 EPSILON_FLOOR = 1e-12
 # Below this a delta counts as found: doubles have no relative precision left.
 DELTA_FLOOR = 1e-300
-SLOW_STEPS, DOUBLINGS = 12, 80
+# Names of engines: exact sums and closed forms, and the one whose errors depend on what is wished.
+CLOSED, CONTOUR = "closed-form", "contour"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Certified:
     """A bracket with the engine that proved it.
 
@@ -38,7 +38,7 @@ class Certified:
 
     bound: Bound
     engine: str
-    terms: dict[str, float] = field(default_factory=dict)
+    terms: dict[str, float] = field(factory=dict)
     notes: tuple[str, ...] = ()
     strained: bool = False
     order: float | None = None
@@ -48,38 +48,16 @@ class Certified:
         """Return the same with another bracket."""
         return replace(self, bound=bound)
 
+    def merged(self, other: Certified) -> Certified:
+        """Intersect with another bracket of the same number; the rest is that of the narrower one.
 
-def epsilon_ends(
-    centre: float,
-    pad: float,
-    *,
-    enough: Callable[[float], bool],
-    too_little: Callable[[float], bool],
-) -> Bound:
-    """Walk outward from an estimate until both ends are proved.
-
-    delta is non-increasing in epsilon. `enough(e)` proves delta(e) <= target, so the answer is
-    at most e; `too_little(e)` proves delta(e) >= target, so the answer is at least e. Neither is
-    assumed to be monotone: only what was proved at the very double that is returned counts. The
-    answer is never negative, so 0 needs no proof as a lower end.
-    """
-    upper, lower = math.inf, 0.0
-    for step in steps(pad):
-        if enough(max(centre, 0.0) + step):
-            upper = max(centre, 0.0) + step
-            break
-    if centre <= pad and enough(0.0):
-        return Bound(0.0, 0.0)
-    for step in steps(pad):
-        if centre - step <= 0.0 or too_little(centre - step):
-            lower = max(centre - step, 0.0)
-            break
-    return Bound(upper, lower)
-
-
-def steps(pad: float) -> Iterator[float]:
-    """Yield growing distances: slowly at first, so that a bracket is not much wider than needed."""
-    step = pad
-    for trial in range(SLOW_STEPS + DOUBLINGS):
-        yield step
-        step *= 1.25 if trial < SLOW_STEPS else 2.0
+        Raises:
+            DisagreementError: they do not meet.
+        """
+        try:
+            bound = self.bound.intersection(other.bound)
+        except DisagreementError as error:
+            raise DisagreementError(f"engines {self.engine} and {other.engine}: {error}") from None
+        first = self.bound.width <= other.bound.width
+        better, rest = (self, other) if first else (other, self)
+        return replace(better, bound=bound, notes=(*better.notes, *rest.notes))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, TypeVar
 
 from privcalc.bounds import Bound
 from privcalc.exact import doubles
-from privcalc.losses.known import infinite_mass, largest_loss
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.curve import LawCurve, SumCurve, WorseCurve, curve_of, sharper_curve
+from privcalc.record import record
+from privcalc.renyi.curve import SumCurve, WorseCurve
+from privcalc.renyi.of_law import LawCurve, curve_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 MOST_BITS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Composition:
     """Adaptive composition of independent losses: their sum, with each law used `count` times.
 
@@ -67,7 +67,7 @@ class Composition:
             return Bound(math.inf, math.inf)
         if any(law.max_loss == -math.inf for law, _ in self.terms):
             return Bound(-math.inf, -math.inf)
-        known = [(largest_loss(law), count) for law, count in self.terms]
+        known = [(law.exact_max_loss, count) for law, count in self.terms]
         if all(loss is not None for loss, _ in known):
             number = sum((loss * n for loss, n in known if loss is not None), Fraction(0))
             low, high = doubles(number)
@@ -139,8 +139,8 @@ class Composition:
     @property
     def sharper(self) -> bool:
         """Whether the Renyi curve may say more than the laws do: not of one use by itself."""
-        several = sum(count * getattr(law, "uses", 1) for law, count in self.terms) > 1
-        return several and any(sharper_curve(law) is not None for law, _ in self.terms)
+        several = sum(count * law.uses for law, count in self.terms) > 1
+        return several and any(law.sharper_curve is not None for law, _ in self.terms)
 
     def reverse_curve(self) -> SumCurve | None:
         """Return the Renyi curve of the neighbours in the other order; None where not known.
@@ -162,8 +162,25 @@ class Composition:
 
         A law with a sharper curve has one only because its profile is known as far as it is known.
         """
-        laws = (law for law, _ in self.terms if sharper_curve(law) is None)
+        laws = (law for law, _ in self.terms if law.sharper_curve is None)
         return any(law.infinity_mass > 0.0 for law in laws)
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the laws are known at every t, and |phi| of some comes back, off any lattice."""
+        laws = [law for law, _ in self.terms]
+        known = all(law.everywhere for law in laws)
+        return known and any(law.comes_back for law in laws) and not self.on_lattices
+
+    @property
+    def cuttable(self) -> bool:
+        """Whether rare large outcomes of some law may be split off (`engine/split`)."""
+        return not self.curves and any(law.cuttable for law, _ in self.terms)
+
+    @property
+    def on_lattices(self) -> bool:
+        """Whether every law has a lattice that holds its losses exactly."""
+        return all(law.lattice is not None for law, _ in self.terms)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""
@@ -176,7 +193,7 @@ class Composition:
 
 def _exact_mass(sources: Sequence[tuple[LossLaw, int]]) -> Fraction | None:
     """Return 1 - prod (1 - m)^count, where that is a rational of no more than MOST_BITS."""
-    masses = [(infinite_mass(law), count) for law, count in sources]
+    masses = [(law.exact_infinity_mass, count) for law, count in sources]
     bits, finite = 0, Fraction(1)
     for mass, count in masses:
         if mass is None:

@@ -10,14 +10,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import Certified
+from privcalc.engine.certified import CLOSED, Certified
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
-
-CLOSED = "closed-form"
 
 
 def asked(value: float | Enclosed) -> Enclosed:

@@ -1,34 +1,40 @@
 """delta at many epsilons: what one epsilon costs, over and over, is shared where it can be.
 
-A contour (`engine/shared_contour.py`), a list of outcomes or a pair of lattice laws
-(`engine/shared_outcomes.py`) proves brackets at every epsilon, so that one of them serves a group
+A source (`engine/source.py`) proves brackets at every epsilon, so that one of them serves a group
 of neighbours. All there is to decide is which brackets are narrow enough to keep.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.certified import Certified
-from privcalc.engine.choose import FFT_REACH, LADDER, certified_delta, weight
-from privcalc.engine.fft.levels import MOST_POINTS
-from privcalc.engine.finite import enumerate_outcomes
-from privcalc.engine.limits import CLOSED
-from privcalc.engine.shared_contour import SharedContour
-from privcalc.engine.shared_outcomes import SharedLattice, SharedOutcomes, SharedTails
-from privcalc.engine.shared_periodic import SharedPeriodic
-from privcalc.engine.shared_work import GOOD, Source, Work
+from privcalc.engine.arbiter import certified_delta
+from privcalc.engine.asking import FFT_REACH, LADDER, weight
+from privcalc.engine.certified import CLOSED, CONTOUR, Certified
+from privcalc.engine.contour.answer import contour_at
+from privcalc.engine.lattice.answer import lattice_at
+from privcalc.engine.lattice.levels import MOST_POINTS
+from privcalc.engine.mollified.answer import mollified_at
+from privcalc.engine.mollified.cells import MANY_USES
+from privcalc.engine.question import exact_sum, single_use
+from privcalc.engine.shared_work import GOOD, Work
+from privcalc.engine.split.answer import is_split, split_at
 from privcalc.engine.wish import affordable
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import left as left_over
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from privcalc.engine.composition import Composition
+    from privcalc.engine.contour.sum import NodeSum
+    from privcalc.engine.mollified.sum import MollifiedSum
+    from privcalc.engine.source import Source
+    from privcalc.engine.split.total import Split
     from privcalc.numerics.arrays import Array
 
 # A contour is made to serve so many deviations of the tilted loss around its epsilon, and goes
@@ -82,7 +88,7 @@ def many_deltas(
     return ManyDeltas(composition, tolerance, engine=engine).brackets(epsilons)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Range:
     """A source with the epsilons it has served and the relative width it was good for."""
 
@@ -136,18 +142,20 @@ class ManyDeltas:
         # Where finite losses have no mass, or too little for doubles, delta is 1.
         self._certain = self._mass.upper >= 1.0
         self._laws = not composition.curves and not self._certain
-        self._contours = self._laws and engine in ("auto", "contour")
+        self._contours = self._laws and engine in ("auto", CONTOUR)
+        # Whether contours are split ones.
+        self._split = self._contours and not of_mass and is_split(composition)
+        # Of few uses, and where widths are relative to a mass, one lattice does for many lines.
+        most = max((count for _, count in composition), default=0)
+        worth = engine == CONTOUR or (not of_mass and most >= MANY_USES)
+        self._mollified = composition.comes_back and worth
         # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
-        self._lattices = self._laws and engine in ("auto", "fft")
-        self._whole: list[Source] = []
+        self._lattices = self._laws and engine in ("auto", "fft") and not self._split
         self._ranges: list[_Range] = []
-        self._periodic = all(law.lattice is not None for law, _ in composition)
-        if self._laws and engine == "auto":
-            outcomes = enumerate_outcomes(composition)
-            if outcomes is not None:
-                self._whole.append(SharedOutcomes(outcomes))
-            if [count for _, count in composition] == [1]:
-                self._whole.append(SharedTails(composition.terms[0][0]))
+        asked = self._laws and engine == "auto"
+        self._exact = exact_sum(composition) if asked else None
+        single = single_use(composition) if asked else None
+        self._whole = [source for source in (self._exact, single) if source is not None]
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
@@ -158,7 +166,7 @@ class ManyDeltas:
                 work.keep(epsilon, Certified(self._mass, CLOSED), math.inf)
         work.close(self._largest)
         for source in self._whole:
-            exact = self._of_mass and isinstance(source, SharedOutcomes)
+            exact = self._of_mass and source is self._exact
             work.ask(source, work.pending, math.inf if exact else self._width)
         for each in self._ranges:
             work.ask(each.source, [e for e in work.pending if each.near(e)], each.width)
@@ -209,7 +217,7 @@ class ManyDeltas:
     def _by_contours(self, work: Work) -> None:
         """Serve groups of epsilons by contours, from left to right."""
         left: list[float] = []
-        while work.pending and self._failures < MOST_FAILURES:
+        while work.pending and self._failures < MOST_FAILURES and left_over() > 0.0:
             first = work.pending[0]
             pivot = min(work.pending, key=lambda e: abs(e - first - STRIDE * self._deviation))
             self._share(work, pivot, [self._tolerance], self._width)
@@ -236,11 +244,13 @@ class ManyDeltas:
                 break
 
     def _contour(
-        self, epsilon: float, tolerance: float, reach: float
-    ) -> SharedContour | SharedPeriodic:
-        if self._periodic:
-            return SharedPeriodic(self._composition, epsilon, tolerance, reach)
-        return SharedContour.around(self._composition, epsilon, tolerance, reach)
+        self, pivot: float, tolerance: float, reach: float
+    ) -> NodeSum | MollifiedSum | Split:
+        if self._split:
+            return split_at(self._composition, pivot, tolerance, reach)
+        if self._mollified:
+            return mollified_at(self._composition, pivot, tolerance, reach)
+        return contour_at(self._composition, pivot, tolerance, reach)
 
     def _serve(self, work: Work, source: Source, pivot: float, width: float) -> None:
         """Ask a source at all pending epsilons, and remember for which it was good.
@@ -266,8 +276,11 @@ class ManyDeltas:
             work.ask(each.source, near, LOOSER * each.width)
 
     def _one_by_one(self, work: Work) -> None:
-        """Prove brackets at one epsilon, and share what proves them as far as it goes."""
-        while work.pending:
+        """Prove brackets at one epsilon, and share what proves them as far as it goes.
+
+        Once the work that is allowed is used up, the rest gets what monotony tells.
+        """
+        while work.pending and (left_over() > 0.0 or not (work.known or self._of_mass)):
             pivot, contour = work.pivot()
             if self._lattices and not contour and self._by_lattice(work, pivot, GOOD):
                 continue
@@ -308,7 +321,7 @@ class ManyDeltas:
         found = certified_delta(self._composition, pivot, self._tolerance, engine=self._engine)
         work.keep(pivot, found)
         relative = work.relative(pivot)
-        if pivot in work.pending and relative <= HOPELESS and found.engine == "contour":
+        if pivot in work.pending and relative <= HOPELESS and found.engine == CONTOUR:
             wishes = [self._tolerance, *(w for w in LADDER if w > self._tolerance)]
             self._share(work, pivot, wishes, WIDER * relative)
         return found.engine
@@ -322,7 +335,7 @@ class ManyDeltas:
         if self._engine == "auto":
             points = affordable(points, weight(self._composition))
         try:
-            source = SharedLattice(self._composition, pivot, self._tolerance, points)
+            source = lattice_at(self._composition, pivot, self._tolerance, points)
         except NotCertifiedError:
             return False
         before = work.relative(pivot)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.aliasing import log_payoff_supremum
 from privcalc.engine.certified import Certified
+from privcalc.engine.contour.aliasing import log_payoff_supremum
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import exp_bound
-from privcalc.renyi.optimum import best_epsilon, best_log_delta
+from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.numerics.arrays import Array
-    from privcalc.renyi.optimum import Converted
+    from privcalc.renyi.conversion.optimum import Converted
 
 # Orders minus 1 that are tried on a truncated composition: 1/64 to 2^20, a factor sqrt(2) apart.
 ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
@@ -42,7 +42,7 @@ def renyi_epsilon(composition: Composition, delta: float, conversion: str = BEST
     Args:
         composition: of one adjacency.
         delta: what is left for finite losses.
-        conversion: one of those of `renyi/optimum.py`.
+        conversion: one of those of `renyi/conversion/optimum.py`.
 
     Raises:
         NotCertifiedError: no order has a finite certified bound.

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.certified import DELTA_FLOOR, Certified
-from privcalc.engine.limits import CLOSED
+from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
+from privcalc.engine.source import brackets
 from privcalc.errors import DisagreementError
+from privcalc.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.engine.source import Source
 
 LATTICE = "fft"
 # What the FFT engine reaches, more or less, and a contour that is no worse than that.
 GOOD = 1e-5
-
-
-class Source(Protocol):
-    """What proves brackets at every epsilon, wide or narrow."""
-
-    def deltas(self, epsilons: Array, tolerance: float) -> Sequence[Certified | None]:
-        """Bracket the finite part of delta at increasing epsilons."""
-        ...
-
-    def estimates(self, epsilons: Array) -> tuple[Array, Array]:
-        """Return delta and P(epsilon < L < inf), without error bound."""
-        ...
 
 
 class Work:
@@ -70,7 +58,7 @@ class Work:
         if not epsilons:
             return []
         asked = np.array(epsilons)
-        found = [self._with_mass(each) for each in source.deltas(asked, self.tolerance)]
+        found = brackets(source, asked, self.tolerance)
         floors = np.zeros(len(asked))
         if self._of_mass:
             masses = source.estimates(asked)[1]
@@ -79,7 +67,8 @@ class Work:
         return [
             epsilon
             for epsilon, each, mass in zip(list(epsilons), found, floors, strict=True)
-            if each is not None and self.keep(epsilon, each, width, float(mass))
+            if each is not None
+            and self.keep(epsilon, each.with_bound(each.bound.plus(self._mass)), width, float(mass))
         ]
 
     def keep(self, epsilon: float, found: Certified, width: float = 0.0, mass: float = 0.0) -> bool:
@@ -89,7 +78,7 @@ class Work:
         above it.
         """
         known = self._found.get(epsilon)
-        merged = found if known is None else _merged(known, found)
+        merged = found if known is None else known.merged(found)
         self._found[epsilon] = merged
         wish, size = max(width, self._width), max(merged.bound.upper, mass)
         self._relative[epsilon] = merged.bound.width / size if size > 0.0 else 0.0
@@ -98,6 +87,11 @@ class Work:
             self.settle(epsilon)
             self._vanish(epsilon, merged)
         return enough
+
+    @property
+    def known(self) -> bool:
+        """Say whether there is a bracket anywhere."""
+        return bool(self._found)
 
     def pivot(self) -> tuple[float, bool]:
         """Return the epsilon to look at next, and whether a contour is good there.
@@ -158,18 +152,3 @@ class Work:
             bound = Bound(float(upper), None if lower == -math.inf else float(lower))
             self._found[epsilon] = self._found[epsilon].with_bound(bound)
         return [self._found[float(epsilon)] for epsilon in epsilons]
-
-    def _with_mass(self, found: Certified | None) -> Certified | None:
-        """Add the mass at infinity to a bracket of the finite part, as `certified_delta` does."""
-        mass = self._mass
-        if found is None or mass.upper == 0.0:
-            return found
-        upper = math.nextafter(found.bound.upper + mass.upper, math.inf)
-        lower = math.nextafter((found.bound.lower or 0.0) + (mass.lower or 0.0), -math.inf)
-        return found.with_bound(Bound(min(1.0, upper), max(0.0, lower)))
-
-
-def _merged(a: Certified, b: Certified) -> Certified:
-    """Intersect two brackets; the rest is that of the narrower one."""
-    better = a if a.bound.width <= b.bound.width else b
-    return better.with_bound(a.bound.intersection(b.bound))

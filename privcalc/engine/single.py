@@ -6,23 +6,18 @@ delta(epsilon) = P(L > epsilon) - e^epsilon Q(L > epsilon), or the law's own clo
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
-from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified, epsilon_ends
+from privcalc.engine.certified import CLOSED
+from privcalc.engine.source import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
 
-NAME = "closed-form"
-BISECTIONS = 80
-LARGEST_EPSILON = 1e12
 # Beyond this e^epsilon overflows.
 LARGEST_EXPONENT = 700.0
 # A loss slightly below epsilon, by more than any displacement of the tails.
@@ -31,66 +26,67 @@ STEP_BACK = 1e-11
 TINY = 1e-300
 
 
-def single_delta(law: LossLaw, epsilon: float) -> Certified:
-    """Bracket delta of one use at an epsilon >= 0, without the mass at infinity."""
-    lower, upper = _profile(law, epsilon)
-    return Certified(Bound(min(1.0, upper), min(1.0, lower)), NAME)
+class SingleUse:
+    """The source of one law by itself."""
 
+    name = CLOSED
+    # Nothing here depends on the tolerance.
+    pad = 0.0
 
-def single_epsilon(law: LossLaw, low: float, high: float, tolerance: float) -> Certified | None:
-    """Bracket the least epsilon >= 0 of one use at a delta between two numbers."""
+    def __init__(self, law: LossLaw) -> None:
+        """Take the law."""
+        self._law = law
 
-    def enough(epsilon: float) -> bool:
-        return _profile(law, epsilon)[1] <= low
+    def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Bracket delta at increasing epsilons, in absolute units.
 
-    def too_little(epsilon: float) -> bool:
-        return _profile(law, epsilon)[0] >= high
+        The tails give P(A) and Q(A) of a set A of outcomes, {L > epsilon} but for losses within
+        `shift` of epsilon. P(A) - e^epsilon Q(A) is at most delta for any set. What A misses or
+        has too much, |L - epsilon| <= shift, changes the difference by at most 1 - e^{-shift} of
+        its P-mass, which is at most P(L > epsilon - 2 shift).
+        """
+        del log_scale
+        lower, upper = self._closed(epsilons)
+        rest = np.isnan(upper)
+        if rest.any():
+            lower[rest], upper[rest] = self._from_tails(epsilons[rest])
+        zero = np.zeros(len(epsilons))
+        return Deltas(zero, lower, upper, 0.5 * (lower + upper), {})
 
-    if enough(0.0):
-        return Certified(Bound(0.0, 0.0), NAME)
-    centre = _least(enough, 0.1 * PAD * tolerance)
-    if centre is None:
-        return None
-    pad = PAD * max(tolerance * centre, 0.01 * EPSILON_FLOOR)
-    return Certified(epsilon_ends(centre, pad, enough=enough, too_little=too_little), NAME)
+    def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf), without error bound."""
+        tails = self._law.tails(epsilons)
+        with np.errstate(over="ignore", invalid="ignore"):
+            difference = tails.above_p - np.exp(epsilons) * tails.above_q
+        lower, upper = self._closed(epsilons)
+        value = np.where(np.isnan(upper), difference, 0.5 * (lower + upper))
+        unit = np.exp(-log_scale)
+        return value * unit, tails.above_p * unit
 
+    def _closed(self, epsilons: Array) -> tuple[Array, Array]:
+        """Return the law's own bounds, not a number where it has none."""
+        found = [self._law.profile(float(epsilon)) or (np.nan, np.nan) for epsilon in epsilons]
+        bounds = np.array(found, dtype=float).reshape(-1, 2)
+        return bounds[:, 0].copy(), bounds[:, 1].copy()
 
-def _profile(law: LossLaw, epsilon: float) -> tuple[float, float]:
-    """Return lower and upper bounds on the finite part of delta(epsilon).
-
-    The tails give P(A) and Q(A) of a set A of outcomes, {L > epsilon} but for losses within
-    `shift` of epsilon. P(A) - e^epsilon Q(A) is at most delta for any set. What A misses or has
-    too much, |L - epsilon| <= shift, changes the difference by at most 1 - e^{-shift} of its
-    P-mass, which is at most P(L > epsilon - 2 shift).
-    """
-    direct = law.profile(epsilon)
-    if direct is not None:
-        return direct
-    before = epsilon - STEP_BACK * (1.0 + abs(epsilon))
-    tails = law.tails(np.array([before, epsilon]))
-    if not tails.shift <= 0.25 * (epsilon - before):
-        return 0.0, 1.0
-    error = np.broadcast_to(np.asarray(tails.error, dtype=float), (2,))
-    p, q, wrong = float(tails.above_p[1]), float(tails.above_q[1]), float(error[1])
-    around = float(tails.above_p[0]) * (1.0 + float(error[0])) + TINY
-    if epsilon > LARGEST_EXPONENT:
-        return 0.0, p * (1.0 + wrong) * MARGIN + around * tails.shift + TINY
-    scaled = math.exp(epsilon) * q
-    slack = ((wrong + 8.0 * UNIT) * (p + scaled) + TINY * (1.0 + math.exp(epsilon))) * MARGIN
-    difference = p - scaled
-    return max(0.0, difference - slack), max(0.0, difference + slack) + around * tails.shift
-
-
-def _least(enough: Callable[[float], bool], relative: float) -> float | None:
-    """Return about the least epsilon > 0 that is enough, by doubling and bisection."""
-    left, right = 0.0, 1.0
-    while not enough(right):
-        left, right = right, 2.0 * right
-        if right > LARGEST_EPSILON:
-            return None
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (left + right)
-        left, right = (left, middle) if enough(middle) else (middle, right)
-        if right - left <= relative * right:
-            break
-    return right
+    def _from_tails(self, epsilons: Array) -> tuple[Array, Array]:
+        """Return lower and upper bounds on delta at increasing epsilons >= 0; see `deltas`."""
+        before = epsilons - STEP_BACK * (1.0 + np.abs(epsilons))
+        points, place = np.unique(np.append(before, epsilons), return_inverse=True)
+        back, here = place[: len(epsilons)], place[len(epsilons) :]
+        tails = self._law.tails(points)
+        error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape)
+        p, q, wrong = tails.above_p[here], tails.above_q[here], error[here]
+        around = tails.above_p[back] * (1.0 + error[back]) + TINY
+        with np.errstate(over="ignore", invalid="ignore"):
+            growth = np.exp(np.minimum(epsilons, LARGEST_EXPONENT))
+            scaled = growth * q
+            slack = ((wrong + 8.0 * UNIT) * (p + scaled) + TINY * (1.0 + growth)) * MARGIN
+            difference = p - scaled
+            lower = np.maximum(0.0, difference - slack)
+            upper = np.maximum(0.0, difference + slack) + around * tails.shift
+            far = epsilons > LARGEST_EXPONENT
+            lower = np.where(far, 0.0, lower)
+            upper = np.where(far, p * (1.0 + wrong) * MARGIN + around * tails.shift + TINY, upper)
+        known = tails.shift <= 0.25 * (epsilons - before)
+        return np.where(known, lower, 0.0), np.where(known, upper, 1.0)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.numerics.work import left
+from privcalc.record import field, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def affordable(points: int, laws: float) -> int:
     return points
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stop:
     """When a bracket will do that is wider than the tolerance.
 
@@ -91,7 +91,7 @@ class Stop:
         return "decides the budget, so that nothing narrower was asked for"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wish:
     """The tolerance of one question, and when less will do.
 
@@ -103,7 +103,7 @@ class Wish:
 
     tolerance: float
     floor: float
-    stop: Stop = field(default_factory=Stop)
+    stop: Stop = field(factory=Stop)
 
     @property
     def rough(self) -> bool:
@@ -133,7 +133,7 @@ class Wish:
         return found
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Effort:
     """What the FFT engine may spend: see `fft_epsilon`."""
 

@@ -1,15 +1,4 @@
-"""What a law says in closed form of its Renyi divergences, and tests, at all orders at once.
-
-Two optional members of a law, for what no finite number of evaluations can prove:
-
-* `concentration(c)` bounds D_a / a at all orders 1 < a <= c + 1; c may be infinite. It does not
-  decrease in c. At infinity it is a rho of zero-concentrated differential privacy.
-* `gaussian_range` is a pair of bounds on the least mu of Gaussian differential privacy of the pair
-  (P, Q), for all tests. The lower one says more: Q is a law R, and P >= w W for some w > 0, where
-  testing W against R is testing N(mu, 1) against N(0, 1) (or P and Q exchange their roles). Then
-  the tests z > x have P(z > x) >= w P(N > x - mu) and Q(z > x) = P(N > x), and come as near to mu
-  as one likes for large x. For compositions such lower ends add up as squares, as W and R do.
-"""
+"""Bounds on Renyi divergences at all orders at once, and on tests of bounded losses."""
 
 from __future__ import annotations
 
@@ -22,21 +11,7 @@ from privcalc.numerics.gaussian_profile import least_mu
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
-
-
-def concentration(law: LossLaw, c: Array) -> Array:
-    """Return the law's bounds on D_a / a at orders a <= c + 1; infinity where it has none."""
-    known = getattr(law, "concentration", None)
-    found: Array = np.full(c.shape, np.inf) if known is None else known(c)
-    return found
-
-
-def gaussian_range(law: LossLaw) -> tuple[float, float]:
-    """Return the law's bounds on its least mu; 0 and infinity where it has none."""
-    found: tuple[float, float] = getattr(law, "gaussian_range", (0.0, math.inf))
-    return found
 
 
 def mixed_concentration(weights: Array, rho: Array, c: Array) -> Array:

@@ -7,131 +7,159 @@ accountant integrates. Masses at infinity stay outside K.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import math
+from abc import ABC, abstractmethod
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
+    from privcalc.losses.contour import ContourLaw
     from privcalc.losses.log_ratio import LogRatio
-    from privcalc.losses.revival import Revival
     from privcalc.losses.tails import Tails
     from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.renyi.curve import RenyiCurve
 
 
-class ContourLaw(Protocol):
-    """A loss law prepared for the nodes c + it, |t| <= t_max, of one contour."""
+class LossLaw(ABC):
+    """One direction of one dominating pair: an immutable value.
 
-    @property
-    def size(self) -> int:
-        """The work for one t, in complex exponentials."""
-        ...
-
-    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) and a bound on the absolute error of each value.
-
-        The imaginary part is correct modulo 2 pi.
-        """
-        ...
-
-    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return the same at t = k step, k < count; `step` has few bits, so t is exact."""
-        ...
-
-    def modulus_supremum(self, t: float) -> float:
-        """Return a proved upper bound on sup over tau >= t of |M(c + i tau)| / M(c)."""
-        ...
-
-    @property
-    def revival(self) -> Revival | None:
-        """Return where |phi| comes back, with a bound in between; None where that is not known.
-
-        A law that has this has a `modulus_supremum` of 1.
-        """
-        ...
-
-
-class LossLaw(Protocol):
-    """One direction of one dominating pair.
-
-    A law may also say what no finite number of evaluations proves, in `concentration` and
-    `gaussian_range` (`losses/concentration.py`).
-
-    Attributes:
-        infinity_mass: P(L = +inf), not part of K.
-        lower_infinity_mass: Q(L = -inf), not part of K.
-        log_dropped_mass: log of an upper bound on the P-mass of finite losses that this law
-            leaves out; -inf unless it comes from `truncated`.
-        max_loss: an upper bound on the finite losses, attained or approached; may be infinite.
-        cheap_orders: whether `renyi` costs a few array operations for thousands of orders.
+    A law says its largest loss, its tails, and its Renyi divergences. All else has a default: no
+    masses at infinity, nothing dropped, and nothing known. A law without a moment generating
+    function is composed by the FFT engine alone.
     """
 
-    @property
-    def cheap_orders(self) -> bool:
-        """Whether `renyi` is a closed form, or as good as one."""
-        ...
+    __slots__ = ()
 
     @property
     def infinity_mass(self) -> float:
-        """P(L = +inf)."""
-        ...
-
-    @property
-    def lower_infinity_mass(self) -> float:
-        """Q(L = -inf)."""
-        ...
-
-    @property
-    def log_dropped_mass(self) -> float:
-        """Log of a bound on the P-mass that a truncated law leaves out; -inf for none."""
-        ...
+        """P(L = +inf), not part of K."""
+        return 0.0
 
     @property
     def infinity_mass_error(self) -> float:
-        """Relative error of `infinity_mass`."""
-        ...
+        """Relative error of `infinity_mass`; 0 if exact."""
+        return 0.0
 
     @property
+    def known_mass(self) -> Fraction | None:
+        """P(L = +inf) itself, where it is known but no double."""
+        return None
+
+    @property
+    def exact_infinity_mass(self) -> Fraction | None:
+        """P(L = +inf), where it is known exactly."""
+        if self.known_mass is None and self.infinity_mass_error == 0.0:
+            return Fraction(self.infinity_mass)
+        return self.known_mass
+
+    @property
+    def lower_infinity_mass(self) -> float:
+        """Q(L = -inf), not part of K."""
+        return 0.0
+
+    @property
+    def log_dropped_mass(self) -> float:
+        """Log of a bound on the P-mass of finite losses left out; -inf unless `truncated`."""
+        return -math.inf
+
+    @property
+    @abstractmethod
     def max_loss(self) -> float:
-        """The largest finite loss, or an upper bound that is approached."""
-        ...
+        """The largest finite loss, or an upper bound that is approached; may be infinite."""
 
     @property
     def max_loss_error(self) -> float:
         """Relative error of `max_loss` as the supremum of the finite losses; 0 if exact."""
-        ...
+        return 0.0
 
-    def profile(self, epsilon: float) -> tuple[float, float] | None:
-        """Return proved bounds on the finite part of delta at epsilon >= 0; None if not known."""
-        ...
+    @property
+    def known_loss(self) -> Fraction | None:
+        """The supremum of the finite losses itself, where it is known but no double."""
+        return None
+
+    @property
+    def exact_max_loss(self) -> Fraction | None:
+        """The supremum of the finite losses, where it is finite and known exactly."""
+        if self.known_loss is not None or math.isinf(self.max_loss):
+            return self.known_loss
+        # A relative error of 0 is none.
+        exact = self.max_loss_error == 0.0 or self.max_loss == 0.0
+        return Fraction(self.max_loss) if exact else None
 
     @property
     def anchors(self) -> tuple[float, ...]:
         """Finite losses that carry an atom or nearly one, increasing; at most 64, else none."""
-        ...
+        return ()
 
     @property
     def lattice(self) -> tuple[Fraction, Fraction] | None:
         """A loss and the step of a lattice that holds all losses exactly; None if none is known."""
-        ...
+        return None
 
+    @property
+    def everywhere(self) -> bool:
+        """Whether a contour of this law, or of what is left of it truncated, holds at any t."""
+        return False
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether |phi| does not fall below every level for good: some of the losses are atoms."""
+        return False
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the pair in the other order has the same law; nothing is lost to infinity."""
+        return False
+
+    @property
+    def cuttable(self) -> bool:
+        """Whether `engine/split` may cut it."""
+        return False
+
+    @property
+    def uses(self) -> int:
+        """Of how many uses of a mechanism this is the law."""
+        return 1
+
+    def together(self, uses: int) -> LossLaw | None:
+        """Return a law of several uses that is smaller than that of their pairs, if there is."""
+        del uses
+        return None
+
+    def profile(self, epsilon: float) -> tuple[float, float] | None:
+        """Return proved bounds on the finite part of delta at epsilon >= 0.
+
+        None where a law has no closed form that is certified: its tails know it.
+        """
+        del epsilon
+        return None
+
+    @abstractmethod
     def tails(self, losses: Array) -> Tails:
         """Return the P- and Q-masses above and below each of increasing losses."""
-        ...
+
+    def sampled_atoms(self, q: float, log_mass: float, *, remove: bool) -> LossLaw | None:
+        """Return the law of a sample as finitely many outcomes, but for a P-mass e^{log_mass}.
+
+        None where they are not finitely many, or too many.
+        """
+        del q, log_mass, remove
+        return None
 
     def truncated(self, log_mass: float) -> LossLaw:
         """Leave out far outcomes of total P-mass at most exp(log_mass).
 
-        Outcomes of probability e^{-1000} can dominate M(c) and have no part in the answer.
+        Outcomes of probability e^{-1000} can dominate M(c) and have no part in the answer. A law
+        that is bounded, or a closed form, needs none of it and is returned as it is.
         """
-        ...
+        del log_mass
+        return self
 
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate.
-
-        K(c) is infinite where its evaluation on the contour would overflow.
-        """
-        ...
-
+    @abstractmethod
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return proved lower and upper bounds on K(c) = c D_{c+1}(P || Q) at real c > 0.
 
@@ -142,20 +170,103 @@ class LossLaw(Protocol):
         Args:
             c: orders minus 1, of any shape (n,).
         """
-        ...
+
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Return bounds on K that take no quadrature, where those of `renyi` do."""
+        return self.renyi(c)
+
+    def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
+        """Return bounds on log(M(c) - 1) of a sampled law, or on the part that `positive` leaves.
+
+        Args:
+            c: order minus 1.
+            positive: whether only outcomes are counted that the record makes more likely.
+
+        Raises:
+            NotCertifiedError: they are not known, or take too long.
+        """
+        del c, positive
+        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
+
+    @property
+    def cheap_orders(self) -> bool:
+        """Whether `renyi` costs a few array operations for thousands of orders."""
+        return False
+
+    @property
+    def sharper_curve(self) -> RenyiCurve | None:
+        """A bound on the Renyi divergences of the mechanism that the law stands for.
+
+        The law of an envelope of mechanisms may have larger divergences than each of them. None
+        where no more is known than the law says.
+        """
+        return None
+
+    def concentration(self, c: Array) -> Array:
+        """Return bounds on D_a / a at all orders 1 < a <= c + 1; infinity where there is none.
+
+        No finite number of evaluations proves such a bound. c may be infinite, where it is a rho of
+        zero-concentrated differential privacy; the bound does not decrease in c.
+        """
+        return np.full(c.shape, np.inf)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Bounds on the least mu of Gaussian differential privacy of (P, Q), for all tests.
+
+        The lower one says more: Q is a law R, and P >= w W for some w > 0, where testing W against
+        R is testing N(mu, 1) against N(0, 1) (or P and Q exchange their roles). Then the tests
+        z > x have P(z > x) >= w P(N > x - mu) and Q(z > x) = P(N > x), and come as near to mu as
+        one likes for large x. For compositions such lower ends add up as squares, as W and R do.
+        """
+        return 0.0, math.inf
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K(c), K'(c), K''(c) to about 1e-9, for searches only: no certificate.
+
+        K(c) is infinite where its evaluation on the contour would overflow.
+
+        Raises:
+            NotCertifiedError: nothing but bounds is known of K.
+        """
+        del c
+        raise NotCertifiedError("the moment generating function of the loss is not known here")
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
         """Prepare |t| <= t_max, with quadrature error of M at most exp(log_error) M(c).
 
         Raises:
-            NotCertifiedError: the quadrature cannot be made that accurate.
+            NotCertifiedError: K is not known there, or not that accurately.
         """
-        ...
+        del c, t_max, log_error
+        raise NotCertifiedError("the moment generating function of the loss is not known here")
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points, without error bound (for the published quadrature)."""
-        ...
+        """Return K at any complex points, without error bound (for the published quadrature).
+
+        Raises:
+            NotCertifiedError: nothing but bounds is known of K.
+        """
+        del z
+        raise NotCertifiedError("the moment generating function of the loss is not known here")
 
     def log_ratio(self) -> LogRatio | None:
         """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""
-        ...
+        return None
+
+    def sampled_excess(
+        self, q: float, c: float, *, remove: bool, positive: bool
+    ) -> tuple[float, float]:
+        """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.
+
+        Args:
+            q: sampling probability, 0 < q < 1.
+            c: order minus 1.
+            remove: direction.
+            positive: whether only outcomes are counted that the record makes more likely.
+
+        Raises:
+            NotCertifiedError: they are not known, or take too long.
+        """
+        del q, c, remove, positive
+        raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")

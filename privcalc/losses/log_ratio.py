@@ -7,26 +7,25 @@ of this law (`wrappers/poisson.py`). Densities come in pieces whose logarithm is
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from privcalc.losses.density import Density
+from privcalc.record import record
 
 # Relative error of the parameters of pieces and of the places of atoms, in units, that everything
 # here is charged for: a mechanism rounds a number that it knows within a unit or two once.
 MOST_UNITS = 4.0
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Density exp(constant + slope x - curvature x^2 / 2) of X under R on [low, high].
+@record
+class Piece(Density):
+    """The density of X under R on [low, high].
 
     An unbounded piece is a whole normal density of the given mean and deviation; bounded pieces
     leave those two at 0.
     """
 
-    low: float
-    high: float
-    constant: float
-    slope: float
-    curvature: float
+    low: float = -math.inf
+    high: float = math.inf
     mean: float = 0.0
     deviation: float = 0.0
 
@@ -35,7 +34,7 @@ class Piece:
         """Return the density of N(mean, deviation^2) on the whole line."""
         precision = 1.0 / (deviation * deviation)
         constant = -0.5 * mean * mean * precision - math.log(deviation * math.sqrt(2.0 * math.pi))
-        return cls(-math.inf, math.inf, constant, mean * precision, precision, mean, deviation)
+        return cls(constant, mean * precision, precision, mean=mean, deviation=deviation)
 
     @property
     def bounded(self) -> bool:
@@ -43,7 +42,7 @@ class Piece:
         return self.low > -math.inf and self.high < math.inf
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LogRatio:
     """Law of X = log dW/dR under R: density pieces, atoms and the two singular parts.
 

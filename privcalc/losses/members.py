@@ -14,17 +14,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atoms import AtomicLaw
-from privcalc.losses.bounded_range_renyi import best_offset
-from privcalc.losses.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.bounded_range.renyi import best_offset
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.exact import Outcome
+    from privcalc.losses.atomic.exact import Outcome
     from privcalc.numerics.arrays import Array
 
+# A probability that is nearer to 1 is lowered.
+LEAST_CHANCE = 1e-12
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class RangePairs:
     """Two candidates chosen with losses t and t - eta: exponential mechanisms of range eta.
 
@@ -77,12 +81,13 @@ class ThresholdTests:
     def member(self, c: float | None) -> AtomicLaw:
         """Return the law of the best pair in either order; with None that of a symmetric test.
 
-        For that, p is lowered to min(p, 1 - q), and q raised to 1 less that.
+        For that, p is lowered to min(p, 1 - q), and q raised to 1 less that. Where no p is above
+        1/2 with its q below, this would be too far: the coin is left.
         """
         if c is None:
             place = int(np.argmax(np.minimum(self.p, 1.0 - self.q)))
             p, q = Fraction(float(self.p[place])), Fraction(float(self.q[place]))
-            p = min(p, 1 - q)
+            p = max(min(p, 1 - q), Fraction(1, 2))
             return _two_outcomes(p, 1 - p)
         if c < 0.0:
             return reverse_of(self.member(-c))
@@ -98,9 +103,16 @@ class ThresholdTests:
 
 
 def threshold_tests(lower: Array, upper: Array) -> ThresholdTests:
-    """Return the tests with these bounds on their probabilities, where they are worth anything."""
-    useful = (upper > float(SMALLEST_MASS) * 1e5) & (upper < lower) & (lower < 1.0 - 1e-12)
-    return ThresholdTests(lower[useful], upper[useful])
+    """Return the tests with these bounds on their probabilities, where they are worth anything.
+
+    What is too near to 0 or 1 for doubles is moved inside, which forgets something. Where none is
+    worth anything, as the bounds are too rough, the coin is one.
+    """
+    p, q = np.minimum(lower, 1.0 - LEAST_CHANCE), np.maximum(upper, float(SMALLEST_MASS) * 1e5)
+    useful = q < p
+    if not useful.any():
+        return ThresholdTests(np.array([0.5]), np.array([0.5]))
+    return ThresholdTests(p[useful], q[useful])
 
 
 def reverse_of(law: AtomicLaw) -> AtomicLaw:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tails:
     """P- and Q-masses of the finite losses above and below each of an array of losses l.
 

@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.vague import spread
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
@@ -21,6 +22,7 @@ WIDEST_DELTA = Fraction(3, 4)
 # Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="approx",
+    place=100,
     plain=(
         "Stands for any program that keeps the promise of `pure`, except that with "
         "probability delta it may reveal everything."
@@ -44,7 +46,7 @@ WIDEST_DELTA = Fraction(3, 4)
     ),
     example="approx:epsilon=0.5,delta=1e-8@100",
 )
-class Approx:
+class Approx(Mechanism):
     """Any mechanism that is (epsilon, delta)-DP.
 
     The guarantee is read under the relation in force. Every such mechanism is dominated, in every
@@ -67,11 +69,11 @@ class Approx:
         self.epsilon = Enclosed.of(epsilon)
         self.delta = Enclosed.probability(delta)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.atoms import two_point
-        from privcalc.losses.bracket import LawBracket
+        from privcalc.losses.atomic.atoms import two_point
+        from privcalc.losses.term import Term
 
         delta = self.delta
         if delta.exact is not None or delta.high <= WIDEST_DELTA:
@@ -81,4 +83,4 @@ class Approx:
             two_point(Enclosed(a, a), Enclosed(b, b))
             for a, b in ((self.epsilon.low, delta.low), (self.epsilon.high, delta.high))
         )
-        return LawBracket(low, high)
+        return Term(high, low)

@@ -5,19 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.losses.atoms import AtomicLaw
-    from privcalc.losses.bracket import LawBracket
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
 
 
 @mechanism(
     name="bernoulli_pair",
+    place=170,
     plain=(
         "A program that answers yes or no, of which it is known how likely a yes is without the "
         "record that is to be protected and with it."
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     ),
     example="bernoulli-pair:p=0.01,other_p=0.02@100",
 )
-class BernoulliPair:
+class BernoulliPair(Mechanism):
     """A mechanism with two outputs: yes with probability p, and with other_p if the record is in.
 
     The pair is Bernoulli(p) and Bernoulli(other_p), in this order for adding a record and in the
@@ -47,7 +49,7 @@ class BernoulliPair:
         self.p = Enclosed.probability(p)
         self.other_p = Enclosed.probability(other_p)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction.
 
         The pair is the worse the further the two probabilities are apart: where they are of many
@@ -59,23 +61,21 @@ class BernoulliPair:
         p, other = self.p, self.other_p
         if p.exact is not None and other.exact is not None:
             return _law(p.low, other.low, adjacency)
-        from privcalc.losses.bracket import LawBracket
+        from privcalc.losses.term import Term
+        from privcalc.record import replace
 
         far, near = (p.high, other.low), (p.low, other.high)
         if p.high - other.low < other.high - p.low:
             far, near = (p.low, other.high), (p.high, other.low)
         if (far[0] - far[1]) * (near[0] - near[1]) < 0:
             near = far[0], far[0]
-        least, most = _law(*near, adjacency), _law(*far, adjacency)
-        upper = most.upper if isinstance(most, LawBracket) else most
-        if isinstance(least, LawBracket):
-            return LawBracket(least.lower, upper, least.members, least.back)
-        return LawBracket(least, upper)
+        least, most = (Term.of(_law(*each, adjacency)) for each in (near, far))
+        return replace(least, upper=most.upper)
 
 
-def _law(yes: Fraction, other: Fraction, adjacency: Adjacency) -> AtomicLaw | LawBracket:
-    from privcalc.losses.either_order import either_order
-    from privcalc.losses.exact import exact_law
+def _law(yes: Fraction, other: Fraction, adjacency: Adjacency) -> AtomicLaw | Term:
+    from privcalc.losses.atomic.either_order import either_order
+    from privcalc.losses.atomic.exact import exact_law
 
     outcomes = [(yes, other), (1 - yes, 1 - other)]
     if adjacency is Adjacency.REPLACE:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
-from privcalc.mechanisms.vague import known
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import known
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ LARGEST_SHIFT = 10_000
 
 @mechanism(
     name="discrete_gaussian",
+    place=30,
     plain=(
         "Adds a random whole number with the shape of a bell curve to a count, so that the "
         "published count is a whole number and no single record shows in it."
@@ -56,7 +58,7 @@ LARGEST_SHIFT = 10_000
     ),
     example="discrete-gaussian:sigma=7.5@100",
 )
-class DiscreteGaussian:
+class DiscreteGaussian(Mechanism):
     """Discrete Gaussian noise added to a whole number (Canonne, Kamath, Steinke 2020).
 
     The output is f(x) + N_Z(0, sigma^2), where N_Z gives the whole number k with probability
@@ -92,7 +94,7 @@ class DiscreteGaussian:
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 
         return DiscreteGaussianLaw(self.variance, self.sensitivity)
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.vague import UNIT, spread
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import UNIT, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atoms import AtomicLaw
-    from privcalc.losses.bracket import LawBracket
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
@@ -28,6 +29,7 @@ DIGITS = 150
 
 @mechanism(
     name="discrete_laplace",
+    place=40,
     plain=(
         "Adds random whole numbers with a sharp peak and long tails to a count before it is "
         "published, so that the result stays a whole number."
@@ -67,7 +69,7 @@ DIGITS = 150
     one_of=(("scale",), ("epsilon",)),
     example="discrete-laplace:scale=2@10",
 )
-class DiscreteLaplace:
+class DiscreteLaplace(Mechanism):
     """Two-sided geometric noise added to a query with integer values.
 
     The output is f(x) plus independent noise on each coordinate that is k with probability
@@ -121,13 +123,13 @@ class DiscreteLaplace:
             raise DomainError(f"a group of {records} has a privacy loss beyond {LARGEST_EPSILON:g}")
         return other
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         return spread(self.step * self.sensitivity, self._law)
 
     def _law(self, epsilon: Enclosed) -> AtomicLaw:
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atomic.atoms import AtomicLaw
 
         size = self.sensitivity
         step = (epsilon.low + epsilon.high) / (2 * size)

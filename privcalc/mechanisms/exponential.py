@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.bracket import LawBracket
+    from privcalc.losses.term import Term
 
 
 SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
@@ -19,6 +20,7 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
 
 @mechanism(
     name="exponential",
+    place=70,
     plain=(
         "Picks one of several candidates at random, better ones more often, so that the choice "
         "hardly depends on any single record."
@@ -42,7 +44,7 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
     ),
     example="exponential:epsilon=0.1@50",
 )
-class Exponential:
+class Exponential(Mechanism):
     """The exponential mechanism: candidate r with weight exp(epsilon u(x, r) / (2 sensitivity)).
 
     The sensitivity bounds |u(x, r) - u(x', r)| for every candidate r over neighbouring x, x', under
@@ -65,7 +67,7 @@ class Exponential:
 
     One use attains every value of this profile, with the t of that value. Several uses do not: no
     mechanism attains the pair. There the upper end is also that of the largest Renyi divergence of
-    each order (`losses/bounded_range_renyi.py`), and the lower end is that of one t, the same in
+    each order (`losses/bounded_range/renyi.py`), and the lower end is that of one t, the same in
     every use (`losses/members.py`).
 
     Attributes:
@@ -90,9 +92,9 @@ class Exponential:
             raise DomainError(f"epsilon times the size of a group must be <= {LARGEST_RANGE:g}")
         return other
 
-    def laws(self, adjacency: Adjacency) -> LawBracket:
+    def laws(self, adjacency: Adjacency) -> Term:
         """Return the envelope, exact for one use, and single mechanisms for more."""
-        from privcalc.losses.bounded_range import bounded_range
+        from privcalc.losses.bounded_range.law import bounded_range
 
         halved = self.monotone and adjacency is not Adjacency.REPLACE
         return bounded_range(*(self.epsilon / (2 if halved else 1)).nearest())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
 
 @mechanism(
     name="gaussian",
+    place=10,
     plain=(
         "Adds random noise with the shape of a bell curve to numbers before they are "
         "published, so that no single record shows in them."
@@ -56,7 +58,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     excludes=(("noise_multiplier", "sensitivity"),),
     example="gaussian:sigma=1.1@1000",
 )
-class Gaussian:
+class Gaussian(Mechanism):
     """Gaussian noise added to a query of bounded L2 sensitivity.
 
     The output is f(x) + N(0, standard_deviation^2 I), and `sensitivity` bounds |f(x) - f(x')| in
@@ -96,7 +98,7 @@ class Gaussian:
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.gaussian import GaussianLaw
+        from privcalc.losses.closed.gaussian import GaussianLaw
 
         return GaussianLaw(*self.mu.nearest())
 

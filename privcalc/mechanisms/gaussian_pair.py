@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, enclosure
-from privcalc.mechanisms.vague import UNIT
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import UNIT
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -24,6 +25,7 @@ FEWER = "write at most 15 significant digits, or a ratio such as 1/3"
 
 @mechanism(
     name="gaussian_pair",
+    place=160,
     plain=(
         "A program that publishes a number with the spread of a bell curve, of which it is known "
         "where the curve lies and how wide it is, without the record that is to be protected and "
@@ -50,7 +52,7 @@ FEWER = "write at most 15 significant digits, or a ratio such as 1/3"
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     example="gaussian-pair:mean=0,deviation=1.1,other_mean=1,other_deviation=1@10",
 )
-class GaussianPair:
+class GaussianPair(Mechanism):
     """A mechanism with a normal output whose mean and deviation depend on the record.
 
     The output is N(mean, deviation^2) without the record and N(other_mean, other_deviation^2) with
@@ -90,9 +92,9 @@ class GaussianPair:
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""
-        from privcalc.losses.atoms import AtomicLaw
-        from privcalc.losses.gaussian import GaussianLaw
-        from privcalc.losses.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.closed.gaussian import GaussianLaw
+        from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
 
         first, other = self.first, self.other
         if adjacency is Adjacency.REMOVE:

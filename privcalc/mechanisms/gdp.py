@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
 
 @mechanism(
     name="gdp",
+    place=110,
     plain=(
         "Stands for any program of which only this is known: finding out about one record is at "
         "least as hard as telling two bell curves apart that lie mu widths from each other."
@@ -36,7 +38,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
     ),
     example="gdp:mu=0.5@10",
 )
-class Gdp:
+class Gdp(Mechanism):
     """Any mechanism that is mu-GDP.
 
     The guarantee is read under the relation in force. By definition every test between the two
@@ -65,7 +67,7 @@ class Gdp:
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.gaussian import GaussianLaw
+        from privcalc.losses.closed.gaussian import GaussianLaw
 
         return GaussianLaw(*self.mu.nearest())
 

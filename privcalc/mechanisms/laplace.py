@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="laplace",
+    place=20,
     plain=(
         "Adds random noise with a sharp peak and long tails to a number, such as a "
         "count, before it is published."
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
     excludes=(("noise_multiplier", "sensitivity"),),
     example="laplace:scale=2@10",
 )
-class Laplace:
+class Laplace(Mechanism):
     """Laplace noise added to a query of bounded L1 sensitivity.
 
     The output is f(x) plus independent noise of density exp(-|x|/scale) / (2 scale) on each
@@ -93,7 +95,7 @@ class Laplace:
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.laplace import LaplaceLaw
+        from privcalc.losses.closed.laplace import LaplaceLaw
 
         return LaplaceLaw(*self.epsilon.nearest())
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
 
 
 GAUSSIAN = "gaussian"
@@ -25,6 +26,7 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
 
 @mechanism(
     name="noisy_max",
+    place=80,
     plain=(
         "Adds random noise to the scores of several candidates and publishes only which candidate "
         "has the largest noisy score, not the scores."
@@ -84,7 +86,7 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
     one_of=(("standard_deviation",), ("scale",)),
     example="noisy-max:sigma=4,candidates=10@10",
 )
-class NoisyMax:
+class NoisyMax(Mechanism):
     """Report noisy max: the candidate whose score plus independent noise is the largest.
 
     The sensitivity bounds |f_i(x) - f_i(x')| for every candidate i over neighbouring x, x', under
@@ -169,13 +171,13 @@ class NoisyMax:
         other.ratio = self._checked(self.ratio * records)
         return other
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
-        from privcalc.losses.atoms import AtomicLaw
-        from privcalc.losses.bounded_range import bounded_range
-        from privcalc.losses.bracket import LawBracket
-        from privcalc.losses.gaussian import GaussianLaw
-        from privcalc.losses.laplace import LaplaceLaw
+        from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.losses.bounded_range.law import bounded_range
+        from privcalc.losses.closed.gaussian import GaussianLaw
+        from privcalc.losses.closed.laplace import LaplaceLaw
+        from privcalc.losses.term import Term
 
         if self.candidates == 1:
             return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
@@ -183,19 +185,19 @@ class NoisyMax:
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
             return bounded_range(step, error, known)
-        from privcalc.losses import winner_tests
-        from privcalc.losses.winner_law import winner_law
+        from privcalc.losses.winner import tests as winner_tests
+        from privcalc.losses.winner.law import winner_law
 
         if self.noise == "exponential":
             law = LaplaceLaw(step, error, known)
-            return LawBracket(law, law, winner_tests.exponential_members(step, error))
+            return Term(law, law, members=winner_tests.exponential_members(step, error))
         if self.noise == "laplace":
             tests = winner_tests.laplace_tests(step, error)
             members = winner_tests.laplace_members(step, error)
-            return LawBracket(tests, LaplaceLaw(step, error, known), members)
+            return Term(LaplaceLaw(step, error, known), tests, members=members)
         members = winner_tests.gaussian_members(self.candidates, step, error)
         if self.candidates == 2:
             pair = GaussianLaw(*(self.ratio * self.ratio * Fraction(moved**2, 2)).root().nearest())
-            return LawBracket(pair, pair, members)
+            return Term(pair, pair, members=members)
         tests = winner_tests.gaussian_tests(self.candidates, step, error)
-        return LawBracket(tests, winner_law(self.candidates, step, error), members)
+        return Term(winner_law(self.candidates, step, error), tests, members=members)

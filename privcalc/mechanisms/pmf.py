@@ -6,13 +6,14 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.mechanisms.tables import exact, read_rows
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.tables import exact, read_rows
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
 
 
 NAMES = ("first", "other")
@@ -24,6 +25,7 @@ MOST_BITS = 8_000
 
 @mechanism(
     name="pmf",
+    place=150,
     plain=(
         "A program of which it is known how likely each of its outputs is, once without the "
         "record that is to be protected and once with it."
@@ -32,7 +34,7 @@ MOST_BITS = 8_000
     example="pmf:file=./pmf.csv@10",
     example_file="first other\n0.50 0.25\n0.25 0.25\n0.25 0.50\n",
 )
-class Pmf:
+class Pmf(Mechanism):
     """A mechanism whose outputs have the probabilities of a file.
 
     The file has two columns, `first` for the outputs without the record and `other` for the same
@@ -52,7 +54,7 @@ class Pmf:
 
     def __init__(self, *, file: str) -> None:
         """Read the probabilities."""
-        from privcalc.losses.exact import MOST_ATOMS
+        from privcalc.losses.atomic.exact import MOST_ATOMS
 
         columns: tuple[list[Fraction], list[Fraction]] = ([], [])
         hint = "; outputs whose two probabilities have one ratio may be added up"
@@ -72,14 +74,14 @@ class Pmf:
         self.outcomes = tuple((p / sums[0], q / sums[1]) for p, q in zip(*columns, strict=True))
         self._file = file
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction.
 
         Raises:
             DomainError: probabilities below 1e-300, or too many different losses.
         """
-        from privcalc.losses.either_order import either_order
-        from privcalc.losses.exact import exact_law
+        from privcalc.losses.atomic.either_order import either_order
+        from privcalc.losses.atomic.exact import exact_law
 
         outcomes = self.outcomes
         if adjacency is Adjacency.REMOVE:

@@ -6,7 +6,8 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
-from privcalc.mechanisms.tables import Row, exact, read_rows
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.tables import Row, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
 
 @mechanism(
     name="profile",
+    place=140,
     plain=(
         "Stands for any program of which a list of promises is known: for each epsilon in a file, "
         "the delta with which it is kept."
@@ -28,7 +30,7 @@ _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
     example="profile:file=./profile.csv@10",
     example_file="epsilon delta\n0.5 0.1\n1 1e-3\n2 1e-6\n",
 )
-class Profile:
+class Profile(Mechanism):
     """Any mechanism that is (epsilon, delta)-DP at each point of a file.
 
     The file has two columns, epsilon and delta: text with two numbers a line and an optional header
@@ -53,7 +55,7 @@ class Profile:
 
     def __init__(self, *, file: str) -> None:
         """Read the points."""
-        from privcalc.losses.from_profile import MOST_POINTS
+        from privcalc.losses.atomic.from_profile import MOST_POINTS
 
         hint = "; any part of them is a valid profile too"
         rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
@@ -67,7 +69,7 @@ class Profile:
             DomainError: a point is out of range, or no mechanism has it.
         """
         del adjacency
-        from privcalc.losses.from_profile import profile_law
+        from privcalc.losses.atomic.from_profile import profile_law
 
         try:
             return profile_law(self.points)

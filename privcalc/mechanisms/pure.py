@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.vague import spread
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
 # Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="pure",
+    place=90,
     plain=(
         "Stands for any program of which only this is known: no record makes any output "
         "more than e^epsilon times as likely."
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     ),
     example="pure:epsilon=0.1@500",
 )
-class Pure:
+class Pure(Mechanism):
     """Any mechanism that is epsilon-DP.
 
     The guarantee is read under the relation in force. Every epsilon-DP mechanism is dominated by
@@ -52,9 +54,9 @@ class Pure:
         """Take the guarantee."""
         self.epsilon = Enclosed.of(epsilon)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.atoms import two_point
+        from privcalc.losses.atomic.atoms import two_point
 
         return spread(self.epsilon, two_point)

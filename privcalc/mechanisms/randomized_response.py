@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.vague import UNIT, spread
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import UNIT, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atoms import AtomicLaw
-    from privcalc.losses.bracket import LawBracket
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
@@ -26,6 +27,7 @@ WIDEST, LEAST_LOSS = 6, 0.25
 
 @mechanism(
     name="randomized_response",
+    place=60,
     plain=(
         "Each person answers truthfully with some probability and otherwise gives one "
         "of the other answers, so that no single answer can be held against anybody."
@@ -63,7 +65,7 @@ WIDEST, LEAST_LOSS = 6, 0.25
     one_of=(("probability",), ("epsilon",)),
     example="randomized-response:p=0.75,categories=4",
 )
-class RandomizedResponse:
+class RandomizedResponse(Mechanism):
     """Randomized response: one of k categories, reported truthfully with some probability.
 
     The true category is reported with probability p, each of the k - 1 others with probability
@@ -79,6 +81,8 @@ class RandomizedResponse:
         epsilon: as written, or None; log(p (k - 1) / (1 - p)), negative for p < 1/k.
         probability: p as written, or None.
     """
+
+    knows_replaced = True
 
     def __init__(
         self,
@@ -108,7 +112,7 @@ class RandomizedResponse:
         del records
         return self
 
-    def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | LawBracket:
+    def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | Term:
         """Return the law of a Poisson-sampled response where a record is replaced.
 
         With i, j, k the true categories without the record and with its two values, and h the
@@ -117,24 +121,24 @@ class RandomizedResponse:
         P: r + q (p - r) - a r if i, j, k differ, p - a (p - q (p - r)) if i = j, r = (1 - p) /
         (k - 1), for p >= r; both are q (p - r) - (a - 1) times a probability, the least of which
         is r, as for i = k. For p < r likewise, with p the least. So the pair is the one of a sample
-        of fixed size, `losses/glued.py`: three different categories attain it for p >= r, and
-        elsewhere the lower end is that of a record that is removed.
+        of fixed size, `losses/sampled/glued.py`: three different categories attain it for p >= r,
+        and elsewhere the lower end is that of a record that is removed.
         """
-        from privcalc.losses.bracket import LawBracket
-        from privcalc.losses.glued import glued
-        from privcalc.losses.sampled import sampled
+        from privcalc.losses.sampled.glued import glued
+        from privcalc.losses.sampled.law import sampled
+        from privcalc.losses.term import Term
         from privcalc.relation import Adjacency
 
         law = self.laws(Adjacency.ADD)
-        if isinstance(law, LawBracket):
+        if isinstance(law, Term):
             raise TypeError("a response that is known by bounds has no sampled law")
         upper = glued(law, q, exact=exact)
         low = self.probability.low if self.probability is not None else Fraction(1)
         if self.categories > 2 and low * self.categories >= 1:
             return upper
-        return LawBracket(sampled(law, q, remove=True, exact=exact), upper)
+        return Term(upper, sampled(law, q, remove=True, exact=exact))
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         if self.epsilon is not None:
@@ -158,14 +162,14 @@ class RandomizedResponse:
         other = (1 - p) / (self.categories - 1)
         return self._law(_log_ratio(p, self.categories), float(p), float(other))
 
-    def _enclosed(self, low: Fraction, high: Fraction) -> LossLaw | LawBracket:
+    def _enclosed(self, low: Fraction, high: Fraction) -> LossLaw | Term:
         """Return the law of a probability that is one of many.
 
         It, and 1 - p, are off by p / (1 - p) units, and their log-ratio by that absolutely. Where
         these are many the law is enclosed by those of the ends: the pair is the worse the further
         p is from 1/k.
         """
-        from privcalc.losses.bracket import LawBracket
+        from privcalc.losses.term import Term
 
         middle = (low + high) / 2
         loss = abs(_log_ratio(middle, self.categories))
@@ -173,9 +177,9 @@ class RandomizedResponse:
             return self._by_probability(middle)
         even = Fraction(1, self.categories)
         ends = sorted((low, high), key=lambda p: abs(p - even))
-        return LawBracket(
-            self._by_probability(even if low < even < high else ends[0]),
+        return Term(
             self._by_probability(ends[1]),
+            self._by_probability(even if low < even < high else ends[0]),
         )
 
     def _law(
@@ -186,7 +190,7 @@ class RandomizedResponse:
         units: float | None = None,
         known: Fraction | None = None,
     ) -> AtomicLaw:
-        from privcalc.losses.atoms import LOSS_ULPS, AtomicLaw
+        from privcalc.losses.atomic.atoms import LOSS_ULPS, AtomicLaw
 
         if loss == 0.0:
             return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))

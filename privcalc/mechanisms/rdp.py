@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.tables import Row, exact, read_rows
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.tables import Row, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
 
 @mechanism(
     name="rdp",
+    place=130,
     plain=(
         "Stands for any program of which a list of Renyi divergences is known, such as the one "
         "that a library printed."
@@ -48,7 +50,7 @@ LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
     example="rdp:file=./renyi.csv@10",
     example_file="order epsilon\n2 0.04\n8 0.16\n32 0.7\n",
 )
-class Rdp:
+class Rdp(Mechanism):
     """Any mechanism that is (order, epsilon)-RDP at each given point.
 
     The guarantee is read under the relation in force: the Renyi divergence of that order between
@@ -79,10 +81,6 @@ class Rdp:
         for place, value in points:
             best[place] = min(value, best.get(place, math.inf))
         self.points = tuple(sorted(best.items()))
-
-    def laws(self, adjacency: Adjacency) -> None:
-        """Return None: no dominating pair is known."""
-        del adjacency
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each.

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.vague import UNIT, known, spread
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import UNIT, known, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atoms import AtomicLaw
-    from privcalc.losses.bracket import LawBracket
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
@@ -28,6 +29,7 @@ DIGITS = 150
 
 @mechanism(
     name="staircase",
+    place=50,
     plain=(
         "Adds random noise whose likelihood falls in equal steps, like a staircase, to a number "
         "before it is published; of all noises with the same promise it can be the smallest."
@@ -60,7 +62,7 @@ DIGITS = 150
     ),
     example="staircase:epsilon=1@20",
 )
-class Staircase:
+class Staircase(Mechanism):
     """Staircase noise added to a query with one real value.
 
     The noise X has density f(x) = A exp(-epsilon n(|x|)) with n(y) = floor(y/D + 1 - gamma), the
@@ -108,13 +110,13 @@ class Staircase:
         if gamma is not None:
             self.gamma = known("gamma", gamma) if near else exact(gamma) or Fraction(gamma)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | LawBracket:
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         return spread(self.epsilon, self._law)
 
     def _law(self, epsilon: Enclosed) -> AtomicLaw:
-        from privcalc.losses.atoms import AtomicLaw
+        from privcalc.losses.atomic.atoms import AtomicLaw
 
         value, error, known_loss = epsilon.nearest()
         up, down, middle = self._masses((epsilon.low + epsilon.high) / 2)

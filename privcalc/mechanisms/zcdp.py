@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="zcdp",
+    place=120,
     plain=(
         "Stands for any program of which only this is known: its Renyi divergences grow at most "
         "in proportion to their order, as those of bell-shaped noise do."
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     ),
     example="zcdp:rho=2.56",
 )
-class Zcdp:
+class Zcdp(Mechanism):
     """Any mechanism that is (xi, rho)-zCDP.
 
     The guarantee is read under the relation in force: the Renyi divergence of every order a > 1
@@ -69,10 +71,6 @@ class Zcdp:
         other = copy(self)
         other.rho = self.rho * records**2
         return other
-
-    def laws(self, adjacency: Adjacency) -> None:
-        """Return None: no dominating pair is known."""
-        del adjacency
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each."""

@@ -1,4 +1,4 @@
-"""log(1 + m) for complex m with full accuracy near 0, and how an error of m carries over."""
+"""log(1 + m) and e^m - 1 for complex m, accurate near 0, and how an error of m carries over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
@@ -33,3 +33,18 @@ def log1p_with_error(m: ComplexArray, error: Array) -> tuple[ComplexArray, Array
         size = np.where(near, 8.0 * (2.0 * np.abs(x) + (x * x + y * y)), 4.0)
     value = real + 1j * np.arctan2(y, 1.0 + x)
     return value, carried + UNIT * (size + 8.0 * np.abs(value))
+
+
+def expm1_with_error(value: ComplexArray, error: Array) -> tuple[ComplexArray, Array]:
+    """Return e^D - 1 and a bound on its absolute error, given one on the error of D.
+
+    expm1(x) cos y - 2 sin^2(y/2) + i e^x sin y has no cancellation that matters: each of the three
+    terms is off by 12 units of itself. |e^{D + d} - e^D| <= e^x (e^|d| - 1).
+    """
+    x, y = value.real, value.imag
+    with np.errstate(over="ignore", invalid="ignore"):
+        growth, turn, power = np.expm1(x), 2.0 * np.sin(0.5 * y) ** 2, np.exp(x)
+        result = (growth * np.cos(y) - turn) + 1j * (power * np.sin(y))
+        rounding = UNIT * 12.0 * (np.abs(growth) + turn + power * np.abs(np.sin(y)))
+        carried = power * np.where(error < 1.0, np.expm1(np.minimum(error, 1.0)), np.inf)
+    return result, (rounding + carried) * MARGIN

@@ -10,13 +10,20 @@ as (s + mu)^2 - s^2 = 2 epsilon. It increases in mu: its derivative is phi(s).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
+from privcalc.numerics import bisection
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from privcalc.numerics.arrays import Array
+
+    Number = TypeVar("Number", float, Array)
 
 # Below this mu the difference of two Mills ratios is a series.
 SMALL_MU = 1e-3
@@ -24,12 +31,12 @@ SMALL_MU = 1e-3
 FAR = 38.0
 NOTHING = 1e-310
 SMALLEST_MU, LARGEST_MU = 1e-290, 1e150
-_ROOT = math.sqrt(0.5)
-_MILLS = math.sqrt(0.5 * math.pi)
-_DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+ROOT = math.sqrt(0.5)
+MILLS = math.sqrt(0.5 * math.pi)
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Profile:
     """Bounds on delta and on 1 - delta, each with its own relative accuracy.
 
@@ -54,7 +61,7 @@ def mills(x: float) -> float:
     """
     from scipy.special import erfcx
 
-    return _MILLS * float(erfcx(x * _ROOT))
+    return MILLS * float(erfcx(x * ROOT))
 
 
 def gaussian_profile(mu: float, epsilon: float) -> Profile:
@@ -74,14 +81,14 @@ def gaussian_profile(mu: float, epsilon: float) -> Profile:
         return Profile(0.0, NOTHING, 1.0 - NOTHING, 1.0)
     if s < -FAR:
         return Profile(1.0 - UNIT, 1.0, 0.0, NOTHING)
-    density = _DENSITY * math.exp(-0.5 * s * s)
+    density = DENSITY * math.exp(-0.5 * s * s)
     common = UNIT * (20.0 + 2.0 * s * s)
     if mu <= SMALL_MU:
-        difference, wrong = _small_difference(m, mu)
+        difference, part_error = small_difference(m, mu, mills(m))
     elif s >= 0.0:
         first, second = mills(s), mills(t)
         difference = first - second
-        wrong = UNIT * 18.0 * (first + second) / difference
+        part_error = UNIT * 18.0 * (first + second) / difference
     else:
         # 1 - delta = phi(s) (R(-s) + R(s + mu)), of which an epsilon off by mu d changes mu d.
         rest = density * (mills(-s) + mills(t))
@@ -89,13 +96,13 @@ def gaussian_profile(mu: float, epsilon: float) -> Profile:
         low, high = rest * (1.0 - error), rest * (1.0 + error)
         return Profile(1.0 - high - UNIT, 1.0 - low + UNIT, low, high)
     delta = density * difference
-    error = (common + wrong + moved * (t + 2.0)) * 1.01
+    error = (common + part_error + moved * (t + 2.0)) * 1.01
     low, high = max(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
     return Profile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
 
 
-def _small_difference(m: float, mu: float) -> tuple[float, float]:
-    """Return R(m - mu/2) - R(m + mu/2), and its relative error, for mu <= SMALL_MU.
+def small_difference(m: Number, mu: float, ratio: Number) -> tuple[Number, Number]:
+    """Return R(m - mu/2) - R(m + mu/2), and its relative error, for mu <= SMALL_MU and R(m).
 
     R(x) is the integral of e^{-xy - y^2/2} over y > 0, so that the difference is that of
     2 sinh(mu y / 2) against the weight at m: mu I_1 + mu^3 I_3 / 24 + ..., I_k the integral of y^k,
@@ -103,12 +110,11 @@ def _small_difference(m: float, mu: float) -> tuple[float, float]:
     I_3 <= 2 I_1 and I_5 <= 8 I_1 as at m = 0, and what is left out is below mu^4 / 200 of I_1.
     m R <= 1 is off by 20 units, and so is I_3 by 40 (m^2 + 1) units, of which mu^2 / 24 count.
     """
-    ratio = mills(m)
     first = 1.0 - m * ratio
-    third = min(max(2.0 + m * m - (3.0 * m + m * m * m) * ratio, 0.0), 2.0 * first)
+    third = np.clip(2.0 + m * m - (3.0 * m + m * m * m) * ratio, 0.0, 2.0 * first)
     square = mu * mu
-    wrong = UNIT * (20.0 + 2.0 * square * (m * m + 1.0)) / first
-    return mu * (first + square * third / 24.0), wrong + 0.005 * square * square
+    part_error = UNIT * (20.0 + 2.0 * square * (m * m + 1.0)) / first
+    return mu * (first + square * third / 24.0), part_error + 0.005 * square * square
 
 
 def least_mu(
@@ -159,12 +165,7 @@ def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]
         left, right = right, 2.0 * right
     while left > SMALLEST_MU and enough(left):
         left, right = 0.5 * left, left
-    while right - left > 2.0 * UNIT * right:
-        middle = 0.5 * (left + right)
-        if not left < middle < right:
-            break
-        left, right = (left, middle) if enough(middle) else (middle, right)
-    return left, right
+    return bisection.first(enough, left, right)
 
 
 def tail_quantile(log_p: float) -> tuple[float, float]:
@@ -202,4 +203,4 @@ def _tail_error(z: float) -> float:
 
 
 def _log_tail(z: float) -> float:
-    return math.log(mills(z) * _DENSITY) - 0.5 * z * z
+    return math.log(mills(z) * DENSITY) - 0.5 * z * z

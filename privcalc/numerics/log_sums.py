@@ -39,8 +39,8 @@ def log_sums(logs: Array, errors: Array, starts: Integers) -> Bracket:
     with np.errstate(invalid="ignore", over="ignore"):
         gaps = logs - np.repeat(np.where(finite, peaks, 0.0), stops - starts)
         sizes = np.where(gaps < 1.0, np.exp(np.minimum(gaps, 1.0)), 0.0)
-        wrong = np.expm1(np.minimum(errors + UNIT * np.abs(gaps), 700.0)) + 8.0 * UNIT
-        slack = np.where(sizes > 0.0, sizes * wrong, 0.0)
+        relative = np.expm1(np.minimum(errors + UNIT * np.abs(gaps), 700.0)) + 8.0 * UNIT
+        slack = np.where(sizes > 0.0, sizes * relative, 0.0)
     terms = sizes.tolist()
     totals = np.array(
         [math.fsum(terms[i:j]) for i, j in zip(starts.tolist(), stops.tolist(), strict=True)]

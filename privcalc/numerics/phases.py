@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.work import charge
+
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
 
@@ -24,10 +26,13 @@ PHASE_ULPS = 32.0
 # Below this many points a plain table is as fast.
 FACTOR_FROM = 48
 CHUNK = 4_000_000
+# Work for each sine and cosine.
+PER_PHASE = 0.3
 
 
 def phases(t: Array, loss: Array) -> ComplexArray:
     """Return the table e^{i t l}, a row for each t."""
+    charge(PER_PHASE * len(t) * len(loss))
     angles = np.outer(t, loss)
     table: ComplexArray = np.empty(angles.shape, np.complex128)
     table.real, table.imag = np.cos(angles), np.sin(angles)
@@ -36,6 +41,7 @@ def phases(t: Array, loss: Array) -> ComplexArray:
 
 def phase_sums(t: Array, loss: Array, weights: Array) -> ComplexArray:
     """Return sum_j w_j e^{i t l_j} for every t; `weights` has a column for each set of weights."""
+    charge(PER_PHASE * len(t) * len(loss))
     rows = max(1, CHUNK // max(1, len(loss)))
     result: ComplexArray = np.empty((len(t), weights.shape[1]), np.complex128)
     for i in range(0, len(t), rows):

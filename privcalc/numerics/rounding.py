@@ -2,7 +2,8 @@
 
 Assumed (and stated in the manual): IEEE 754 doubles, round to nearest, and elementary and special
 functions accurate to FUNCTION_ULPS units in the last place. Sums of n terms are charged
-n * UNIT times the sum of the moduli, which holds for any order of summation.
+n * UNIT times the sum of the moduli, which holds for any order of summation; sums of n products of
+complex numbers, as matrix products form them, COMPLEX_TERM n: their parts are sums of 2 n terms.
 
 Error bounds are themselves computed in doubles; MARGIN covers that: each is a sum or product of
 far fewer than 1e6 non-negative quantities, so it is off by a factor of less than 1 + 1e-9.
@@ -14,6 +15,8 @@ import math
 
 UNIT = 2.0**-53
 FUNCTION_ULPS = 4.0
+# At least 2 sqrt 2: both parts of a product of moduli a b have terms that come to a b at most.
+COMPLEX_TERM = 3.0
 MARGIN = 1.0 + 1e-9
 
 

@@ -50,8 +50,8 @@ def log_theta(beta: float, a: Array, b: Array, moved: Array) -> tuple[ComplexArr
     sizes, error = np.zeros(a.shape), np.zeros(a.shape)
     last = terms_needed(beta)
     for k in range(1, last + 1):
-        wrong = UNIT * (12.0 * beta * (k * k + k) + 32.0 * k + 24.0)
-        off = np.expm1(np.minimum(wrong + k * (2.0 * beta + 2.0 * math.pi) * moved, 700.0))
+        exponent_error = UNIT * (12.0 * beta * (k * k + k) + 32.0 * k + 24.0)
+        off = np.expm1(np.minimum(exponent_error + k * (2.0 * beta + 2.0 * math.pi) * moved, 700.0))
         for index in (k, -k):
             size = np.exp(-beta * (k * k + 2.0 * index * a))
             value += size * np.exp(2j * math.pi * index * b)
@@ -69,5 +69,5 @@ def log_theta_constant(beta: float) -> tuple[float, float]:
     """
     exponents = [beta * k * k for k in range(1, terms_needed(beta) + 2)]
     value = math.log1p(2.0 * math.fsum(math.exp(-x) for x in exponents))
-    wrong = math.fsum((12.0 * x + 20.0) * math.exp(-x) for x in exponents)
-    return value, (2.0 * wrong * UNIT + 1e-19 * value) * MARGIN
+    moduli_error = math.fsum((12.0 * x + 20.0) * math.exp(-x) for x in exponents)
+    return value, (2.0 * moduli_error * UNIT + 1e-19 * value) * MARGIN

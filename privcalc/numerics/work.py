@@ -2,7 +2,8 @@
 
 A unit is about a tenth of a microsecond of one core: one value of a characteristic function, one
 point of a transform. Whoever does much work charges for it; whoever chooses between engines, or
-goes on with a search, looks at what is left. Nothing is interrupted.
+goes on with a search, looks at what is left. What goes on regardless is refused by the next charge
+after 1.6 times as much: it counts as a bound that could not be proved.
 """
 
 from __future__ import annotations
@@ -13,16 +14,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from privcalc.errors import NotCertifiedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # About five seconds: what one question may cost.
 QUESTION = 5e7
+# What is spent beyond an allowance, as a multiple of it, before work is refused.
+PATIENCE = 1.6
 
 
 @dataclass(slots=True)
 class _Allowance:
     limit: float
+    most: float
     spent: float = 0.0
 
 
@@ -33,7 +39,8 @@ _current: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
 def allowance(units: float) -> Iterator[None]:
     """Allow so much work inside, or what is left of an allowance around it if that is less."""
     outer = _current.get()
-    inner = _Allowance(min(units, left()))
+    rest = math.inf if outer is None else outer.most - outer.spent
+    inner = _Allowance(min(units, left()), min(PATIENCE * units, rest))
     token = _current.set(inner)
     try:
         yield
@@ -43,11 +50,38 @@ def allowance(units: float) -> Iterator[None]:
             outer.spent += inner.spent
 
 
+@contextmanager
+def share(parts: int) -> Iterator[None]:
+    """Allow one of so many equal parts of what is left; refused is only what the whole refuses."""
+    outer = _current.get()
+    if outer is None:
+        yield
+        return
+    inner = _Allowance(left() / parts, outer.most - outer.spent)
+    token = _current.set(inner)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+        outer.spent += inner.spent
+
+
 def charge(units: float) -> None:
-    """Take note of work that was done, or is about to be."""
+    """Take note of work that was done, or is about to be.
+
+    Raises:
+        NotCertifiedError: far more was spent than is allowed.
+    """
     allowed = _current.get()
-    if allowed is not None:
-        allowed.spent += units
+    if allowed is None:
+        return
+    # What is refused is not spent: another engine may still answer.
+    if allowed.spent + units > allowed.most:
+        raise NotCertifiedError(
+            "this takes more work than one question may cost; ask for fewer values at a time, for"
+            " less with --tolerance 1e-3, or for parts of it"
+        )
+    allowed.spent += units
 
 
 def left() -> float:

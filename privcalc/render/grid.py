@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
+from privcalc.record import record
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import COLUMNS, METHODS, NONE, UNKNOWN, named, number, one_sided
 from privcalc.render.written import written
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privcalc.render.report import Named, Number, Quantity, Report, Row
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Grid:
     """A header and rows of equally many cells, all of them text."""
 
@@ -45,7 +45,7 @@ def boxed_width(reports: Sequence[Report]) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Table:
     """The part of one answer that stands in one table."""
 

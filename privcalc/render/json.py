@@ -12,7 +12,7 @@ from privcalc import __version__
 from privcalc.bounds import Bound
 from privcalc.exact import Written, shown
 from privcalc.render.report import Estimate, OneSided
-from privcalc.spec.jsonform import to_json
+from privcalc.spec.json.form import to_json
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Method

@@ -6,10 +6,10 @@ A new command fills in `query`, `result` and `method`, and has all formats.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, read_above, read_below
+from privcalc.record import field, record
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Direction, Method
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from privcalc.spec.tree import Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Estimate:
     """A number without certificate; every format says so."""
 
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OneSided:
     """A number that is proved from one side and stands by itself: plain in JSON.
 
@@ -52,7 +52,7 @@ Named = Mapping[str, Number | str]
 Quantity = Number | str | list[Number | Row] | Named
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Check:
     """The outcome of one budget check.
 
@@ -69,7 +69,7 @@ class Check:
     sentence: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Report:
     """One answer with the question it belongs to.
 
@@ -108,7 +108,7 @@ class Report:
     remarks: tuple[tuple[str, str], ...] = ()
     details: tuple[str, ...] = ()
     at: tuple[str, float] | None = None
-    headings: Mapping[str, str] = field(default_factory=dict)
+    headings: Mapping[str, str] = field(factory=dict)
 
     @property
     def place(self) -> tuple[str, float] | None:

@@ -7,55 +7,68 @@ adaptive composition (Mironov 2017, Proposition 1); D = K / c does not decrease.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from privcalc.losses.concentration import concentration
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
+    from collections.abc import Iterable
+
     from privcalc.numerics.arrays import Array
 
 
 class RenyiCurve(Protocol):
     """One direction of the Renyi divergences of a mechanism; masses at infinity are left out.
 
-    A curve may also say that it is `piecewise` (`is_piecewise`).
+    Curves are immutable values. Those of this package inherit what they do not know better; where
+    a curve says nothing of itself, it is a bound without lower ends, slow, and of unknown shape.
     """
+
+    if TYPE_CHECKING:
+        # Some curves compute it, others are given it as a field.
+        @property
+        def limit(self) -> float:
+            """Return an upper bound on D at order infinity, the largest finite loss."""
 
     def __hash__(self) -> int:
         """Curves are immutable values."""
-        ...
-
-    @property
-    def limit(self) -> float:
-        """Return an upper bound on D at order infinity, the largest finite loss."""
-        ...
+        return object.__hash__(self)
 
     @property
     def cheap(self) -> bool:
         """Say whether thousands of orders cost no more than a few array operations."""
-        ...
+        return False
 
     @property
     def convex(self) -> bool:
         """Say whether K is convex as it is given, and not a minimum of several bounds."""
-        ...
+        return False
 
     @property
     def corners(self) -> tuple[float, ...]:
         """Return orders minus 1 at which K has kinks, where the best order often is."""
-        ...
+        return ()
+
+    @property
+    def piecewise(self) -> bool:
+        """Say whether K is linear between the corners, and from the last on to order infinity.
+
+        K of any pair of outcomes is convex in the order. Where it is below the curve at the
+        corners, and its largest loss at most the limit, it is so everywhere: these orders say
+        everything.
+        """
+        return False
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return xi and rho with D_a <= xi + rho a at all orders 1 < a <= c + 1.
 
-        rho does not decrease in c, which may be infinite; infinity where nothing is known.
+        rho does not decrease in c, which may be infinite; infinity where nothing is known. Without
+        anything better, the constant line at the limit.
         """
-        ...
+        return self.limit, np.zeros(c.shape)
 
     def upper(self, c: Array) -> Array:
         """Return proved upper bounds on K(c); infinity where there is none."""
@@ -66,95 +79,16 @@ class RenyiCurve(Protocol):
 
         None where the curve is only a bound.
         """
-        ...
+        del c
+        return None
 
     def estimate(self, c: Array) -> Array:
         """Return K(c) quickly and without certificate, for searches."""
-        ...
-
-
-def is_piecewise(curve: RenyiCurve) -> bool:
-    """Say whether K is linear between the corners, and from the last on to order infinity or none.
-
-    K of any pair of outcomes is convex in the order. Where it is below the curve at the corners,
-    and its largest loss at most the limit, it is so everywhere: these orders say everything.
-    """
-    return bool(getattr(curve, "piecewise", False))
-
-
-@dataclass(frozen=True)
-class LawCurve:
-    """The curve of a privacy-loss law.
-
-    Attributes:
-        law: the law.
-        attained: whether the law is the pair's own, and not only an upper bound on it.
-    """
-
-    law: LossLaw
-    attained: bool = True
-
-    @property
-    def limit(self) -> float:
-        """Return the largest finite loss, rounded up."""
-        largest = self.law.max_loss
-        if math.isinf(largest):
-            return largest
-        return largest + abs(largest) * self.law.max_loss_error * (1.0 + 1e-9)
-
-    @property
-    def cheap(self) -> bool:
-        """Say whether K is in closed form."""
-        return self.law.cheap_orders
-
-    @property
-    def convex(self) -> bool:
-        """Say yes: a cumulant."""
-        return True
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Return none."""
-        return ()
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return what the law says of its divergences, or the constant line at the limit."""
-        rho = concentration(self.law, c)
-        if np.isfinite(rho).all():
-            return 0.0, rho
-        return max(0.0, self.limit), np.zeros(c.shape)
-
-    def upper(self, c: Array) -> Array:
-        """Return the upper ends of the law's brackets."""
-        return self.law.renyi(c)[1]
-
-    def lower(self, c: Array) -> Array | None:
-        """Return the lower ends."""
-        return self.law.renyi(c)[0] if self.attained else None
-
-    def estimate(self, c: Array) -> Array:
-        """Return the upper bound: cumulants leave out outcomes that large orders rest on."""
         return self.upper(c)
 
 
-def curve_of(law: LossLaw) -> RenyiCurve:
-    """Return the curve of a law, or the sharper one of what the law stands for.
-
-    The law of an envelope of mechanisms may have larger divergences than each of them; a law that
-    is such has a `sharper_curve`, of the largest divergence of a mechanism at each order.
-    """
-    sharper = sharper_curve(law)
-    return LawCurve(law) if sharper is None else sharper
-
-
-def sharper_curve(law: LossLaw) -> RenyiCurve | None:
-    """Return what is known of the divergences of the mechanism that a law stands for."""
-    found: RenyiCurve | None = getattr(law, "sharper_curve", None)
-    return found
-
-
-@dataclass(frozen=True)
-class LeastCurve:
+@record
+class LeastCurve(RenyiCurve):
     """The least of several bounds on one curve."""
 
     curves: tuple[RenyiCurve, ...]
@@ -177,21 +111,12 @@ class LeastCurve:
     @property
     def corners(self) -> tuple[float, ...]:
         """Return those of all."""
-        return tuple(sorted({c for curve in self.curves for c in curve.corners}))
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the constant line at the limit."""
-        return self.limit, np.zeros(c.shape)
+        return _corners(self.curves)
 
     def upper(self, c: Array) -> Array:
         """Return the least upper bound."""
         least: Array = np.min([curve.upper(c) for curve in self.curves], axis=0)
         return least
-
-    def lower(self, c: Array) -> Array | None:
-        """Return None: bounds."""
-        del c
-        return None
 
     def estimate(self, c: Array) -> Array:
         """Return the least estimate."""
@@ -199,8 +124,8 @@ class LeastCurve:
         return least
 
 
-@dataclass(frozen=True)
-class SumCurve:
+@record
+class SumCurve(RenyiCurve):
     """Adaptive composition: the sum of curves, each used a number of times.
 
     n additions and products of non-negative numbers are off by n + 1 units, relatively; a law that
@@ -231,12 +156,12 @@ class SumCurve:
     @property
     def corners(self) -> tuple[float, ...]:
         """Return those of all parts."""
-        return tuple(sorted({c for curve, _ in self.terms for c in curve.corners}))
+        return _corners([curve for curve, _ in self.terms])
 
     @property
     def piecewise(self) -> bool:
         """Say whether every part is."""
-        return all(is_piecewise(curve) for curve, _ in self.terms)
+        return all(curve.piecewise for curve, _ in self.terms)
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the sums of the lines, rounded up."""
@@ -270,9 +195,12 @@ class SumCurve:
         return total
 
 
-@dataclass(frozen=True)
-class WorseCurve:
-    """The larger of two curves at every order: a bound on both orders of the neighbours."""
+@record
+class WorseCurve(RenyiCurve):
+    """The larger of two curves at every order: a bound on both orders of the neighbours.
+
+    No one pair need attain it at every order, and where one takes over there is a kink.
+    """
 
     first: RenyiCurve
     second: RenyiCurve
@@ -288,14 +216,9 @@ class WorseCurve:
         return self.first.cheap and self.second.cheap
 
     @property
-    def convex(self) -> bool:
-        """Say no: where one takes over from the other there is a kink."""
-        return False
-
-    @property
     def corners(self) -> tuple[float, ...]:
         """Return those of both."""
-        return tuple(sorted({*self.first.corners, *self.second.corners}))
+        return _corners((self.first, self.second))
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return a line above both."""
@@ -306,14 +229,43 @@ class WorseCurve:
         """Return the larger upper bound."""
         return np.maximum(self.first.upper(c), self.second.upper(c))
 
-    def lower(self, c: Array) -> Array | None:
-        """Return None: no one pair need attain the larger at every order."""
-        del c
-        return None
-
     def estimate(self, c: Array) -> Array:
         """Return the larger estimate."""
         return np.maximum(self.first.estimate(c), self.second.estimate(c))
+
+
+@record
+class DerivedCurve(RenyiCurve):
+    """A bound that follows from another curve, order by order; slow, as that may be.
+
+    Attributes:
+        base: the curve that it is made of.
+        limit: upper bound on the losses.
+    """
+
+    base: RenyiCurve
+    limit: float
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Return those of the base."""
+        return self.base.corners
+
+    def upper(self, c: Array) -> Array:
+        """Return the bound, rounded up."""
+        return self.bound(c, self.base.upper(c))
+
+    def estimate(self, c: Array) -> Array:
+        """Return the same of the estimate."""
+        return self.bound(c, self.base.estimate(c))
+
+    def bound(self, c: Array, k: Array) -> Array:
+        """Return the bound that follows from K, rounded up."""
+        raise NotImplementedError
+
+
+def _corners(curves: Iterable[RenyiCurve]) -> tuple[float, ...]:
+    return tuple(sorted({c for curve in curves for c in curve.corners}))
 
 
 def _rounded(parts: list[Array], c: Array, sign: float) -> Array:
@@ -323,10 +275,3 @@ def _rounded(parts: list[Array], c: Array, sign: float) -> Array:
         total, size = total + part, size + np.abs(part)
     slack = (len(parts) + 2.0) * UNIT * size
     return np.where(np.isfinite(total), total + sign * slack, total)
-
-
-@dataclass(frozen=True, slots=True)
-class CurveOnly:
-    """Stands among the laws of a composition for a part that is known by its curve only."""
-
-    curve: RenyiCurve

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
@@ -12,6 +11,8 @@ import numpy as np
 
 from privcalc.exact import Enclosed
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 
-@dataclass(frozen=True)
-class LinearCurve:
+@record
+class LinearCurve(RenyiCurve):
     """D_a <= xi + rho a at every order a > 1 (zero-concentrated differential privacy).
 
     Attributes:
@@ -36,6 +37,9 @@ class LinearCurve:
     attained: bool = False
     error: float = 0.0
     known: Fraction | None = None
+
+    cheap = True
+    convex = True
 
     @classmethod
     def of(cls, rho: Enclosed, xi: Enclosed, *, attained: bool) -> Self:
@@ -55,21 +59,6 @@ class LinearCurve:
         return math.inf if self.rho > 0.0 else self._raised(self.xi)
 
     @property
-    def cheap(self) -> bool:
-        """Say yes: a closed form."""
-        return True
-
-    @property
-    def convex(self) -> bool:
-        """Say yes: a parabola."""
-        return True
-
-    @property
-    def corners(self) -> tuple[float, ...]:
-        """Return none."""
-        return ()
-
-    @property
     def piecewise(self) -> bool:
         """Say whether the largest loss says it all."""
         return self.rho == 0.0
@@ -87,16 +76,15 @@ class LinearCurve:
 
     def lower(self, c: Array) -> Array | None:
         """Return the same rounded down where the curve is attained."""
-        wrong = 8.0 * UNIT + self.error
-        return self.estimate(c) * (1.0 - wrong) if self.attained else None
+        return self.estimate(c) * (1.0 - 8.0 * UNIT - self.error) if self.attained else None
 
     def estimate(self, c: Array) -> Array:
         """Return c (xi + rho (c + 1))."""
         return c * (self.xi + self.rho * (c + 1.0))
 
 
-@dataclass(frozen=True)
-class PointsCurve:
+@record
+class PointsCurve(RenyiCurve):
     """A Renyi curve that is known at some orders only.
 
     K is convex and 0 at c = 0, so between the known points it is below their chords. Its slope
@@ -111,26 +99,13 @@ class PointsCurve:
     points: tuple[tuple[float, float], ...]
     limit: float = math.inf
 
+    cheap = True
     piecewise = True
-
-    @property
-    def cheap(self) -> bool:
-        """Say yes: a few chords."""
-        return True
-
-    @property
-    def convex(self) -> bool:
-        """Say no: it has kinks, and may be infinite from some order on."""
-        return False
 
     @property
     def corners(self) -> tuple[float, ...]:
         """Return the corners of the hull."""
         return tuple(float(c) for c in self._hull[0][1:])
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return the constant line at the limit."""
-        return self.limit, np.zeros(c.shape)
 
     def upper(self, c: Array) -> Array:
         """Return the lower convex hull at c.
@@ -146,15 +121,6 @@ class PointsCurve:
         raised: Array = values[left] + rise + 8.0 * UNIT * (values[left] + np.abs(rise))
         # Slopes below the normal range are off by the smallest double.
         return raised + 1e-322 * (1.0 + gap)
-
-    def lower(self, c: Array) -> Array | None:
-        """Return None: a bound."""
-        del c
-        return None
-
-    def estimate(self, c: Array) -> Array:
-        """Return the upper bound."""
-        return self.upper(c)
 
     @cached_property
     def _hull(self) -> tuple[Array, Array, Array]:
@@ -177,18 +143,12 @@ class PointsCurve:
         return places, values, np.array([*slopes, self.limit])
 
 
-@dataclass(frozen=True)
-class InfiniteCurve:
+@record
+class InfiniteCurve(RenyiCurve):
     """The curve of a mechanism that may reveal everything: infinite at every order."""
 
     limit = math.inf
     cheap = True
-    convex = False
-    corners = ()
-
-    def line(self, c: Array) -> tuple[float, Array]:
-        """Return a line at infinity."""
-        return math.inf, np.zeros(c.shape)
 
     def upper(self, c: Array) -> Array:
         """Return infinity."""
@@ -196,10 +156,6 @@ class InfiniteCurve:
 
     def lower(self, c: Array) -> Array | None:
         """Return infinity, which is attained."""
-        return self.upper(c)
-
-    def estimate(self, c: Array) -> Array:
-        """Return infinity."""
         return self.upper(c)
 
 

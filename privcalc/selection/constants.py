@@ -23,7 +23,7 @@ from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
-    from privcalc.selection.base import Base
+    from privcalc.selection.base.pair import Base
 
 MOST_ROUNDS = 14
 # R - 1 is sought to so many units of itself.

@@ -8,27 +8,27 @@ Gaussian mechanism; each then runs for as long as they allow.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import DomainError, UnsupportedError
+from privcalc.numerics.enclosure import Enclosure, exp, log, log1mexp, log1p, logaddexp
 from privcalc.numerics.gaussian_profile import LARGEST_MU, least_mu
 from privcalc.numerics.rounding import UNIT
-from privcalc.selection.gaussian_base import GaussianBase
-from privcalc.selection.shape import SHAPED, log_gamma_cost, shape
+from privcalc.record import record
+from privcalc.selection.base.gaussian import GaussianBase
+from privcalc.selection.rivals.shape import SHAPED, log_gamma_cost, shape
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
-    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 # The first threshold is narrowed by this factor so many times.
 POINTS, NARROWINGS = 32, 12
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Thresholds:
     """Two points of a privacy profile, and what tuning costs if every candidate is below both.
 
@@ -47,7 +47,7 @@ class Thresholds:
     total: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TuningThresholds:
     """Both choices of the first threshold.
 
@@ -115,50 +115,30 @@ def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThres
     return TuningThresholds(mu, *choices)
 
 
-def admits(base: Base, thresholds: Thresholds) -> bool:
-    """Say whether the profile of one direction of a candidate is below both points, for certain.
-
-    A candidate may run if this holds for both of its directions.
-    """
-    points = [
-        (thresholds.epsilon_1, thresholds.delta_1),
-        (thresholds.epsilon_hat, thresholds.delta_hat),
-    ]
-    logs, deltas = np.array(sorted(points)).T
-    return bool((base.upper(logs) <= deltas).all())
-
-
 def _log_odds(runs: Runs) -> float:
     """Return log w, w = 1 / gamma - 1, rounded up."""
     cost = log_gamma_cost(runs)
     if cost <= 0.0:
         return -math.inf
-    value = cost + math.log(-math.expm1(-cost))
-    return value + 32.0 * UNIT * (1.0 + cost + abs(value))
+    return float((cost + log1mexp(cost)).upper())
 
 
 def _published_gap(epsilon_1: float, delta_1: float, log_odds: float) -> float:
     """Return log(e^epsilon_1 + w delta_1), rounded up."""
-    value = float(np.logaddexp(epsilon_1, _log_product(delta_1, log_odds)))
-    return value + 24.0 * UNIT * (1.0 + epsilon_1 + abs(value))
+    return float(logaddexp(epsilon_1, _log_product(delta_1, log_odds)).upper())
 
 
 def _tight_gap(epsilon_1: float, delta_1: float, log_odds: float) -> float:
     """Return max(epsilon_1, log(1 + w delta_1)), rounded up."""
     product = _log_product(delta_1, log_odds)
-    if product < 0.0:
-        value = math.log1p(math.exp(product) * (1.0 + 16.0 * UNIT))
-    else:
-        value = float(np.logaddexp(0.0, product))
-    return max(epsilon_1, value * (1.0 + 40.0 * UNIT))
+    root = log1p(exp(product)) if product.value < 0.0 else logaddexp(0.0, product)
+    return max(epsilon_1, float(root.upper()))
 
 
-def _log_product(delta_1: float, log_odds: float) -> float:
-    """Return log(w delta_1), rounded up."""
-    if delta_1 == 0.0:
-        return -math.inf
-    value = log_odds + math.log(delta_1)
-    return value + 16.0 * UNIT * (abs(log_odds) + abs(math.log(delta_1)))
+def _log_product(delta_1: float, log_odds: float) -> Enclosure:
+    """Return log(w delta_1)."""
+    none = delta_1 == 0.0 or log_odds == -math.inf
+    return Enclosure(-math.inf) if none else log_odds + log(delta_1)
 
 
 def _published_place(gaussian: GaussianBase, log_odds: float) -> float:

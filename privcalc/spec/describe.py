@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from inspect import cleandoc
 from textwrap import indent, wrap
 from typing import TYPE_CHECKING
 
 from privcalc.errors import SpecError
+from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.check import MAX_INTEGER, suggestion
-from privcalc.spec.jsonform import to_json
+from privcalc.spec.json.form import to_json
 from privcalc.spec.parse import MAX_DEPTH, MAX_LENGTH, parse
 from privcalc.spec.registry import mechanisms, wrappers
 from privcalc.spec.spelling import brief_text, number_text, snake_case, word_text
@@ -49,7 +49,7 @@ names: {{"type": "gaussian", "standard_deviation": 1.1}}.
 privcalc --help-spec NAME explains one of them."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Row:
     """One line of the table of mechanisms and wrappers.
 

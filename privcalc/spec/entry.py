@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
+from privcalc.record import record
+from privcalc.relation import Relation
 from privcalc.spec.spelling import number_text, word_text
 
-if TYPE_CHECKING:
-    from privcalc.relation import Relation
+__all__ = ["ALL", "LAST", "Cost", "Entry", "Kind", "Parameter", "ParameterKind"]
 
-__all__ = ["Cost", "Entry", "Kind", "Parameter", "ParameterKind"]
+ALL = frozenset(Relation)
+# The place of an entry that has none.
+LAST = 1_000_000
 
 Cost = Literal["increases", "decreases", ""]
 Kind = Literal["mechanism", "wrapper"]
 ParameterKind = Literal["number", "integer", "choice", "flag", "name", "path", "spec"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parameter:
     """One parameter of a mechanism or wrapper.
 
@@ -114,7 +116,7 @@ class Parameter:
         return low and high
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Entry:
     """One mechanism or wrapper.
 
@@ -134,24 +136,26 @@ class Entry:
         condition: why other relations are refused, one clause for the error message, or "".
         example_file: what stands in the file that the example names, or "".
         plain: one sentence for readers who know none of the mathematics, or "".
+        place: documentation lists smaller ones first, and equal ones as they were registered.
         factory: the class; its constructor takes the long parameter names as keywords.
     """
 
     kind: Kind
     name: str
-    short: str | None
-    aliases: tuple[str, ...]
     parameters: tuple[Parameter, ...]
-    one_of: tuple[tuple[str, ...], ...]
-    excludes: tuple[tuple[str, str], ...]
-    ordered: tuple[tuple[str, str], ...]
-    relations: frozenset[Relation]
-    inner_relation: Relation | None
     example: str
     factory: type
+    short: str | None = None
+    aliases: tuple[str, ...] = ()
+    one_of: tuple[tuple[str, ...], ...] = ()
+    excludes: tuple[tuple[str, str], ...] = ()
+    ordered: tuple[tuple[str, str], ...] = ()
+    relations: frozenset[Relation] = ALL
+    inner_relation: Relation | None = None
     plain: str = ""
     example_file: str = ""
     condition: str = ""
+    place: int = LAST
 
     @property
     def spelling(self) -> str:

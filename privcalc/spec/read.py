@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import SpecError
+from privcalc.record import field, record
 from privcalc.spec.answered import guaranteed
-from privcalc.spec.jsonform import from_json
-from privcalc.spec.jsontext import is_json, load_json
+from privcalc.spec.json.form import from_json
+from privcalc.spec.json.text import is_json, load_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 
@@ -25,7 +25,7 @@ __all__ = ["Question", "read"]
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Question:
     """What is asked about, however it was written.
 
@@ -39,7 +39,7 @@ class Question:
     tree: Node
     relation: Relation | None
     text: str
-    spans: Mapping[Path, Span] = field(default_factory=dict)
+    spans: Mapping[Path, Span] = field(factory=dict)
 
 
 def read(text: str) -> Question:

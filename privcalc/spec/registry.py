@@ -2,19 +2,21 @@
 
 A mechanism module registers its class with one decorator, and everything that speaks of
 mechanisms (the parser's checks, the JSON schema, help, manual pages) reads this table. The
-packages `privcalc.mechanisms` and `privcalc.wrappers` are imported at the first look-up, the one
-import of the specification layer that points upward; their modules import no numerics.
+modules of the packages `privcalc.mechanisms` and `privcalc.wrappers` are found and imported at the
+first look-up, the one import of the specification layer that points upward; they import no
+numerics.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from os import scandir
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.check import RESERVED, Fault, suggestion
-from privcalc.spec.entry import Entry, Kind, Parameter
+from privcalc.spec.entry import ALL, Entry, Kind, Parameter
 from privcalc.spec.holes import holes, reject_holes
 from privcalc.spec.spelling import shorten, snake_case, word_text
 from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped
@@ -40,90 +42,25 @@ __all__ = [
     "wrappers",
 ]
 
-ALL = frozenset(Relation)
-
 _UPWARD = ("privcalc.mechanisms", "privcalc.wrappers")
 _entries: dict[str, Entry] = {}
+_loaded: list[str] = []
 _T = TypeVar("_T", bound=type)
 
 
-def mechanism(
-    *,
-    name: str,
-    parameters: Iterable[Parameter],
-    example: str,
-    example_file: str = "",
-    plain: str = "",
-    aliases: Iterable[str] = (),
-    one_of: Iterable[tuple[str, ...]] = (),
-    excludes: Iterable[tuple[str, str]] = (),
-    ordered: Iterable[tuple[str, str]] = (),
-    relations: frozenset[Relation] = ALL,
-    condition: str = "",
-) -> Callable[[_T], _T]:
+def mechanism(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
     """Register the decorated class as a mechanism; the arguments are the fields of `Entry`."""
-
-    def decorate(factory: _T) -> _T:
-        register(
-            Entry(
-                kind="mechanism",
-                name=name,
-                short=None,
-                aliases=tuple(aliases),
-                parameters=tuple(parameters),
-                one_of=tuple(one_of),
-                excludes=tuple(excludes),
-                ordered=tuple(ordered),
-                relations=relations,
-                inner_relation=None,
-                example=example,
-                condition=condition,
-                example_file=example_file,
-                plain=plain,
-                factory=factory,
-            )
-        )
-        return factory
-
-    return decorate
+    return _registered("mechanism", fields)
 
 
-def wrapper(
-    *,
-    name: str,
-    parameters: Iterable[Parameter],
-    example: str,
-    plain: str = "",
-    short: str | None = None,
-    aliases: Iterable[str] = (),
-    one_of: Iterable[tuple[str, ...]] = (),
-    excludes: Iterable[tuple[str, str]] = (),
-    ordered: Iterable[tuple[str, str]] = (),
-    relations: frozenset[Relation] = ALL,
-    inner_relation: Relation | None = None,
-    condition: str = "",
-) -> Callable[[_T], _T]:
+def wrapper(**fields: Any) -> Callable[[_T], _T]:  # noqa: ANN401  (the fields of Entry)
     """Register the decorated class as a wrapper; the arguments are the fields of `Entry`."""
+    return _registered("wrapper", fields)
 
+
+def _registered(kind: Kind, fields: dict[str, Any]) -> Callable[[_T], _T]:
     def decorate(factory: _T) -> _T:
-        register(
-            Entry(
-                kind="wrapper",
-                name=name,
-                short=short,
-                aliases=tuple(aliases),
-                parameters=tuple(parameters),
-                one_of=tuple(one_of),
-                excludes=tuple(excludes),
-                ordered=tuple(ordered),
-                relations=relations,
-                inner_relation=inner_relation,
-                example=example,
-                condition=condition,
-                plain=plain,
-                factory=factory,
-            )
-        )
+        register(Entry(kind=kind, factory=factory, **fields))
         return factory
 
     return decorate
@@ -145,12 +82,12 @@ def unregister(name: str) -> None:
 
 
 def mechanisms() -> tuple[Entry, ...]:
-    """Return all mechanisms, in the order in which they were registered."""
+    """Return all mechanisms, in the order of their places in the documentation."""
     return _of_kind("mechanism")
 
 
 def wrappers() -> tuple[Entry, ...]:
-    """Return all wrappers, in the order in which they were registered."""
+    """Return all wrappers, in the order of their places in the documentation."""
     return _of_kind("wrapper")
 
 
@@ -237,9 +174,16 @@ def _either(words: Iterable[str]) -> str:
 
 def _of_kind(kind: Kind) -> tuple[Entry, ...]:
     _load()
-    return tuple(each for each in _entries.values() if each.kind == kind)
+    found = (each for each in _entries.values() if each.kind == kind)
+    return tuple(sorted(found, key=lambda each: each.place))
 
 
 def _load() -> None:
-    for package in _UPWARD:
-        import_module(package)
+    """Import every module of the two packages, once: a file that registers itself is enough."""
+    for package in _UPWARD[len(_loaded) :]:
+        (folder,) = import_module(package).__path__
+        for file in sorted(each.name for each in scandir(folder)):
+            name, dot, suffix = file.partition(".")
+            if dot and suffix == "py" and name != "__init__":
+                import_module(f"{package}.{name}")
+        _loaded.append(package)

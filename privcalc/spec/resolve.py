@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
+from privcalc.record import record
 from privcalc.spec import registry
 from privcalc.spec.check import Fault, check_arrangement, check_integer, check_range, choice
 from privcalc.spec.check import suggestion as suggest
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Parsed", "resolve"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Parsed:
     """A tree, the text it was read from, and where in the text each part stands.
 

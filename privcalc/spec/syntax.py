@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.spec.holes import Span
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Number:
     """A number, ratio or percentage as written, and its value.
 
@@ -35,7 +36,7 @@ class Number:
     whole: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Word:
     """A name as a value, such as true or geometric."""
 
@@ -43,7 +44,7 @@ class Word:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PathWord:
     """A file name: it holds a dot or a slash."""
 
@@ -51,14 +52,14 @@ class PathWord:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HoleMark:
     """The hole, `_`."""
 
     span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pair:
     """`key=value`; the value is a specification where it stood in parentheses."""
 
@@ -67,7 +68,7 @@ class Pair:
     value: Number | Word | PathWord | HoleMark | Syntax
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Call:
     """`name:key=value,...`; `height` counts the nodes from here down to the deepest leaf."""
 
@@ -78,7 +79,7 @@ class Call:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wrap:
     """`event@call`."""
 
@@ -88,7 +89,7 @@ class Wrap:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repeat:
     """`event@count`."""
 
@@ -98,7 +99,7 @@ class Repeat:
     height: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sum:
     """`term+term+...`, with sums among the terms already merged into it."""
 

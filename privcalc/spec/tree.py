@@ -6,12 +6,12 @@ by the sensitivity here), in the order of the registry, with values of the regis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from privcalc.record import record
 
 __all__ = ["HOLE", "Composed", "Hole", "Leaf", "Node", "Parameters", "Repeated", "Value", "Wrapped"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Hole:
     """A value to be found by `calibrate`, written `_`."""
 
@@ -19,7 +19,7 @@ class Hole:
 HOLE = Hole()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Leaf:
     """A mechanism: `gaussian:sigma=1.1` is Leaf("gaussian", (("standard_deviation", 1.1),))."""
 
@@ -27,7 +27,7 @@ class Leaf:
     parameters: Parameters
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wrapped:
     """What is done to `event`: name is poisson_sampled, sampled_without_replacement, ..."""
 
@@ -36,7 +36,7 @@ class Wrapped:
     event: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Repeated:
     """`event` used `count` times, adaptively (JSON type self_composed)."""
 
@@ -44,7 +44,7 @@ class Repeated:
     event: Node
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Composed:
     """Two or more events on the same data, adaptively; never directly inside another Composed."""
 

@@ -1,8 +1,1 @@
-"""The wrappers, one module each; importing this package registers them all, in this order."""
-
-from importlib import import_module
-
-MODULES = ("poisson", "without_replacement", "group", "select")
-
-for _module in MODULES:
-    import_module(f"{__name__}.{_module}")
+"""The wrappers, one module each, which the registry finds here; `base.py` is what all share."""

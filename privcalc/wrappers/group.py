@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from privcalc.errors import UnsupportedError
 from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.tree import Wrapped
+from privcalc.wrappers.base import Wrapper, built, lone_selection
+
+if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
+    from privcalc.losses.term import Term
+    from privcalc.mechanisms.base import Mechanism
+    from privcalc.relation import Adjacency
+    from privcalc.spec.tree import Node
+    from privcalc.wrappers.base import Walk
 
 
 @wrapper(
     name="group",
+    place=30,
     plain=(
         "Asks for the privacy of several records together, such as all records of one "
         "person or household."
@@ -24,7 +38,7 @@ from privcalc.spec.registry import Parameter, wrapper
     ),
     example="gaussian:sigma=4@100@group:k=3",
 )
-class Group:
+class Group(Wrapper):
     """A group of k records that are all added, all removed, or all replaced together.
 
     It is pushed to the mechanisms: k times the sensitivity where noise is scaled to it (Gaussian,
@@ -40,3 +54,50 @@ class Group:
     def __init__(self, *, records: int) -> None:
         """Take the size of the group."""
         self.records = records
+
+    def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
+        """Push the group to what is inside."""
+        return walk.terms(tree.event, adjacency, records * self.records)
+
+    def lone_selection(self, tree: Wrapped) -> Wrapped | None:
+        """Return a selection of groups, where there is a selection inside and nothing else."""
+        inner = lone_selection(tree.event)
+        if inner is None:
+            return None
+        runs = Wrapped(tree.name, tree.parameters, inner.event)
+        return Wrapped(inner.name, inner.parameters, runs)
+
+    def rough_divergence(self, inner: float) -> float:
+        """Multiply mu by the size."""
+        return inner * float(self.records) ** 2
+
+
+def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term:
+    """Return what is known of an unsampled mechanism for a group of several records."""
+    scaled = mechanism.grouped(records)
+    if scaled is not None:
+        return scaled.term(adjacency)
+    law = mechanism.term(adjacency).upper
+    if law is None:
+        raise UnsupportedError(
+            "@group of a mechanism that is known by points of its Renyi curve is not available;"
+            " state the points for the group itself"
+        )
+    # Groups that do not scale are rare, and bring half of the FFT engine with them.
+    from privcalc.engine.lattice.groups import chained_term
+
+    return chained_term(law, records)
+
+
+def grouped(tree: Node, records: int) -> Node:
+    """Return the specification for a group of so many records."""
+    return Wrapped("group", (("records", records),), tree) if records > 1 else tree
+
+
+def ungrouped(tree: Node) -> tuple[Node, int]:
+    """Return what is below the groups of a specification, and how many records they are."""
+    records = 1
+    while isinstance(tree, Wrapped) and isinstance(group := built(tree), Group):
+        records *= group.records
+        tree = tree.event
+    return tree, records

@@ -8,15 +8,23 @@ from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
+from privcalc.wrappers.base import spelled
+from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
-    from privcalc.losses.bracket import LawBracket
+    from privcalc.engine.terms import Terms
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.renyi.curve import RenyiCurve
+    from privcalc.spec.tree import Node
+    from privcalc.wrappers.base import Walk
+    from privcalc.wrappers.sampling import Sampled
 
 
 @wrapper(
     name="poisson_sampled",
+    place=10,
     plain=(
         "Each record takes part only if its own toss of a coin says so, anew in every "
         "step; records that are left out of a step are not touched by it."
@@ -36,7 +44,7 @@ if TYPE_CHECKING:
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
-class PoissonSampled:
+class PoissonSampled(Sampling):
     """Poisson sampling: each record is in the sample independently, with the same probability.
 
     What is wrapped sees the sample only, and the size of the sample is not published. This is not
@@ -50,70 +58,93 @@ class PoissonSampled:
     sample, the outputs of both values may lie on opposite sides of the output without them, twice
     as far apart. That is the worst, for every mechanism: with R and W for the event without and
     with the record, the sampled event is dominated by (1 - q) R + q W against (1 - q) R + q W',
-    W' the mirror image of W (proved in `losses/replaced.py`). Gaussian, Laplace and other
+    W' the mirror image of W (proved in `losses/replaced/pair.py`). Gaussian, Laplace and other
     noise, and bare guarantees, attain it.
 
     An event that has no privacy loss of its own (a composition, or what is known by its Renyi
     curve) is answered from above by its Renyi curve: a tight sum where adding and removing have the
     same loss, and the bound of Zhu, Wang 2019 with smaller constants otherwise.
 
+    A group of records has a pair of its own for Gaussian noise: how many of them are in the sample
+    is binomial, and the pair a mixture of normal laws.
+
     Attributes:
-        sampling_probability: q.
-        exact: what was written.
+        exact: q, as it was written.
     """
+
+    sampling = "Poisson"
+    inside = (Adjacency.ADD, Adjacency.REMOVE)
 
     def __init__(self, *, sampling_probability: float) -> None:
         """Take the sampling probability."""
-        self.sampling_probability = sampling_probability
         self.exact = Enclosed.probability(sampling_probability)
 
-    def law(
-        self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool = True
-    ) -> LossLaw:
-        """Return the privacy-loss law of the sampled event in one direction.
+    def unsampled(
+        self, tree: Wrapped, event: Node, adjacency: Adjacency, records: int, walk: Walk
+    ) -> Terms:
+        """Return the event itself, at q = 1.
 
-        Args:
-            event: the law of the event for adding a record; both directions derive from it.
-            reverse: its law for removing one; where the pair is symmetric, the same.
-            adjacency: ADD or REMOVE; `replaced` is for replacing a record.
-            exact: whether the sampling probability is exact, and not a rounded product.
+        Inside, the sensitivity is that of one record added: replacing is twice that.
+
+        Raises:
+            UnsupportedError: what is inside says nothing of replacing a record.
         """
-        from privcalc.losses.sampled import sampled
+        if adjacency is not Adjacency.REPLACE:
+            return walk.terms(event, adjacency, records)
+        if not _opposite(event, walk, known=True):
+            raise UnsupportedError(
+                f"{spelled(tree)}:q=1 samples everything, but what is inside is stated for"
+                " adding a record, and not for replacing one; leave out the sampling"
+            )
+        return walk.terms(event, adjacency, 2 * records)
 
-        if adjacency is Adjacency.REPLACE:
-            raise AssertionError("a replaced record has a law of its own")
-        remove = adjacency is Adjacency.REMOVE
-        q = self.sampling_probability
-        return sampled(event, q, remove=remove, exact=exact, reverse=reverse)
+    def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
+        """Return what is known of the sampled event, for one record.
 
-    def replaced(
-        self, event: LossLaw, reverse: LossLaw, *, opposite: bool, exact: bool = True
-    ) -> LossLaw | LawBracket:
-        """Return the privacy-loss law of the sampled event for replacing a record.
-
-        Args:
-            event: the law of the event for adding a record.
-            reverse: its law for removing one.
-            opposite: whether two records of the event may pull in opposite directions.
-            exact: whether the sampling probability is exact.
+        Of an envelope whose record is replaced the lower end is that of one without influence.
         """
-        from privcalc.losses.replaced import replaced
+        from privcalc.losses.replaced.pair import replaced
+        from privcalc.losses.sampled.law import sampled
+        from privcalc.losses.term import Term
 
-        return replaced(event, reverse, self.sampling_probability, exact=exact, opposite=opposite)
+        event, q, exact = asked.event, asked.q, asked.exact
+        if asked.adjacency is not Adjacency.REPLACE:
+            remove = asked.adjacency is Adjacency.REMOVE
+            return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
+        if not member and isinstance(event, Leaf):
+            mechanism = asked.walk.mechanism(event)
+            if mechanism.knows_replaced:
+                return Term.of(mechanism.replaced_in_sample(q, exact=exact))
+        opposite = not member and _opposite(event, asked.walk)
+        return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
+
+    def of_group(self, law: LossLaw, single: Term, asked: Sampled) -> Term:
+        """Return the sampled event for a group of records, given its term for one.
+
+        The pair of Gaussian noise has room for an error of `MOST_UNITS` of mu. Where it is known
+        less exactly the pair is enclosed by those at the ends: all its tests gain as mu grows.
+        """
+        from privcalc.losses.closed.gaussian import GaussianLaw
+        from privcalc.losses.log_ratio import MOST_UNITS
+        from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+        from privcalc.losses.term import Term
+        from privcalc.numerics.rounding import UNIT
+
+        if not isinstance(law, GaussianLaw) or asked.adjacency is Adjacency.REPLACE:
+            return super().of_group(law, single, asked)
+        q, k, remove = asked.q, asked.records, asked.adjacency is Adjacency.REMOVE
+        if law.error > MOST_UNITS * UNIT:
+            low, high = (GaussianMixtureLaw(end.mu, q, k, remove) for end in law.ends)
+            return Term(high, low)
+        return Term.of(GaussianMixtureLaw(law.mu, q, k, remove))
 
     def curve(
-        self, event: RenyiCurve, adjacency: Adjacency, *, symmetric: bool, attained: bool
+        self, event: RenyiCurve, q: float, adjacency: Adjacency, *, symmetric: bool, attained: bool
     ) -> RenyiCurve:
         """Return an upper bound on the Renyi curve of the sampled event, in both directions.
 
-        Args:
-            event: bounds the event's divergences in both directions.
-            adjacency: ADD or REMOVE; no curve is known for replacing a record.
-            symmetric: whether the event has one privacy loss for both.
-            attained: whether one pair attains the event's curve.
-
         Raises:
-            UnsupportedError: a record is replaced.
+            UnsupportedError: a record is replaced, for which no curve is known.
         """
         if adjacency is Adjacency.REPLACE:
             raise UnsupportedError(
@@ -122,6 +153,27 @@ class PoissonSampled:
                 " --relation add-or-remove-one"
             )
         del attained
-        from privcalc.renyi.amplified import PoissonCurve
+        from privcalc.renyi.sampled.amplified import PoissonCurve
 
-        return PoissonCurve(event, self.sampling_probability, symmetric)
+        return PoissonCurve(event, q, symmetric)
+
+
+def poisson_sample(tree: Node, q: float) -> Wrapped:
+    """Return the specification of an event that sees a Poisson sample."""
+    return Wrapped("poisson_sampled", (("sampling_probability", q),), tree)
+
+
+def _opposite(event: Node, walk: Walk, *, known: bool = False) -> bool:
+    """Say whether two records may pull all parts of an event in opposite directions.
+
+    Args:
+        event: below a Poisson sampling.
+        walk: knows its mechanisms.
+        known: whether a mechanism that knows what replacing costs counts as well.
+    """
+    if isinstance(event, Leaf):
+        mechanism = walk.mechanism(event)
+        return mechanism.opposite_records or (known and mechanism.knows_replaced)
+    if isinstance(event, Composed):
+        return all(_opposite(each, walk, known=known) for each in event.events)
+    return isinstance(event, Repeated) and _opposite(event.event, walk, known=known)

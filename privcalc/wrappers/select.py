@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from privcalc.errors import DomainError
+import math
+from typing import TYPE_CHECKING, Any
+
+from privcalc.errors import DomainError, UsageError
+from privcalc.exact import distinct
+from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.tree import Hole, Wrapped
+from privcalc.wrappers.base import Wrapper, built
+
+if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
+    from privcalc.selection.runs.protocol import Runs
+    from privcalc.spec.tree import Node, Parameters
+    from privcalc.wrappers.base import Walk
 
 # What each distribution takes, and of which it needs exactly one.
 FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -15,12 +28,16 @@ FAMILIES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "fixed": ((), ("trials",)),
     "distribution": ((), ("file",)),
 }
+# About what the best of several runs costs, against one of them, and by how much it grows with the
+# log of their number.
+OF_SELECTION, OF_MORE_RUNS = 4.0, 0.1
 # How text has the parameters.
 SPELLED = {"trials": "n", "probability": "p"}
 
 
 @wrapper(
     name="repeat_and_select",
+    place=40,
     plain=(
         "Runs the program a random number of times, and publishes only the best result: how "
         "hyperparameters are tuned in private."
@@ -89,7 +106,7 @@ SPELLED = {"trials": "n", "probability": "p"}
     ),
     example="gaussian:sigma=4@select:runs=geometric,mean=30",
 )
-class RepeatAndSelect:
+class RepeatAndSelect(Wrapper):
     """Private selection: the best result of a random number of independent runs, and only that.
 
     The number of runs is drawn from a distribution that does not depend on the data, and is not
@@ -103,6 +120,8 @@ class RepeatAndSelect:
         family: the distribution of the number of runs.
         parameters: those of the distribution, by long names.
     """
+
+    slow = True
 
     def __init__(
         self,
@@ -140,6 +159,73 @@ class RepeatAndSelect:
             raise DomainError(f"{runs} runs take {takes(runs)}")
         self.family = runs
         self.parameters = given
+
+    def distribution(self) -> Runs:
+        """Return the distribution of the number of runs.
+
+        Raises:
+            DomainError: a parameter is missing or out of range, or the file cannot be read.
+        """
+        from privcalc.selection.runs.make import make_runs
+        from privcalc.selection.runs.read import read_probabilities
+
+        given: dict[str, Any] = {_spelled(name): value for name, value in self.parameters.items()}
+        if "file" not in given:
+            return make_runs(self.family, **given)
+        file = str(given["file"])
+        try:
+            return make_runs(self.family, probabilities=read_probabilities(file))
+        except DomainError as error:
+            named = str(error).startswith(file)
+            raise DomainError(str(error) if named else f"{file}: {error}") from None
+
+    def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
+        """Return what bounds the selection, in both orders of the neighbours at once."""
+        orders: tuple[Adjacency, ...] = (adjacency,)
+        if adjacency is not Adjacency.REPLACE:
+            orders = (Adjacency.ADD, Adjacency.REMOVE)
+        key = distinct(tree), orders, records
+        if key not in walk.kept:
+            from privcalc.engine.terms import Realized
+            from privcalc.numerics.work import share
+            from privcalc.selection.node import selection_law
+
+            run = {each.value: walk.terms(tree.event, each, records) for each in orders}
+            # At least as much is for what the whole costs.
+            with share(2):
+                walk.kept[key] = selection_law(self.distribution(), Realized.directions(run))
+        return [(walk.kept[key], 1)]
+
+    def lone_selection(self, tree: Wrapped) -> Wrapped:
+        """Return the node: it is one."""
+        return tree
+
+    def rough_divergence(self, inner: float) -> float:
+        """Take about four times the cost of one run, and a little more for more of them."""
+        given = {k: float(x) for k, x in self.parameters.items() if isinstance(x, int | float)}
+        most = given.get("trials", 1.0) * given.get("probability", 1.0)
+        runs = 1.0 / given["gamma"] if "gamma" in given else given.get("mean", most)
+        return inner * (OF_SELECTION + OF_MORE_RUNS * math.log1p(runs))
+
+
+def selection(tree: Node, runs: Parameters) -> Wrapped:
+    """Return the specification of the best of several runs."""
+    return Wrapped("repeat_and_select", runs, tree)
+
+
+def runs_of(tree: Wrapped) -> Runs:
+    """Return the distribution of the number of runs of a selection.
+
+    Raises:
+        DomainError: a parameter is missing or out of range, or the file cannot be read.
+        UsageError: a parameter is a hole.
+    """
+    if any(isinstance(value, Hole) for _, value in tree.parameters):
+        raise UsageError("a parameter of the runs is missing; only calibrate finds it")
+    wrapper = built(tree)
+    if not isinstance(wrapper, RepeatAndSelect):
+        raise TypeError(f"{tree.name} is no selection")
+    return wrapper.distribution()
 
 
 def takes(family: str) -> str:

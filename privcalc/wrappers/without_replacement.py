@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError
+from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.tree import Wrapped
+from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
-    from privcalc.losses.bracket import LawBracket
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.renyi.curve import RenyiCurve
+    from privcalc.spec.tree import Node
+    from privcalc.wrappers.sampling import Sampled
 
 
 @wrapper(
     name="sampled_without_replacement",
+    place=20,
     plain=(
         "A fixed number of records is drawn by lot, anew in every step; records that are not "
         "drawn in a step are not touched by it."
@@ -55,7 +60,7 @@ if TYPE_CHECKING:
     inner_relation=Relation.REPLACE_ONE,
     example="gaussian:sigma=2,sensitivity=2@wor:n=60000,m=256@14063",
 )
-class SampledWithoutReplacement:
+class SampledWithoutReplacement(Sampling):
     """Sampling without replacement: a sample of fixed size m out of n, all equally likely.
 
     What is wrapped sees the sample only, and is read under replace-one, whatever relation the
@@ -69,10 +74,12 @@ class SampledWithoutReplacement:
     sizes the rate changes.
 
     Attributes:
-        sampling_probability: q, rounded once.
-        exact: what was written.
+        exact: q, as it was written.
         sizes: n and m, where they were given.
     """
+
+    sampling = "fixed size without replacement"
+    inside = (Adjacency.REPLACE, Adjacency.REPLACE)
 
     def __init__(
         self,
@@ -82,7 +89,6 @@ class SampledWithoutReplacement:
         sample_size: int | None = None,
     ) -> None:
         """Take the probability, or the two sizes."""
-        self.sizes: tuple[int, int] | None = None
         if sampling_probability is not None:
             self.exact = Enclosed.probability(sampling_probability)
         elif source_dataset_size is not None and sample_size is not None:
@@ -94,47 +100,55 @@ class SampledWithoutReplacement:
             self.exact = Enclosed.of(sample_size) / source_dataset_size
         else:
             raise DomainError("sampling without replacement needs q, or both n and m")
-        self.sampling_probability = self.exact.nearest()[0]
 
-    def law(
-        self, event: LossLaw, reverse: LossLaw, adjacency: Adjacency, *, exact: bool = True
-    ) -> LossLaw | LawBracket:
-        """Return the privacy-loss law of the sampled event in one direction.
+    def refuse(self, adjacency: Adjacency, records: int, *, whole: bool) -> None:
+        """Refuse to add or remove a group, or one of the records that are all drawn."""
+        if adjacency is Adjacency.REPLACE:
+            return
+        if whole:
+            raise UnsupportedError(
+                "a sample of all records is not defined where one of them may be missing;"
+                " pass --relation replace-one, or leave out @wor"
+            )
+        if records > 1:
+            raise UnsupportedError(
+                "@group on a sample of fixed size is known for replacing records only: where they"
+                " are added or removed the sampling probability changes with each; pass --relation"
+                " replace-one"
+            )
 
-        Args:
-            event: the law of the event for replacing a record; it covers both orders.
-            reverse: the same law.
-            adjacency: ADD, REMOVE or REPLACE.
-            exact: whether the sampling probability is exact.
-        """
-        from privcalc.losses.bracket import LawBracket
-        from privcalc.losses.glued import glued
-        from privcalc.losses.sampled import sampled
-        from privcalc.losses.sampled_members import Alone
+    def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
+        """Return what is known of the sampled event, for one record."""
+        del member
+        from privcalc.losses.sampled.glued import glued
+        from privcalc.losses.sampled.law import sampled
+        from privcalc.losses.sampled.members import Alone
+        from privcalc.losses.term import Term
 
-        q = self.sampling_probability
-        if adjacency is Adjacency.REPLACE and q > 0.0:
-            pair = glued(event, q, exact=exact)
-            halves = [sampled(event, q, remove=way, exact=exact) for way in (True, False)]
-            return LawBracket(pair, pair, Alone(halves[0]), Alone(halves[1]))
-        return sampled(event, q, remove=adjacency is Adjacency.REMOVE, exact=exact, reverse=reverse)
+        q, exact = asked.q, asked.exact
+        if asked.adjacency is Adjacency.REPLACE and q > 0.0:
+            pair = glued(law, q, exact=exact)
+            there, back = (Alone(sampled(law, q, remove=way, exact=exact)) for way in (True, False))
+            return Term(pair, pair, members=there, back=back)
+        remove = asked.adjacency is Adjacency.REMOVE
+        return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
 
     def curve(
-        self, event: RenyiCurve, adjacency: Adjacency, *, symmetric: bool, attained: bool
+        self, event: RenyiCurve, q: float, adjacency: Adjacency, *, symmetric: bool, attained: bool
     ) -> RenyiCurve:
         """Return an upper bound on the Renyi curve of the sampled event in one direction.
 
         Adding and removing have the pairs of a Poisson sample, read on what the event costs for
         replacing a record, so they have its bounds.
-
-        Args:
-            event: bounds the event's divergences for replacing a record.
-            adjacency: ADD, REMOVE or REPLACE.
-            symmetric: whether the event has one privacy loss for both orders.
-            attained: whether one pair attains the event's curve.
         """
-        from privcalc.renyi.amplified import PoissonCurve, WithoutReplacementCurve
+        from privcalc.renyi.sampled.amplified import PoissonCurve, WithoutReplacementCurve
 
         if adjacency is Adjacency.REPLACE:
-            return WithoutReplacementCurve(event, self.sampling_probability, attained)
-        return PoissonCurve(event, self.sampling_probability, symmetric)
+            return WithoutReplacementCurve(event, q, attained)
+        return PoissonCurve(event, q, symmetric)
+
+
+def fixed_size_sample(tree: Node, sizes: tuple[int, int]) -> Wrapped:
+    """Return the specification of an event that sees m out of n records."""
+    parameters = (("source_dataset_size", sizes[0]), ("sample_size", sizes[1]))
+    return Wrapped("sampled_without_replacement", parameters, tree)

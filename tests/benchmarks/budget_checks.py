@@ -13,7 +13,7 @@ import time
 from privcalc.accounting.compose import compose
 from privcalc.bounds import Verdict
 from privcalc.spec.parse import parse
-from tests.test_budget_checks import FACTORS, ordinary
+from tests.accounting.test_budget_checks import FACTORS, ordinary
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.numerics.arrays import Array
-    from privcalc.selection.base import Base
+    from privcalc.selection.base.pair import Base
 
 
 class PlainRuns:
@@ -105,19 +105,11 @@ class PlainRuns:
         """Not needed here."""
         raise NotImplementedError
 
-    def top(self, p: float) -> Bound:
-        """Not needed here."""
-        raise NotImplementedError
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Not needed here."""
         raise NotImplementedError
 
     def paper(self, forward: Base, backward: Base) -> float:
-        """Not needed here."""
-        raise NotImplementedError
-
-    def paper_threshold(self, forward: Base, backward: Base) -> float:
         """Not needed here."""
         raise NotImplementedError
 

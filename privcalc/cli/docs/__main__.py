@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from privcalc.cli.app import program
 from privcalc.cli.docs import documents
 
 ROOT = Path(__file__).parents[3]
@@ -17,7 +18,7 @@ def main(arguments: list[str]) -> int:
         return 2
     stale = [
         (path, text)
-        for path, text in documents(ROOT).items()
+        for path, text in documents(ROOT, program()).items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
     ]
     for path, text in stale:

@@ -1,17 +1,18 @@
-"""The commands and options as plain data, read from the Typer application."""
+"""The commands and options as plain data, read from the parser of the command line."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import typer
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from typer._click import Command as Parser
 
-@dataclass(frozen=True, slots=True)
+
+@record
 class Option:
     """One option.
 
@@ -40,7 +41,7 @@ class Option:
         return tuple(flag for flag in self.flags if flag.startswith("--"))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Command:
     """One command, or the program itself (name "").
 
@@ -57,7 +58,7 @@ class Command:
     takes_spec: bool
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Program:
     """Everything that completions offer.
 
@@ -72,14 +73,12 @@ class Program:
     mechanisms: tuple[str, ...]
 
 
-def program() -> Program:
-    """Read the application and the registry."""
-    from privcalc.cli.app import app
+def program(parser: Parser) -> Program:
+    """Read the parser and the registry."""
     from privcalc.spec.registry import mechanisms
 
-    root = typer.main.get_command(app)
-    commands = tuple(_command(name, command) for name, command in _commands(root))
-    return Program(_options(root), commands, tuple(entry.spelling for entry in mechanisms()))
+    commands = tuple(_command(name, command) for name, command in _commands(parser))
+    return Program(_options(parser), commands, tuple(entry.spelling for entry in mechanisms()))
 
 
 def _commands(root: object) -> Iterator[tuple[str, object]]:

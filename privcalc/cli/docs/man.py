@@ -9,37 +9,36 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from privcalc.cli.docs.commands import program
 from privcalc.spec.spelling import word_text
 from privcalc.spec.text import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from privcalc.cli.docs.commands import Option
+    from privcalc.cli.docs.commands import Option, Program
     from privcalc.spec.registry import Entry, Parameter
 
 _HOLE = re.compile(r"@([A-Z]+)(?: ([a-z]+))?@")
 _TEMPLATE_NOTE = '.\\" Generated from man/src by python -m privcalc.cli.docs; do not edit.'
 
 
-def page(template: str) -> str:
+def page(template: str, program: Program) -> str:
     """Fill the holes of one page."""
     lines = [_TEMPLATE_NOTE]
     for line in template.splitlines():
         hole = _HOLE.fullmatch(line)
-        lines += list(_filled(hole[1], hole[2])) if hole else [line]
+        lines += list(_filled(program, hole[1], hole[2])) if hole else [line]
     return "\n".join(lines) + "\n"
 
 
-def _filled(kind: str, command: str | None) -> Iterator[str]:
+def _filled(program: Program, kind: str, command: str | None) -> Iterator[str]:
     from privcalc.spec.registry import mechanisms, wrappers
 
     if kind == "OPTIONS":
-        yield from _options(command)
+        yield from _options(program, command)
     elif kind == "COMMANDS":
         yield ".Bl -tag -width Ds"
-        for each in program().commands:
+        for each in program.commands:
             yield f".It Xr privcalc-{each.name} 1"
             yield from _prose(each.summary + ".")
         yield ".El"
@@ -51,11 +50,10 @@ def _filled(kind: str, command: str | None) -> Iterator[str]:
         yield ".El"
 
 
-def _options(command: str | None) -> Iterator[str]:
-    found = program()
-    options = found.options
+def _options(program: Program, command: str | None) -> Iterator[str]:
+    options = program.options
     if command is not None:
-        options = next(each.options for each in found.commands if each.name == command)
+        options = next(each.options for each in program.commands if each.name == command)
     yield ".Bl -tag -width Ds"
     for option in options:
         yield _item(option)

@@ -1,6 +1,6 @@
 """The nodes k h of a contour of discrete Gaussians: all of the line, or one period of it.
 
-On the line the integrand is that of `engine/contour.py`. Where all steps D / v of the laws are
+On the line the integrand is that of `engine/contour/sum.py`. Where all steps D / v of the laws are
 whole multiples m of one number g, the composed loss is a + g Y with whole Y, and e^{K(s) - s a} has
 the period 2 pi / g in t. Summing the nodes over all periods leaves one, with another kernel. For
 l0 = a + g j0 the least possible loss above epsilon and r = e^{epsilon - l0}, in (e^{-g}, 1],
@@ -18,12 +18,12 @@ period of a law is exact.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -64,7 +64,7 @@ class Grid(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Line:
     """The whole line, up to k = last; what is beyond is bounded elsewhere.
 
@@ -100,7 +100,7 @@ class Line:
         return MARGIN / (math.pi * (first - 0.5) * self.step)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Period:
     """One period of 2^bits nodes.
 

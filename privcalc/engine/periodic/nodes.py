@@ -20,7 +20,6 @@ w_{k - jN}, the nodes k >= N of both signs have
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,12 +27,13 @@ import numpy as np
 from privcalc.engine.periodic.grid import Line
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.engine.periodic.grid import Grid
-    from privcalc.losses.lattice_normal import LatticeNormal
+    from privcalc.losses.lattice.normal import LatticeNormal
     from privcalc.numerics.arrays import Array, Integers
 
     Uses = Sequence[tuple[LatticeNormal, int]]
@@ -49,8 +49,8 @@ TAIL = 1.0 + math.pi**2 / 6.0
 SIEVED, SMALL, BEYOND = 0.1, 0.5, 0.4
 
 
-@dataclass(frozen=True)
-class Nodes:
+@record
+class Chosen:
     """The chosen nodes of a grid.
 
     Attributes:
@@ -66,7 +66,7 @@ class Nodes:
     left_out: float
 
 
-@dataclass(frozen=True)
+@record
 class _Sieve:
     """What came through: nodes k >= 1 with log A, the sum of the rest, and W."""
 
@@ -76,7 +76,7 @@ class _Sieve:
     mass: float
 
 
-def choose_on_period(uses: Uses, grid: Grid, log_target: float) -> Nodes:
+def choose_on_period(uses: Uses, grid: Grid, log_target: float) -> Chosen:
     """Choose nodes of one period so that those left out have a sum of about e^{log_target}.
 
     Raises:
@@ -87,7 +87,7 @@ def choose_on_period(uses: Uses, grid: Grid, log_target: float) -> Nodes:
 
 def choose_on_line(
     uses: Uses, step: float, frequencies: tuple[float, ...], deviation: float, log_target: float
-) -> Nodes:
+) -> Chosen:
     """Choose nodes on the line, going as far as the target asks or the work allows.
 
     Args:
@@ -197,7 +197,7 @@ def _candidates(grid: Grid, lead: int, width: float) -> Integers:
     return found
 
 
-def _kept(grid: Grid, laws: int, sieve: _Sieve, log_target: float, tail: float) -> Nodes:
+def _kept(grid: Grid, laws: int, sieve: _Sieve, log_target: float, tail: float) -> Chosen:
     """Leave out the smallest terms, as many as the target or the work demands."""
     terms = np.exp(sieve.log_majorant) * grid.weights(sieve.k)
     order = np.argsort(terms)
@@ -207,7 +207,7 @@ def _kept(grid: Grid, laws: int, sieve: _Sieve, log_target: float, tail: float) 
     dropped = float(sums[drop - 1]) * MARGIN if drop > 0 else 0.0
     kept = np.sort(order[drop:])
     zero = np.zeros(1, np.int64)
-    return Nodes(
+    return Chosen(
         grid,
         np.concatenate([zero, sieve.k[kept]]),
         np.concatenate([[0.0], sieve.log_majorant[kept]]),

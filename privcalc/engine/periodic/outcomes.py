@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.finite import Outcomes
-from privcalc.engine.lattice_sum import lattice_power
-from privcalc.losses.atoms import LOSS_ULPS, MASS_ULPS
+from privcalc.engine.finite.lattice_sum import lattice_power
+from privcalc.engine.finite.outcomes import Outcomes
+from privcalc.losses.atomic.atoms import LOSS_ULPS, MASS_ULPS
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.losses.discrete_gaussian import DiscreteGaussianLaw
+    from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 
 # Values of one draw, at most.
 MOST_VALUES = 5_000

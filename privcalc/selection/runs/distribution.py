@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,13 +11,15 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.selection.runs.points import canonical, gaps, least_count, top_share
+from privcalc.record import record
+from privcalc.selection.runs.points import canonical, gaps
+from privcalc.selection.runs.protocol import Runs
 from privcalc.selection.runs.quotient import largest_log_quotient
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.numerics.log_sums import Bracket
-    from privcalc.selection.base import Base
+    from privcalc.selection.base.pair import Base
 
 # How far the sum of the probabilities may be from 1.
 SUM_ERROR = 1e-9
@@ -36,8 +37,8 @@ NEVER = 1e200
 GIVEN = 6.0
 
 
-@dataclass(frozen=True)
-class DistributionRuns:
+@record
+class DistributionRuns(Runs):
     """P(K = k) proportional to given numbers.
 
     The law is that of the numbers divided by their sum, and the doubles may be decimal fractions
@@ -68,10 +69,7 @@ class DistributionRuns:
         if not any(self.probabilities[1:]):
             raise DomainError("probabilities must allow at least one run")
 
-    @property
-    def family(self) -> str:
-        """Return distribution."""
-        return "distribution"
+    family = "distribution"
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -137,10 +135,10 @@ class DistributionRuns:
                 terms *= weights
                 terms *= -np.expm1(-length[i : i + rows, None] * k)
             total, weighed = (terms @ weighing).T
-            wrong = (40.0 + GIVEN + 2.0 * len(k)) * total + 12.0 * np.abs(part) * weighed
-            wrong = UNIT * MARGIN * wrong + NOTHING
-            lows.append(np.maximum(total - wrong, 0.0))
-            highs.append(total + wrong)
+            units = (40.0 + GIVEN + 2.0 * len(k)) * total + 12.0 * np.abs(part) * weighed
+            slack = UNIT * MARGIN * units + NOTHING
+            lows.append(np.maximum(total - slack, 0.0))
+            highs.append(total + slack)
         some = gap > 0.0
         return np.where(some, np.concatenate(lows), 0.0), np.where(some, np.concatenate(highs), 0.0)
 
@@ -153,17 +151,10 @@ class DistributionRuns:
         room = UNIT * (GIVEN + 4.0)
         return Bound(min(1.0, value * (1.0 + room)), min(1.0, value * (1.0 - room)))
 
-    def quantile(self, p: float) -> float:
-        """Return the least k for which P(K <= k) >= p, up to rounding."""
-        return least_count(self, p)
-
-    def top(self, p: float) -> Bound:
-        """Return the chance that the winner is among the best share p of candidates."""
-        return top_share(self, p)
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Return sup log phi'(q) / phi'(q') over all tests; see `largest_log_quotient`.
 
+        The paper has no theorem for other laws, and its proof gives this constant.
         If K is 0 or n the quotient is (q / q')^{n-1}, of which the largest finite loss is the sup.
         """
         values = self._counts[self._counts > 0.0]
@@ -180,15 +171,6 @@ class DistributionRuns:
         if forward.infinity_mass > 0.0:
             return math.inf
         return float(values[0] - 1.0) * max(0.0, forward.largest) * (1.0 + 4.0 * UNIT)
-
-    def paper(self, forward: Base, backward: Base) -> float:
-        """Return `tight`: the paper has no theorem for other laws, and its proof gives this one."""
-        return self.tight(forward, backward)
-
-    def paper_threshold(self, forward: Base, backward: Base) -> float:
-        """Return 0: there is none to choose."""
-        del forward, backward
-        return 0.0
 
     @cached_property
     def _quotients(self) -> list[tuple[Base, Base, float]]:
@@ -241,8 +223,8 @@ def _log_sum(powers: Array, logs: Array, log_q: Array) -> Bracket:
         sizes = np.exp(exponents, out=exponents)
     sums = sizes @ np.column_stack([np.ones(len(logs)), powers, np.abs(logs) + 1.0])
     total = sums[:, 0]
-    wrong = 12.0 * (np.abs(log_q) * sums[:, 1] + sums[:, 2]) / total + 2.0 * np.abs(peak)
-    part = 1.01 * UNIT * (wrong + 3.0 * terms + 2.0) + NOTHING
+    units = 12.0 * (np.abs(log_q) * sums[:, 1] + sums[:, 2]) / total + 2.0 * np.abs(peak)
+    part = 1.01 * UNIT * (units + 3.0 * terms + 2.0) + NOTHING
     value = peak + np.log(total)
     never = peak <= -0.5 * NEVER
     error = part + UNIT * (8.0 * np.log(total) + np.abs(value))

@@ -14,6 +14,7 @@ import math
 from fractions import Fraction
 
 from privcalc.errors import DomainError
+from privcalc.numerics import bisection
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 # gamma is not sought below e^-LARGEST.
@@ -82,16 +83,9 @@ def odds_of_mean(shape: float, mean: float) -> tuple[float, float]:
 
 def _about(shape: float, target: float) -> tuple[float, float]:
     """Return neighbouring g with log E[K] about the target."""
-    left, right = SMALLEST, LARGEST
-    while right - left > 4.0 * UNIT * right:
-        middle = math.sqrt(left) * math.sqrt(right) if right > 4.0 * left else 0.5 * (left + right)
-        if not left < middle < right:
-            break
-        if log_mean(shape, middle)[0] < target:
-            left = middle
-        else:
-            right = middle
-    return left, right
+    return bisection.first(
+        lambda g: log_mean(shape, g)[0] >= target, SMALLEST, LARGEST, width=4.0 * UNIT
+    )
 
 
 def _log_mean_end(shape: float, g: float, sign: float) -> float:

@@ -7,13 +7,13 @@ maximum; what lies beyond is bounded by the exponential of a chord.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.numerics.gauss_legendre import ABSCISSAS, POINTS, WEIGHTS
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -39,7 +39,7 @@ FLAT_ERROR = 1e-19
 NOTHING = 1e-300
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Integral:
     """Bounds on the integral of e^{G - scale}."""
 
@@ -103,8 +103,8 @@ def _integral(kernel: Kernel, limit: float) -> _Integral:
         if panels is None:
             return _Integral(0.0, math.inf, scale)
         centres, halves = panels
-        total, wrong = _rule(kernel, centres, halves, scale)
-        low, high, inside = total - wrong, total + wrong, float(halves.min())
+        total, error_of_sum = _rule(kernel, centres, halves, scale)
+        low, high, inside = total - error_of_sum, total + error_of_sum, float(halves.min())
     else:
         right = left
     high += _tail(kernel, left, inside, scale)
@@ -134,7 +134,7 @@ def _rule(kernel: Kernel, centres: Array, halves: Array, scale: float) -> tuple[
     relative = np.expm1(np.minimum(error, 600.0)) + 24.0 * UNIT
     relative = relative + (4.0 * UNIT * reach / halves)[:, None]
     total = float(terms.sum())
-    wrong = float((terms * relative).sum()) + total * UNIT * (terms.size + 4.0)
+    error_of_sum = float((terms * relative).sum()) + total * UNIT * (terms.size + 4.0)
     first, last = centres - _REAL * halves, centres + _REAL * halves
     ends = [part + slack for part, slack in (kernel.log(first), kernel.log(last))]
     bend = kernel.curvature(first, last)
@@ -142,8 +142,8 @@ def _rule(kernel: Kernel, centres: Array, halves: Array, scale: float) -> tuple[
     exponent = np.maximum(*ends) - scale + bend * (2.0 * _REAL * halves) ** 2 / 8.0
     exponent = exponent + 0.5 * bend * away / (1.0 - 0.25 * away)
     with np.errstate(over="ignore"):
-        wrong += _RULE_FACTOR * float((halves * np.exp(exponent)).sum())
-    return total, wrong * MARGIN
+        error_of_sum += _RULE_FACTOR * float((halves * np.exp(exponent)).sum())
+    return total, error_of_sum * MARGIN
 
 
 def _exponential(

@@ -10,13 +10,13 @@ for a k(v) >= -G''(v), which `curvature` bounds.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from privcalc.numerics.power_excess import EXCESS_ULPS, exponential_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -51,7 +51,7 @@ class Kernel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@record
 class BetaKernel:
     """G(v) = log of t^a (1 - t)^b over its value at v = 0, with y = log(t / (1 - t)) = y0 + v.
 
@@ -123,7 +123,7 @@ class BetaKernel:
         return result
 
 
-@dataclass(frozen=True)
+@record
 class GammaKernel:
     """G(v) = log of x^c e^{-x} over its value at x = c, with x = c e^{-v}: -c (e^{-v} - 1 + v).
 

@@ -9,25 +9,26 @@ given and the other one enclosed. eta = 1 is the geometric law, eta = 0 the loga
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
 from privcalc.selection.constants import (
     negative_binomial_paper,
     negative_binomial_tight,
 )
 from privcalc.selection.runs.incomplete import share
 from privcalc.selection.runs.kernels import BetaKernel
-from privcalc.selection.runs.points import canonical, gaps, least_count, top_share, whole
+from privcalc.selection.runs.points import canonical, gaps, whole
+from privcalc.selection.runs.protocol import Runs
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.numerics.log_sums import Bracket
-    from privcalc.selection.base import Base
+    from privcalc.selection.base.pair import Base
 
 # Up to here probabilities are added up one by one, if the first of them is not below LEAST_FIRST.
 MOST_ADDED, LEAST_FIRST = 4096, 1e-250
@@ -38,8 +39,8 @@ NOTHING = 1e-299
 FARTHEST = 1e270
 
 
-@dataclass(frozen=True)
-class NegativeBinomialRuns:
+@record
+class NegativeBinomialRuns(Runs):
     """A truncated negative binomial number of runs; at least one.
 
     Attributes:
@@ -67,16 +68,6 @@ class NegativeBinomialRuns:
         low, high = self.odds
         room = 4.0 * UNIT
         return Bound(min(1.0, (1.0 + room) / (1.0 + low)), (1.0 - room) / (1.0 + high))
-
-    @property
-    def no_runs(self) -> Bound:
-        """Return 0."""
-        return Bound(0.0, 0.0)
-
-    @property
-    def largest(self) -> float:
-        """Return infinity."""
-        return math.inf
 
     def log_derivative(self, q: Array, rest: Array) -> Bracket:
         """Return both ends of log m - (eta + 1) log1p(w rest).
@@ -150,14 +141,6 @@ class NegativeBinomialRuns:
         high_tail = min(high_tail, self.means[1] / k)
         return Bound(min(1.0, 1.0 - low_tail + UNIT), max(0.0, 1.0 - high_tail - UNIT))
 
-    def quantile(self, p: float) -> float:
-        """Return the least k for which P(K <= k) >= p, up to rounding."""
-        return least_count(self, p)
-
-    def top(self, p: float) -> Bound:
-        """Return the chance that the winner is among the best share p of candidates."""
-        return top_share(self, p)
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Return (eta + 1) log R with R - 1 >= w H_R(Q || P); see `negative_binomial_tight`."""
         del forward
@@ -167,11 +150,6 @@ class NegativeBinomialRuns:
         """Return the constant of Theorem 5.2 of Koskela, Redberg, Wang 2024."""
         del forward
         return negative_binomial_paper(self.shape, self.odds[1], backward)[0]
-
-    def paper_threshold(self, forward: Base, backward: Base) -> float:
-        """Return the epsilon_1 of Theorem 5.2 at which `paper` is evaluated."""
-        del forward
-        return negative_binomial_paper(self.shape, self.odds[1], backward)[1]
 
     def _added(self, k: int, log_low: float, log_high: float) -> Bound:
         """Add up P(K = 1) = phi'(0) and its successors.

@@ -1,4 +1,4 @@
-"""Points of [0, 1] that are resolved at both ends, and what all numbers of runs do with them."""
+"""Points of [0, 1] that are resolved at both ends, and counts that a probability belongs to."""
 
 from __future__ import annotations
 
@@ -7,15 +7,32 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from privcalc.bounds import Bound
 from privcalc.errors import DomainError
 
 if TYPE_CHECKING:
+    from privcalc.bounds import Bound
     from privcalc.numerics.arrays import Array
-    from privcalc.numerics.log_sums import Bracket
 
 # Quantiles are sought to this part of themselves where they exceed 2^53.
 FINE = 1e-12
+
+
+class Count(Protocol):
+    """A random whole number >= 0."""
+
+    @property
+    def largest(self) -> float:
+        """The largest value, perhaps infinite."""
+        ...
+
+    @property
+    def mean(self) -> Bound:
+        """The mean."""
+        ...
+
+    def at_most(self, k: float) -> Bound:
+        """Return P(K <= k)."""
+        ...
 
 
 def canonical(q: Array, rest: Array) -> tuple[Array, Array]:
@@ -36,42 +53,7 @@ def gaps(q: Array, rest: Array) -> Array:
     return np.maximum(result, 0.0)
 
 
-class Countable(Protocol):
-    """A number of runs, as far as quantiles and top shares look at it."""
-
-    @property
-    def mean(self) -> Bound:
-        """Return both ends of E[K]."""
-        ...
-
-    @property
-    def largest(self) -> float:
-        """Return the largest number of runs, or infinity."""
-        ...
-
-    def at_most(self, k: float) -> Bound:
-        """Return both ends of P(K <= k)."""
-        ...
-
-    def increments(self, q: Array, rest: Array) -> Bracket:
-        """Return both ends of the increments of phi."""
-        ...
-
-
-def top_share(runs: Countable, p: float) -> Bound:
-    """Return 1 - phi(1 - p), the increment of phi from 1 - p to 1.
-
-    Raises:
-        DomainError: p is not in [0, 1].
-    """
-    if not 0.0 <= p <= 1.0:
-        raise DomainError(f"the share of best candidates must be in [0, 1], got {p!r}")
-    # The smaller of the two counts; 1 - p is exact where that is it (Sterbenz).
-    low, high = runs.increments(np.array([1.0 - p, 1.0]), np.array([p, 0.0]))
-    return Bound(min(float(high[0]), 1.0), min(float(low[0]), 1.0))
-
-
-def least_count(runs: Countable, p: float) -> float:
+def least_count(runs: Count, p: float) -> float:
     """Return the least k at which the upper end of P(K <= k) reaches p.
 
     Whether a probability that is known to some 1e-13 reaches p may be left open by its bracket;

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
 from privcalc.selection.constants import poisson_tight
 from privcalc.selection.runs.incomplete import share
 from privcalc.selection.runs.kernels import GammaKernel
-from privcalc.selection.runs.points import canonical, gaps, least_count, top_share, whole
+from privcalc.selection.runs.points import canonical, gaps, whole
+from privcalc.selection.runs.protocol import Runs
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.numerics.log_sums import Bracket
-    from privcalc.selection.base import Base
+    from privcalc.selection.base.pair import Base
 
 # What results of exp below the normal range may be off by.
 NOTHING = 1e-300
 
 
-@dataclass(frozen=True)
-class PoissonRuns:
+@record
+class PoissonRuns(Runs):
     """A Poisson number of runs, possibly none.
 
     Attributes:
@@ -34,10 +35,7 @@ class PoissonRuns:
 
     expected: float
 
-    @property
-    def family(self) -> str:
-        """Return poisson."""
-        return "poisson"
+    family = "poisson"
 
     @property
     def parameters(self) -> dict[str, float | str]:
@@ -57,11 +55,6 @@ class PoissonRuns:
         return Bound(
             min(1.0, value * (1.0 + room) + NOTHING), max(0.0, value * (1.0 - room) - NOTHING)
         )
-
-    @property
-    def largest(self) -> float:
-        """Return infinity."""
-        return math.inf
 
     def log_derivative(self, q: Array, rest: Array) -> Bracket:
         """Return both ends of log m - m rest; rest and the product are off by 2 units."""
@@ -105,28 +98,12 @@ class PoissonRuns:
         low, high = share(kernel, kernel, (limit - slack, limit + slack))
         return Bound(min(1.0, high), min(1.0, low))
 
-    def quantile(self, p: float) -> float:
-        """Return the least k for which P(K <= k) >= p, up to rounding."""
-        return least_count(self, p)
-
-    def top(self, p: float) -> Bound:
-        """Return the chance that the winner is among the best share p of candidates."""
-        return top_share(self, p)
-
     def tight(self, forward: Base, backward: Base) -> float:
-        """Return m TV, the largest m (q - q') of all tests."""
-        del backward
-        return poisson_tight(self.expected, forward)
+        """Return m TV, the largest m (q - q') of all tests.
 
-    def paper(self, forward: Base, backward: Base) -> float:
-        """Return the constant of Corollary 5.8 of Koskela, Redberg, Wang 2024; it is `tight`.
-
-        m (e^x - 1 + H_{e^x}) does not decrease in x, as H_a has slopes of at least -1 in a, so that
+        It is the constant of Corollary 5.8 of Koskela, Redberg, Wang 2024, too: m (e^x - 1 +
+        H_{e^x}) does not decrease in x, as H_a has slopes of at least -1 in a, so that
         epsilon_1 = 0 is the best choice.
         """
-        return self.tight(forward, backward)
-
-    def paper_threshold(self, forward: Base, backward: Base) -> float:
-        """Return 0, the best epsilon_1."""
-        del forward, backward
-        return 0.0
+        del backward
+        return poisson_tight(self.expected, forward)

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
 from privcalc.selection.constants import binomial_paper, binomial_tight
 from privcalc.selection.runs.incomplete import share
 from privcalc.selection.runs.kernels import BetaKernel
-from privcalc.selection.runs.points import canonical, gaps, least_count, top_share, whole
+from privcalc.selection.runs.points import canonical, gaps, whole
+from privcalc.selection.runs.protocol import Runs
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.numerics.log_sums import Bracket
-    from privcalc.selection.base import Base
+    from privcalc.selection.base.pair import Base
 
 # What results of exp below the normal range may be off by.
 NOTHING = 1e-300
 
 
-@dataclass(frozen=True)
-class PowerRuns:
+@record
+class PowerRuns(Runs):
     """A binomial (or fixed) number of runs.
 
     Attributes:
@@ -128,31 +129,18 @@ class PowerRuns:
         first, last = share(kernel, kernel, (limits[0] - slack, limits[1] + slack))
         return Bound(min(1.0, last), min(1.0, first) if self.failures[1] > 0.0 else 0.0)
 
-    def quantile(self, p: float) -> float:
-        """Return the least k for which P(K <= k) >= p, up to rounding."""
-        return least_count(self, p)
-
-    def top(self, p: float) -> Bound:
-        """Return the chance that the winner is among the best share p of candidates."""
-        return top_share(self, p)
-
     def tight(self, forward: Base, backward: Base) -> float:
         """Return (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q); see `binomial_tight`."""
         del backward
-        return binomial_tight(self.trials, self._odds, forward)[0]
+        return binomial_tight(self.trials, self.chance_odds, forward)[0]
 
     def paper(self, forward: Base, backward: Base) -> float:
         """Return the constant of Theorem 5.7 of Koskela, Redberg, Wang 2024."""
         del backward
-        return binomial_paper(self.trials, self.chances[1], self._odds, forward)[0]
-
-    def paper_threshold(self, forward: Base, backward: Base) -> float:
-        """Return the epsilon_1 of Theorem 5.7, on the boundary of its side condition."""
-        del backward
-        return binomial_paper(self.trials, self.chances[1], self._odds, forward)[1]
+        return binomial_paper(self.trials, self.chances[1], self.chance_odds, forward)[0]
 
     @property
-    def _odds(self) -> float:
+    def chance_odds(self) -> float:
         """Return the upper end of p / (1 - p)."""
         if self.failures[1] == 0.0:
             return math.inf

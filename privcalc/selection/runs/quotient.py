@@ -14,19 +14,19 @@ order in the length of the stretch. Stretches are split where their bound is too
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.numerics.arrays import Array
     from privcalc.numerics.log_sums import Bracket
-    from privcalc.selection.base import Base
+    from privcalc.selection.base.pair import Base
 
     LogDerivative: TypeAlias = Callable[[Array, Array], Bracket]
 
@@ -40,7 +40,7 @@ LARGEST_LOG = 300.0
 _PROBES: Array = np.append(2.0 ** np.arange(-12.0, 8.5, 0.5), LARGEST_LOG)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Lines:
     """Lines q <= a q' + height that no test exceeds.
 
@@ -59,7 +59,7 @@ class _Lines:
 _NO_LINES = _Lines(np.array([-np.inf]), np.zeros(1), np.ones(1))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Peak:
     """What one polygon gives.
 

@@ -1,0 +1,301 @@
+"""All directions of a relation at once: at each point the one that costs more, once for everybody.
+
+Each direction is composed by itself. Where one has an upper end only, so has the whole, unless the
+other costs more for certain; where one cannot be answered, the whole cannot, unless the other
+exceeds a budget by itself.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.accounting.answer import Answer, Direction, Method
+from privcalc.bounds import Bound, Verdict
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
+from privcalc.engine.limits import limit_delta
+from privcalc.engine.wish import Stop
+from privcalc.errors import NotCertifiedError
+from privcalc.exact import Enclosed
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import share
+from privcalc.record import replace
+from privcalc.relation import Adjacency
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from privcalc.accounting.answer import Quantity
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.terms import Realized
+
+UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
+FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
+# Relative width of an epsilon that is only to say how far a profile goes.
+ROUGH = 0.01
+
+
+class Directions:
+    """The compositions of all directions, and what is asked of them.
+
+    Attributes:
+        parts: the composition of each direction by its name, as `realize` returns them.
+        tolerance: relative width wished for.
+        engine: auto, or the only one to ask.
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, Realized],
+        tolerance: float,
+        engine: str = "auto",
+        *,
+        quick: bool = False,
+    ) -> None:
+        """Take the directions; `quick` where this is one question of many."""
+        self.parts = parts
+        self.tolerance = tolerance
+        self.engine = engine
+        self._quick = quick
+
+    @property
+    def present(self) -> Realized:
+        """The direction in which P has the record; the only one, where one stands for all."""
+        return self.parts.get(Adjacency.REMOVE.value, self._first)
+
+    @property
+    def absent(self) -> Realized:
+        """The direction in which Q has the record; the only one, where one stands for all."""
+        return self.parts.get(Adjacency.ADD.value, self._first)
+
+    @property
+    def known(self) -> bool:
+        """Whether one composition proves both ends of each direction."""
+        return all(part.lower is part.upper for part in self.parts.values())
+
+    @property
+    def bracketed(self) -> bool:
+        """Whether there are lower ends."""
+        return all(part.lower is not None for part in self.parts.values())
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return an upper bound on the probability of an infinite loss."""
+        return self.largest(lambda part: part.upper.infinity_mass().upper)
+
+    def largest(self, number: Callable[[Realized], float]) -> float:
+        """Return the largest of a number of each direction."""
+        return max(number(part) for part in self.parts.values())
+
+    def reach(self, delta: float, failing: float = math.inf) -> float:
+        """Return about the epsilon at a delta beyond the mass at infinity; else what is given."""
+        from privcalc.engine.arbiter import certified_epsilon
+
+        mass = self.infinity_mass
+        target = min(mass + delta, 0.5 + 0.5 * mass)
+        try:
+            return self.largest(
+                lambda part: (
+                    certified_epsilon(part.upper, target, ROUGH, engine=self.engine).bound.upper
+                )
+            )
+        except NotCertifiedError:
+            return failing
+
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
+        """Return the bracket of epsilon at a delta, or of delta at an epsilon.
+
+        Where a budget is exceeded for certain, a direction without bracket leaves the upper end
+        open, and is no error.
+        """
+        found, failed = self._found(quantity, at, budget)
+        bounds = [each.bound for each in found if each.bound is not None]
+        if failed is not None:
+            if not _exceeded(bounds, math.nextafter(math.inf, 0.0) if budget is None else budget):
+                raise failed
+            bounds.append(Bound(math.inf if quantity == "epsilon" else 1.0))
+        bound = reduce(Bound.maximum, bounds)
+        decisive = max(
+            found, key=lambda each: -math.inf if each.bound is None else each.bound.upper
+        )
+        method = Method(
+            decisive.method.engine,
+            bound.within_tolerance(self.tolerance, FLOORS[quantity]),
+            decisive.method.terms,
+            tuple(note for each in found for note in each.method.notes),
+            decisive.method.order,
+            decisive.method.conversion,
+        )
+        query = {"delta" if quantity == "epsilon" else "epsilon": at}
+        return Answer(quantity, query, bound, None, (), tuple(found), method)
+
+    def profile(self, epsilons: Sequence[float]) -> tuple[list[Bound], Method]:
+        """Bracket delta at each epsilon."""
+        columns, engines = [], []
+        notes: list[str] = []
+        for number, part in enumerate(self.parts.values()):
+            with share(len(self.parts) - number):
+                found = profile_of(part, self.tolerance, self.engine)(epsilons)
+            columns.append([Bound(bound.upper, bound.lower) for _, bound in found])
+            widest = max((each for each, _ in found), key=lambda each: each.bound.width)
+            engines.append(widest.engine)
+            notes += widest.notes
+        bounds = [
+            self._limit(epsilon) or bound
+            for epsilon, bound in zip(epsilons, _at_written(epsilons, worse(columns)), strict=True)
+        ]
+        met = all(bound.within_tolerance(self.tolerance, DELTA_FLOOR) for bound in bounds)
+        return bounds, Method(engines[0], met, notes=tuple(dict.fromkeys(notes)))
+
+    def renyi(self, orders: Sequence[float]) -> list[Bound]:
+        """Bracket the Renyi divergence at each order."""
+        return worse(divergences(part, orders) for part in self.parts.values())
+
+    @property
+    def _first(self) -> Realized:
+        return next(iter(self.parts.values()))
+
+    def _found(
+        self, quantity: Quantity, at: float, budget: float | None
+    ) -> tuple[list[Direction], NotCertifiedError | None]:
+        """Answer each direction; where one is infinite for certain, others need no answer.
+
+        Where one exceeds the budget, a rough answer of the others will do, as it will where they
+        cost less than another does for certain.
+        """
+        found: list[Direction] = []
+        failed = None
+        for number, (name, part) in enumerate(self.parts.items()):
+            bounds = [each.bound for each in found if each.bound is not None]
+            lowers = [bound.lower for bound in bounds if bound.lower is not None]
+            first = budget is not None and _exceeded(bounds, budget)
+            stop = Stop(budget, max(lowers, default=None), first, self._quick)
+            try:
+                with share(len(self.parts) - number):
+                    result = self._certified(quantity, part, at, stop)
+            except NotCertifiedError as error:
+                failed = failed or error
+                continue
+            met = result.bound.within_tolerance(self.tolerance, FLOORS[quantity])
+            method = Method(
+                result.engine, met, result.terms, result.notes, result.order, result.conversion
+            )
+            found.append(Direction(name, result.bound, None, method))
+        return found, failed
+
+    def _certified(self, quantity: Quantity, part: Realized, at: float, stop: Stop) -> Certified:
+        """Prove the upper end with one composition and the lower with the other, if there is."""
+        from privcalc.engine.arbiter import certified_delta, certified_epsilon
+
+        solve = certified_epsilon if quantity == "epsilon" else certified_delta
+        wanted = Enclosed.probability(at) if quantity == "epsilon" else Enclosed.of(at)
+        wish = max(self.tolerance, part.accuracy)
+        # Where another composition proves the lower end, half of the work is for that.
+        several = part.lower is not None and part.lower is not part.upper
+        with share(2 if several else 1):
+            found = solve(part.upper, wanted, wish, engine=self.engine, stop=stop)
+        if part.lower is part.upper:
+            return found
+        from privcalc.accounting.lower_ends import lower_end
+
+        notes = (*found.notes, UPPER_ONLY) if part.lower is None else found.notes
+        stop = replace(stop, first=stop.enough(found.bound.upper))
+        lower = lower_end(
+            part, quantity, wanted, tolerance=self.tolerance, engine=self.engine, stop=stop
+        )
+        # The proof of an infinite epsilon is one of the bound, not of the mechanism.
+        return replace(found, bound=Bound.joined(found.bound, lower), notes=notes)
+
+    def _limit(self, epsilon: float) -> Bound | None:
+        """Return the mass at infinity, where no finite loss is larger than what is written."""
+        found = []
+        for part in self.parts.values():
+            limit = limit_delta(part.upper, Enclosed.of(epsilon), part.upper.infinity_mass())
+            if limit is None:
+                return None
+            lower = None if part.lower is None else part.lower.infinity_mass()
+            same = part.lower is part.upper
+            found.append(limit.bound if same else Bound.joined(limit.bound, lower))
+        return reduce(Bound.maximum, found)
+
+
+def worse(columns: Iterable[Sequence[Bound]]) -> list[Bound]:
+    """Return the larger of the brackets of several directions, point by point."""
+    return [reduce(Bound.maximum, each) for each in zip(*columns, strict=True)]
+
+
+def profile_of(
+    part: Realized, tolerance: float, engine: str
+) -> Callable[[Sequence[float]], list[tuple[Certified, Bound]]]:
+    """Return what brackets delta of one direction at epsilons: what proved the upper end, and both.
+
+    It keeps what it has worked out for later calls.
+    """
+    from privcalc.engine.many import ManyDeltas
+
+    above = ManyDeltas(part.upper, tolerance, engine=engine)
+    below = None
+    if part.lower is not None and part.lower is not part.upper:
+        below = ManyDeltas(part.lower, tolerance, engine=engine)
+
+    def solved(epsilons: Sequence[float]) -> list[tuple[Certified, Bound]]:
+        found = above.brackets(epsilons)
+        if part.lower is part.upper:
+            return [(each, each.bound) for each in found]
+        lowers: list[float | None] = [None] * len(found)
+        if below is not None:
+            lowers = [each.bound.lower for each in below.brackets(epsilons)]
+        return [
+            (each, Bound(each.bound.upper, lower))
+            for each, lower in zip(found, lowers, strict=True)
+        ]
+
+    return solved
+
+
+def divergences(part: Realized, orders: Sequence[float]) -> list[Bound]:
+    """Bracket the Renyi divergence of one direction at each order; order - 1 is exact."""
+    c = np.array(orders, dtype=float) - 1.0
+    if part.upper.infinite_divergence():
+        known = part.lower is part.upper
+        return [Bound(math.inf, math.inf if known else None)] * len(c)
+    with np.errstate(all="ignore"):
+        high = part.upper.renyi_curve().upper(c)
+        # A quotient that underflows is rounded outward, too; 0 itself is exact.
+        high = np.where(high > 0.0, np.nextafter(high / c * (1.0 + 4.0 * UNIT), np.inf), high)
+        low = part.renyi_lower(c)
+        if low is None:
+            return [Bound(max(0.0, float(each))) for each in high]
+        low = np.maximum(low / c * (1.0 - 4.0 * UNIT), 0.0)
+    return [Bound(float(b), float(a)) for a, b in zip(low, high, strict=True)]
+
+
+def _at_written(epsilons: Sequence[float], bounds: Sequence[Bound]) -> list[Bound]:
+    """Widen brackets at doubles to what is written, which is between two of them.
+
+    The slope of delta is at least -P(L > epsilon), and delta(x) >= (1 - e^{x - epsilon}) times that
+    at any smaller x, such as that of another point. The slope just below epsilon is charged twice.
+    """
+    found = []
+    for epsilon, bound in zip(epsilons, bounds, strict=True):
+        low, high = Enclosed.of(epsilon).doubles()
+        if low == high:
+            found.append(bound)
+            continue
+        above = 1.0
+        for x, other in zip(epsilons, bounds, strict=True):
+            if x < epsilon * (1.0 - 1e-9):
+                above = min(above, other.upper / -math.expm1(x - epsilon))
+        moved = 2.0 * above * (high - low)
+        upper = min(1.0, math.nextafter(bound.upper + moved, math.inf))
+        lower = None if bound.lower is None else max(0.0, bound.lower - moved)
+        found.append(Bound(upper, lower))
+    return found
+
+
+def _exceeded(bounds: Sequence[Bound], budget: float) -> bool:
+    """Say whether a number of which some bounds are known is above a budget for certain."""
+    return any(bound.verdict(budget) is Verdict.EXCEEDED for bound in bounds)

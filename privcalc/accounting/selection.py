@@ -1,0 +1,214 @@
+"""What one private selection costs: the bracket that `select` prints, and `compose` of a lone node.
+
+Every method of `selection/methods.py` proves an upper end by itself, in each direction; the least
+counts. The lower end is the cost of one order of results, or of ranking them by lot.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache, reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.accounting.directions import Directions
+from privcalc.accounting.realize import realize
+from privcalc.bounds import Bound
+from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.exact import distinct
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+from privcalc.selection.base.proved import bases
+from privcalc.selection.methods import Methods
+from privcalc.spec.tree import Composed, Repeated, Wrapped
+from privcalc.wrappers.select import runs_of
+
+if TYPE_CHECKING:
+    from privcalc.accounting.answer import Answer, Quantity
+    from privcalc.numerics.arrays import Array
+    from privcalc.relation import Relation
+    from privcalc.selection.methods import Proved
+    from privcalc.spec.tree import Node
+
+# Profiles of the base are asked for at this width at the narrowest: what a selection adds is
+# never known so well.
+BASE_TOLERANCE = 1e-7
+# Where delta is at least this, convexity of the profile matters.
+LARGE = 1e-3
+# Points of the hull, out to so many times the epsilon in question, or this one.
+HULL_POINTS, BEYOND, LEAST_END = 40, 2.0, 0.01
+
+
+@record
+class SelectionBound:
+    """One answer.
+
+    Attributes:
+        bound: its bracket, the worse direction.
+        base: the answer for one run.
+        methods: what each method proves, the worse direction.
+        directions: the bracket of each direction.
+    """
+
+    bound: Bound
+    base: Answer
+    methods: dict[str, float]
+    directions: dict[str, Bound]
+
+
+class PreparedBase:
+    """What one run costs, prepared once for all questions about selections from it."""
+
+    def __init__(self, event: Node, relation: Relation, tolerance: float, engine: str) -> None:
+        """Find its laws; see `compose` for the arguments and what may be raised."""
+        self.directions = realize(event, relation)
+        self.pairs = bases(self.directions, max(tolerance, BASE_TOLERANCE), engine)
+        self._all = Directions(self.directions, tolerance, engine)
+        self._answers: dict[tuple[Quantity, float], Answer] = {}
+
+    def answer(self, quantity: Quantity, at: float) -> Answer:
+        """Return what one run costs, as `compose` answers."""
+        if (quantity, at) not in self._answers:
+            self._answers[quantity, at] = self._all.answer(quantity, at)
+        return self._answers[quantity, at]
+
+
+@lru_cache(maxsize=4)
+def _kept(
+    event: Node, relation: Relation, tolerance: float, engine: str, numbers: object
+) -> PreparedBase:
+    """Return the same base for the same numbers: equal doubles may stand for different ones."""
+    del numbers
+    return PreparedBase(event, relation, tolerance, engine)
+
+
+class SelectionBrackets:
+    """One selection, and what answers questions about it.
+
+    Attributes:
+        runs: the number of runs.
+        base: what one run costs.
+        methods: what proves the bounds, by direction.
+    """
+
+    def __init__(self, whole: Wrapped, relation: Relation, tolerance: float, engine: str) -> None:
+        """Take a selection without holes.
+
+        Args:
+            whole: the selection.
+            relation: the neighbouring relation.
+            tolerance: relative width wished for: of the base, and, where it is wider than what the
+                bounds reach anyway, of theirs.
+            engine: for the base.
+        """
+        self.runs = runs_of(whole)
+        # A file may have changed since.
+        event = whole.event
+        if _reads_files(event):
+            self.base = PreparedBase(event, relation, tolerance, engine)
+        else:
+            self.base = _kept(event, relation, tolerance, engine, distinct(event))
+        self.methods = {
+            name: Methods.of(self.runs, self.base.directions[name], pair, engine, tolerance)
+            for name, pair in self.base.pairs.items()
+        }
+
+    @np.errstate(all="ignore")
+    def answer(self, quantity: Quantity, at: float) -> SelectionBound:
+        """Bracket epsilon at a delta, or delta at an epsilon.
+
+        Raises:
+            DisagreementError: a lower end is above an upper one, so that one of them is wrong.
+            NotCertifiedError: no finite upper end could be proved.
+        """
+        base = self.base.answer(quantity, at)
+        each = {name: part.proved(quantity, at) for name, part in self.methods.items()}
+        hull = self._hull(quantity, at, list(each.values()))
+        bounds: dict[str, Bound] = {}
+        for name, found in each.items():
+            found.methods["pointwise"] = min(found.methods["pointwise"], hull)
+            bounds[name] = _bracket(min(found.methods.values()), found.lower)
+        bound = reduce(Bound.maximum, bounds.values())
+        if math.isinf(bound.upper):
+            raise NotCertifiedError(self._why(quantity, at))
+        if bound.lower is not None:
+            bound = _bracket(bound.upper, max(bound.lower, self._one_run(base)))
+        names = next(iter(each.values())).methods
+        worst = {name: max(found.methods[name] for found in each.values()) for name in names}
+        return SelectionBound(bound, base, worst, bounds)
+
+    def _hull(self, quantity: Quantity, at: float, each: list[Proved]) -> float:
+        """Return what convexity in e^epsilon and the mirror image make of the pointwise bounds.
+
+        Only where delta is large does it matter. The bounds at other epsilons are taken as they
+        are, without finer grids. See `selection/node.py` for the hull.
+        """
+        from privcalc.engine.arbiter import certified_delta, certified_epsilon
+        from privcalc.engine.composition import Composition
+        from privcalc.losses.atomic.from_profile import profile_law
+        from privcalc.selection.node_points import node_points
+
+        first = max(found.methods["pointwise"] for found in each)
+        delta, epsilon = (at, first) if quantity == "epsilon" else (first, at)
+        if delta < LARGE or first in (0.0, math.inf):
+            return math.inf
+
+        def evaluate(epsilons: Array) -> Array:
+            worst: Array = np.max([found.pointwise.present(epsilons) for found in each], axis=0)
+            return worst
+
+        places = np.linspace(0.0, BEYOND * max(epsilon, LEAST_END), HULL_POINTS)
+        solve = certified_epsilon if quantity == "epsilon" else certified_delta
+        try:
+            law = profile_law(node_points(evaluate, places))
+            return solve(Composition.of([(law, 1)]), at, BASE_TOLERANCE).bound.upper
+        except NotCertifiedError:
+            return math.inf
+
+    def _one_run(self, base: Answer) -> float:
+        """Return a lower end that one run proves.
+
+        Where results are ranked by lot, the best is one of them by lot: what is published has the
+        law of one run, with probability P(K > 0).
+        """
+        none = self.runs.no_runs.upper
+        lower = None if base.bound is None else base.bound.lower
+        if lower is None:
+            return 0.0
+        if base.quantity == "delta":
+            return lower * (1.0 - none) * (1.0 - 4.0 * UNIT)
+        return lower if none == 0.0 else 0.0
+
+    def _why(self, quantity: Quantity, at: float) -> str:
+        """Say why there is no finite epsilon."""
+        mass = max(each.forward.infinity_mass for each in self.methods.values())
+        mean = self.runs.mean.upper
+        if mass > 0.0 and quantity == "epsilon" and at <= mean * mass * (1.0 + 1e-9):
+            return (
+                f"one run may reveal everything with probability {mass:.6g}, and {mean:.6g} runs"
+                " are expected: ask for a delta above the product"
+            )
+        return f"no method proves a finite epsilon for {self.runs.family} runs of this base"
+
+
+def _bracket(upper: float, lower: float | None) -> Bound:
+    """Return a bracket of two ends that were proved independently.
+
+    Raises:
+        DisagreementError: they exclude each other.
+    """
+    if lower is not None and lower > upper:
+        raise DisagreementError(
+            f"an order of results costs {lower!r}, but a bound on all orders is {upper!r}"
+        )
+    return Bound(upper, lower)
+
+
+def _reads_files(tree: Node) -> bool:
+    if isinstance(tree, Composed):
+        return any(_reads_files(event) for event in tree.events)
+    if isinstance(tree, Repeated):
+        return _reads_files(tree.event)
+    own = "file" in dict(tree.parameters)
+    return own or (isinstance(tree, Wrapped) and _reads_files(tree.event))

@@ -1,0 +1,228 @@
+"""The holes of a specification: what they are called, which way the cost goes, how far they go."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from privcalc.calibration.grid import Decimals, Grid, WholeNumbers, exact_product
+from privcalc.errors import DomainError, UnsupportedError, UsageError
+from privcalc.record import record
+from privcalc.spec.check import MAX_INTEGER
+from privcalc.spec.entry import Parameter
+from privcalc.spec.filled import COUNT, filled, owner
+from privcalc.spec.holes import holes
+from privcalc.spec.registry import entry
+from privcalc.spec.spelling import brief_text, number_text
+from privcalc.spec.tree import Leaf, Repeated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.spec.holes import Path
+    from privcalc.spec.tree import Node, Wrapped
+
+# Beyond these, decimals leave the range of normal doubles.
+SMALLEST, LARGEST = 1e-300, 1e300
+COUNTS = Parameter(
+    COUNT,
+    "number of uses",
+    kind="integer",
+    minimum=1.0,
+    maximum=float(MAX_INTEGER),
+    # What was released before is a part of what is released.
+    cost="increases",
+)
+
+
+@record
+class Hole:
+    """One hole.
+
+    Attributes:
+        path: where it is.
+        parameter: what is to be written there.
+        minimum: least value, given what is written beside it.
+        maximum: largest value.
+        words: the parameter and what it belongs to: `sigma of gaussian`, `a count`.
+    """
+
+    path: Path
+    parameter: Parameter
+    minimum: float
+    maximum: float
+    words: str
+
+
+@record
+class Unknown:
+    """A number t that is wanted: the values of the holes are t, or t times their ratios.
+
+    Attributes:
+        tree: the specification with its holes.
+        holes: in the order of the text.
+        ratio: one factor for each, or () for a single hole.
+        sign: 1 where the cost increases with t, -1 where it decreases.
+        grid: the numbers that t may be.
+        lowest: number of the least t on the grid.
+        highest: number of the largest.
+    """
+
+    tree: Node
+    holes: tuple[Hole, ...]
+    ratio: tuple[float, ...]
+    sign: int
+    grid: Grid
+    lowest: int
+    highest: int
+
+    @property
+    def name(self) -> str:
+        """The spelling of the parameter; of several, each once: `sigma`, `sigma and scale`."""
+        return " and ".join(dict.fromkeys(hole.parameter.spelling for hole in self.holes))
+
+    def called(self, other: str) -> str:
+        """Return the name, and what it belongs to where another number has the same name."""
+        return self.holes[0].words if self.name == other else self.name
+
+    @property
+    def whole(self) -> bool:
+        """Whether t is a whole number."""
+        return isinstance(self.grid, WholeNumbers)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to be said of the direction."""
+        return tuple(
+            dict.fromkeys(h.parameter.cost_note for h in self.holes if h.parameter.cost_note)
+        )
+
+    def values(self, t: float) -> tuple[float | int, ...]:
+        """Return the value of each hole."""
+        if not self.ratio:
+            return (t,)
+        return tuple(exact_product(t, factor) for factor in self.ratio)
+
+    def tree_at(self, t: float) -> Node:
+        """Return the specification with the holes filled.
+
+        Raises:
+            DomainError: a value is out of its range.
+        """
+        given = {}
+        for hole, value in zip(self.holes, self.values(t), strict=True):
+            known = hole.parameter
+            if not known.contains(value):
+                raise DomainError(
+                    f"{known.spelling} must be {known.range_text}, got {brief_text(value)}"
+                )
+            given[hole.path] = value
+        return filled(self.tree, given)
+
+    def words(self, t: float) -> str:
+        """Return the values as messages have them: `sigma=2`, `sigma=2,4`, `count=7`."""
+        return f"{self.name}={','.join(number_text(value) for value in self.values(t))}"
+
+    @property
+    def cheap_end(self) -> float | int | None:
+        """The t that costs least, where the range has such an end; 0 is not on the grid."""
+        ends = [
+            (hole.minimum if self.sign > 0 else hole.maximum)
+            for hole in self.holes
+            if not (hole.parameter.open_minimum if self.sign > 0 else hole.parameter.open_maximum)
+        ]
+        if len(ends) < len(self.holes) or not all(map(math.isfinite, ends)) or self.ratio:
+            return None
+        return int(ends[0]) if self.whole else ends[0]
+
+
+def unknown(tree: Node, ratio: Sequence[float]) -> Unknown:
+    """Read the holes of a specification.
+
+    Args:
+        tree: the specification.
+        ratio: one positive factor for each hole, where there are several.
+
+    Raises:
+        UsageError: there is no hole, or there are several that do not go together.
+        UnsupportedError: the cost is not known to move one way with the value.
+    """
+    found = tuple(_hole(tree, path) for path in holes(tree))
+    if not found:
+        raise UsageError(
+            "nothing to calibrate; write _ for the value that is wanted, as in sigma=_"
+        )
+    _check_ratio(found, tuple(ratio))
+    factors = ratio or (1.0,)
+    integer = found[0].parameter.kind == "integer"
+    grid: Grid = WholeNumbers() if integer else Decimals()
+    low = max(hole.minimum / factor for hole, factor in zip(found, factors, strict=True))
+    high = min(hole.maximum / factor for hole, factor in zip(found, factors, strict=True))
+    lowest = grid.above(low if integer else max(low, SMALLEST))
+    highest = grid.below(high if integer else min(high, LARGEST))
+    first = found[0]
+    if first.parameter.open_minimum and grid.value(lowest) <= first.minimum:
+        lowest += 1
+    if first.parameter.open_maximum and grid.value(highest) >= first.maximum:
+        highest -= 1
+    sign = 1 if first.parameter.cost == "increases" else -1
+    return Unknown(tree, found, tuple(ratio), sign, grid, lowest, highest)
+
+
+def _hole(tree: Node, path: Path) -> Hole:
+    node = owner(tree, path)
+    if isinstance(node, Repeated):
+        return Hole(path, COUNTS, 1.0, float(MAX_INTEGER), "a count")
+    known = entry(node.name)
+    parameter = known.parameter(str(path[-1]))
+    if parameter is None:
+        raise AssertionError("the tree was checked")
+    beside = [name for name in parameter.cost_beside if name in dict(node.parameters)]
+    if not parameter.cost or (parameter.cost_beside and not beside):
+        others = [p.spelling for p in known.parameters if p.cost and not p.cost_beside]
+        hint = f"; calibrate {' or '.join(others)} instead" if others else ""
+        raise UnsupportedError(
+            f"the privacy cost is not known to move one way with {parameter.spelling} of"
+            f" {known.spelling}, so that no value could be called the right one{hint}"
+        )
+    low, high = _range(node, parameter)
+    return Hole(path, parameter, low, high, f"{parameter.spelling} of {known.spelling}")
+
+
+def _range(node: Leaf | Wrapped, parameter: Parameter) -> tuple[float, float]:
+    """Return the range of a value, given those that are written beside it."""
+    low = -math.inf if parameter.minimum is None else parameter.minimum
+    high = math.inf if parameter.maximum is None else parameter.maximum
+    if parameter.kind == "integer":
+        high = min(high, float(MAX_INTEGER))
+    values = dict(node.parameters)
+    for smaller, larger in entry(node.name).ordered:
+        smaller_value, larger_value = values.get(smaller), values.get(larger)
+        if parameter.name == smaller and isinstance(larger_value, int | float):
+            high = min(high, larger_value)
+        if parameter.name == larger and isinstance(smaller_value, int | float):
+            low = max(low, smaller_value)
+    return low, high
+
+
+def _check_ratio(found: tuple[Hole, ...], ratio: tuple[float, ...]) -> None:
+    named = [hole.words for hole in found]
+    listed = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    if len(found) == 1 and not ratio:
+        return
+    if len(found) == 1:
+        raise UsageError(f"a ratio is for several holes, and {listed} is the only one")
+    if not ratio:
+        raise UsageError(
+            f"{len(found)} holes, {listed}: fill all but one, or give the ratio of their values,"
+            f" as in --ratio {','.join('1' for _ in found)}"
+        )
+    if len(ratio) != len(found):
+        raise UsageError(f"{len(ratio)} ratios for {len(found)} holes, {listed}: one for each")
+    if not all(0.0 < factor < math.inf for factor in ratio):
+        raise UsageError("ratios must be > 0")
+    if any(hole.parameter.kind == "integer" for hole in found):
+        raise UsageError(f"values in fixed ratio are no whole numbers: {listed} cannot be filled")
+    if len({hole.parameter.cost for hole in found}) > 1:
+        words = " and ".join(f"{hole.parameter.cost} with {hole.words}" for hole in found)
+        raise UsageError(f"in fixed ratio all holes must move the cost the same way: it {words}")

@@ -1,0 +1,165 @@
+"""The search of a calibration: neighbouring values of which one is proved, and the next is not.
+
+Values are positions on a grid, turned so that the cost grows with the position. What a position
+costs is compared with the budget as the excess log(mu) - log(mu of the budget), mu being that of
+normal laws with the same quantity: nearly linear in the log of the value, so that inverse
+interpolation converges in a few steps. Verdicts never rest on that: a value is sufficient, or
+not, by the ends of its own bracket.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Verdict
+from privcalc.calibration.probe import Probe, log_value
+from privcalc.errors import DomainError, NotCertifiedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.calibration.holes import Unknown
+    from privcalc.calibration.probe import End
+    from privcalc.calibration.target import CalibrationTarget
+    from privcalc.relation import Relation
+
+
+# Of brackets that are wider than this, relatively, the upper end stands for both.
+NARROW = 0.1
+# Where the first value is out of range, these multiples of it are tried, and these values.
+SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
+
+
+@dataclass
+class Search:
+    """Probes of one question at one tolerance.
+
+    Attributes:
+        unknown: the number that is wanted.
+        target: what it has to meet.
+        relation: the neighbouring relation.
+        tolerance: that of every probe.
+        slope: about the growth of the excess with x.
+        far: called once when several steps towards cheaper values were not enough; it may raise.
+    """
+
+    unknown: Unknown
+    target: CalibrationTarget
+    relation: Relation
+    tolerance: float
+    slope: float = 1.0
+    far: Callable[[], None] | None = None
+    probes: dict[int, Probe] = field(default_factory=dict)
+    low: int = 0
+    high: int = 0
+
+    def __post_init__(self) -> None:
+        """Turn the range."""
+        ends = (self.unknown.lowest, self.unknown.highest)
+        self.low, self.high = sorted(self.unknown.sign * end for end in ends)
+
+    def start(self, x: float) -> None:
+        """Probe a first value; where it is out of range, look around.
+
+        Raises:
+            DomainError: no value that was tried is in range.
+            UnsupportedError: the specification is not supported.
+        """
+        refused: DomainError | None = None
+        for place in (*(x + math.log(factor) for factor in SCATTER), *map(math.log, SCATTER)):
+            try:
+                self.probe(self.position(place))
+            except DomainError as error:
+                refused = refused or error
+            else:
+                return
+        if refused is not None:
+            raise refused
+
+    def position(self, x: float) -> int:
+        """Return the last position in range with at most this x."""
+        value = math.exp(min(max(self.unknown.sign * x, -700.0), 700.0))
+        grid = self.unknown.grid
+        found = grid.below(value) if self.unknown.sign > 0 else -grid.above(value)
+        return min(max(found, self.low), self.high)
+
+    def probe(self, position: int) -> Probe:
+        """Return what the value at a position costs."""
+        if position not in self.probes:
+            self.probes[position] = self._ask(position)
+        return self.probes[position]
+
+    def sides(self, end: End) -> tuple[Probe | None, Probe | None]:
+        """Return the costliest value within the budget and the cheapest one beyond.
+
+        Where the cost is not quite monotone, or noise makes it seem so, nothing cheaper than the
+        first was found to be beyond.
+        """
+        beyond = [p for p in self.probes.values() if p.excess[end] > 0.0]
+        first = min((p.position for p in beyond if p.bound is not None), default=self.high + 1)
+        inside = [p for p in self.probes.values() if p.excess[end] <= 0.0 and p.position < first]
+        good = max(inside, key=lambda p: p.position, default=None)
+        least = self.low - 1 if good is None else good.position
+        outside = [p for p in beyond if p.position > least]
+        return good, min(outside, key=lambda p: p.position, default=None)
+
+    def root(self, end: End) -> float | None:
+        """Return about the x where the excess is 0: inverse interpolation of the nearest probes."""
+        known = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        known.sort(key=lambda p: abs(p.excess[end]))
+        if not known:
+            return None
+        (x, y), *others = [(p.x, p.excess[end]) for p in known[:3]]
+        if not others or not (others[0][1] - y) * (others[0][0] - x) > 0.0:
+            return x - y / self.slope
+        (x1, y1), *third = others
+        inverse = (x1 - x) / (y1 - y)
+        self.slope = 1.0 / inverse
+        found = x - y * inverse
+        if third and (third[0][1] - y1) * (third[0][0] - x1) > 0.0 and third[0][1] != y:
+            x2, y2 = third[0]
+            curve = ((x2 - x1) / (y2 - y1) - inverse) / (y2 - y)
+            found += curve * y * y1
+        return found
+
+    def narrowed(self, probe: Probe) -> Probe:
+        """Return a probe with a narrow bracket, where that says the same of the budget."""
+        if probe.method is None or probe.method.tolerance_met:
+            return probe
+        other = self._ask(probe.position, decide=False)
+        same = all((probe.excess[end] > 0.0) == (other.excess[end] > 0.0) for end in probe.excess)
+        return other if same else probe
+
+    def _ask(self, position: int, *, decide: bool = True) -> Probe:
+        value = self.unknown.grid.value(self.unknown.sign * position)
+        x = self.unknown.sign * log_value(value)
+        tree = self.unknown.tree_at(value)
+        try:
+            bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
+        except NotCertifiedError as error:
+            nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
+            return Probe(position, value, x, None, None, nothing, error)
+        budget = self.target.budget
+        verdict = bound.verdict(budget)
+        missed = verdict is Verdict.EXCEEDED
+        excess: dict[End, float] = {
+            "upper": self._excess(bound.upper, above=verdict is not Verdict.WITHIN),
+            "lower": -math.inf,
+        }
+        if bound.lower is not None:
+            excess["lower"] = self._excess(bound.lower, above=missed)
+        narrow = bound.lower is not None and bound.within_tolerance(NARROW, 0.0)
+        middle = 0.5 * (bound.upper + (bound.lower or 0.0)) if narrow else bound.upper
+        known = verdict is Verdict.WITHIN or (not missed and middle <= budget)
+        excess["middle"] = self._excess(middle, above=not known)
+        return Probe(position, value, x, bound, method, excess)
+
+    def _excess(self, value: float, *, above: bool) -> float:
+        """Compare an end with the budget; the sign is that of the verdict on the bracket."""
+        budget = self.target.budget
+        about = 0.0
+        if value != budget:
+            about = self.target.log_mu(value) - self.target.log_mu(budget)
+        return max(about, 1e-300) if above else min(about, 0.0)

@@ -1,0 +1,156 @@
+"""What a calibration aims at, and what a specification has of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, cast
+
+from privcalc.accounting.answer import Method
+from privcalc.accounting.compose import compose
+from privcalc.accounting.convert import Question, convert
+from privcalc.engine.certified import DELTA_FLOOR
+from privcalc.errors import DomainError
+from privcalc.record import record
+from privcalc.spec.spelling import brief_text
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.relation import Relation
+    from privcalc.spec.tree import Node
+
+TargetQuantity = Literal["epsilon", "mu", "rho", "advantage", "tpr"]
+
+
+@record
+class CalibrationTarget:
+    """A quantity that must not exceed a budget.
+
+    Attributes:
+        quantity: epsilon (at a delta), mu of Gaussian differential privacy, rho of concentrated
+            differential privacy, advantage of a membership attack (delta at epsilon 0), or tpr: its
+            true positive rate (at a false positive rate).
+        budget: what is allowed.
+        at: delta for epsilon, the false positive rate for tpr, else None.
+    """
+
+    quantity: TargetQuantity
+    budget: float
+    at: float | None = None
+
+    @property
+    def query(self) -> dict[str, float]:
+        """Return where the quantity is asked: {"delta": d}, {"fpr": f} or {}."""
+        if self.at is None:
+            return {}
+        return {"delta" if self.quantity == "epsilon" else "fpr": self.at}
+
+    @property
+    def words(self) -> str:
+        """Return the target as messages have it: `epsilon 1 at delta 1e-05`."""
+        return f"{self.quantity} {brief_text(self.budget)}{self.place}"
+
+    @property
+    def place(self) -> str:
+        """Return where the quantity is asked, in words: ` at delta 1e-05`, or nothing."""
+        return "".join(f" at {name} {brief_text(value)}" for name, value in self.query.items())
+
+    def check(self) -> None:
+        """Refuse a target that everything, or nothing that looks at the data, meets.
+
+        Raises:
+            DomainError: it says what is wrong with the target.
+        """
+        if (self.at is None) != (self.quantity in ("mu", "rho", "advantage")):
+            raise DomainError("epsilon needs a delta, tpr a false positive rate, and no other does")
+        at = 0.0 if self.at is None else self.at
+        if not 0.0 <= at <= 1.0 or not 0.0 <= self.budget < math.inf:
+            raise DomainError(f"{self.words} is out of range")
+        if self.quantity == "epsilon" and at == 1.0:
+            raise DomainError("at delta 1 every value has epsilon 0; ask for delta < 1")
+        if self.budget == 0.0:
+            other = f"; ask for --advantage {brief_text(at)}" if at > 0.0 else ""
+            if self.quantity == "epsilon" and other:
+                raise DomainError(f"{self.words} says no more than that delta at epsilon 0{other}")
+            raise DomainError(
+                f"{self.words} is met only by what does not look at the data; ask for"
+                f" {self.quantity} > 0"
+            )
+        if self.quantity in ("advantage", "tpr") and self.budget >= 1.0:
+            raise DomainError(f"every value has {self.quantity} <= 1; ask for less than 1")
+        if self.quantity == "tpr" and self.budget <= at:
+            raise DomainError(
+                f"guessing alone has tpr {brief_text(at)} at fpr {brief_text(at)}; ask for a larger"
+                " tpr"
+            )
+
+    def ask(
+        self, tree: Node, relation: Relation, tolerance: float, *, decide: bool = True
+    ) -> tuple[Bound, Method]:
+        """Bracket the quantity for a specification without holes.
+
+        The call is that of a budget check by `compose`, or of `convert`, so that they agree.
+
+        Args:
+            tree: the specification.
+            relation: the neighbouring relation.
+            tolerance: relative width wished for.
+            decide: whether the first bracket will do that decides whether the budget is kept.
+        """
+        if self.quantity in ("epsilon", "advantage"):
+            at_delta = self.at is not None
+            budget = self.budget if decide else None
+            found = compose(
+                tree,
+                relation=relation,
+                deltas=() if self.at is None else (self.at,),
+                epsilons=() if at_delta else (0.0,),
+                tolerance=tolerance,
+                max_epsilon=budget if at_delta else None,
+                max_delta=None if at_delta else budget,
+                quick=True,
+            )
+            composed = found.answers[0]
+            if composed.bound is None:
+                raise AssertionError("only proved engines are asked")
+            return composed.bound, composed.method
+        if self.quantity == "tpr":
+            return self._power(tree, relation, tolerance)
+        to: Literal["gdp", "zcdp"] = "gdp" if self.quantity == "mu" else "zcdp"
+        converted = convert(tree, Question(to=to), relation=relation, tolerance=tolerance)
+        answer = converted.answers[0]
+        return cast("Bound", answer.result[self.quantity]), answer.method
+
+    def _power(self, tree: Node, relation: Relation, tolerance: float) -> tuple[Bound, Method]:
+        from privcalc.accounting.realize import realize
+        from privcalc.tradeoff.function import trade_off
+
+        curve = trade_off(realize(tree, relation), (self.at or 0.0,), tolerance)
+        bound = curve.worst.power[0]
+        return bound, Method("contour", bound.within_tolerance(tolerance, DELTA_FLOOR))
+
+    def log_mu(self, value: float) -> float:
+        """Return about the log of the mu whose normal laws have this value of the quantity.
+
+        On this scale the cost of noise is nearly linear in the log of most parameters, which is
+        what the search makes use of; nothing is proved with it.
+        """
+        from scipy.special import erfinv, ndtri
+
+        from privcalc.numerics.gaussian_profile import least_mu
+
+        if not 0.0 < value < math.inf:
+            mu = 0.0 if value <= 0.0 else math.inf
+        elif self.quantity == "epsilon":
+            mu = least_mu(value, self.at) if self.at else value
+        elif self.quantity == "rho":
+            mu = math.sqrt(2.0 * value)
+        elif self.quantity == "advantage":
+            mu = 2.0 * math.sqrt(2.0) * float(erfinv(min(value, 1.0)))
+        elif self.quantity == "tpr" and not self.at:
+            # What only one of both data sets can show; any scale that grows will do.
+            mu = value
+        elif self.quantity == "tpr":
+            mu = float(ndtri(min(value, 1.0)) - ndtri(self.at))
+        else:
+            mu = value
+        return math.log(mu) if mu > 0.0 else -math.inf

@@ -1,0 +1,1 @@
+"""The five commands: options in one file, what is asked and reported in its twin."""

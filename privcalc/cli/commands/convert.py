@@ -1,0 +1,215 @@
+"""The command `convert`: one guarantee in another language."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.cli import options
+from privcalc.cli.answering import answered, proof, read_output
+from privcalc.cli.numbers import (
+    read_all,
+    read_count,
+    read_delta,
+    read_epsilon,
+    read_order,
+    read_rate,
+    read_tolerance,
+)
+from privcalc.cli.questions import relation_in_force
+from privcalc.errors import UsageError
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from privcalc.accounting.answer import Value
+    from privcalc.accounting.convert import Conversion, Converted, Target
+    from privcalc.relation import Relation
+    from privcalc.render.report import Quantity, Report
+    from privcalc.spec.read import Question
+
+
+POINTS = 21
+# What each number of `--to risk` means, and where it is from.
+DEFINITIONS = {
+    "advantage": "largest true positive minus false positive rate of a membership attack (Yeom et"
+    " al. 2018)",
+    "tpr": "largest true positive rate of an attack with that false positive rate (Dong, Roth, Su"
+    " 2022)",
+    "bayes_success": "largest chance of a right guess, given the prior chance that the record is"
+    " there",
+    "reconstruction": "largest chance of guessing a secret that without the output is guessed with"
+    " the baseline chance (Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025)",
+}
+TABLES = {"risk": (("advantage",), ("tpr_at_fpr",), ("bayes_success",), ("reconstruction",))}
+
+
+@record
+class Converting:
+    """What is asked of every specification of one invocation."""
+
+    to: Target
+    deltas: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    orders: tuple[float, ...]
+    points: int | None
+    rates: tuple[float, ...]
+    priors: tuple[float, ...]
+    records: int
+    relation: Relation | None
+    tolerance: float
+    engine: str
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting import convert as accounting
+
+        asked = accounting.Question(
+            to=self.to,
+            deltas=self.deltas,
+            epsilons=self.epsilons,
+            orders=self.orders,
+            points=self.points or POINTS,
+            alphas=self.rates if self.to == "tradeoff" else (),
+            false_positive_rates=self.rates if self.to == "risk" else (),
+            priors=self.priors,
+            records=self.records,
+        )
+        found = accounting.convert(
+            question.tree,
+            asked,
+            relation=relation_in_force(self.relation, question.relation),
+            tolerance=self.tolerance,
+            engine=self.engine,
+        )
+        return [self._report(found, answer) for answer in found.answers]
+
+    def _report(self, found: Conversion, answer: Converted) -> Report:
+        from privcalc.render.report import Report
+        from privcalc.spec.text import to_text
+
+        remarks = [("conversion", found.kind), *proof(answer.method, answer.query)]
+        if self.to == "risk":
+            remarks += DEFINITIONS.items()
+        return Report(
+            command="convert",
+            spec=found.tree,
+            text=to_text(found.tree),
+            relation=found.relation,
+            sampling=found.sampling,
+            query=answer.query,
+            result={name: _quantity(name, value) for name, value in answer.result.items()},
+            method=replace(answer.method, kind=found.kind.partition(":")[0]),
+            directions=answer.directions,
+            tables=TABLES.get(self.to, ()),
+            remarks=tuple(remarks),
+            details=_textbook(found, answer),
+        )
+
+
+def _quantity(name: str, value: Value) -> Quantity:
+    """Put an answer into the form that reports have."""
+    from privcalc.render.report import OneSided
+
+    if name == "omega" and isinstance(value, float):
+        return OneSided(value, is_upper=False)
+    if isinstance(value, dict):
+        return {name: OneSided(number) for name, number in value.items()}
+    return [*value] if isinstance(value, tuple) else value
+
+
+def _textbook(found: Conversion, answer: Converted) -> tuple[str, ...]:
+    """Return what textbook formulas say of the same question, for -v."""
+    if "delta" not in answer.query or "epsilon" not in answer.result:
+        return ()
+    from privcalc.accounting.classical import comparisons
+    from privcalc.render.words import number
+
+    return tuple(
+        f"{each.name}: {number(float(f'{each.epsilon:.12g}'))}, {each.condition}"
+        for each in comparisons(found.tree, answer.query["delta"])
+    )
+
+
+EXAMPLES = """\
+\b
+Examples:
+  privcalc convert zcdp:rho=2.56 --delta 1e-10
+  privcalc convert gaussian:sigma=1.1@poisson:q=256/60000@14063 --to tradeoff
+  privcalc convert laplace:scale=20@1000 --to profile --points 200 --format csv
+  privcalc convert gaussian:sigma=4 --to risk --fpr 1e-3"""
+
+# Which options say something to which target.
+USES = {
+    options.Target.DP: {"--delta", "--epsilon"},
+    options.Target.PROFILE: {"--epsilon", "--points"},
+    options.Target.RDP: {"--orders"},
+    options.Target.ZCDP: set[str](),
+    options.Target.GDP: {"--delta"},
+    options.Target.TRADEOFF: {"--fpr", "--points"},
+    options.Target.RISK: {"--fpr", "--prior"},
+}
+
+
+def convert(
+    *,
+    specs: options.SpecsArgument,
+    to: options.TargetOption = options.Target.DP,
+    delta: options.DeltaOption = None,
+    epsilon: options.EpsilonOption = None,
+    orders: options.OrdersOption = None,
+    points: options.PointsOption = None,
+    fpr: options.RateOption = None,
+    prior: options.PriorOption = None,
+    group: options.GroupOption = None,
+    relation: options.RelationOption = None,
+    tolerance: options.ToleranceOption = "1e-9",
+    engine: options.EngineOfCurveOption = options.ProvedEngine.AUTO,
+    json: options.JsonOption = False,
+    form: options.FormatOption = None,
+    terse: options.TerseOption = False,
+    quiet: options.QuietOption = False,
+    verbose: options.VerboseOption = False,
+    color: options.ColorOption = options.ColorMode.AUTO,
+) -> int:
+    """State one guarantee in another language.
+
+    Between descriptions of one pair of outputs nothing is lost, and both ends are proved. Where
+    one number has to stand for a whole curve (zcdp, gdp), or only an upper bound is known, the
+    answer is the tightest that is true, and says so.
+    """
+    output = read_output(
+        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
+    )
+    given = {
+        "--delta": delta,
+        "--epsilon": epsilon,
+        "--orders": orders,
+        "--points": points,
+        "--fpr": fpr,
+        "--prior": prior,
+    }
+    for option, value in given.items():
+        if value and option not in USES[to]:
+            takers = " and ".join(f"--to {each.value}" for each in USES if option in USES[each])
+            raise UsageError(f"{option} says nothing to --to {to.value}; it is for {takers}")
+    if to is options.Target.DP and not (delta or epsilon):
+        raise UsageError("--to dp needs --delta D or --epsilon E; --to profile needs neither")
+    if points and (epsilon or fpr):
+        raise UsageError("--points chooses points; it contradicts a list of them")
+    if terse and to not in (options.Target.DP, options.Target.ZCDP, options.Target.GDP):
+        raise UsageError("-t prints one number; it goes with --to dp, zcdp and gdp")
+    if engine is not options.ProvedEngine.AUTO and to in (options.Target.RDP, options.Target.ZCDP):
+        raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
+    ask = Converting(
+        to=to.value,
+        deltas=read_all(read_delta, "--delta", delta),
+        epsilons=read_all(read_epsilon, "--epsilon", epsilon),
+        orders=read_all(read_order, "--orders", orders) or options.DEFAULT_ORDERS,
+        points=None if points is None else read_count("--points", points),
+        rates=read_all(read_rate, "--fpr", fpr),
+        priors=read_all(read_rate, "--prior", prior),
+        records=1 if group is None else read_count("--group", group),
+        relation=options.relation_named(relation),
+        tolerance=read_tolerance("--tolerance", tolerance),
+        engine=engine.value,
+    )
+    return answered(specs, ask, output)

@@ -1,0 +1,210 @@
+"""The command `select`: the price of the best of many runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.cli import options
+from privcalc.cli.answering import answered, read_output
+from privcalc.cli.commands.runs import read_runs, runs_remark
+from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
+from privcalc.cli.output import Printer
+from privcalc.cli.questions import relation_in_force
+from privcalc.errors import UsageError
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.accounting.select import Selected, Selection
+    from privcalc.relation import Relation
+    from privcalc.render.report import Named, Quantity, Report
+    from privcalc.spec.read import Question
+    from privcalc.spec.tree import Parameters
+
+
+# The columns of the table of methods.
+RIVALS = ("methods", "constants", "candidates")
+# What each method is, for people.
+THEOREMS = {
+    "paper": "as published (Koskela, Redberg, Wang 2024), at the best of its free parameter",
+    "tight": "the same argument with the smallest constant that it allows",
+    "pointwise": "the worst test at each outcome, instead of one ratio for all of them",
+    "rdp": "Renyi divergences (Papernot, Steinke 2022), at the best orders",
+    "liu_talwar": "Liu, Talwar 2019",
+    "pure": "closed form for a base with a largest loss",
+    "composition": "the most runs that there can be, composed",
+}
+
+
+@record
+class Selecting:
+    """What is asked of every specification of one invocation.
+
+    Attributes:
+        runs: the distribution of the number of runs, as the parameters of `@select`.
+        deltas: epsilon is asked at each.
+        epsilons: delta is asked at each.
+        relation: the relation that the command line asks for.
+        tolerance: relative width wished for of what the base costs.
+        engine: for the base.
+        verbose: whether -v is to say more.
+    """
+
+    runs: Parameters
+    deltas: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    relation: Relation | None
+    tolerance: float
+    engine: str
+    verbose: bool = False
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting.select import select
+
+        found = select(
+            question.tree,
+            self.runs,
+            relation=relation_in_force(self.relation, question.relation),
+            deltas=self.deltas,
+            epsilons=self.epsilons,
+            tolerance=self.tolerance,
+            engine=self.engine,
+        )
+        return [self._report(found, answer) for answer in found.answers]
+
+    def _report(self, found: Selection, answer: Selected) -> Report:
+        from privcalc.render.report import Report
+        from privcalc.spec.text import to_text
+
+        result = _result(found, answer)
+        rivals = tuple(name for name in RIVALS if name in result)
+        return Report(
+            command="select",
+            spec=found.tree,
+            text=to_text(found.tree),
+            relation=found.relation,
+            sampling=found.sampling,
+            query=answer.query,
+            result=result,
+            method=answer.method,
+            directions=answer.directions,
+            tables=((answer.quantity, f"base_{answer.quantity}"), rivals),
+            headings={f"base_{answer.quantity}": "one run"},
+            remarks=tuple(_remarks(found, answer)),
+            details=tuple(self._details(found, answer)),
+        )
+
+    def _details(self, found: Selection, answer: Selected) -> Iterator[str]:
+        """Say what each method is, and what the best of them buys."""
+        if not self.verbose:
+            return
+        from privcalc.accounting.select import candidates_of_answer
+        from privcalc.render.words import number
+
+        yield from (f"{name}: {THEOREMS[name]}" for name in answer.methods)
+        mean = candidates_of_answer(found, answer)
+        if mean is not None:
+            times = mean / found.mean
+            yield (
+                f"pointwise proves the paper's price for {number(mean)} expected runs,"
+                f" {times:.3g} times as many"
+            )
+
+
+def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:
+    """Put an answer into the form of the output contract; what does not apply is left out."""
+    from privcalc.render.report import OneSided
+
+    columns: dict[str, Named] = {
+        "methods": {name: OneSided(value) for name, value in answer.methods.items()},
+        "constants": {name: OneSided(value) for name, value in answer.constants.items()},
+        "candidates": dict(answer.candidates),
+    }
+    result: dict[str, Quantity] = {
+        answer.quantity: answer.bound,
+        f"base_{answer.quantity}": answer.base,
+    }
+    result |= {name: column for name, column in columns.items() if column}
+    result["runs"] = dict(found.runs)
+    return result
+
+
+def _remarks(found: Selection, answer: Selected) -> list[tuple[str, str]]:
+    """Say what the runs are, and what the difference to the published bound buys."""
+    remarks = [runs_remark(found.runs)]
+    if answer.candidates:
+        most = max(answer.candidates.values())
+        times = most / found.mean
+        remarks.append(
+            ("candidates", "expected runs that each method proves at the price of the paper's")
+        )
+        if times >= 1.01:
+            remarks.append(("gain", f"{times:.3g} times as many candidates at the paper's price"))
+    return remarks
+
+
+EXAMPLES = """\
+\b
+Examples:
+  privcalc select gaussian:sigma=4 --runs geometric:mean=30 --delta 1e-6
+  privcalc select approx:epsilon=0.5,delta=0 --runs geometric:mean=10 --delta 0
+  privcalc select gaussian:sigma=2@poisson:q=0.01@_ --thresholds \\
+      --epsilon-q 1.5 --delta 1e-6 --runs geometric:mean=10"""
+
+
+def select(
+    *,
+    specs: options.CandidatesArgument = None,
+    runs: options.RunsOption,
+    delta: options.DeltaOption = None,
+    epsilon: options.EpsilonOption = None,
+    thresholds: options.ThresholdsOption = False,
+    epsilon_q: options.RunEpsilonOption = None,
+    relation: options.RelationOption = None,
+    tolerance: options.ToleranceOption = "1e-9",
+    engine: options.EngineOfCurveOption = options.ProvedEngine.AUTO,
+    json: options.JsonOption = False,
+    form: options.FormatOption = None,
+    terse: options.TerseOption = False,
+    quiet: options.QuietOption = False,
+    verbose: options.VerboseOption = False,
+    color: options.ColorOption = options.ColorMode.AUTO,
+) -> int:
+    """Say what it costs to publish the best of a random number of runs.
+
+    Hyperparameters are tuned, or models compared, by running one mechanism again and again and
+    publishing the best result only. SPEC is what one run costs. Every known bound is shown; the
+    answer is the smallest, and its lower end an order of the results that does cost so much.
+    """
+    output = read_output(
+        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
+    )
+    deltas = read_all(read_delta, "--delta", delta)
+    epsilons = read_all(read_epsilon, "--epsilon", epsilon)
+    written = specs or []
+    if thresholds and (epsilon_q is None or len(deltas) != 1 or epsilons):
+        raise UsageError("--thresholds needs --epsilon-q E and one --delta D")
+    if epsilon_q is not None and not thresholds:
+        raise UsageError("--epsilon-q says nothing without --thresholds")
+    if not (thresholds or written):
+        raise UsageError("select needs a SPEC: what one run costs")
+    if not (deltas or epsilons):
+        raise UsageError("select needs --delta D or --epsilon E")
+    ask = Selecting(
+        runs=read_runs(runs),
+        deltas=deltas,
+        epsilons=epsilons,
+        relation=options.relation_named(relation),
+        tolerance=read_tolerance("--tolerance", tolerance),
+        engine=engine.value,
+        verbose=verbose,
+    )
+    if epsilon_q is not None:
+        from privcalc.cli.commands.thresholds import thresholds_report
+
+        one = read_epsilon("--epsilon-q", epsilon_q)
+        report = thresholds_report(ask.runs, one, deltas[0], ask.relation, written)
+        return Printer(output).print([report])
+    return answered(written, ask, output)

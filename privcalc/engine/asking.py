@@ -1,0 +1,187 @@
+"""Engines asked in order: what each is likely to add is weighed against what it costs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.engine.question import exact_sum, single_use
+from privcalc.engine.wish import COARSE, Effort
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import allowance, left
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from privcalc.bounds import Bound
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.question import Question
+    from privcalc.engine.source import Source
+    from privcalc.engine.wish import Wish
+
+# Tolerances of the looser contours that help out where a tolerance is missed.
+LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
+# Beyond this relative width a Renyi order may do better.
+HOPELESS = 0.1
+# The FFT engine hardly gets any narrower.
+FFT_REACH = 3e-9
+# It may take seconds, and is asked where it is likely to be so many times narrower.
+GAIN = 4.0
+# What of the work that is left one contour may take.
+CONTOUR_PART = 0.3
+# What a law in closed form costs it, beside one that is a quadrature.
+CLOSED_FORM = 0.25
+
+
+def ask(question: Question, wish: Wish, engine: str) -> Certified:
+    """Ask engines in order until what they found will do, and intersect their brackets.
+
+    Raises:
+        NotCertifiedError: none of them proves a finite upper end.
+        DisagreementError: the brackets of two do not meet.
+    """
+    known = _Known(wish)
+
+    def worth(width: float) -> bool:
+        found = known.found
+        return engine != "auto" or found is None or GAIN * width < _width(found.bound)
+
+    for step in _steps(question, wish, engine, worth):
+        if known.vain(step):
+            continue
+        # A contour that takes long is likely to be in vain, and must leave work for a lattice.
+        most = CONTOUR_PART * left() if step.name == CONTOUR and engine == "auto" else math.inf
+        try:
+            with allowance(most):
+                certified = step.solve()
+        except NotCertifiedError as error:
+            known.failed(step, error)
+            continue
+        if certified is not None and known.enough(step, certified):
+            break
+    return known.result()
+
+
+def weight(composition: Composition) -> float:
+    """Count different laws by what they cost a lattice."""
+    return sum(CLOSED_FORM if law.cheap_orders else 1.0 for law, _ in composition)
+
+
+@record
+class _Step:
+    """One engine with a question; `reach` is about the narrowest relative width it can give."""
+
+    name: str
+    solve: Callable[[], Certified | None]
+    reach: float = 0.0
+    looser: bool = False
+
+
+def _steps(
+    question: Question, wish: Wish, engine: str, worth: Callable[[float], bool]
+) -> Iterator[_Step]:
+    """Yield the engines in order, with the tolerance that each is asked for.
+
+    A sharper Renyi curve is not that of the laws, so that their brackets need not meet.
+    """
+
+    def whole(prepare: Callable[[Composition], Source | None]) -> Certified | None:
+        source = prepare(question.composition)
+        return None if source is None else question.source(source, wish.tolerance)
+
+    def contour(tolerance: float, *, looser: bool = False) -> _Step:
+        solve = partial(question.contour, tolerance)
+        return _Step(CONTOUR, solve, 2.0 * PAD * tolerance, looser)
+
+    if engine == "auto":
+        yield _Step("exact sum", partial(whole, exact_sum))
+        yield _Step("single use", partial(whole, single_use))
+    if engine in ("auto", CONTOUR):
+        if wish.rough:
+            yield contour(COARSE)
+        yield contour(wish.tolerance)
+        ladder = [] if question.composition.comes_back else LADDER
+        for looser in reversed([each for each in ladder if each > wish.tolerance]):
+            yield contour(looser, looser=True)
+    if engine in ("auto", "fft"):
+        for tolerance, points in wish.lattices(weight(question.composition)):
+            yield _Step("fft", partial(question.fft, Effort(tolerance, points, worth)))
+    if engine == "rdp" or (engine == "auto" and not question.composition.sharper):
+        yield _Step("rdp", question.renyi)
+
+
+@dataclass(slots=True)
+class _Known:
+    """What the engines came to so far.
+
+    Attributes:
+        wish: what is wanted.
+        found: the intersection of their brackets.
+        notes: what each of them said.
+        steady: whether looser contours add something: once one has not, others will not.
+    """
+
+    wish: Wish
+    found: Certified | None = None
+    notes: list[str] = field(default_factory=list)
+    steady: bool = True
+
+    def vain(self, step: _Step) -> bool:
+        """Say whether an engine has nothing to add to what was found."""
+        if step.looser and not (self.steady and left() > 0.0):
+            return True
+        if self.found is None:
+            return False
+        width = _width(self.found.bound)
+        if step.name == "rdp":
+            return self.found.bound.width <= HOPELESS * self.found.bound.upper
+        if step.name == "fft":
+            return self.wish.met(self.found.bound) or width <= FFT_REACH
+        # Looser contours steady a contour; they are at least as wide as they are asked to be.
+        return step.looser and (step.reach >= width or (self.wish.stop.quick and width < HOPELESS))
+
+    def failed(self, step: _Step, error: NotCertifiedError) -> None:
+        """Keep why an engine has no answer."""
+        self.steady = self.steady and not step.looser
+        self.notes.append(f"{step.name}: {error}")
+
+    def enough(self, step: _Step, certified: Certified) -> bool:
+        """Add a bracket, and say whether it is the last one that is needed.
+
+        A contour whose errors took up more than their share gives ends that carry its noise; looser
+        contours are then intersected with it, so that a finer wish never gives a wider answer.
+        """
+        before = self.found
+        self.found = certified if before is None else before.merged(certified)
+        if before is not None and step.looser:
+            self.steady = self.found.bound.width < before.bound.width
+        met = self.wish.met(self.found.bound)
+        if met and not (certified.strained and certified.engine == CONTOUR):
+            return True
+        if self.wish.stop.decided(self.found.bound):
+            self.notes.append(f"{step.name}: {self.wish.stop.words}")
+            return True
+        if not met:
+            self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
+        return False
+
+    def result(self) -> Certified:
+        """Return the narrowest bracket, with the notes.
+
+        Raises:
+            NotCertifiedError: there is none.
+        """
+        notes = dict.fromkeys(self.notes)
+        if self.found is None:
+            reasons = "; ".join(notes) or "there is none"
+            raise NotCertifiedError(f"no engine proves a finite upper end: {reasons}")
+        return replace(self.found, notes=(*self.found.notes, *notes))
+
+
+def _width(bound: Bound) -> float:
+    return bound.width / bound.upper if bound.upper > 0.0 else 0.0

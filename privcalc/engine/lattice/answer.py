@@ -1,0 +1,173 @@
+"""The FFT engine's answers: certified brackets of epsilon and of delta from lattice laws."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from privcalc.engine.certified import EPSILON_FLOOR
+from privcalc.engine.finite.listed import Listed, Side
+from privcalc.engine.inverse import inverse
+from privcalc.engine.lattice.law import WindowError
+from privcalc.engine.lattice.levels import (
+    FEWER_POINTS,
+    FINE,
+    MANY_USES,
+    MOST_POINTS,
+    compose_levels,
+    plan_journey,
+)
+from privcalc.engine.lattice.sketch import look, scales_for_delta, scales_for_epsilon
+from privcalc.engine.source import bracket
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import left
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.lattice.law import LatticeLaw
+    from privcalc.engine.lattice.sketch import Scales, Sketch
+
+    Worth = Callable[[float], bool]
+
+# Part of delta that far outcomes, counted as infinite losses, may make up.
+LOG_DROP = math.log(1e-11)
+# Where delta is not known beforehand, outcomes of this mass are kept.
+FIRST_LOG_DELTA, LEAST_LOG_DELTA = -80.0, -690.0
+REFINEMENTS = 6
+NAME = "fft"
+# Where windows are too large, the lattice is made coarser, so many times.
+COARSER = 6
+
+
+class LeftOutError(NotCertifiedError):
+    """The engine was not asked: what it could add is not worth what it costs."""
+
+
+def always(width: float) -> bool:
+    """Ask whatever it costs."""
+    return width >= 0.0
+
+
+def fft_epsilon(
+    composition: Composition,
+    delta_low: float,
+    delta_high: float,
+    tolerance: float,
+    *,
+    most_points: int = MOST_POINTS,
+    worth: Worth = always,
+) -> Certified:
+    """Bracket the least epsilon >= 0 at which the finite part of delta is at most a target.
+
+    Args:
+        composition: laws and counts; only their tails are asked for.
+        delta_low: the target is at least this ...
+        delta_high: ... and at most this.
+        tolerance: relative width wished for; what `most_points` cannot afford is not tried.
+        most_points: size of the largest transform that is aimed at.
+        worth: whether to go on, told about the relative width that can be had.
+
+    Raises:
+        NotCertifiedError: no finite upper end could be proved.
+        LeftOutError: it is not worth it.
+    """
+    log_delta = math.log(delta_low)
+    log_drop = log_delta + LOG_DROP
+    sketches = look(composition, log_drop)
+    scales = scales_for_delta(composition, sketches, log_delta)
+    question = _Question(composition, sketches, scales, log_drop)
+    question.weigh(tolerance, most_points, worth, 1.0 / max(scales.epsilon, EPSILON_FLOOR))
+    source = question.source(tolerance, most_points)
+    return inverse(source, delta_low, delta_high, tolerance, scales.epsilon)
+
+
+def fft_delta(
+    composition: Composition,
+    epsilon: float,
+    tolerance: float,
+    *,
+    most_points: int = MOST_POINTS,
+    worth: Worth = always,
+) -> Certified:
+    """Bracket the finite part of delta at an epsilon; see `fft_epsilon`."""
+    source = lattice_at(composition, epsilon, tolerance, most_points, worth)
+    return bracket(source, epsilon, tolerance)
+
+
+def lattice_at(
+    composition: Composition,
+    epsilon: float,
+    tolerance: float,
+    most_points: int = MOST_POINTS,
+    worth: Worth = always,
+) -> Listed:
+    """Prepare lattice laws for one epsilon, whose bounds hold at all of them.
+
+    Raises:
+        NotCertifiedError: the laws are too far apart for any lattice.
+        LeftOutError: it is not worth it; see `fft_epsilon`.
+    """
+    log_delta = FIRST_LOG_DELTA
+    for _ in range(REFINEMENTS):
+        sketches = look(composition, log_delta + LOG_DROP)
+        scales = scales_for_epsilon(composition, sketches, epsilon)
+        if scales.log_delta >= log_delta - 1.0:
+            break
+        log_delta = max(scales.log_delta, LEAST_LOG_DELTA)
+    question = _Question(composition, sketches, scales, log_delta + LOG_DROP)
+    # log delta falls with epsilon by about c.
+    question.weigh(tolerance, most_points, worth, scales.c)
+    return question.source(tolerance, most_points)
+
+
+@record
+class _Question:
+    """A composition with what was seen of it."""
+
+    composition: Composition
+    sketches: tuple[Sketch, ...]
+    scales: Scales
+    log_drop: float
+
+    def weigh(self, tolerance: float, most_points: int, worth: Worth, relative: float) -> None:
+        """Refuse work that is not worth it; `relative` times a width of epsilon is relative."""
+        if worth is always:
+            return
+        journey = plan_journey(self.composition, self.sketches, self.scales, tolerance, most_points)
+        width = journey.width * relative
+        if not worth(width):
+            raise LeftOutError(f"would give about {width:.0e} at best")
+
+    def source(self, tolerance: float, most_points: int) -> Listed:
+        """Return both final laws on the finest lattice whose windows are not too large."""
+        if tolerance < FINE and max(count for _, count in self.composition) > MANY_USES:
+            most_points = min(most_points, FEWER_POINTS)
+        reason = ""
+        for trial in range(COARSER):
+            if trial and left() <= 0.0:
+                reason += ", and coarser lattices more work than a question may cost"
+                break
+            journey = plan_journey(
+                self.composition, self.sketches, self.scales, tolerance, most_points / 2.0**trial
+            )
+            try:
+                return Listed(
+                    NAME,
+                    _side(compose_levels(self.composition, journey, "upper", self.log_drop)),
+                    _side(compose_levels(self.composition, journey, "lower", self.log_drop)),
+                )
+            except WindowError as error:
+                reason = str(error)
+        raise NotCertifiedError(reason)
+
+
+def _side(law: LatticeLaw) -> Side:
+    """Return what the final law proves of delta."""
+    if not len(law.indices):
+        raise NotCertifiedError("nothing of the law is left on the lattice")
+    moved = law.slack + law.loss_error()
+    return Side(law.losses(), law.weights, moved, law.c, law.log_scale, law.lost, law.missing)

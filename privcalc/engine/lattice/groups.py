@@ -1,0 +1,84 @@
+"""Laws for groups of records, along a chain of neighbours: upper bounds for any law."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.lattice.cells import Grid
+from privcalc.engine.lattice.sketch import sketch
+from privcalc.engine.lattice.upper import connect_the_dots
+from privcalc.errors import UnsupportedError
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.grouped import grouped
+from privcalc.losses.term import Term
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+
+# A law that is not atomic gets so many values in each of three directions, at multiples of its
+# range divided by 2^STEPS.
+POINTS = 200
+STEPS = 30
+SMALLEST_SPAN = 1e-12
+# The log of the mass that may be left out on either side.
+LOG_LEFT_OUT = -92.0
+LARGEST_LOSS = 600.0
+
+
+def chained_term(law: LossLaw, records: int) -> Term:
+    """Return a law for a group of records that are changed one by one: an upper bound only."""
+    return Term(grouped(_atoms(law), records))
+
+
+# Overflow and underflow far out give masses of 0 or infinite errors, never a smaller bound.
+@np.errstate(all="ignore")
+def _atoms(law: LossLaw) -> AtomicLaw:
+    """Return a law with finitely many values that is no better: connect the dots on a lattice.
+
+    Losses are taken to be larger by all that they may be off. What lies above LARGEST_LOSS, where
+    Q-masses leave the range of doubles, is lost to infinity.
+    """
+    if isinstance(law, AtomicLaw) and (law.lower_masses or not law.losses):
+        return law
+    lattice = connect_the_dots(law, _grid(law), 0.0, 0.0)
+    losses = lattice.losses() + (lattice.slack + lattice.loss_error()) * (1.0 + 4.0 * UNIT)
+    masses = lattice.weights * math.exp(lattice.log_scale)
+    kept = masses > 0.0
+    losses, masses = losses[kept], masses[kept]
+    infinity_mass = min(1.0, law.infinity_mass * (1.0 + law.infinity_mass_error) + lattice.lost)
+    # Masses that add up to more than 1, by rounding, give way at the smallest losses.
+    room = 1.0 - infinity_mass
+    from_top = np.cumsum(masses[::-1])[::-1]
+    masses = np.minimum(masses, np.maximum(room - (from_top - masses), 0.0))
+    used = masses > 0.0
+    losses, masses = losses[used], masses[used]
+    lower = masses * np.exp(-losses)
+    missing = max(0.0, 1.0 - math.fsum(lower))
+    return AtomicLaw(
+        tuple(float(x) for x in losses),
+        tuple(float(x) for x in masses),
+        infinity_mass,
+        missing,
+        lower_masses=tuple(float(x) for x in lower),
+    )
+
+
+def _grid(law: LossLaw) -> Grid:
+    """Cover the range of a law evenly, and its median at every scale."""
+    seen = sketch(law, LOG_LEFT_OUT, 1)
+    low, high = max(seen.low, -LARGEST_LOSS), min(seen.high, LARGEST_LOSS)
+    if not low <= high:
+        raise UnsupportedError("losses beyond the range of doubles are too likely to bound a group")
+    span = max(high - low, SMALLEST_SPAN)
+    step = Fraction(span / 2.0**STEPS)
+    near = np.rint(2.0 ** np.linspace(0.0, STEPS, POINTS)).astype(np.int64)
+    even = np.rint(np.linspace(0.0, 2.0**STEPS, POINTS)).astype(np.int64)
+    median = round((Fraction(seen.median) - Fraction(low)) / step)
+    points = np.unique(np.concatenate([median - near, [median], median + near, even]))
+    inside = points[(points >= 0) & (points <= 2**STEPS)]
+    return Grid(Fraction(low), step, np.concatenate([[-1], inside, [2**STEPS + 1]]))

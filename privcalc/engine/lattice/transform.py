@@ -1,0 +1,187 @@
+"""Compositions of lattice laws by the fast Fourier transform, every rounding counted.
+
+The weights are tilted, so that their sum is about 1 and what matters for delta is near the mean:
+an error of a few units of each cell is then a few units of delta, however small that is.
+
+Transform. Cooley and Tukey's algorithm forms each output as a sum of the inputs times products of
+log2 N twiddle factors, in log2 N stages (radix 2, or several at a time). With twiddles correct to
+2 units and complex operations to 3, an output is off by at most ETA = 8 UNIT log2 N times the sum
+of the moduli of the inputs (Higham 2002, section 24.1, in the maximum norm). N is a power of two.
+
+Power. If |f_j - g_j| <= e and both are at most b_j, then |prod f_j^n_j - prod g_j^n_j| is at most
+prod b_j^n_j sum n_j e / b_j (change one factor at a time); b_j = |g_j| + e will do.
+
+Window. The cyclic sum adds to each index those that differ by a multiple of N. For an upper law
+this only adds to the window; what lies above it is counted as infinite, and the weight below it as
+missing (none, if the least indices add up to one in the window). A lower law gives up the weight
+outside the window at every point. (The bounds are in `engine/lattice/window.py`.)
+
+Missing. If true weights are at most f_j + h_j, where the sum of f_j is T_j and that of h_j at most
+m_j, their composition is at most that of the f_j and weights of sum prod (T_j + m_j)^n_j -
+prod T_j^n_j, which is at most prod (T_j + m_j)^n_j sum n_j m_j / T_j.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.lattice.law import LatticeLaw, WindowError
+from privcalc.engine.lattice.window import find_window
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# A dozen arrays of this size are in use at a time: 300 MB.
+LARGEST_SIZE = 2**22
+SMALLEST_SIZE = 64
+
+
+def compose_lattice(
+    parts: Sequence[tuple[LatticeLaw, int]], log_drop: float, align: int = 1
+) -> LatticeLaw:
+    """Return the composition of lattice laws of one side, tilt and step, each with its count.
+
+    The window is so large that an upper law loses about e^{log_drop} of P-mass at most. Index 0
+    of the result is the sum of indices of the parts that are multiples of `align`: points that a
+    coarser lattice of that factor keeps stay on it.
+
+    Raises:
+        WindowError: the window is too large.
+    """
+    first = parts[0][0]
+    upper = first.side == "upper"
+    if len(parts) == 1 and parts[0][1] == 1:
+        return first
+    means = [_mean(law) for law, _ in parts]
+    centres = [align * round(mean / align) for mean in means]
+    origin = sum(
+        (
+            count * (law.origin + law.step * centre)
+            for (law, count), centre in zip(parts, centres, strict=True)
+        ),
+        Fraction(0),
+    )
+    log_scale = math.fsum(count * law.log_scale for law, count in parts)
+    window = find_window(parts, centres, log_scale - first.c * float(origin) - log_drop)
+    size = SMALLEST_SIZE
+    while size < window.high - window.low:
+        size *= 2
+    if size > LARGEST_SIZE:
+        raise WindowError(f"the transform would need {size} points")
+    charge(size * (3.0 + len(parts)))
+    low = window.low - (size - (window.high - window.low)) // 2
+    product, each = _power(parts, centres, size)
+    values = np.fft.irfft(product, size)
+    eta = _eta(size)
+    twice = np.full(len(product), 2.0)
+    twice[[0, -1]] = 1.0
+    error = float((twice * (each + eta * np.abs(product))).sum()) / size * MARGIN
+    error += 4.0 * UNIT * float(np.abs(values).max())
+    if upper:
+        weights = np.maximum(values, 0.0) + error
+    else:
+        weights = np.maximum(values - error - 2.0 * window.outside, 0.0)
+    indices = low + np.arange(size)
+    weights = weights[indices % size]
+    lost = sum(count * law.lost for law, count in parts)
+    missing = 0.0
+    if upper:
+        end = low + size
+        lost += window.lost(end, float(origin + first.step * end), first.c, log_scale)
+        missing = _inherited(parts) + (window.outside if low > _least(parts, centres) else 0.0)
+    slack = math.fsum(count * law.slack for law, count in parts) * MARGIN
+    moved = 8.0 * UNIT * math.fsum(count * abs(law.log_scale) for law, count in parts)
+    weights = weights * ((1.0 + moved) if upper else (1.0 - moved))
+    return LatticeLaw(
+        first.side,
+        first.c,
+        origin,
+        first.step,
+        indices,
+        weights,
+        log_scale,
+        slack,
+        lost * MARGIN,
+        missing * (1.0 + moved) * MARGIN,
+    )
+
+
+def _least(parts: Sequence[tuple[LatticeLaw, int]], centres: Sequence[int]) -> int:
+    """Return the least index that the composition can have, relative to the centres."""
+    return sum(
+        count * (int(law.indices[0]) - centre)
+        for (law, count), centre in zip(parts, centres, strict=True)
+    )
+
+
+def _inherited(parts: Sequence[tuple[LatticeLaw, int]]) -> float:
+    """Bound the weight that is missing because it was in the parts; rounding is left to MARGIN."""
+    if all(law.missing == 0.0 for law, _ in parts):
+        return 0.0
+    totals = [float(law.weights.sum()) for law, _ in parts]
+    share = math.fsum(
+        count * law.missing / total for (law, count), total in zip(parts, totals, strict=True)
+    )
+    growth = math.fsum(
+        count * math.log(total + law.missing)
+        for (law, count), total in zip(parts, totals, strict=True)
+    )
+    return share * exp_bound(growth + 1e-9 * (1.0 + abs(growth)))
+
+
+def _eta(size: int) -> float:
+    return 8.0 * UNIT * math.log2(size)
+
+
+def _power(
+    parts: Sequence[tuple[LatticeLaw, int]], centres: Sequence[int], size: int
+) -> tuple[ComplexArray, Array]:
+    """Return the transform of the composition, and the error of each value.
+
+    exp(n log f): n log|f| and n arg f are off by 8 units of n (1 + |log f|) with |arg f| <= pi.
+    """
+    eta = _eta(size)
+    log_product: ComplexArray = np.zeros(size // 2 + 1, np.complex128)
+    log_bound = np.zeros(size // 2 + 1)
+    relative = np.zeros(size // 2 + 1)
+    rounding = np.full(size // 2 + 1, 32.0 * UNIT)
+    for (law, count), centre in zip(parts, centres, strict=True):
+        cyclic = np.bincount((law.indices - centre) % size, weights=law.weights, minlength=size)
+        total = float(law.weights.sum())
+        spectrum = np.fft.rfft(cyclic)
+        del cyclic
+        # Gathering the weights adds a unit for each sum of two of them.
+        wraps = 2.0 + float(law.indices[-1] - law.indices[0]) / size
+        wrong = (eta + wraps * UNIT) * total * MARGIN
+        modulus = np.abs(spectrum)
+        with np.errstate(divide="ignore"):
+            log_modulus = np.log(modulus)
+        log_modulus = np.maximum(log_modulus, -1e6)
+        log_product.real += count * log_modulus
+        log_product.imag += count * np.angle(spectrum)
+        del spectrum
+        bound = np.add(modulus, wrong, out=modulus)
+        log_bound += count * np.log(bound)
+        relative += count * wrong / bound
+        rounding += UNIT * count * (64.0 + 8.0 * np.abs(log_modulus))
+    product: ComplexArray = np.exp(log_product, out=log_product)
+    with np.errstate(over="ignore", invalid="ignore"):
+        each = np.exp(log_bound) * relative * (1.0 + 1e-6)
+        each = each + np.abs(product) * np.expm1(np.minimum(rounding, 1.0))
+    return product, each
+
+
+def _mean(law: LatticeLaw) -> float:
+    total = float(law.weights.sum())
+    if not 0.0 < total < math.inf:
+        raise NotCertifiedError("nothing of the law is left on the lattice")
+    return float((law.weights * law.indices).sum()) / total

@@ -1,0 +1,5 @@
+"""The contour engine for laws whose characteristic function does not decay: a mollified payoff.
+
+Start with `payoff.py`, which has the theorem. `cells.py` says which nodes matter, `sum.py` has the
+sums and their certificate, `answer.py` turns a question into a bracket.
+"""

@@ -1,0 +1,202 @@
+"""The mollified contour's answers: certified brackets of epsilon and of delta."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.certified import PAD
+from privcalc.engine.contour.plan import best_step, on_contour, right_candidates
+from privcalc.engine.contour.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
+from privcalc.engine.inverse import LEAST_WIDTH, around, root
+from privcalc.engine.mollified.cells import Nodes, choose_blocks, most_nodes, where_decayed
+from privcalc.engine.mollified.laws import log_mgf_above, prepared
+from privcalc.engine.mollified.payoff import log_moment, tau_for
+from privcalc.engine.mollified.sum import Line, MollifiedSum
+from privcalc.engine.source import SMALLEST_NORMAL, bracket
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import few_bits
+from privcalc.numerics.work import left
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition
+
+# Part of the pad that each error term may use up.
+PART = 0.25
+LEAST_ERROR, MOST_ERROR = 1e-13, 1e-3
+# The first sum is made with a tau so many times larger: where no loss is near epsilon it will do.
+COARSE, FINEST = 8.0, 0.125
+# Part of the width that the gap may come to.
+GAP = 0.2
+TRIALS = 8
+SEARCH_DROP = 1e-14
+FIRST_LOG_DELTA = -20.0
+# A line that was made for another epsilon is not good any more where log delta differs by so much.
+FAR = 3.0
+
+
+@record
+class Aim:
+    """What a sum is made for; all of it is free.
+
+    Attributes:
+        c: abscissa.
+        epsilon: where delta is wanted.
+        log_scale: log of delta there, about.
+        width: relative width of delta wished for.
+        slope: -d log delta / d epsilon, about.
+        coarse: factor of tau.
+    """
+
+    c: float
+    epsilon: float
+    log_scale: float
+    width: float
+    slope: float
+    coarse: float = COARSE
+
+
+def mollified_epsilon(
+    composition: Composition, delta_low: float, delta_high: float, tolerance: float
+) -> Certified:
+    """Bracket the least epsilon >= 0 at which the finite part of delta is at most a target.
+
+    Args:
+        composition: laws and counts, each known for every t.
+        delta_low: the target is at least this ...
+        delta_high: ... and at most this.
+        tolerance: relative width wished for.
+
+    Raises:
+        NotCertifiedError: no finite upper end could be proved.
+    """
+    log_delta = math.log(delta_low)
+    cut = composition.truncated(log_delta + math.log(SEARCH_DROP))
+    c, epsilon = saddle_for_delta(cut, log_delta)
+    epsilon, slope, coarse = max(epsilon, 0.0), c, COARSE
+    for _ in range(TRIALS):
+        wish = max(tolerance * epsilon, LEAST_WIDTH)
+        nodes = mollified_sum(composition, Aim(c, epsilon, log_delta, wish * slope, slope, coarse))
+        before = epsilon
+        epsilon, rate = root(nodes, log_delta, epsilon, usual=c)
+        slope = max(rate, 1e-3 * c) if math.isfinite(rate) else c
+        away = abs(epsilon - before)
+        far = away * slope > FAR or away > 0.3 * epsilon
+        wanted = GAP * max(tolerance * epsilon, LEAST_WIDTH) * slope
+        gap = _gap(nodes, epsilon, log_delta)
+        wide = gap > wanted and coarse > FINEST and not nodes.line.capped
+        if not (far or wide) or left() <= 0.0:
+            break
+        if far:
+            c = saddle_for_epsilon(cut, epsilon)
+        else:
+            coarse = _finer(coarse, wanted / gap)
+    return around(nodes, delta_low, delta_high, tolerance, (epsilon, slope))
+
+
+def mollified_delta(composition: Composition, epsilon: float, tolerance: float) -> Certified:
+    """Bracket the finite part of delta at an epsilon, relative width `tolerance`.
+
+    Raises:
+        NotCertifiedError: no bracket could be proved.
+    """
+    return bracket(mollified_at(composition, epsilon, tolerance), epsilon, tolerance)
+
+
+def mollified_at(
+    composition: Composition, epsilon: float, tolerance: float, reach: float = 0.0
+) -> MollifiedSum:
+    """Prepare a line through the saddle of one epsilon that is good `reach` deviations around it.
+
+    On the way to epsilon + x log delta falls by about c x + x^2 / (2 K''): that much smaller have
+    the errors to be. A large tau comes first: unless some loss is near epsilon its gap is small
+    enough.
+
+    Raises:
+        NotCertifiedError: there is no such line.
+    """
+    c, log_scale, cut = scale_at(composition, epsilon)
+    deviation = math.sqrt(max(cut.cumulants(c)[2], 0.0))
+    log_scale -= reach * (c * deviation + 0.5 * reach)
+    aim = Aim(c, epsilon, log_scale, tolerance, c)
+    for _ in range(TRIALS):
+        nodes = mollified_sum(composition, aim, deviation)
+        value = float(nodes.estimates(np.array([epsilon]), log_scale)[0][0])
+        gap = _gap(nodes, epsilon, log_scale)
+        wanted = GAP * tolerance * max(value, SMALLEST_NORMAL)
+        if gap <= wanted or aim.coarse == FINEST or nodes.line.capped or left() <= 0.0:
+            break
+        aim = replace(aim, coarse=_finer(aim.coarse, wanted / gap))
+    return nodes
+
+
+def scale_at(composition: Composition, epsilon: float) -> tuple[float, float, Composition]:
+    """Return abscissa and log delta at an epsilon, about, and the laws that they are searched with.
+
+    What may be dropped depends on delta, and far outcomes that are not dropped mislead the search.
+    """
+    log_scale = FIRST_LOG_DELTA
+    for _ in range(TRIALS):
+        before = log_scale
+        cut = composition.truncated(log_scale + math.log(SEARCH_DROP))
+        c = saddle_for_epsilon(cut, epsilon)
+        log_scale = min(0.0, log_delta_at(cut, c)[1])
+        if abs(log_scale - before) < 1.0 or cut == composition:
+            break
+    return c, log_scale, cut
+
+
+def _gap(nodes: MollifiedSum, epsilon: float, log_scale: float) -> float:
+    return float(nodes.deltas(np.array([epsilon]), log_scale).terms["smoothing"][0])
+
+
+def _finer(coarse: float, share: float) -> float:
+    """Return a factor of tau with which a gap, about quadratic in tau, is so much smaller."""
+    return max(FINEST, 0.9 * coarse * min(0.5, math.sqrt(share)))
+
+
+def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) -> MollifiedSum:
+    """Choose line and nodes for an aim."""
+    epsilon, log_scale = aim.epsilon, aim.log_scale
+    relative = min(max(PART * PAD * aim.width, LEAST_ERROR), MOST_ERROR)
+    cut = composition.truncated(log_scale + math.log(0.1 * relative))
+    c = few_bits(aim.c)
+    log_mgf, _, _ = cut.cumulants(c)
+    if not math.isfinite(log_mgf):
+        raise NotCertifiedError(f"the moment generating function overflows at order {c + 1.0:.6g}")
+    candidates = right_candidates(cut, c)
+    step, c_right = best_step(candidates, c, epsilon, (log_scale, relative), 1.0)
+    counts = [count for _, count in cut]
+    laws = [
+        (prepared(law, count), count)
+        for law, count in zip(on_contour(cut, c, 0.0, relative), counts, strict=True)
+    ]
+    deviations = [math.sqrt(max(law.cumulants(c)[2], 0.0)) for law, _ in cut]
+    # What is left out may be this part of e^{K(c) - c epsilon}, in logs.
+    room = log_scale + math.log(PART * relative) - log_mgf + c * epsilon
+    tau, log_decay, capped = 0.0, 0.0, False
+    decayed = where_decayed(laws, room, max(deviations))
+    if decayed is not None:
+        last, log_decay = decayed
+    else:
+        tau = aim.coarse * tau_for(aim.width, aim.slope)
+        room -= log_moment(tau, c)
+        # Where the Gaussian factor brings the rest below its share; at least 2 / tau.
+        last = math.sqrt(2.0 * max(2.0, -room)) / tau
+        for _ in range(5):
+            last = math.sqrt(2.0 * max(2.0, -room - math.log(math.pi * last))) / tau
+        most = step * most_nodes(laws)
+        capped = last > most
+        if capped:
+            tau, last = tau * last / most, most
+    budget = math.exp(min(room, 700.0))
+    blocks = choose_blocks(laws, Nodes(step, last, tau, budget, max(deviations)))
+    at_right = on_contour(cut, c_right, 0.0, relative)
+    log_mgf_right = log_mgf_above(zip(at_right, counts, strict=True))
+    dropped = cut.log_dropped_mass()
+    line = Line(c, tau, (c_right, log_mgf_right), epsilon, log_scale, dropped, log_decay, capped)
+    return MollifiedSum(laws, blocks, line, deviation)

@@ -1,0 +1,153 @@
+"""Which nodes of a mollified contour matter: dyadic branch and bound, with a bound on the rest."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.rounding import MARGIN
+from privcalc.numerics.work import charge
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.engine.mollified.laws import BlockLaw
+    from privcalc.numerics.arrays import Array
+
+# Nodes of a block, and the width of the widest cells, in deviations of one use.
+FEWEST, MOST = 4, 64
+BLOCK_WIDTH, CELL_WIDTH = 0.3, 0.35
+# Fewer blocks than these are all taken.
+FEW_BLOCKS = 256
+# So few uses, with nodes so far apart in deviations of one use, leave nothing out.
+MANY_USES, ALL_FROM = 50, 0.0875
+# Part of what may still be left out that one level of cells leaves out.
+EACH_LEVEL = 0.7
+SMALLEST_EXPONENT = -700.0
+# Nodes of one sum, and their work; where cells leave most of them out, the nodes there are.
+MOST_NODES, MOST_WORK, MOST_CELLS = 500_000, 4e6, 10_000_000
+# Where decay is looked for, in units of the reciprocal deviation of one use.
+DECAY_FROM, DECAY_RATIO, DECAY_POINTS = 0.5, 1.04, 280
+
+
+@record
+class Blocks:
+    """Blocks of nodes that are summed, and bounds on those that are not.
+
+    Attributes:
+        starts: t of the first node of each block.
+        size: nodes of a block.
+        step: distance of nodes.
+        end: t1, beyond the last node by half a step: nothing is summed beyond.
+        skipped: bound on sum h |phi| e^{-tau^2 t^2 / 2} / (pi t^2) over the nodes left out.
+        gap_skipped: the same without t^2.
+    """
+
+    starts: Array
+    size: int
+    step: float
+    end: float
+    skipped: float
+    gap_skipped: float
+
+
+def most_nodes(laws: Sequence[tuple[BlockLaw, int]]) -> float:
+    """Return how many nodes one sum may have; beyond, tau grows, and the bracket with it."""
+    if max(count for _, count in laws) >= MANY_USES:
+        return MOST_CELLS
+    return min(MOST_NODES, MOST_WORK / sum(law.work for law, _ in laws))
+
+
+def where_decayed(
+    laws: Sequence[tuple[BlockLaw, int]], room: float, deviation: float
+) -> tuple[float, float] | None:
+    """Return t and log D with prod |phi|^count <= D beyond t and log D - log(pi t) <= room.
+
+    Only laws whose bound on a cell holds for all that is right of it count. None where they do not
+    fall that far.
+    """
+    falling = [(law, count) for law, count in laws if law.falls]
+    if not falling or deviation == 0.0:
+        return None
+    t = DECAY_FROM / deviation * DECAY_RATIO ** np.arange(DECAY_POINTS)
+    logs = np.zeros(len(t))
+    for law, count in falling:
+        logs = logs + count * law.cell_bounds(t, 0.0, uniform=False)
+    logs = logs * (1.0 - 1e-12)
+    enough = np.flatnonzero(logs - np.log(math.pi * t) <= room)
+    if not len(enough):
+        return None
+    return float(t[enough[0]]), float(logs[enough[0]])
+
+
+@record
+class Nodes:
+    """The nodes of a line before any is left out.
+
+    Attributes:
+        step: h.
+        last: t beyond which nothing is summed.
+        tau: of the payoff.
+        budget: what `Blocks.skipped` may come to.
+        deviation: the largest one of a single use of a law, tilted.
+    """
+
+    step: float
+    last: float
+    tau: float
+    budget: float
+    deviation: float
+
+
+def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
+    """Choose the blocks of nodes up to t = `last` that are summed.
+
+    On a cell [a, a + w) with w / h nodes, a > 0, and a bound e^b on prod |phi|^count, the nodes
+    contribute at most w / (pi a^2) e^{b - tau^2 a^2 / 2} to `skipped`.
+    """
+    step, tau, deviation = nodes.step, nodes.tau, nodes.deviation
+    ratio = BLOCK_WIDTH / (deviation * step) if deviation > 0.0 else MOST
+    size = int(min(MOST, max(FEWEST, 2.0 ** round(math.log2(max(ratio, 1e-9))))))
+    blocks = int(nodes.last / (step * size)) + 1
+    end = (blocks * size - 0.5) * step
+    few = max(count for _, count in laws) < MANY_USES and deviation * step > ALL_FROM
+    if few and blocks > FEW_BLOCKS:
+        size, blocks = MOST, blocks * size // MOST + 1
+        end = (blocks * size - 0.5) * step
+    if few or blocks <= FEW_BLOCKS:
+        return Blocks(np.arange(blocks) * (step * size), size, step, end, 0.0, 0.0)
+    width = CELL_WIDTH / (deviation * size * step) if deviation > 0.0 else blocks
+    cell = 1 << max(0, int(math.log2(max(1.0, min(width, blocks)))))
+    index = np.arange(-(-blocks // cell))
+    skipped = gap_skipped = 0.0
+    uniform = True
+    while True:
+        wide = cell * size * step
+        starts = index * wide
+        bound = np.zeros(len(index))
+        for law, count in laws:
+            bound = bound + count * law.cell_bounds(starts, wide, uniform=uniform)
+            charge(law.work * len(index))
+        uniform = False
+        from_zero = np.maximum(starts, step)
+        logs = np.maximum(bound - 0.5 * (tau * from_zero) ** 2, SMALLEST_EXPONENT)
+        gap = wide / math.pi * np.exp(logs) * MARGIN
+        payoff = gap / from_zero**2
+        # The cell of t = 0 is always summed.
+        payoff_or_all = np.where(starts == 0.0, np.inf, payoff)
+        order = np.argsort(payoff_or_all)
+        room = EACH_LEVEL * (nodes.budget - skipped)
+        left_out = order[np.cumsum(payoff_or_all[order]) <= room]
+        kept = np.ones(len(index), bool)
+        kept[left_out] = False
+        skipped += float(payoff[left_out].sum()) * MARGIN
+        gap_skipped += float(gap[left_out].sum()) * MARGIN
+        index = index[kept]
+        if cell == 1:
+            return Blocks(index * (size * step), size, step, end, skipped, gap_skipped)
+        cell //= 2
+        index = np.sort(np.concatenate([2 * index, 2 * index + 1]))
+        index = index[index * cell < blocks]

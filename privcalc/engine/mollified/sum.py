@@ -1,0 +1,207 @@
+"""The two sums of a mollified contour, with a proof of their error.
+
+In the notation of `payoff.py` and `engine/contour/sum.py`, with P = e^{K(c) + tau^2 c (c + 1) / 2 -
+c epsilon} and S_h the sum over all nodes z = c + ikh of either transform:
+
+    E f_tau <= S_h[f_tau] <= E f_tau + aliasing,    E G <= S_h[G],
+
+because Poisson's formula holds for E f_tau(L - x) e^{cx} and E G(L - x) e^{cx}, which are
+continuous and integrable with summable transforms, and all its terms are >= 0. E f_tau is delta of
+the composition with one more Gaussian mechanism, so that the bounds of
+`engine/contour/aliasing.py` hold with K(c') + tau^2 c' (c' + 1) / 2.
+
+Left out are, with |phi| <= 1 and Re z (z + 1) = c (c + 1) - t^2: the nodes beyond t1, where
+x^{-2} e^{-tau^2 x^2 / 2} and, for tau x >= 1, e^{-tau^2 x^2 / 2} are convex, so that their sums are
+below the integrals from t1, at most e^{-tau^2 t1^2 / 2} / t1 and the same over tau^2 t1; and the
+nodes of cells, by `cells.py`. Where some laws fall for good, their bound beyond t1 is a factor, and
+tau may be 0: then there is no gap.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.engine.contour.sum import LARGEST_EXPONENT, SLACK, aliasings, exp_bounds
+from privcalc.engine.mollified.payoff import gap_factor, log_moment
+from privcalc.engine.source import Deltas
+from privcalc.numerics.phases import PHASE_ULPS
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.numerics.work import charge
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.engine.mollified.cells import Blocks
+    from privcalc.engine.mollified.laws import BlockLaw
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+
+@record
+class Line:
+    """One vertical line with its payoff.
+
+    Attributes:
+        c: abscissa.
+        tau: of the payoff.
+        right: the c' of the right aliasing term, and a certified upper bound on K(c').
+        epsilon: for which the sums are prepared.
+        log_scale: of delta there, about.
+        log_dropped: of the mass that truncated laws leave out.
+        log_decay: proved bound on prod |phi|^count beyond the last node.
+        capped: whether tau is larger than was wished, so that the nodes are not too many.
+    """
+
+    c: float
+    tau: float
+    right: tuple[float, float]
+    epsilon: float
+    log_scale: float
+    log_dropped: float
+    log_decay: float
+    capped: bool
+
+
+class MollifiedSum:
+    """The source of the nodes of one line, good at epsilons near the one they are made for."""
+
+    name = CONTOUR
+    pad = PAD
+
+    def __init__(
+        self, laws: Sequence[tuple[BlockLaw, int]], blocks: Blocks, line: Line, deviation: float
+    ) -> None:
+        """Evaluate both integrands at the nodes, over P in these units.
+
+        With phi of modulus at most 1 in every factor, an error of one is an error of the product.
+        The phase of all centres and of epsilon is off by PHASE_ULPS units and 8 units of its terms,
+        the Gaussian factor by 4 units of its exponent, the weight and the kernel by 16 units, and
+        the product with each law by 4.
+        """
+        self.line, self._blocks, self.deviation = line, blocks, deviation
+        c, tau = line.c, line.tau
+        self._starts = blocks.starts
+        self._offsets: Array = blocks.step * np.arange(blocks.size)
+        t = self._starts[:, None] + self._offsets
+        spread = 0.5 * (tau * t) ** 2
+        centre = tau * tau * (c + 0.5) - line.epsilon
+        angles = abs(centre) + abs(line.epsilon)
+        log_mgf = log_error = 0.0
+        for law, count in laws:
+            at, wrong = law.log_mgf_at
+            log_mgf += count * at
+            log_error += count * (wrong + 8.0 * UNIT * abs(at))
+            centre += count * law.centre
+            angles += count * abs(law.centre)
+        phase = np.exp(1j * centre * self._starts)[:, None] * np.exp(1j * centre * self._offsets)
+        product: ComplexArray = np.exp(-spread) * phase
+        units = PHASE_ULPS + 16.0 + 4.0 * len(laws) + 8.0 * angles * t + 8.0 * spread
+        error: Array = np.abs(product) * UNIT * units
+        for law, count in laws:
+            value, wrong_by = law.powers(self._starts, blocks.step, blocks.size, count)
+            # |ab - a'b'| <= |a| |b - b'| + |a - a'| (|b| + |b - b'|).
+            modulus = np.abs(value)
+            error = np.abs(product) * wrong_by + error * (modulus + wrong_by)
+            product = product * value
+            charge(law.work * t.size)
+        charge(4.0 * t.size)
+        log_moved = log_moment(tau, c)
+        terms = abs(log_mgf) + log_moved + c * abs(line.epsilon) + abs(line.log_scale)
+        self._peak_error = log_error + 16.0 * UNIT * (terms + 1.0)
+        self._log_peak = log_mgf + log_moved - c * line.epsilon
+        weight = np.full(t.shape, blocks.step / math.pi)
+        weight[t == 0.0] *= 0.5
+        self._gap_values: ComplexArray = product * weight
+        z: ComplexArray = np.empty(t.shape, np.complex128)
+        z.real, z.imag = c, t
+        self._values: ComplexArray = self._gap_values / (z * (z + 1.0))
+        self._slopes: ComplexArray = self._values * z
+        self._noise(error * weight, np.abs(z * (z + 1.0)), t)
+
+    def _noise(self, error: Array, kernel: Array, t: Array) -> None:
+        """Sum what the errors of nodes come to, as a constant and in |epsilon - line.epsilon|.
+
+        Moving to another epsilon multiplies by phases, which are off by PHASE_ULPS and 8 units of
+        their angles; the nodes are summed first over blocks and then in the block.
+        """
+        size = np.abs(self._gap_values)
+        sums = COMPLEX_TERM * float(sum(t.shape))
+        units = UNIT * (2.0 * PHASE_ULPS + 16.0 + sums)
+        self._gap_noise = float((error + units * size).sum()) * MARGIN
+        self._payoff_noise = float(((error + units * size) / kernel).sum()) * MARGIN
+        self._gap_drift = 8.0 * UNIT * float((size * t).sum()) * MARGIN
+        self._payoff_drift = 8.0 * UNIT * float((size * t / kernel).sum()) * MARGIN
+
+    @np.errstate(all="ignore")
+    def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Bracket the finite part of delta at each epsilon; see the module and `_noise`."""
+        scale = self.line.log_scale if log_scale is None else log_scale
+        scales: Array = np.full(len(epsilons), scale)
+        value, gap, rounding, gap_rounding, peaks = self._sums(epsilons, scale)
+        line, blocks = self.line, self._blocks
+        beyond = math.exp(line.log_decay - 0.5 * (line.tau * blocks.end) ** 2)
+        beyond *= (1.0 + 1e-9) / (math.pi * blocks.end)
+        cut = peaks * ((beyond + blocks.skipped) * MARGIN)
+        if line.tau > 0.0:
+            skipped = gap_factor(line.tau) * blocks.gap_skipped
+            gap_cut = math.exp(0.125 * line.tau**2) * beyond + skipped
+            gap = np.maximum(gap, 0.0) + gap_rounding + peaks * (gap_cut * (1.0 + 1e-8))
+        c_right, log_mgf_right = line.right
+        right = c_right, log_mgf_right + log_moment(line.tau, c_right)
+        aliasing = aliasings((line.c, blocks.step), right, epsilons, scales)
+        dropped: Array = np.zeros(len(epsilons))
+        if line.log_dropped > -math.inf:
+            dropped = exp_bounds(line.log_dropped - scales + SLACK)
+        terms = {
+            "smoothing": gap,
+            "aliasing": aliasing,
+            "truncation": cut,
+            "dropped": dropped,
+            "rounding": rounding,
+        }
+        below, above = gap + aliasing + cut + rounding, cut + rounding + dropped
+        return Deltas(scales, value - below, value + above, value - 0.5 * gap, terms)
+
+    @np.errstate(all="ignore")
+    def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf) = delta - d delta / d epsilon, without bound."""
+        factors = self._factors(epsilons, log_scale)
+        value = self._at(self._values, epsilons) * factors
+        return value, value + self._at(self._slopes, epsilons) * factors
+
+    def _sums(self, epsilons: Array, log_scale: float) -> tuple[Array, Array, Array, Array, Array]:
+        """Return both sums, bounds on their rounding errors, and upper bounds on P.
+
+        The factor that belongs to all of a sum is off by the error of its exponent, and
+        epsilon - line.epsilon by a unit.
+        """
+        factors = self._factors(epsilons, log_scale)
+        moved = np.abs(epsilons - self.line.epsilon)
+        units = np.expm1(self._peak_error + UNIT * (16.0 + 4.0 * self.line.c * moved))
+        peaks = factors * (1.0 + units) * MARGIN
+        value = self._at(self._values, epsilons) * factors
+        rounding = peaks * (self._payoff_noise + moved * self._payoff_drift)
+        rounding = (rounding + np.abs(value) * units) * MARGIN
+        share = gap_factor(self.line.tau)
+        gap = self._at(self._gap_values, epsilons) * (factors * share)
+        gap_rounding = peaks * share * (self._gap_noise + moved * self._gap_drift)
+        gap_rounding = (gap_rounding + np.abs(gap) * (units + 16.0 * UNIT)) * MARGIN
+        return value, gap, rounding, gap_rounding, peaks
+
+    def _factors(self, epsilons: Array, log_scale: float) -> Array:
+        """Return P at each epsilon; infinite, and so nothing proved, too far from the line's."""
+        exponent = self._log_peak - self.line.c * (epsilons - self.line.epsilon) - log_scale
+        found: Array = np.where(exponent < LARGEST_EXPONENT, np.exp(exponent), np.inf)
+        return found
+
+    def _at(self, values: ComplexArray, epsilons: Array) -> Array:
+        """Sum values at nodes, moved to other epsilons."""
+        moved = epsilons - self.line.epsilon
+        rows = np.exp(-1j * np.multiply.outer(moved, self._starts))
+        columns = np.exp(-1j * np.multiply.outer(self._offsets, moved))
+        found: Array = ((rows @ values) * columns.T).sum(axis=1).real
+        return found

@@ -1,0 +1,181 @@
+"""The two questions that are put to the engines: epsilon at a delta, and delta at an epsilon."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
+from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.inverse import inverse
+from privcalc.engine.single import SingleUse
+from privcalc.engine.source import bracket
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.source import Source
+    from privcalc.engine.wish import Effort
+
+
+def exact_sum(composition: Composition) -> Source | None:
+    """Return the list of all outcomes, where they are finitely many and few enough."""
+    outcomes = enumerate_outcomes(composition)
+    return None if outcomes is None else outcomes.source()
+
+
+def single_use(composition: Composition) -> Source | None:
+    """Return the tails of the law, where there is one use of one."""
+    alone = [count for _, count in composition] == [1]
+    return SingleUse(composition.terms[0][0]) if alone else None
+
+
+class Question(Protocol):
+    """One question about a composition, put to each engine."""
+
+    @property
+    def composition(self) -> Composition:
+        """Return what is asked about."""
+        ...
+
+    @property
+    def floor(self) -> float:
+        """Return the absolute width below which that of the tolerance does not matter."""
+        ...
+
+    def source(self, source: Source, tolerance: float) -> Certified:
+        """Ask a source that knows everything."""
+        ...
+
+    def contour(self, tolerance: float) -> Certified:
+        """Ask the contour: of lattice laws, with a mollified payoff, split, or the plain one."""
+        ...
+
+    def fft(self, effort: Effort) -> Certified:
+        """Ask the FFT engine."""
+        ...
+
+    def renyi(self) -> Certified:
+        """Ask for the best Renyi order."""
+        ...
+
+    def rough(self) -> float:
+        """Return about what one Renyi order proves."""
+        ...
+
+
+@record
+class EpsilonAt:
+    """Which epsilon >= 0 is the least whose delta, but for the mass at infinity, is a target?
+
+    Attributes:
+        composition: laws and counts of one adjacency.
+        low: the target is at least this ...
+        high: ... and at most this.
+    """
+
+    composition: Composition
+    low: float
+    high: float
+    floor = EPSILON_FLOOR
+
+    def source(self, source: Source, tolerance: float) -> Certified:
+        """Invert a source."""
+        return inverse(source, self.low, self.high, tolerance)
+
+    def contour(self, tolerance: float) -> Certified:
+        """Ask the contour."""
+        ends = self.low, self.high
+        if self.composition.on_lattices:
+            from privcalc.engine.periodic.answer import periodic_epsilon
+
+            return periodic_epsilon(self.composition, *ends, tolerance)
+        if self.composition.comes_back:
+            from privcalc.engine.mollified.answer import mollified_epsilon
+
+            return mollified_epsilon(self.composition, *ends, tolerance)
+        if self.composition.cuttable:
+            from privcalc.engine.split.answer import asked_epsilon
+
+            found = asked_epsilon(self.composition, *ends, tolerance)
+            if found is not None:
+                return found
+        from privcalc.engine.contour.answer import contour_epsilon
+
+        return contour_epsilon(self.composition, *ends, tolerance)
+
+    def fft(self, effort: Effort) -> Certified:
+        """Ask the FFT engine."""
+        from privcalc.engine.lattice.answer import fft_epsilon
+
+        asked = self.composition, self.low, self.high, effort.tolerance
+        return fft_epsilon(*asked, most_points=effort.points, worth=effort.worth)
+
+    def renyi(self) -> Certified:
+        """Ask for the best Renyi order."""
+        from privcalc.engine.renyi import renyi_epsilon
+
+        return renyi_epsilon(self.composition, self.low)
+
+    def rough(self) -> float:
+        """Return about what one Renyi order proves."""
+        from privcalc.engine.renyi import rough
+
+        return rough(self.composition, "epsilon", self.low)
+
+
+@record
+class DeltaAt:
+    """What is delta at an epsilon, but for the mass at infinity?
+
+    Attributes:
+        composition: laws and counts of one adjacency.
+        epsilon: a double >= 0.
+    """
+
+    composition: Composition
+    epsilon: float
+    floor = DELTA_FLOOR
+
+    def source(self, source: Source, tolerance: float) -> Certified:
+        """Ask a source at one epsilon."""
+        return bracket(source, self.epsilon, tolerance)
+
+    def contour(self, tolerance: float) -> Certified:
+        """Ask the contour."""
+        if self.composition.on_lattices:
+            from privcalc.engine.periodic.answer import periodic_delta
+
+            return periodic_delta(self.composition, self.epsilon, tolerance)
+        if self.composition.comes_back:
+            from privcalc.engine.mollified.answer import mollified_delta
+
+            return mollified_delta(self.composition, self.epsilon, tolerance)
+        if self.composition.cuttable:
+            from privcalc.engine.split.answer import asked_delta
+
+            found = asked_delta(self.composition, self.epsilon, tolerance)
+            if found is not None:
+                return found
+        from privcalc.engine.contour.answer import contour_delta
+
+        return contour_delta(self.composition, self.epsilon, tolerance)
+
+    def fft(self, effort: Effort) -> Certified:
+        """Ask the FFT engine."""
+        from privcalc.engine.lattice.answer import fft_delta
+
+        asked = self.composition, self.epsilon, effort.tolerance
+        return fft_delta(*asked, most_points=effort.points, worth=effort.worth)
+
+    def renyi(self) -> Certified:
+        """Ask for the best Renyi order."""
+        from privcalc.engine.renyi import renyi_delta
+
+        return renyi_delta(self.composition, self.epsilon)
+
+    def rough(self) -> float:
+        """Return about what one Renyi order proves."""
+        from privcalc.engine.renyi import rough
+
+        return rough(self.composition, "delta", self.epsilon)

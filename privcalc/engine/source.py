@@ -1,0 +1,132 @@
+"""A source: a composition prepared once, that proves brackets of delta at any epsilons.
+
+Contours, lists of outcomes, pairs of lattice laws and the tails of a law used once are sources.
+Each has its certificate in its own `deltas`; here stands how a bracket is formed from it, and in
+`engine/inverse.py` how epsilon is. A sum of sources is a source, too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from privcalc.bounds import Bound
+from privcalc.engine.certified import Certified
+from privcalc.errors import NotCertifiedError
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+
+# Nothing below this is claimed as a lower end.
+SMALLEST_NORMAL = 1e-300
+# What subnormal numbers may hide.
+SUBNORMAL = 1e-323
+
+
+@record
+class Deltas:
+    """The finite part of delta at several epsilons, each in units of its e^{log_scale}.
+
+    Each truth lies in [lower, upper], which may be infinite or not a number where nothing is
+    proved; `value` is the estimate between them. A log_scale of 0 is exact. The terms say what part
+    of the width comes from where.
+    """
+
+    log_scale: Array
+    lower: Array
+    upper: Array
+    value: Array
+    terms: dict[str, Array]
+
+
+class Source(Protocol):
+    """What proves brackets of the finite part of delta at every epsilon, wide or narrow."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the engine."""
+        ...
+
+    @property
+    def pad(self) -> float:
+        """Return by what part of the tolerance brackets of delta are widened.
+
+        0 where they are the same for all tolerances.
+        """
+        ...
+
+    def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Bracket the finite part of delta at increasing epsilons, shape (n,).
+
+        Args:
+            epsilons: where.
+            log_scale: the units wished for, where the source does not work in absolute ones.
+        """
+        ...
+
+    def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf) in units of e^{log_scale}, without error bound.
+
+        It may be off by more than the brackets are wide where the source is not good.
+        """
+        ...
+
+
+def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certified | None]:
+    """Bracket the finite part of delta at increasing epsilons; None where nothing is proved.
+
+    exp and the product are off by a few units, log_scale by 2 units of itself; subnormal results
+    by 1e-323 more.
+    """
+    found = source.deltas(epsilons)
+    with np.errstate(all="ignore"):
+        pad = source.pad * tolerance * np.abs(found.value)
+        scaled = found.log_scale != 0.0
+        scale = np.exp(found.log_scale)
+        slack = np.where(scaled, 1e-15 * (4.0 + np.abs(found.log_scale)), 0.0)
+        tiny = np.where(scaled, SUBNORMAL, 0.0)
+        upper = (found.upper + pad) * (scale * (1.0 + slack) + tiny) + tiny
+        lower = (found.lower - pad) * scale * (1.0 - slack)
+        lower = np.where(lower < SMALLEST_NORMAL, 0.0, lower)
+        strained = found.upper - found.lower > pad
+        # Relative to a delta that underflows, errors say nothing.
+        relative = {name: each / found.value for name, each in found.terms.items()}
+        sized = found.value * scale > 0.0
+    return [
+        Certified(
+            Bound.probability(float(upper[i]), float(lower[i])),
+            source.name,
+            {name: float(each[i]) for name, each in relative.items()} if sized[i] else {},
+            strained=bool(strained[i]),
+        )
+        if np.isfinite(upper[i] + lower[i])
+        else None
+        for i in range(len(epsilons))
+    ]
+
+
+def bracket(source: Source, epsilon: float, tolerance: float) -> Certified:
+    """Bracket the finite part of delta at one epsilon.
+
+    Raises:
+        NotCertifiedError: nothing is proved there.
+    """
+    at = np.array([epsilon])
+    found = brackets(source, at, tolerance)[0]
+    if found is None:
+        raise NotCertifiedError(why(source.name, source.deltas(at)))
+    return found
+
+
+def why(name: str, found: Deltas) -> str:
+    """Say which error of a source is too large."""
+    unit = np.where(found.log_scale == 0.0, found.value, 1.0)
+    with np.errstate(all="ignore"):
+        sizes = {term: float(np.max(each / unit)) for term, each in found.terms.items()}
+    if not sizes:
+        return f"the errors of the {name} engine cannot be brought below delta"
+    term = max(sizes, key=lambda term: np.inf if sizes[term] != sizes[term] else sizes[term])
+    size = sizes[term]
+    return f"the {term} error of the {name} engine ({size:.2g} of delta) cannot be brought below"

@@ -1,0 +1,198 @@
+"""Epsilon and delta of rarely sampled Gaussians by the split of `engine/split/total.py`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.certified import PAD
+from privcalc.engine.contour.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
+from privcalc.engine.inverse import LEAST_WIDTH, around, root
+from privcalc.engine.source import bracket
+from privcalc.engine.split.choice import Search
+from privcalc.engine.split.parts import Parts
+from privcalc.engine.split.total import Split
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import left
+
+if TYPE_CHECKING:
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition
+
+# Part of the pad that each error term may use up.
+SHARE = 0.25
+LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
+# -d log delta / d log epsilon before it is known.
+FIRST_SLOPE = 4.0
+# Part of the error that may be made by dropping what lies beyond the split.
+DROP = 0.1
+# A plan holds while its terms change by less than this in their logarithm.
+STALE = 0.7
+ROUNDS = 6
+# Logarithms of terms that a split that is to serve neighbours is made finer by, for each deviation.
+ROOM = 2.0
+# Up to so many uses of sampled laws, or expected samples, the split is always asked.
+FEW_USES, FEW_SAMPLES = 500, 20.0
+# Parts of delta: what searches of one contour may drop, and what cannot decide anything.
+NEGLIGIBLE, SMALL = 1e-14, 1e-2
+MUCH = 0.55
+FIRST_LOG_DELTA = -20.0
+GUESSES = 3
+
+
+def rare_outcomes_matter(
+    composition: Composition, log_delta: float, epsilon: float | None = None
+) -> bool:
+    """Say whether the split is likely to be better than one contour for all; a choice, no proof.
+
+    Few uses decay slowly, which the split proves more cheaply. With many, one contour suffers where
+    it tilts towards outcomes that are too rare to matter: where what is beyond a small part of
+    delta makes up much of the variance at its saddle point. Given an epsilon, `log_delta` is where
+    the search for its delta begins.
+    """
+    parts = Parts.of(composition)
+    if parts is None or parts.uses <= FEW_USES:
+        return parts is not None
+    if not parts.remove or parts.samples <= FEW_SAMPLES:
+        return parts.remove
+    try:
+        for _ in range(1 if epsilon is None else GUESSES):
+            whole = composition.truncated(log_delta + math.log(NEGLIGIBLE))
+            if epsilon is None:
+                c = saddle_for_delta(whole, log_delta)[0]
+            else:
+                c = saddle_for_epsilon(whole, epsilon)
+                log_delta = min(log_delta_at(whole, c)[1], 0.0)
+    except NotCertifiedError:
+        return True
+    less = composition.truncated(log_delta + math.log(SMALL))
+    return not 1.0 - less.cumulants(c)[2] / whole.cumulants(c)[2] < MUCH
+
+
+def is_split(composition: Composition) -> bool:
+    """Say whether the split is likely to be asked first, whatever the epsilon."""
+    return composition.cuttable and rare_outcomes_matter(composition, FIRST_LOG_DELTA)
+
+
+def split_epsilon(
+    composition: Composition,
+    delta_low: float,
+    delta_high: float,
+    tolerance: float,
+    *,
+    move: float = 1.0,
+    shift: float = 1.0,
+    refine: float = 1.0,
+) -> Certified:
+    """Bracket the least epsilon >= 0 at which delta is at most a target.
+
+    Args:
+        composition: laws and counts to which the split applies.
+        delta_low: the target is at least this ...
+        delta_high: ... and at most this.
+        tolerance: relative width wished for.
+        move: multiplies the level of the split; any value gives a valid bracket.
+        shift: multiplies the abscissas; the same.
+        refine: divides the steps; the same.
+
+    Raises:
+        NotCertifiedError: the split does not apply, or proves no finite upper end.
+    """
+    parts = _parts(composition)
+    log_delta = math.log(delta_low)
+    search = Search(parts)
+    centre = search.epsilon(log_delta, DROP * LEAST_ERROR * delta_low)
+    slope = FIRST_SLOPE / centre
+    for trial in range(ROUNDS):
+        wish = max(tolerance * centre, LEAST_WIDTH)
+        relative = min(max(SHARE * PAD * wish * slope, LEAST_ERROR), MOST_ERROR)
+        choice = search.at(centre, DROP * relative * delta_low, move)
+        planned = centre
+        split = Split.make(parts, choice, centre, log_delta, relative, shift=shift, refine=refine)
+        centre, slope = root(split, log_delta, centre, usual=slope)
+        if centre > 0.0 and not (math.isfinite(slope) and slope > 0.0):
+            raise NotCertifiedError("the split's sum is not a number at the epsilon it suggests")
+        stale = abs(centre - planned) * split.fastest > STALE
+        wanted = max(SHARE * PAD * max(tolerance * centre, LEAST_WIDTH) * slope, LEAST_ERROR)
+        done = centre <= 0.0 or not (stale or relative > 2.0 * wanted)
+        if done or left() <= 0.0 or trial == ROUNDS - 1:
+            break
+    return around(split, delta_low, delta_high, tolerance, (centre, slope))
+
+
+def split_delta(
+    composition: Composition,
+    epsilon: float,
+    tolerance: float,
+    *,
+    move: float = 1.0,
+    shift: float = 1.0,
+    refine: float = 1.0,
+) -> Certified:
+    """Bracket delta at an epsilon, relative width `tolerance`; see `split_epsilon`."""
+    split = split_at(composition, epsilon, tolerance, move=move, shift=shift, refine=refine)
+    return bracket(split, epsilon, tolerance)
+
+
+def split_at(
+    composition: Composition,
+    epsilon: float,
+    tolerance: float,
+    reach: float = 0.0,
+    *,
+    move: float = 1.0,
+    shift: float = 1.0,
+    refine: float = 1.0,
+) -> Split:
+    """Prepare a split for an epsilon that is good `reach` deviations around it.
+
+    On the way delta may fall as fast as the terms may grow: that much smaller errors are asked for.
+    See `split_epsilon` for the rest.
+    """
+    parts = _parts(composition)
+    search = Search(parts)
+    relative = min(max(SHARE * PAD * tolerance, LEAST_ERROR), MOST_ERROR)
+    log_scale = search.at(epsilon, 0.0).log_delta
+    for _ in range(2):
+        choice = search.at(epsilon, DROP * relative * math.exp(log_scale), move)
+        log_scale = min(0.0, choice.log_delta)
+    for _ in range(ROUNDS):
+        smaller = log_scale - ROOM * reach
+        split = Split.make(parts, choice, epsilon, smaller, relative, shift=shift, refine=refine)
+        value = float(split.estimates(np.array([epsilon]), log_scale)[0][0])
+        if not value > 0.0 or abs(math.log(value)) < STALE or left() <= 0.0:
+            break
+        log_scale = min(0.0, log_scale + math.log(value))
+        choice = search.at(epsilon, DROP * relative * math.exp(log_scale), move)
+    return split
+
+
+def _parts(composition: Composition) -> Parts:
+    parts = Parts.of(composition)
+    if parts is None:
+        raise NotCertifiedError("the split is for samples of Gaussians, all in one direction")
+    return parts
+
+
+def asked_epsilon(
+    composition: Composition, low: float, high: float, tolerance: float
+) -> Certified | None:
+    """Return `split_epsilon` where it is likely to be the better contour; None elsewhere."""
+    if not rare_outcomes_matter(composition, math.log(low)):
+        return None
+    try:
+        return split_epsilon(composition, low, high, tolerance)
+    except NotCertifiedError:
+        return None
+
+
+def asked_delta(composition: Composition, epsilon: float, tolerance: float) -> Certified | None:
+    """Return `split_delta` where it is likely to be the better contour; None elsewhere."""
+    if not rare_outcomes_matter(composition, FIRST_LOG_DELTA, epsilon):
+        return None
+    try:
+        return split_delta(composition, epsilon, tolerance)
+    except NotCertifiedError:
+        return None

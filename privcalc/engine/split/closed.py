@@ -1,0 +1,74 @@
+"""What a large loss contributes without any tilt: P(B) - e^epsilon Q(B), by normal tails.
+
+B is the event that some sampled law has an outcome beyond its cut. With p = (1 - q) R + q W of one
+law's tail, P(B) = 1 - prod (1 - p)^n, and Q(B) alike from R.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.losses.sampled.cut import CutLaw
+
+# e^epsilon, and masses over a scale, stay doubles.
+LARGEST = 600.0
+
+
+@record
+class Closed:
+    """P(B) and Q(B) with their relative error.
+
+    Tails are off by their errors, p by 4 units more and log1p(-p) by 8, relatively, if p <= 1/2:
+    there p / ((1 - p) |log1p(-p)|) <= 1.5. A relative error of S = sum n log1p(-p) is at most one
+    of 1 - e^S, as |S| e^S <= 1 - e^S; expm1 adds 8 units, the sum one a law.
+    """
+
+    p: float
+    q: float
+    error: float
+
+    @classmethod
+    def of(cls, cuts: Sequence[tuple[CutLaw, int]]) -> Closed:
+        """Add up the tails of all laws.
+
+        Raises:
+            NotCertifiedError: a tail is more than half of a law, or beyond the doubles.
+        """
+        log_p = log_q = error = 0.0
+        for cut, count in cuts:
+            r, w, relative = cut.tails
+            rate = cut.law.q
+            p = (1.0 - rate) * r + rate * w
+            if not max(p, r) <= 0.5:
+                raise NotCertifiedError("the split leaves out half of a law")
+            log_p += count * math.log1p(-p)
+            log_q += count * math.log1p(-r)
+            error = max(error, 1.5 * relative)
+        error += (24.0 + 2.0 * len(cuts)) * UNIT
+        return cls(-math.expm1(log_p), -math.expm1(log_q), error * MARGIN)
+
+    @property
+    def log_q(self) -> float:
+        """Return an upper bound on log Q(B)."""
+        return math.log(self.q) + self.error + 1e-12
+
+    def delta(self, epsilon: float, log_scale: float) -> tuple[float, float, float]:
+        """Return the term over e^{log_scale}, a bound on its error, and its slope in epsilon.
+
+        exp of epsilon and of the scale are off by 4 units and a unit of their exponents; the scale
+        stands for a number that is off by 2 units of log_scale.
+        """
+        if not max(epsilon, -log_scale) < LARGEST:
+            raise NotCertifiedError("the closed form of the split leaves the range of doubles")
+        unit = math.exp(-log_scale)
+        p, q = self.p * unit, self.q * unit * math.exp(epsilon)
+        relative = self.error + UNIT * (16.0 + 4.0 * abs(log_scale) + abs(epsilon))
+        return p - q, (p + q) * relative * MARGIN, -q

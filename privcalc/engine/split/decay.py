@@ -1,0 +1,198 @@
+"""Bounds of |phi(t)| = |A(a + it)| / A(a) of a cut sampled law, for all t beyond each of a grid.
+
+h is the tilted density of the loss l, h dl of mass M = A(a); x is the log-ratio. Each bound is
+proved for a whole range of t, and what is returned is the least of them (t falls along the grid's
+running maximum, so that each value holds for all later t):
+
+* Moments. Let nu <= h dl live on losses of an interval of length at most k/T', k^2 < 12, with
+  moments m0, m1, m2. |nu^|^2 = m0^2 - U, U = iint (1 - cos t(l - l')) dnu dnu, so |nu^| <= m0 -
+  U / (2 m0) and 1 - |phi| >= U / (2 m0 M). As 1 - cos u >= (u^2 / 2)(1 - k^2 / 12) for |u| <= k,
+  and iint (l - l')^2 = 2 (m0 m2 - m1^2): for t in [T, T'],
+  1 - |phi| >= T^2 (1 - k^2 / 12) (m2 - m1^2 / m0) / (2 M).
+* Layers. A unimodal nu <= h dl is a mixture of uniform laws on its level sets, intervals of widths
+  W and masses dm; |sin(u)/u| <= 1/|u| gives 1 - |phi| >= int (1 - 2 / (tW))_+ dm / M, also later.
+* Variation. |phi| <= V / (t M), V the total variation of h, both edges included.
+* Shifted line. (1 + y)^a is analytic for 0 <= Im x < pi, as 1 - q + q e^x = 0 only at Im x = pi.
+  The path low -> low + i th -> top + i th -> top, 0 < th < pi / 2, gives
+    |A| <= int |f(x + i th)| |1 + y|^e e^{-t arg(1 + y)} dx + (a vertical at each end),
+  |f(x + iv)| = f(x) e^{v^2 / (2 s^2)}. On a vertical |1 + y| falls with v, and arg(1 + y) is
+  concave in v for rho = q e^x / (1 - q) <= 1 and convex above: its derivative is (rho^2 + rho
+  cos v) / (1 + 2 rho cos v + rho^2), whose derivative by cos v has the sign of rho (1 - rho^2). So
+  it is at least v m, m = min(rho / (1 + rho), arg(th) / th), and the vertical is at most
+    f e^{th^2 / (2 s^2)} max |1 + y|^e min(th, 1 / (t m)).
+  On the line arg and |1 + y| increase with x. All of it falls with t. For -t the path is mirrored.
+
+The measures are bounded on cells: h from below by its ends where it is monotone, and by the most
+that it can swing where not; the line's integrand from above alike. Losses of the cells are off by
+32 units, so that only cells count that are longer than RESOLVED of their losses: their lengths, and
+their places in units of these, are then right to 1e-7 (SLACK covers that and rounding of log h).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.quadrature.variation import CELLS, Cells
+from privcalc.losses.sampled.part import y_and_loss
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.sampled.cut import CutLaw
+    from privcalc.numerics.arrays import Array
+
+# Sum of the orders of roundings below.
+SLACK = 1e-6
+RESOLVED = 1e-7
+# Lengths of the windows, times t.
+WINDOWS = (1.0, 2.2)
+STARTS = 4
+# Heights of the shifted line.
+HEIGHTS = (0.2, 0.5, 1.0, 1.4)
+LEAST_LOG = -700.0
+
+
+def log_suprema(
+    cut: CutLaw, exponent: float, mass: tuple[float, float], ts: Array, *, shifted: bool
+) -> Array:
+    """Return upper bounds on log sup_{t >= ts_k} |phi(t)| for an increasing grid.
+
+    Args:
+        cut: the law and its ends.
+        exponent: a.
+        mass: bounds on A(a) > 0.
+        ts: the grid.
+        shifted: whether to look at the shifted line, which pays for small counts.
+    """
+    cells = Cells.of(cut.part, exponent)
+    steps = _Steps.below(cells, cut.law.q)
+    gain = np.maximum(steps.moments(ts), steps.layers(ts)) / mass[1] * (1.0 - SLACK)
+    with np.errstate(divide="ignore"):
+        bound = np.log1p(-np.minimum(gain, 1.0 - UNIT))
+        bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
+        if shifted:
+            line = np.min([_shifted(cut, exponent, each, ts) for each in HEIGHTS], axis=0)
+            bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
+    bound = np.clip(bound, LEAST_LOG, 0.0)
+    result: Array = np.maximum.accumulate(bound[::-1])[::-1]
+    return result
+
+
+@record
+class _Steps:
+    """A step density that is at most h: places of the steps, and heights."""
+
+    losses: Array
+    heights: Array
+
+    @classmethod
+    def below(cls, cells: Cells, q: float) -> _Steps:
+        losses = y_and_loss(cells.x, q)[1]
+        least = np.minimum(cells.log_g[1:], cells.log_g[:-1])
+        least = np.where(cells.certain, least, least - cells.swing)
+        long = np.diff(losses) > RESOLVED * np.maximum(np.abs(losses[1:]), np.abs(losses[:-1]))
+        with np.errstate(over="ignore", under="ignore"):
+            heights = np.where(long & (least < -LEAST_LOG), np.exp(np.minimum(least, 700.0)), 0.0)
+        return cls(losses, heights)
+
+    def moments(self, ts: Array) -> Array:
+        """Return T^2 (1 - k^2/12) (m2 - m1^2 / m0) / 2 for t in [ts_k, ts_{k+1}], 0 at the end.
+
+        Moments of windows are differences of cumulative sums of non-negative numbers, or of m1,
+        which are off by a few units a term of the sums of moduli: `wrong` of each.
+        """
+        a, b = self.losses[:-1], self.losses[1:]
+        mass = self.heights * (b - a)
+        total = np.cumsum(mass)
+        if not total[-1] > 0.0:
+            return np.zeros(len(ts))
+        centre = self.losses[int(np.searchsorted(total, 0.5 * total[-1]))]
+        a, b = a - centre, b - centre
+        parts = (mass, mass * 0.5 * (a + b), mass * (a * a + a * b + b * b) / 3.0)
+        sums = [np.concatenate([[0.0], np.cumsum(each)]) for each in parts]
+        units = UNIT * 4.0 * len(mass)
+        wrong = [units * float(np.abs(each).sum()) for each in parts]
+        first = np.arange(0, len(mass), STARTS)
+        best = np.zeros(len(ts))
+        for k in WINDOWS:
+            reach = self.losses[first] + k / ts[1:, None]
+            last = np.maximum(np.searchsorted(self.losses, reach, side="right") - 1, first)
+            m0, m1, m2 = (each[last] - each[first] for each in sums)
+            low = m0 - wrong[0]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                spread = m2 - wrong[2] - (np.abs(m1) + wrong[1]) ** 2 / low
+            spread = np.where(low > 0.0, spread, 0.0).max(axis=1)
+            factor = 0.5 * (1.0 - (k * (1.0 + SLACK)) ** 2 / 12.0)
+            best[:-1] = np.maximum(best[:-1], factor * ts[:-1] ** 2 * spread)
+        return best
+
+    def layers(self, ts: Array) -> Array:
+        """Return int (1 - 2 / (tW))_+ dm over the level sets of a unimodal part."""
+        heights = self.heights
+        peak = int(heights.argmax())
+        rising = np.minimum.accumulate(heights[peak::-1])[::-1]
+        falling = np.minimum.accumulate(heights[peak:])
+        levels = np.sort(np.concatenate([rising, falling]))
+        levels = levels[levels > 0.0]
+        left = self.losses[np.searchsorted(rising, levels, side="left")]
+        right = self.losses[peak + np.searchsorted(-falling, -levels, side="right")]
+        widths = (right - left) * (1.0 - SLACK)
+        rise = np.diff(np.concatenate([[0.0], levels]))
+        result: Array = (rise[:, None] * np.maximum(widths[:, None] - 2.0 / ts, 0.0)).sum(axis=0)
+        return result
+
+
+def _shifted(cut: CutLaw, exponent: float, height: float, ts: Array) -> Array:
+    """Return the log of the bound by the line at Im x = height, or 2 s if that is less."""
+    piece, q = cut.piece, cut.law.q
+    height = min(height, 2.0 * piece.deviation)
+    x = np.linspace(cut.low, cut.top, 2 * CELLS + 1)
+    log_size, turn = _on_line(q, x, height)
+    log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x
+    value = log_f + exponent * log_size
+    # d log |1 + y| / dx lies between its values at the ends, being increasing in x.
+    growth = exponent * _growth(q, x, height)
+    linear = piece.slope - piece.curvature * x
+    small = linear[1:] + np.minimum(growth[1:], growth[:-1])
+    large = linear[:-1] + np.maximum(growth[1:], growth[:-1])
+    ends = np.maximum(value[1:], value[:-1])
+    swing = np.diff(x) * np.minimum(np.abs(small), np.abs(large))
+    top = np.where((small >= 0.0) | (large <= 0.0), ends, ends + swing)
+    top = top + np.log(np.diff(x)) + 0.5 * piece.curvature * height * height
+    with np.errstate(over="ignore", under="ignore"):
+        line = np.exp(np.minimum(top - turn[:-1] * ts[:, None], 700.0)).sum(axis=1)
+    for end, at in ((0, cut.low), (-1, cut.top)):
+        still = float(y_and_loss(np.array([at]), q)[1][0])
+        peak = exponent * (still if exponent >= 0.0 else float(log_size[end]))
+        peak += float(log_f[end]) + 0.5 * piece.curvature * height * height
+        log_rho = math.log(q) - math.log1p(-q) + at
+        share = math.exp(-np.logaddexp(0.0, -log_rho))
+        line = line + _vertical(peak, height, min(share, float(turn[end]) / height), ts)
+    result: Array = np.log(line)
+    return result
+
+
+def _vertical(log_peak: float, height: float, slope: float, ts: Array) -> Array:
+    """Bound what the path's end at low, or at top, adds: peak times min(th, 1 / (t m))."""
+    with np.errstate(divide="ignore"):
+        result: Array = math.exp(min(log_peak, 700.0)) * np.minimum(height, 1.0 / (ts * slope))
+    return result
+
+
+def _on_line(q: float, x: Array, height: float) -> tuple[Array, Array]:
+    """Return log |1 + y| and arg(1 + y) at x + i height, both of which increase with x."""
+    odds = np.exp(np.minimum(math.log(q) + x, 340.0))
+    square = 2.0 * (1.0 - q) * odds * math.cos(height) + odds * odds
+    log_size = 0.5 * np.log((1.0 - q) ** 2 + square)
+    return log_size, np.arctan2(odds * math.sin(height), 1.0 - q + odds * math.cos(height))
+
+
+def _growth(q: float, x: Array, height: float) -> Array:
+    """Return d log |1 + y| / dx = Re(q e^z / (1 + y)) at z = x + i height."""
+    rho = np.exp(np.minimum(math.log(q) - math.log1p(-q) + x, 300.0))
+    cosine = math.cos(height)
+    result: Array = rho * (rho + cosine) / (1.0 + 2.0 * rho * cosine + rho * rho)
+    return result

@@ -1,0 +1,143 @@
+"""A cut composition near one answer: its transforms, rough ones for searches and certified ones."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.split.sides import Laws
+from privcalc.engine.split.tables import far_sums, near_sums
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.quadrature.contour import QuadratureContour
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.engine.split.parts import Parts
+    from privcalc.losses.sampled.cut import CutLaw
+    from privcalc.numerics.arrays import Array
+
+
+@record
+class Frame:
+    """A cut composition near one answer.
+
+    Attributes:
+        parts: the composition.
+        cuts: its sampled laws, cut.
+        epsilon: where the answer is, about.
+        log_delta: log of delta there.
+        relative: error of delta that each term may make.
+    """
+
+    parts: Parts
+    cuts: tuple[tuple[CutLaw, int], ...]
+    epsilon: float
+    log_delta: float
+    relative: float
+
+    @property
+    def log_target(self) -> float:
+        """Return the log of the error that is allowed."""
+        return self.log_delta + math.log(self.relative)
+
+    def exponents(self, orders: Array, *, right: bool) -> Array:
+        """Return the exponents of 1 + y at orders of one side."""
+        return orders + 1.0 if right and self.parts.remove else -orders
+
+    def rough(self, grid: Array, *, right: bool) -> Array:
+        """Return about log F on the real axis; infinite where it is no choice."""
+        near = self.parts.other_cumulants(grid)
+        rest = np.zeros(len(grid))
+        with np.errstate(all="ignore"):
+            for cut, n in self.cuts:
+                below = near_sums(cut.law, cut.top, self.exponents(grid, right=right))
+                near = near + n * np.log1p(below)
+                if not right:
+                    rest = rest + n * np.log1p(far_sums(cut.law, cut.top, grid) / (1.0 + below))
+            if not right:
+                log_rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
+                near = near + log_rest
+        return np.where(np.isfinite(near), near, np.inf)
+
+    def shifts(self, grid: Array, *, right: bool) -> Array:
+        """Return what epsilon adds to log F."""
+        return -grid * self.epsilon if right else (grid + 1.0) * self.epsilon
+
+    def laws(self, c: float, t_max: float, *, right: bool) -> Laws:
+        """Prepare all laws for |t| <= t_max.
+
+        Quadrature errors of A are allowed `relative` / 10 of delta together; relative ones carry
+        over to F as they are. So are those of J, relative to itself or, where that is more, to
+        delta over e^{near} and the kernel at the saddle.
+        """
+        near, far, counts = [], [], []
+        share = math.log(self.relative / (10.0 * len(self.cuts)))
+        for cut, n in self.cuts:
+            exponent = self.exponents(np.array([c]), right=right)
+            size = float(np.log1p(near_sums(cut.law, cut.top, exponent))[0])
+            if not math.isfinite(size):
+                raise NotCertifiedError("the transform of the cut law overflows")
+            counts.append(n)
+            error = share - math.log(n) + size
+            near.append(cut.contour(c, t_max, error, remove=right and self.parts.remove))
+            if not right:
+                log_j = math.log(float(far_sums(cut.law, cut.top, np.array([c]))[0]))
+                if math.isnan(log_j):
+                    raise NotCertifiedError("the transform beyond the split underflows")
+                room = share - math.log(n) - self._log_saddle(c)
+                far.append(cut.beyond(c, t_max, min(max(room, share + log_j), log_j - 3.0)))
+        error = math.log(self.relative / 10.0)
+        others = [(law.on_contour(c, t_max, error), n) for law, n in self.parts.others]
+        return Laws(counts, near, far, others)
+
+    def _log_saddle(self, w: float) -> float:
+        """Return about log of e^{near} e^{(w + 1) epsilon} / (w (w + 1)) over delta."""
+        near = float(self.parts.other_cumulants(np.array([w]))[0])
+        for cut, n in self.cuts:
+            near += n * float(np.log1p(near_sums(cut.law, cut.top, np.array([-w])))[0])
+        return near + (w + 1.0) * self.epsilon - math.log(w * (w + 1.0)) - self.log_delta
+
+
+@record
+class Reals:
+    """Certified values on the real axis.
+
+    Attributes:
+        near: bounds on each A.
+        far: upper bounds on each J.
+        log_others: upper bound on the others' cumulants.
+        log_f: upper bound on log F.
+    """
+
+    near: tuple[tuple[float, float], ...]
+    far: tuple[float, ...]
+    log_others: float
+    log_f: float
+
+    @classmethod
+    def of(cls, frame: Frame, c: float, *, right: bool) -> Reals:
+        """Evaluate all laws at c, or w."""
+        laws = frame.laws(c, 0.0, right=right)
+        real = [each for each in laws.near if isinstance(each, QuadratureContour)]
+        near = tuple(each.mgf_range for each in real)
+        far = tuple(each.range[1] for each in laws.far)
+        if not min(low for low, _ in near) > 0.0:
+            raise NotCertifiedError("the transform of the cut law is not known to be positive")
+        others = total = rest = 0.0
+        for each, n in laws.others:
+            value, error = each.log_mgf(np.zeros(1))
+            others += n * float(value[0].real + error[0])
+        for index, (each, n) in enumerate(zip(real, laws.counts, strict=True)):
+            value, error = each.log_mgf(np.zeros(1))
+            total += n * float(value[0].real + error[0])
+            if not right:
+                rest += n * math.log1p(far[index] / near[index][1])
+        log_f = others + total + (0.0 if right else _log_expm1(rest))
+        slack = 1e-9 + 1e-12 * (abs(others) + abs(total) + abs(rest))
+        return cls(near, far, others + slack, log_f + slack)
+
+
+def _log_expm1(x: float) -> float:
+    return x + math.log(-math.expm1(-x)) if x > 0.0 else -math.inf

@@ -1,0 +1,116 @@
+"""A composition as the split sees it: laws that are cut, and laws that go into both sides whole."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.sampled.cut import CutLaw, place_of
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.sampled.law import SampledLaw
+    from privcalc.numerics.arrays import Array
+
+# Losses of outcomes so many deviations above the mean under W are the largest that are looked at.
+FARTHEST = 14.0
+
+
+@record
+class Parts:
+    """Sampled Gaussians, and laws that tilt by themselves, with counts.
+
+    Attributes:
+        sampled: laws that are cut, all of one direction.
+        others: laws that stay whole.
+        remove: the direction. For adding a record no large loss is rare: nothing is split, and the
+            right side alone, cut where nothing is left, is all there is.
+    """
+
+    sampled: tuple[tuple[SampledLaw, int], ...]
+    others: tuple[tuple[LossLaw, int], ...]
+    remove: bool
+
+    @classmethod
+    def of(cls, composition: Composition) -> Parts | None:
+        """Tell the laws apart; None where one can neither be cut nor stay whole.
+
+        A whole law is its own reverse (the adding side needs that one), loses nothing to infinity
+        and leaves nothing out.
+        """
+        if composition.curves:
+            return None
+        sampled: list[tuple[SampledLaw, int]] = []
+        others: list[tuple[LossLaw, int]] = []
+        for law, count in composition:
+            if law.cuttable:
+                sampled.append((cast("SampledLaw", law), count))
+            elif law.symmetric:
+                others.append((law, count))
+            else:
+                return None
+        directions = {law.remove for law, _ in sampled}
+        if len(directions) != 1:
+            return None
+        return cls(tuple(sampled), tuple(others), remove=directions.pop())
+
+    @property
+    def uses(self) -> int:
+        """Return how often sampled laws are used."""
+        return sum(count for _, count in self.sampled)
+
+    @property
+    def samples(self) -> float:
+        """Return the expected number of samples that hold a record."""
+        return sum(count * law.q for law, count in self.sampled)
+
+    @property
+    def variance(self) -> float:
+        """Return about the variance of the loss, overflow cut off."""
+        total = sum(n * law.cumulants(0.0)[2] for law, n in self.others)
+        for law, n in self.sampled:
+            mu = law.ratio.pieces[0].deviation
+            # Adding, large outcomes hardly count.
+            largest = 500.0 if self.remove else 0.2
+            total += n * law.q**2 * math.expm1(min(mu * mu, largest))
+        return total
+
+    @property
+    def largest_loss(self) -> float:
+        """Return the largest loss that is looked at."""
+        found = 0.0
+        for law, _ in self.sampled:
+            piece = law.ratio.pieces[0]
+            x = piece.mean + piece.deviation * (piece.deviation + FARTHEST)
+            found = max(found, float(np.logaddexp(math.log1p(-law.q), math.log(law.q) + x)))
+        return found
+
+    def other_cumulants(self, orders: Array) -> Array:
+        """Return K of the other laws together at each order."""
+        total = np.zeros(len(orders))
+        for law, count in self.others:
+            total += count * np.array([law.cumulants(float(c))[0] for c in orders])
+        return total
+
+    def cut(self, level: float, log_rare: float) -> tuple[tuple[CutLaw, int], ...]:
+        """Cut every law at a loss.
+
+        Args:
+            level: the loss.
+            log_rare: log of the R-mass, of one use, that may be left out at either end.
+        """
+        z = math.sqrt(max(-2.0 * log_rare, 1.0))
+        cuts = []
+        for law, count in self.sampled:
+            piece = law.ratio.pieces[0]
+            low, far = piece.mean - z * piece.deviation, piece.mean + z * piece.deviation
+            top = place_of(level, law.q) if self.remove else far
+            if not low < top - 0.1 * piece.deviation:
+                raise NotCertifiedError("the split lies below all that the samples do")
+            cuts.append((CutLaw(law, low, top, max(far, top)), count))
+        return tuple(cuts)

@@ -1,0 +1,161 @@
+"""Where to put the nodes of one side, and the proof of what they leave out.
+
+Abscissa, step and c' are searched with rough transforms; the bounds that a `Line` carries come from
+certified values on the real axis and from `engine/split/decay.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.contour.aliasing import log_payoff_supremum
+from privcalc.engine.split.decay import log_suprema
+from privcalc.engine.split.frame import Reals
+from privcalc.engine.split.sides import Laws, Line
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import few_bits
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from privcalc.engine.split.frame import Frame
+    from privcalc.numerics.arrays import Array
+
+# Contour nodes, and these times quadrature nodes, that one side may cost.
+MAX_NODES = 600_000
+MAX_WORK = 150_000_000
+# Abscissas that are tried, as factors of the one from the tables; the ratio of neighbours is 1.043.
+GRID = np.exp(np.linspace(math.log(0.5), math.log(6.0), 60))
+START, MOVES = 36, 6
+# The peak may be so much higher, in logarithms, for a longer step, so many points back.
+HIGHER, BACK = 1.5, 8
+LONGEST_GAP, GAP_TRIALS, GAP_RATIO = 3.0, 60, 1.12
+# The shifted line pays for counts up to this.
+SHIFTED_UP_TO = 20_000
+RATIO = 1.2
+# Nodes of a quadrature for each radian of the largest phase, about, and beside them.
+PER_RADIAN, BESIDE = 0.35, 100.0
+# No more where long phases are integrated apart.
+APART = 150.0
+
+
+def make_line(
+    frame: Frame, start: float, log_mass: float, *, right: bool, refine: float = 1.0
+) -> tuple[Line, Laws]:
+    """Place the nodes of one side.
+
+    Args:
+        frame: the cut composition.
+        start: abscissa from the tables.
+        log_mass: upper bound on the log mass of the side's measure.
+        right: which side.
+        refine: divides the step; any value gives a valid line (tests compare two).
+
+    Raises:
+        NotCertifiedError: no step, or too many nodes.
+    """
+    c, gap, c_far = _abscissas(frame, start, log_mass, right=right)
+    c, step = few_bits(c), few_bits(2.0 * math.pi / gap / refine)
+    c_far = few_bits(c_far)
+    here = Reals.of(frame, c, right=right)
+    log_far = Reals.of(frame, c_far, right=right).log_f
+    ts, log_cuts = _decay(frame, here, c, right=right)
+    target = frame.log_target - float(frame.shifts(np.array([c]), right=right)[0])
+    good = np.flatnonzero(log_cuts - np.log(math.pi * ts) <= target)
+    if not len(good):
+        raise NotCertifiedError("the characteristic function decays too slowly for the split")
+    cut = float(ts[good[0]])
+    nodes = max(2, math.ceil(cut / step - 0.5))
+    reach = (nodes + 0.5) * step
+    top = max(each.top_loss for each, _ in frame.cuts)
+    work = nodes * (min(PER_RADIAN * reach * top, APART) + BESIDE) * len(frame.cuts)
+    if not (nodes <= MAX_NODES and work <= MAX_WORK):
+        raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
+    laws = frame.laws(c, reach, right=right)
+    charge(nodes * laws.size)
+    line = Line(
+        right, c, step, nodes, c_far, log_far, here.log_f, float(log_cuts[good[0]]), log_mass
+    )
+    return line, laws
+
+
+def skipped_left(frame: Frame, start: float) -> tuple[float, float] | None:
+    """Return w and a bound on log C(w) F(w), if Lf <= C(w) F(w) e^{(w + 1) epsilon} is negligible.
+
+    That is Chernoff's bound, (1 - e^{-x})_+ <= C(w) e^{wx}, for every w > 0.
+    """
+    grid = start * np.exp(np.linspace(-3.0, 3.0, 50))
+    sizes = frame.rough(grid, right=False) + frame.shifts(grid, right=False)
+    sizes = sizes - grid * np.log1p(1.0 / grid) - np.log1p(grid)
+    best = int(sizes.argmin())
+    if not sizes[best] <= frame.log_target - 1.0:
+        return None
+    w = few_bits(float(grid[best]))
+    return w, log_payoff_supremum(w) + Reals.of(frame, w, right=False).log_f
+
+
+def _decay(frame: Frame, here: Reals, c: float, *, right: bool) -> tuple[Array, Array]:
+    """Return a grid of t and upper bounds on log |F| beyond each of them."""
+    scale = 1.0 / math.sqrt(max(frame.parts.variance, 1e-300))
+    ts = 0.3 * scale * RATIO ** np.arange(math.ceil(math.log(3e6) / math.log(RATIO)))
+    near = np.full(len(ts), here.log_others)
+    rest = np.zeros(len(ts))
+    for index, (cut, n) in enumerate(frame.cuts):
+        exponent = float(frame.exponents(np.array([c]), right=right)[0])
+        shifted = n <= SHIFTED_UP_TO
+        log_sigma = log_suprema(cut, exponent, here.near[index], ts, shifted=shifted)
+        log_near = log_sigma + math.log(here.near[index][1])
+        near = near + n * log_near
+        if not right:
+            rest = rest + n * np.logaddexp(0.0, math.log(here.far[index]) - log_near)
+    for law, n in frame.parts.others:
+        contour = law.on_contour(c, 0.0, 0.0)
+        if contour.size == 1:
+            suprema = np.array([contour.modulus_supremum(float(t)) for t in ts])
+            near = near + n * np.log(np.maximum(suprema, 5e-324))
+    if right:
+        return ts, near + 1e-9 * (1.0 + np.abs(near))
+    with np.errstate(divide="ignore"):
+        rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
+    return ts, near + rest + 1e-9 * (1.0 + np.abs(near) + np.abs(rest))
+
+
+def _abscissas(
+    frame: Frame, start: float, log_mass: float, *, right: bool
+) -> tuple[float, float, float]:
+    """Return c, 2 pi / h and c' for a long step near the saddle."""
+    for _ in range(MOVES):
+        grid = start * GRID
+        sizes = frame.rough(grid, right=right) + frame.shifts(grid, right=right)
+        peak = sizes - np.log(grid * (1.0 + grid))
+        saddle = int(peak[:START].argmin())
+        # The tables' cut is off by half a cell, which moves saddle points of large order.
+        if 0 < saddle < START - 1:
+            break
+        start *= 0.25 if saddle == 0 else 2.0
+    if not math.isfinite(peak[saddle]):
+        raise NotCertifiedError("no abscissa for the split")
+    target = frame.log_target - math.log(2.0)
+    mass = log_mass + (0.0 if right else frame.epsilon)
+    best: tuple[float, float, float] | None = None
+    for i in range(max(0, saddle - BACK), saddle + 1):
+        if peak[i] > peak[saddle] + HIGHER:
+            continue
+        c, later = float(grid[i]), grid[i + 1 :]
+        gap = max(mass - target, LONGEST_GAP) / c
+        chernoff = sizes[i + 1 :] - later * np.log1p(1.0 / later) - np.log1p(later)
+        for _ in range(GAP_TRIALS):
+            rate = gap * (later - c)
+            values = chernoff - rate - np.log(-np.expm1(-rate))
+            if values.min() <= target:
+                break
+            gap *= GAP_RATIO
+        else:
+            continue
+        if best is None or gap < best[1]:
+            best = c, gap, float(later[values.argmin()])
+    if best is None:
+        raise NotCertifiedError("no step of the split's contour keeps the aliasing error small")
+    return best

@@ -1,0 +1,159 @@
+"""What a composition is made of, one direction at a time, before any engine sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.composition import Composition
+from privcalc.exact import Enclosed
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.sampled.members import Alone
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Members, Term
+    from privcalc.numerics.arrays import Array
+
+    Terms = list[tuple[Term, int]]
+
+
+# The same neighbours in the other order; a relation with one direction is symmetric.
+REVERSES = {"add": "remove", "remove": "add"}
+
+
+@record
+class Realized:
+    """The compositions that prove the two ends of one direction.
+
+    Attributes:
+        upper: proves upper ends.
+        lower: proves lower ends; the same object where the law is known, None where some part has
+            only an upper bound. Of an envelope it is one member, but for one use by itself.
+        choices: members to choose from, laws that have no choice, and their counts; empty where
+            there is nothing to choose.
+        back: `lower` in the other order of the neighbours, where this direction stands for both and
+            they differ.
+        approached: whether members come as near as one likes to the largest loss of `upper`.
+        accuracy: relative error of epsilon that the laws of `upper` bring with them.
+    """
+
+    upper: Composition
+    lower: Composition | None
+    choices: tuple[tuple[Members, int], ...] = ()
+    back: Composition | None = None
+    approached: bool = False
+    accuracy: float = 0.0
+
+    @classmethod
+    def of(cls, terms: Terms) -> Realized:
+        """Gather the terms of one direction."""
+        curves = [(term.curve, count) for term, count in terms if term.curve is not None]
+        upper = Composition.of(_together(terms), curves)
+        accuracy = max(term.accuracy for term, _ in terms)
+        if any(term.lower is None for term, _ in terms):
+            return cls(upper, None, accuracy=accuracy)
+        if all(term.law is not None for term, _ in terms):
+            return cls(upper, upper)
+        choices = tuple((_members(term), count) for term, count in terms)
+        if all(term.members is None for term, _ in terms):
+            return cls(upper, _member(choices, None), accuracy=accuracy)
+        first = terms[0][0]
+        if sum(count for _, count in terms) == 1 and first.lower is not None:
+            lower = upper if first.attained else Composition(((first.lower, 1),))
+            return cls(upper, lower, choices, accuracy=accuracy)
+        back = tuple((_members(term, back=True), count) for term, count in terms)
+        reverse = None if back == choices else _member(back, None)
+        attained = all(term.attained for term, _ in terms)
+        return cls(upper, _member(choices, None), choices, reverse, attained, accuracy)
+
+    @classmethod
+    def directions(cls, terms: Mapping[str, Terms]) -> dict[str, Realized]:
+        """Gather each direction; those that are the same once, as "both"."""
+        found = {name: cls.of(each) for name, each in terms.items()}
+        if len(found) > 1 and len({(each.upper, each.lower) for each in found.values()}) == 1:
+            found = {"both": next(iter(found.values()))}
+        return {
+            name: each.with_reverse(found[REVERSES.get(name, name)]) for name, each in found.items()
+        }
+
+    @property
+    def one_pair(self) -> bool:
+        """Whether one pair is known to have the divergences of every order, as no envelope has."""
+        return self.lower is self.upper and not self.choices
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is one use, so that `lower` needs no choice."""
+        return sum(count for _, count in self.choices) == 1
+
+    @property
+    def reversed(self) -> Realized:
+        """The other order of the neighbours, for a direction that stands for both."""
+        return self if self.back is None else Realized(self.upper, self.back)
+
+    def with_reverse(self, back: Realized) -> Realized:
+        """Tell a composition with curves what the neighbours cost in the other order."""
+        if not self.upper.curves:
+            return self
+        return replace(self, upper=replace(self.upper, reverse=back.upper))
+
+    def member(self, c: float | None) -> Composition:
+        """Return the members that cost most at order c + 1, composed."""
+        return _member(self.choices, c)
+
+    def renyi_lower(self, c: Array) -> Array | None:
+        """Return lower bounds on the largest K(c) of one mechanism, order by order.
+
+        None where only upper bounds are known.
+        """
+        if not self.choices:
+            return None if self.lower is None else self.lower.renyi_curve().lower(c)
+        found = np.empty(len(c))
+        for i, each in enumerate(c.tolist()):
+            lower = self.member(each).renyi_curve().lower(c[i : i + 1])
+            if lower is None:
+                return None
+            found[i] = lower[0]
+        return found
+
+
+def _together(terms: Terms) -> list[tuple[LossLaw, int]]:
+    """Gather the upper laws; several uses of one may have a law that is smaller than their pairs'.
+
+    Such a law has `together` (`losses/bounded_range/uses.py`).
+    """
+    found: list[tuple[LossLaw, int]] = []
+    for law, count in Composition.of((t.upper, n) for t, n in terms if t.upper is not None):
+        joined = law.together(count) if count > 1 else None
+        found.append((law, count) if joined is None else (joined, 1))
+    return found
+
+
+def _members(term: Term, *, back: bool = False) -> Members:
+    """Return what lower ends are chosen from; a law that proves them is the only choice."""
+    if term.members is not None:
+        return term.back if back and term.back is not None else term.members
+    if term.lower is None:
+        raise AssertionError("there is no lower end")
+    return Alone(term.lower)
+
+
+def _member(choices: tuple[tuple[Members, int], ...], c: float | None) -> Composition:
+    return Composition.of((members.member(c), count) for members, count in choices)
+
+
+def one_law(laws: Sequence[tuple[LossLaw | None, int]]) -> LossLaw | None:
+    """Return a composition as a single law, or None: Gaussians compose to a Gaussian."""
+    if len(laws) == 1 and laws[0][1] == 1:
+        return laws[0][0]
+    square = Enclosed.of(0)
+    for law, count in laws:
+        if not isinstance(law, GaussianLaw):
+            return None
+        square = square + law.enclosure * law.enclosure * count
+    return GaussianLaw(*square.root().nearest())

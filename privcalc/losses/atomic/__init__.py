@@ -1,0 +1,4 @@
+"""Laws with finitely many losses: exact rationals, and the doubles that enclose them.
+
+Start with `atoms.py`; `exact.py` makes laws of rationals, `from_profile.py` of points of a profile.
+"""

@@ -1,0 +1,263 @@
+"""Loss of a mechanism of bounded range (the exponential mechanism), in closed form.
+
+The profile delta(x) = (1 - e^{(x - eta)/2})^2 / (1 - e^{-eta}), |x| <= eta, belongs to exactly one
+law (`mechanisms/exponential.py` has why it dominates). With a = e^x, Q(L > x) = -d delta / da =
+(e^{-(x + eta)/2} - e^{-eta}) / (1 - e^{-eta}), which goes from 1 at -eta to 0 at eta: no atoms, and
+
+    density e^{-(x + eta)/2} / (2 (1 - e^{-eta})) under Q,
+    density e^{(x - eta)/2} / (2 (1 - e^{-eta})) under P (e^x times that),
+    M(s) = S((2s + 1) eta/2) / S(eta/2),    S(y) = sinh(y) / y.
+
+The pair is symmetric: L under P has the law of -L under Q.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.bounded_range.renyi import BoundedRangeCurve
+from privcalc.losses.bounded_range.uses_law import range_uses
+from privcalc.losses.closed.exponential import SERIES_BELOW, ExponentialLaw, sinh_rise
+from privcalc.losses.contour import ContourLaw
+from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.members import RangePairs
+from privcalc.losses.tails import Tails
+from privcalc.losses.term import Term
+from privcalc.numerics.arrays import vertical
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.power_excess import TINY, around
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Beyond this many radians the modulus is bounded by its envelope alone.
+FAR = 1e6
+CELLS = 128
+
+
+def bounded_range(eta: float, error: float = 0.0, known: Fraction | None = None) -> Term:
+    """Return the law of a range, which one use attains, and mechanisms that have the range."""
+    law = BoundedRangeLaw(eta, error, known)
+    return Term(law, law, members=RangePairs(eta, error))
+
+
+class BoundedRangeLaw(ExponentialLaw):
+    """The law of the largest profile of all mechanisms whose range is at most eta.
+
+    eta, in [1e-100, 700], is the largest loss `e`, which is approached.
+    """
+
+    __slots__ = ()
+
+    def together(self, uses: int) -> LossLaw | None:
+        """Return a law of several uses that is smaller than that of their pairs, if there is."""
+        return range_uses(self.most, uses, self.exact_max_loss)
+
+    @property
+    def sharper_curve(self) -> BoundedRangeCurve:
+        """Return the Renyi curve of all mechanisms of the range, which is below this law's."""
+        return BoundedRangeCurve(self.most)
+
+    def profile(self, epsilon: float) -> tuple[float, float]:
+        """Bound (1 - e^{(epsilon - eta)/2})^2 / (1 - e^{-eta}), and 0 from eta on.
+
+        The numerator grows with the gap eta - epsilon, which is off by the error of eta. The
+        difference is rounded once, expm1 of a negative number carries that over at most as it is,
+        and is itself off by 8 units: 9 for each of the three, 4 for the products. The denominator
+        changes by no more than eta, relatively.
+        """
+        low, high = self.gap(epsilon)
+        rises = -math.expm1(-0.5 * low), -math.expm1(-0.5 * high)
+        divisor = -math.expm1(-self.e)
+        slack = 32.0 * UNIT + 1.01 * self.error
+        lower, upper = (rise * rise / divisor for rise in rises)
+        # Squares of differences below 1e-150 leave the normal range.
+        return max(0.0, lower * (1.0 - slack) - TINY), min(
+            1.0, upper * (1.0 + slack) + (TINY if high > 0.0 else 0.0)
+        )
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the integrals of the two densities on both sides of l; none is a difference.
+
+        l - eta and l + eta are rounded once. That moves expm1 of a negative argument by a unit at
+        most, of a positive one x by 1 + x units, and exp by eta units. Masses between neighbouring
+        losses a < b are the density at b times 2 (1 - e^{-(b - a)/2}) under P, that at a under Q.
+
+        With another range eta (1 + r), the numbers for l belong to l (1 + r), up to a factor: all
+        arguments are multiplied by 1 + r. That moves expm1 of a negative argument by r at most,
+        of a positive one x by r (1 + x), and exp by r eta, relatively: r (2 + 2 eta) in all.
+        """
+        eta = self.e
+        inside = np.clip(losses, -eta, eta)
+        falling, rising = 0.5 * (inside - eta), 0.5 * (inside + eta)
+        small, large = math.expm1(-eta), math.expm1(eta)
+        width = np.expm1(-0.5 * np.diff(inside)) / small
+        error = UNIT * (32.0 + 2.0 * eta) + self.error * (2.1 + 2.1 * eta)
+        return Tails(
+            above_p=np.expm1(falling) / small,
+            above_q=np.expm1(-falling) / large,
+            below_p=np.expm1(rising) / large,
+            below_q=np.expm1(-rising) / small,
+            error=error,
+            shift=self.error * eta * (1.0 + 4.0 * UNIT),
+            between_p=np.exp(falling[1:]) * width,
+            between_q=np.exp(-rising[:-1]) * width,
+            between_error=np.full(width.shape, error),
+        )
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c: with y = (c + 1/2) eta, eta (coth y - 1/y) and so on."""
+        eta = self.e
+        y = (c + 0.5) * eta
+        if y < SERIES_BELOW:
+            k0 = math.log1p(float(sinh_rise(eta, np.array([complex(c)]))[0][0].real))
+        else:
+            k0 = c * eta + math.log1p(-math.exp(-2.0 * y)) - math.log(-math.expm1(-eta))
+            k0 -= math.log1p(2.0 * c)
+        w = y * y
+        if y < 0.1:
+            slope = y * (1.0 / 3.0 - w * (1.0 / 45.0 - w * 2.0 / 945.0))
+            curvature = 1.0 / 3.0 - w * (1.0 / 15.0 - w * (2.0 / 189.0 - w / 675.0))
+        else:
+            gap = -math.expm1(-2.0 * y)
+            slope = (2.0 - gap) / gap - 1.0 / y
+            curvature = 1.0 / w - 4.0 * math.exp(-2.0 * y) / (gap * gap)
+        return k0, eta * slope, eta * eta * curvature
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K: by the series of M - 1 for small (c + 1/2) eta, else in closed form.
+
+        There
+
+            K = c eta - log(1 + 2c) + log1p((1 - e^{-2 c eta}) / (e^eta - 1)),
+
+        whose terms all vanish with c; each is off by 24 units of itself (a relative error of x is
+        one of log1p(x), at most).
+
+        A relative error r of eta is at most 2 r of K. With g = log S, y = (c + 1/2) eta and
+        u = eta / 2, K = g(y) - g(u) is the integral of g' over [u, y], and dK / d log eta =
+        y g'(y) - u g'(u) that of g' + t g''; g' = coth t - 1/t is concave with g'(0) = 0, so that
+        t g'' <= g'.
+        """
+        eta = self.e
+        small = (c + 0.5) * eta < SERIES_BELOW
+        lower, upper = np.empty(c.shape), np.empty(c.shape)
+        value, error = sinh_rise(eta, c[small].astype(np.complex128))
+        lower[small], _ = around(np.log1p(np.maximum(value.real - error, 0.0)), 16.0 * UNIT)
+        _, upper[small] = around(np.log1p(value.real + error), 16.0 * UNIT)
+        s = c[~small]
+        first, second = s * eta, np.log1p(2.0 * s)
+        third = np.log1p(-np.expm1(-2.0 * first) / math.expm1(eta))
+        closed = first - second + third
+        slack = 24.0 * UNIT * (first + second + third)
+        lower[~small], upper[~small] = np.maximum(closed - slack, 0.0), closed + slack
+        relative = 2.1 * self.error
+        return lower * (1.0 - relative), upper * (1.0 + relative)
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> BoundedRangeContour:
+        """Fix the abscissa; the closed form holds for every t."""
+        del t_max, log_error
+        return BoundedRangeContour(self, c)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points."""
+        return _log_mgf(self.e, z)[0]
+
+    def log_ratio(self) -> LogRatio:
+        """Return the law of log dQ/dP = -L under P."""
+        eta = self.e
+        constant = -math.log(2.0) - 0.5 * eta - math.log(-math.expm1(-eta))
+        return LogRatio(pieces=(Piece(constant, -0.5, 0.0, -eta, eta),))
+
+
+@record
+class BoundedRangeContour(ContourLaw):
+    """The law on Re s = c."""
+
+    law: BoundedRangeLaw
+    c: float
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) with its rounding error."""
+        return _log_mgf(self.law.e, vertical(self.c, t), self.law.error)
+
+    def modulus_supremum(self, t: float) -> float:
+        """Bound |phi| beyond t, exactly but for rounding and a few cells.
+
+        With y = (c + 1/2) eta and v = t eta, |sinh(y + iv)|^2 = sinh^2 y + sin^2 v, so
+
+            g(v) = |phi|^2 = (1 + sin^2 v / sinh^2 y) / (1 + v^2 / y^2).
+
+        On [0, pi] g decreases: d log g / d(v^2) <= 0 says (y^2 + v^2) sin(2v) / (2v) <= sinh^2 y +
+        sin^2 v, which holds as sin(2v) <= 2v, y <= sinh y and v cos v <= sin v (and sin 2v <= 0
+        in the second half). From pi on, let v* be the next point with sin^2 = 1: beyond it g is at
+        most its envelope, which it attains there and which decreases; before it sin^2 is largest
+        at an end of each cell. As a function of log y, log g has slope at most 4, so the roundings
+        of y and of the formula cost less than 64 units, and the error of eta 4 times itself; those
+        of v are covered by a start that is a little earlier and by 1e-15 (1 + v) on sin^2.
+        """
+        eta, eta_error = self.law.e, self.law.error
+        y = (self.c + 0.5) * eta
+        gap = -math.expm1(-2.0 * y)
+        inverse = 4.0 * math.exp(-2.0 * y) / (gap * gap)
+        start = t * eta * (1.0 - 8.0 * UNIT - eta_error)
+        largest = 0.0
+        if start < math.pi:
+            sine = math.sin(start)
+            largest = (1.0 + inverse * sine * sine) / (1.0 + (start / y) ** 2)
+            start = math.pi * (1.0 - 8.0 * UNIT)
+        peak = start
+        if start < FAR:
+            peak = (math.ceil(start / math.pi - 0.5) + 0.5) * math.pi
+            v = np.linspace(start, max(start, peak), CELLS + 1)
+            squares = np.sin(v) ** 2 + 1e-15 * (1.0 + v)
+            over = 1.0 + inverse * np.maximum(squares[1:], squares[:-1])
+            largest = max(largest, float((over / (1.0 + (v[:-1] / y) ** 2)).max()))
+        envelope = (1.0 + inverse) / (1.0 + (peak * (1.0 - 1e-15) / y) ** 2)
+        return min(1.0, math.sqrt(max(largest, envelope)) * (1.0 + 64.0 * UNIT + 4.1 * eta_error))
+
+
+def _log_mgf(eta: float, z: ComplexArray, eta_error: float = 0.0) -> tuple[ComplexArray, Array]:
+    """Return K(z) and a bound on its error, for Re z > -1/2.
+
+    Where the series of M - 1 is not used,
+
+        K = z eta + log(1 - e^{-w}) - log(1 - e^{-eta}) - log(1 + 2z),    w = (2z + 1) eta,
+
+    which does not overflow. w is off by 4 units of itself, e^{-w} by that times its modulus, and
+    -expm1(-w), whose modulus is at most min(2, |w|), by 16 units of that more. An error r of eta
+    moves w by r |w|, z eta by r |z| eta and the log of 1 - e^{-eta} by r at most.
+    """
+    value = np.empty(z.shape, np.complex128)
+    error = np.empty(z.shape, np.float64)
+    small = (np.abs(z) + 0.5) * eta < SERIES_BELOW
+    if small.any():
+        value[small], error[small] = log1p_with_error(*sinh_rise(eta, z[small], eta_error))
+    large = ~small
+    if large.any():
+        s = z[large]
+        twice = 1.0 + 2.0 * s
+        w = twice * eta
+        size = np.abs(w)
+        rise = -np.expm1(-w)
+        slack = UNIT * (16.0 * np.minimum(2.0, size) + 4.0 * size * np.exp(-np.real(w)))
+        slack = slack + 1.1 * eta_error * size * np.exp(-np.real(w))
+        # Beyond, the phase of e^{-w} is not known any more.
+        slack = np.where((4.0 * UNIT + eta_error) * size < 0.1, slack, np.inf)
+        relative = slack / np.abs(rise)
+        carried = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), np.inf)
+        log_rise, log_twice = np.log(rise), np.log(twice)
+        log_gap = math.log(-math.expm1(-eta))
+        value[large] = s * eta + log_rise - log_gap - log_twice
+        moduli = np.abs(s) * eta + np.abs(log_rise) + abs(log_gap) + np.abs(log_twice)
+        error[large] = carried + UNIT * (16.0 + 12.0 * moduli)
+        error[large] += 1.01 * eta_error * (1.0 + np.abs(s) * eta)
+    return value, error

@@ -1,0 +1,295 @@
+"""Loss of the Laplace mechanism, in closed form.
+
+P = Lap(0, b), Q = Lap(sensitivity, b), e = sensitivity / b. Under P the loss is e with
+probability 1/2, -e with probability e^{-e}/2, and in between it has density e^{(l - e)/2}/4, so
+
+    M(s) = e^{se}/2 + e^{-(1 + s)e}/2 + e^{-e/2} sinh((s + 1/2) e) / (2 (s + 1/2)).
+
+The pair is symmetric: adding and removing give the same law.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.closed.exponential import (
+    MANY_LAWS,
+    SERIES_BELOW,
+    ExponentialLaw,
+    sinh_rise,
+)
+from privcalc.losses.contour import ContourLaw
+from privcalc.losses.decay import far_point, steps_bound
+from privcalc.losses.log_ratio import MOST_UNITS, LogRatio, Piece
+from privcalc.losses.tails import Tails
+from privcalc.numerics import work
+from privcalc.numerics.arrays import vertical
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.gauss_legendre import composite_rule
+from privcalc.numerics.power_excess import EXCESS_ULPS, log1p_bracket, log_exponential_excess
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+
+class LaplaceLaw(ExponentialLaw):
+    """Loss between Lap(0, 1/e) and Lap(1, 1/e), e = sensitivity / scale, which atoms have."""
+
+    __slots__ = ()
+
+    everywhere = True
+    comes_back = True
+    symmetric = True
+
+    def profile(self, epsilon: float) -> tuple[float, float]:
+        """Bound delta = 1 - e^{(epsilon - e) / 2} for 0 <= epsilon <= e, and 0 beyond.
+
+        delta is the integral of (p - e^epsilon q)_+, and p = e^{epsilon} q at one point: the mass
+        of P below it is 1 - e^{(epsilon - e) / 2} / 2, that of Q half of e^{-(epsilon + e) / 2}.
+        The gap e - epsilon is off by the error of e and a unit of itself, expm1 by 8 units.
+        """
+        low, high = self.gap(epsilon)
+        lower = -math.expm1(-0.5 * low) * (1.0 - 12.0 * UNIT)
+        return lower, -math.expm1(-0.5 * high) * (1.0 + 12.0 * UNIT)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c from the tilted moments of atoms and density."""
+        e = self.e
+        losses, masses = _outcomes(e)
+        shift = c * e
+        tilted = masses * np.exp(c * losses - shift)
+        total = float(tilted.sum())
+        mean = float((tilted * losses).sum()) / total
+        variance = float((tilted * (losses - mean) ** 2).sum()) / total
+        m1 = float(np.real(_mgf_minus_one(e, np.array([complex(c)]))[0][0])) if shift < 700 else 0.0
+        log_m = math.log1p(m1) if shift < 700 else math.inf
+        return log_m, mean, variance
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K by a sum without cancellation.
+
+        The closed form of the module is M = ((c + 1) e^{ce} + c e^{-(1 + c)e}) / (2c + 1). With
+        phi(x) = e^x - 1 - x the linear terms are (c + 1) ce - c (1 + c) e = 0, so that
+
+            M - 1 = ((c + 1) phi(ce) + c phi(-(1 + c)e)) / (2c + 1).
+
+        Each argument is off by 3 units and the error of e, which changes phi(x) by 2 + max(x, 0)
+        times that (`excess_slope`); logarithms by 8 units of themselves.
+        """
+        up, down = c * self.e, -(1.0 + c) * self.e
+        first = np.log1p(c) + log_exponential_excess(up)
+        second = np.log(c) + log_exponential_excess(down)
+        log_s = np.logaddexp(first, second) - np.log1p(2.0 * c)
+        size = np.abs(first) + np.abs(second) + np.log1p(2.0 * c) + np.abs(np.log(c))
+        error = UNIT * (EXCESS_ULPS + 3.0 * (2.0 + up) + 12.0 * size)
+        error = error + 1.01 * self.error * (2.0 + up)
+        return log1p_bracket(log_s - error, log_s + error)
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> LaplaceContour:
+        """Fix the abscissa; the closed form holds for every t."""
+        del t_max, log_error
+        return LaplaceContour(self, c)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points."""
+        value, error = _mgf_minus_one(self.e, z)
+        return log1p_with_error(value, error)[0]
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return the two atoms."""
+        return (-self.e, self.e)
+
+    def tails(self, losses: Array) -> Tails:
+        """Return e^{(l - e)/2}/2 below and e^{-(l + e)/2}/2 above, under P and Q, and the rest.
+
+        Between the atoms P(L <= l) = e^{(l - e)/2} / 2 and Q(L > l) = e^{-(l + e)/2} / 2, and both
+        complements are at least 1/2, so that no digit cancels. The exponents are off by 2 units of
+        |l| + e.
+
+        With e (1 + r) the numbers for l belong to l (1 + r), up to a factor: the exponents, at most
+        e, are multiplied by 1 + r. That moves exp by r e and expm1 of x <= e by r (1 + x).
+        """
+        e = self.e
+        inside = np.clip(losses, -e, e)
+        below_p = 0.5 * np.exp(0.5 * (inside - e))
+        above_q = 0.5 * np.exp(-0.5 * (inside + e))
+        low, high = losses < -e, losses >= e
+        rise = np.expm1(0.5 * np.diff(inside))
+        whole = ~(low[:-1] | high[1:])
+        between_p, between_q = below_p[:-1] * rise, above_q[1:] * rise
+        below_p = np.where(high, 1.0, np.where(low, 0.0, below_p))
+        above_q = np.where(high, 0.0, np.where(low, 1.0, above_q))
+        return Tails(
+            above_p=1.0 - below_p,
+            above_q=above_q,
+            below_p=below_p,
+            below_q=1.0 - above_q,
+            error=UNIT * (16.0 + 4.0 * e) + 1.01 * self.error * e,
+            shift=(4.0 * UNIT + 1.01 * self.error) * e,
+            between_p=between_p,
+            between_q=between_q,
+            between_error=np.where(
+                whole, UNIT * (24.0 + 4.0 * e) + 1.01 * self.error * (1.0 + 2.0 * e), np.inf
+            ),
+        )
+
+    def log_ratio(self) -> LogRatio | None:
+        """Return log dQ/dP under P: it is -L, so the atoms swap places.
+
+        The sampling of it takes numbers as they are off by `MOST_UNITS` of error.
+        """
+        if self.error > MOST_UNITS * UNIT:
+            return None
+        e = self.e
+        piece = Piece(math.log(0.25) - e / 2.0, -0.5, 0.0, -e, e)
+        return LogRatio(
+            pieces=(piece,), atoms=((-e, 0.5, 0.5 * math.exp(-e)), (e, 0.5 * math.exp(-e), 0.5))
+        )
+
+
+@record
+class LaplaceContour(ContourLaw):
+    """The Laplace law on Re s = c."""
+
+    law: LaplaceLaw
+    c: float
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) = log1p(M - 1) with its rounding error.
+
+        With x a Laplace variable, L(e) = |x - e| - |x| has slopes in [-1, 1] in e, and M - 1 =
+        E[e^{zL} - 1 + z (e^{-L} - 1)], as E e^{-L} = 1. So |dM/de| is at most |z| E e^{cL}, and
+        E |z| e^{-L} |e^{(z + 1) L} - 1| <= |z (z + 1)| e E max(e^{-L}, e^{cL}); E e^{cL} is at
+        most e^{ce}, and 1 for c < 0.
+        """
+        z, e, e_error = vertical(self.c, t), self.law.e, self.law.error
+        m1, error = _mgf_minus_one(e, z)
+        if e_error:
+            size = math.exp(min(max(self.c, 0.0) * e, 700.0))
+            slope = np.minimum(size, np.abs(z + 1.0) * e * (1.0 + size))
+            error = error + 1.01 * e_error * e * np.abs(z) * slope
+        return log1p_with_error(m1, error)
+
+    def modulus_supremum(self, t: float) -> float:
+        """Bound |phi| beyond t by steps of the closed form (`losses/decay.py`).
+
+        The tilted atoms have mass A = (e^{ce} + e^{-(1 + c)e}) / (2 M(c)); the tilted density
+        e^{(c + 1/2) l - e/2} / (4 M(c)) is monotone, so V = 2 max over its two ends. The tilted
+        variance is at most e^2, because |L| <= e. An error r of e moves |phi|^2 by at most
+        8 r e |z| (see `log_mgf`), which is far below what is charged for rounding; the rest is
+        within the margin.
+        """
+        e, c = self.law.e, self.c
+        if self.law.error > 16.0 * UNIT:
+            return 1.0
+        m1, error = _mgf_minus_one(e, np.array([complex(c)]))
+        if not math.isfinite(float(m1[0].real) + float(error[0])):
+            return 1.0
+        log_m = math.log1p(float(m1[0].real) - float(error[0]))
+        atoms = 0.5 * (math.exp(c * e - log_m) + math.exp(-(1.0 + c) * e - log_m)) * MARGIN
+        variation = 0.5 * math.exp(abs(c + 0.5) * e - e / 2.0 - log_m) * MARGIN
+
+        def squared(points: Array, step: float | None) -> tuple[Array, Array]:
+            del step
+            z = vertical(c, points)
+            value, slack = _mgf_minus_one(e, z)
+            scaled = (1.0 + value) * math.exp(-log_m)
+            derivative = 1j * _mgf_derivative(e, z) * math.exp(-log_m)
+            # Charged generously: both are sums of a few terms of modulus at most 1 + e.
+            noise = 64.0 * UNIT * (1.0 + e) * (1.0 + np.abs(z) * e) + slack * math.exp(-log_m)
+            g = np.abs(scaled) ** 2
+            slope = 2.0 * np.real(np.conj(scaled) * derivative)
+            return g + 4.0 * noise, slope + 4.0 * noise * (1.0 + e)
+
+        here = min(1.0, math.sqrt(float(squared(np.array([t]), None)[0][0])))
+        atoms = min(atoms, 1.0)
+        stop = max(t, far_point(atoms, variation, here))
+        far = atoms + variation / stop
+        between, _ = steps_bound(
+            squared, variance=e * e, start=t, stop=stop, goal=max(here, min(far, 1.0))
+        )
+        return min(1.0, max(between, far) * MARGIN)
+
+
+@lru_cache(maxsize=MANY_LAWS)
+def _outcomes(e: float) -> tuple[Array, Array]:
+    """Return losses and masses of atoms and of a quadrature of the density."""
+    centres = e * np.arange(-7.0, 8.0, 2.0) / 8.0
+    nodes, log_weights = composite_rule(centres, np.full(8, e / 8.0))
+    density = 0.25 * np.exp(log_weights + (nodes - e) / 2.0)
+    losses = np.concatenate([nodes, [e, -e]])
+    return losses, np.concatenate([density, [0.5, 0.5 * math.exp(-e)]])
+
+
+def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
+    """Return M(z) - 1 and a bound on its error.
+
+    Small |z| e: with y = (z + 1/2) e, u = e / 2 and S of `exponential.py`,
+
+        M - 1 = e^{-u} (cosh y - cosh u + u (S(y) - S(u))),
+        cosh y - cosh u = 2 sinh(a) sinh(b),    a = (z + 1) e / 2,    b = z e / 2,
+
+    where nothing cancels for z > 0. a is off by 3 units of itself, which |sinh a| <= |a| cosh Re a
+    turns into as many units of |a| cosh Re a; sinh and the products by 16. The factor of the other
+    part, u S(u) e^{-u} = (1 - e^{-e}) / 2, is off by 12 units. Elsewhere the closed form: each of
+    its terms is charged a few units of its modulus, and the phase of e^{ze} a unit of |z| e.
+    """
+    work.charge(600.0 + 2.0 * len(z))
+    size = (np.abs(z) + 0.5) * e
+    small = size < SERIES_BELOW
+    value = np.empty(z.shape, np.complex128)
+    error = np.empty(z.shape, np.float64)
+    if small.any():
+        a, b = 0.5 * e * (z[small] + 1.0), 0.5 * e * z[small]
+        rise, rise_error = sinh_rise(e, z[small])
+        share, double = -0.5 * math.expm1(-e), 2.0 * math.exp(-0.5 * e)
+        value[small] = double * (np.sinh(a) * np.sinh(b)) + share * rise
+        bound = np.abs(a * b) * np.cosh(a.real) * np.cosh(b.real)
+        error[small] = UNIT * 48.0 * double * bound
+        error[small] += share * (rise_error + 16.0 * UNIT * np.abs(rise))
+    large = ~small
+    if large.any():
+        w = z[large]
+        a = w + 0.5
+        # Beyond this the moment generating function overflows: an infinite error says so.
+        finite = np.real(w) * e < 700.0
+        w = np.where(finite, w, 1.0)
+        up, down = np.exp(w * e), np.exp(-(1.0 + w) * e)
+        # sinh(a e) e^{-e/2} = (up - down) / 2, and it vanishes with a: e/2 e^{-e/2} in the limit.
+        near = np.abs(a) * e < 1e-4
+        safe = np.where(near, 1.0, a)
+        body = np.where(
+            near, e * math.exp(-e / 2.0) * (1.0 + (a * e) ** 2 / 6.0), 0.5 * (up - down) / safe
+        )
+        value[large] = 0.5 * (up + down + body) - 1.0
+        scale = np.abs(up) + np.abs(down)
+        divided = np.where(near, e, scale / np.abs(safe))
+        charge = UNIT * ((scale + divided) * (8.0 + 3.0 * (np.abs(w) + 1.0) * e) + 4.0)
+        error[large] = np.where(finite, charge, np.inf)
+    return value, error
+
+
+def _mgf_derivative(e: float, z: ComplexArray) -> ComplexArray:
+    """Return M'(z); only slopes of step bounds use it, with their own charge for rounding."""
+    a = z + 0.5
+    up, down = np.exp(z * e), np.exp(-(1.0 + z) * e)
+    # With x = a e: e^2 e^{-e/2} (x cosh x - sinh x) / x^2, by its series where that cancels; the
+    # next term, x^7 / 45360, is below 1e-15 of the first.
+    x = a * e
+    near = np.abs(x) < 1e-2
+    safe = np.where(near, 1.0, a)
+    series = x / 3.0 * (1.0 + x * x / 10.0 * (1.0 + x * x / 28.0))
+    body = np.where(
+        near,
+        math.exp(-e / 2.0) * e * e * series,
+        0.5 * (e * (up + down) - (up - down) / safe) / safe,
+    )
+    derivative: ComplexArray = 0.5 * (e * (up - down) + body)
+    return derivative

@@ -1,0 +1,263 @@
+"""Loss between two normal laws of different variances: a quadratic of a normal variable.
+
+In units of Q's deviation, Q = N(0, 1) and P = N(theta, r^2). With rho = r^2 - 1,
+kappa = rho / 2 and nu = theta r / rho, completing the square in log dP/dQ gives
+
+    L = low + kappa (Z + nu)^2,    low = -log r - theta^2 / (2 rho),
+
+where Z is standard normal under P; under Q the same with kappa / r^2 and nu / r. For rho > 0 the
+loss is bounded below by `low` and has an exponential upper tail, for rho < 0 it is bounded above.
+By the moment generating function of the square of a normal variable, with u = 1 - rho s,
+
+    K(s) = -s log r - log(u) / 2 + theta^2 s (s + 1) / (2 u),    Re u > 0.
+
+Under rho > 0 it is infinite from s = 1 / rho on: no Renyi divergence of order 1 + 1/rho or more.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.closed.quadratic_tails import quadratic_tails
+from privcalc.losses.contour import ContourLaw
+from privcalc.losses.law import LossLaw
+from privcalc.losses.sampled.excess_ratio import Sampling
+from privcalc.losses.sampled.renyi import normal_excess
+from privcalc.numerics.arrays import vertical
+from privcalc.numerics.power_excess import TINY
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.sampled.renyi import Logs
+    from privcalc.losses.tails import Tails
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Nearer to the critical order, rounding in u leaves too few digits.
+LEAST_U = 1e-7
+# Below this value of |rho| (|s| + 1) the logarithms are expanded; 30 terms leave 1e-17.
+SERIES_BELOW = 0.25
+SERIES_TERMS = 30
+
+
+@record
+class UnequalGaussiansLaw(LossLaw):
+    """Loss of N(theta, r^2) against N(0, 1).
+
+    Attributes:
+        theta: distance of the means, >= 0, in deviations of Q; correct to 4 units.
+        ratio: r^2, not 1; correct to 1 unit.
+        excess: rho = r^2 - 1, correct to 1 unit by itself.
+        units: these errors are so many times as large, and all that follow from them.
+    """
+
+    theta: float
+    ratio: float
+    excess: float
+    units: float = 1.0
+
+    cheap_orders = True
+
+    @property
+    def unit(self) -> float:
+        """Return what a unit is in all error bounds: they are linear in the parameters'."""
+        return self.units * UNIT
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return 32 units: log r and theta^2 / (2 rho) have one sign where `low` is the largest."""
+        return 32.0 * self.unit
+
+    @property
+    def max_loss(self) -> float:
+        """Return infinity, or for the smaller variance the value at the vertex."""
+        if self.excess > 0.0:
+            return math.inf
+        return -self.log_r - 0.5 * self.theta * self.theta / self.excess
+
+    @property
+    def log_r(self) -> float:
+        """Return log r to 10 units, also where r is near 1."""
+        if abs(self.excess) < 0.5:
+            return 0.5 * math.log1p(self.excess)
+        return 0.5 * math.log(self.ratio)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return infinity: far out, the wider law is further than any mu from the other."""
+        return math.inf, math.inf
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c; infinity from the critical order on.
+
+        K' = (rho/u - 2 log r) / 2 + theta^2 (2c + 1 + rho c (c + 1) / u) / (2u) and
+        K'' = rho^2 / (2 u^2) + theta^2 r^2 / u^3.
+        """
+        rho, square = self.excess, self.theta * self.theta
+        u = 1.0 - rho * c
+        if not u >= LEAST_U:
+            return math.inf, math.inf, math.inf
+        k0 = float(self.log_mgf(np.array([complex(c)]))[0][0].real)
+        bend = 0.5 * rho / u - self.log_r
+        if abs(rho) < 1e-3:
+            # rho - log(1 + rho), expanded.
+            gap = rho * rho * (0.5 - rho * (1.0 / 3.0 - rho * (0.25 - rho * 0.2)))
+            bend = 0.5 * gap + 0.5 * rho * rho * c / u
+        k1 = bend + 0.5 * square * (2.0 * c + 1.0 + rho * c * (c + 1.0) / u) / u
+        return k0, k1, 0.5 * (rho / u) ** 2 + square * self.ratio / u**3
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K; infinite where u = 1 - rho c is certainly not positive.
+
+        K falls in u, so that the two ends of what u may be, 4 units of rho c away, bound K.
+        For each end, the quotient theta^2 c (c + 1) / (2u) is off by 20 units, and
+        -(c log r) - log(u) / 2 by 24 units of its terms; where rho is small it is a series
+        (`log_mgf`), off by 40 units of rho^2 c (c + 1), in which u enters to no more than that.
+        """
+        rho, product = self.excess, c * (c + 1.0)
+        slack = 4.0 * self.unit * np.abs(rho * c)
+        near = abs(rho) * (c + 1.0) < SERIES_BELOW
+        series = np.zeros(c.shape)
+        if near.any():
+            series[near] = self._series(c[near].astype(np.complex128)).real
+        ends = []
+        for sign in (-1.0, 1.0):
+            # The lower end of K belongs to the upper end of u.
+            moved = -rho * c - sign * slack
+            u = 1.0 + moved
+            with np.errstate(divide="ignore", invalid="ignore"):
+                quotient = 0.5 * self.theta * self.theta * product / u
+                log_u = np.log1p(moved)
+                rest = np.where(near, series, -c * self.log_r - 0.5 * log_u)
+                terms = 24.0 * (np.abs(c * self.log_r) + np.abs(log_u))
+                units = np.where(near, 40.0 * rho * rho * product, terms) + 20.0 * quotient
+                end = rest + quotient + sign * self.unit * (units + 2.0 * np.abs(rest + quotient))
+            ends.append(np.where(u > 0.0, end, np.inf))
+        return np.maximum(ends[0] - TINY, 0.0), ends[1] + TINY
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> UnequalGaussiansContour:
+        """Fix the abscissa; the closed form holds for every t.
+
+        Raises:
+            NotCertifiedError: the moment generating function is infinite there, or nearly.
+        """
+        del t_max, log_error
+        if not 1.0 - self.excess * c >= LEAST_U:
+            raise NotCertifiedError(
+                f"the moment generating function is infinite at order {c + 1.0:.6g}: the variances"
+                f" differ, and it is finite below order {1.0 + 1.0 / self.excess:.6g} only"
+            )
+        return UnequalGaussiansContour(self, c)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points with Re u > 0."""
+        return self.log_mgf(z)[0]
+
+    def log_mgf(self, z: ComplexArray) -> tuple[ComplexArray, Array]:
+        """Return K(z) and a bound on its error.
+
+        u is off by UNIT (1 + 4 |rho z|), relatively by that over |u|; its logarithm by 2 of these,
+        the quotient theta^2 z (z + 1) / u by these and 20 units.
+        The rest, -(z log(1 + rho) + log(1 - rho z)) / 2, is small where rho is: there it is
+        z (z + 1) sum_{k >= 2} rho^k q_k / (2k), q_2 = 1, q_{k+1} = z^{k-1} - q_k, since
+        z^k + (-1)^k z = z (z + 1) q_k. As |q_k| <= (1 + |z|)^(k-2), the sum of the moduli is below
+        rho^2 / 2, and so is 1e-17 of it what is left out; 40 units of it cover the sum.
+        """
+        rho, log_r = self.excess, self.log_r
+        size = np.abs(rho * z)
+        u = 1.0 - rho * z
+        relative = self.unit * (1.0 + 4.0 * size) / np.abs(u)
+        product = z * (z + 1.0)
+        quotient = 0.5 * self.theta * self.theta * product / u
+        quotient_error = np.abs(quotient) * (2.0 * relative + 20.0 * self.unit)
+        log_u = np.log(u)
+        rest = -z * log_r - 0.5 * log_u
+        moduli = np.abs(z * log_r) + np.abs(log_u)
+        rest_error = self.unit * (16.0 * moduli + 4.0) + 2.0 * relative
+        near = abs(rho) * (np.abs(z) + 1.0) < SERIES_BELOW
+        if near.any():
+            rest[near] = self._series(z[near])
+            rest_error[near] = np.abs(product[near]) * (40.0 * self.unit * rho * rho)
+        value: ComplexArray = rest + quotient
+        # Where u has hardly a digit left the error is infinite.
+        total_error = np.where(relative < 0.01, quotient_error + rest_error, np.inf)
+        return value, total_error + 2.0 * self.unit * np.abs(value)
+
+    def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
+        """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.
+
+        With P = N(theta, r^2) without the record and Z standard normal under P, the log-ratio
+        X = -L is log r - theta^2 / 2 - theta r Z - rho Z^2 / 2.
+
+        Raises:
+            NotCertifiedError: the quadrature is too long, or only half is asked for.
+        """
+        if positive:
+            raise NotCertifiedError("a pair that is not symmetric has no glued law")
+        if self.units > 1.0:
+            raise NotCertifiedError("numbers of more than 15 digits leave too little for that")
+        half = 0.5 * self.theta * self.theta
+        ratio = Sampling(
+            q,
+            self.log_r - half,
+            -self.theta * math.sqrt(self.ratio),
+            -0.5 * self.excess,
+            abs(self.log_r) + half,
+        )
+        return normal_excess(ratio, c, remove=remove)
+
+    def _series(self, z: ComplexArray) -> ComplexArray:
+        """Return -(z log(1 + rho) + log(1 - rho z)) / 2 for small rho (see `log_mgf`)."""
+        q, power, total = np.ones_like(z), np.ones_like(z), np.zeros_like(z)
+        for k in range(2, SERIES_TERMS + 2):
+            total = total + q * (self.excess**k / (2 * k))
+            power = power * z
+            q = power - q
+        value: ComplexArray = z * (z + 1.0) * total
+        return value
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the masses inside and outside of the two outcomes that have a loss l."""
+        return quadratic_tails(
+            losses,
+            theta=self.theta,
+            ratio=self.ratio,
+            excess=self.excess,
+            log_r=self.log_r,
+            unit=self.unit,
+        )
+
+
+@record
+class UnequalGaussiansContour(ContourLaw):
+    """The law on Re s = c."""
+
+    law: UnequalGaussiansLaw
+    c: float
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) with its rounding error."""
+        return self.law.log_mgf(vertical(self.c, t))
+
+    def modulus_supremum(self, t: float) -> float:
+        """Return |phi(t)|, which decreases in t.
+
+        With u = 1 - rho c and w = (rho t / u)^2, Re(1 / (u - i rho t)) = 1 / (u (1 + w)), and as
+        theta^2 s (s + 1) / (2 u) is the real exponent nu^2 / (2u) up to a linear function of s
+        with a real slope and a constant,
+
+            |phi(t)| = (1 + w)^(-1/4) exp(-nu^2 w / (2 u (1 + w))),    nu^2 w = theta^2 r^2 (t/u)^2.
+
+        Both factors decrease in w. u is off by UNIT (1 + 2 |rho c|).
+        """
+        law = self.law
+        u = 1.0 - law.excess * self.c
+        relative = law.unit * (64.0 + 8.0 * (1.0 + 2.0 * abs(law.excess * self.c)) / u)
+        w = (law.excess * t / u) ** 2
+        exponent = law.theta**2 * law.ratio * (t / u) ** 2 / (2.0 * u * (1.0 + w))
+        log_modulus = (0.25 * math.log1p(w) + exponent) * (1.0 - relative)
+        return math.nextafter(math.exp(-log_modulus) * (1.0 + 16.0 * law.unit), math.inf)

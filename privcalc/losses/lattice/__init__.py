@@ -1,0 +1,1 @@
+"""Laws of discrete Gaussians, whose losses lie on a lattice. Start with `discrete_gaussian.py`."""

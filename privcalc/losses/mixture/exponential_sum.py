@@ -1,0 +1,196 @@
+"""The density ratio of a mixture of unit normal laws at 0, mu, 2 mu, ... to the first of them."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.losses.sampled.excess_ratio import Line
+    from privcalc.numerics.arrays import Array, Integers
+
+# Terms below e^-FAINT of the largest are left out: with 1000 terms, 1000 e^-50 < 2e-19 of a sum.
+FAINT = 50.0
+LEFT_OUT = 1e-18
+# Points that share a choice of terms; no choice is made among fewer terms.
+BLOCK, FEW_TERMS = 32, 64
+# Negative terms beyond this share of the positive ones leave no bound on Re r.
+MOST_NEGATIVE = 0.5
+# Beyond this an exponential is not formed.
+LARGE = 300.0
+
+
+@record
+class ExponentialSum:
+    """r = sum_j b_j e^{t_j}, t_j = j mu x - (j mu)^2 / 2, j = 0 .. k, with weights that sum to 1.
+
+    For j < j' the quotient of two terms falls in x. So a term that is faint beside the largest of
+    those with j >= 1 at the left end of an interval, being before it, is so in all of it, and the
+    same after it at the right end (the terms, as functions of j, have one peak: the binomial
+    weights, and e^{t_j}, are log-concave). The term j = 0 is always kept.
+
+    Attributes:
+        mu: step of the exponents, off by 4 units.
+        log_weights: log b_j.
+        weight_errors: absolute error of each.
+    """
+
+    mu: float
+    log_weights: Array
+    weight_errors: Array
+
+    @property
+    def size(self) -> int:
+        """Return about the number of terms of one value."""
+        return min(len(self.log_weights), FEW_TERMS)
+
+    @property
+    def log_floor(self) -> float:
+        """Return log b_0."""
+        return float(self.log_weights[0])
+
+    @cached_property
+    def centres(self) -> Array:
+        """Return j mu."""
+        return self.mu * np.arange(len(self.log_weights))
+
+    @cached_property
+    def _prefix(self) -> Array:
+        """Return b_1 + ... + b_{j - 1} for j = 1 .. k + 1."""
+        return np.concatenate([[0.0], np.cumsum(np.exp(self.log_weights[1:]))])
+
+    def losses(self, x: Array, moved: Array) -> tuple[Array, Array]:
+        """Return log r with its error.
+
+        y = sum_{j >= 1} b_j (e^{t_j} - 1), as the weights sum to 1; terms that are left out are
+        taken to be -b_j. t_j is off by 16 units of its terms and j mu moved, each difference by 10
+        units and that of b_j. An error d of y is one of d / r of log r, by which for y > -1/2 log1p
+        is charged 16 units more. Elsewhere, and where e^{t_j} is large, log r is that of a sum of
+        positive terms. What is left out is LEFT_OUT of the terms j >= 1.
+        """
+        loss, error = np.empty(x.shape), np.empty(x.shape)
+        for part, terms in self._blocks(x, x):
+            loss[part], error[part] = self._losses(x[part], moved[part], terms)
+        return loss, error
+
+    def _losses(self, x: Array, moved: Array, terms: slice) -> tuple[Array, Array]:
+        centres, logs = self.centres[terms], self.log_weights[terms]
+        wrong_weights = self.weight_errors[terms]
+        count = len(centres) + 2.0
+        t = x[:, None] * centres - 0.5 * centres * centres
+        off = 16.0 * UNIT * (np.abs(x)[:, None] * centres + 0.5 * centres * centres)
+        off = np.expm1(np.minimum(off + moved[:, None] * centres, LARGE))
+        top = np.maximum((logs + t).max(axis=1), self.log_floor)
+        powers = np.exp(logs + t - top[:, None])
+        zero = np.exp(self.log_floor - top)
+        others = powers.sum(axis=1)
+        plain = top + np.log(others + zero)
+        share = 1.0 / (others + zero)
+        carried = (powers * off).sum(axis=1) * share
+        weights = (powers * wrong_weights).sum(axis=1) * share
+        weights = weights + zero * share * self.weight_errors[0]
+        whole = carried + weights + UNIT * (count + 32.0 + 8.0 * (np.abs(top) + np.abs(plain)))
+        rises = np.expm1(np.minimum(t, LARGE)) * np.exp(logs)
+        out = self._prefix[terms.start - 1] + (self._prefix[-1] - self._prefix[terms.stop - 1])
+        y = rises.sum(axis=1) - out
+        near = (t.max(axis=1) < LARGE) & (y > -0.5)
+        sums = UNIT * (count + 16.0)
+        wrong = (np.abs(rises) * (wrong_weights + sums)).sum(axis=1)
+        worst = float(self.weight_errors[1:].max(initial=0.0))
+        wrong = wrong + out * (worst + UNIT * len(self.log_weights))
+        safe = np.where(near, y, 0.0)
+        direct = np.log1p(safe)
+        small = carried + LEFT_OUT * others * share
+        small = small + wrong / (1.0 + safe) + 16.0 * UNIT * np.abs(direct)
+        return np.where(near, direct, plain), np.where(near, small, whole)
+
+    def rise(self, low: Array, high: Array, height: Array) -> Line:
+        """Return the chord of log r, which is convex; |r(x + iy)| <= r(x)."""
+        del height
+        return self._log_sum(low)[0], self._log_sum(high)[0]
+
+    def fall(self, low: Array, high: Array, height: Array) -> Line:
+        """Return a tangent below log Re r.
+
+        Re r(x + iy) >= p(x) - n(x), where p has the terms with cos(j mu height) > 0, which fall in
+        the height, and n the others, by their moduli, which are those of larger j: n / p increases
+        in x, and log p is convex. So log Re r is at least the tangent of log p in the middle, plus
+        log(1 - n/p) at the right end.
+        """
+        middle = 0.5 * (low + high)
+        value, slope, _ = self._log_sum(middle, height)
+        plus, _, minus = self._log_sum(high, height)
+        negative = minus - plus
+        known = negative < math.log(MOST_NEGATIVE)
+        value = value + np.log1p(-np.exp(np.where(known, negative, -math.inf)))
+        half = 0.5 * slope * (high - low)
+        return np.where(known, value - half, -np.inf), np.where(known, value + half, -np.inf)
+
+    def log_distance(self, low: Array, high: Array, height: Array) -> Array:
+        """Bound |y| by r(high) + 1, and by its value in the middle and the slope of r.
+
+        |r'(x + iy)| <= r'(x), which increases.
+        """
+        middle = 0.5 * (low + high)
+        flat = middle.ravel()
+        loss, wrong = self.losses(flat, np.zeros(flat.shape))
+        size = np.where(np.abs(loss) < 1.0, np.expm1(np.minimum(np.abs(loss) + wrong, 2.0)), 3.0)
+        large = np.maximum(loss + wrong, 1.0) + 1e-9
+        start = np.where(np.abs(loss) < 1.0, np.log(size), large).reshape(low.shape)
+        value, slope, _ = self._log_sum(high)
+        with np.errstate(divide="ignore"):
+            way = np.log(0.5 * (high - low) + height) + np.log(slope) + value
+        return np.minimum(np.logaddexp(value, 0.0), np.logaddexp(start, way) + 1e-9)
+
+    def _blocks(self, low: Array, high: Array) -> Iterator[tuple[Integers, slice]]:
+        """Yield indices of intervals that lie together, and the terms j >= 1 that are not faint."""
+        count = len(self.log_weights)
+        if count <= FEW_TERMS:
+            yield np.arange(len(low)), slice(1, count)
+            return
+        order = np.argsort(low)
+        half = 0.5 * self.centres * self.centres
+        for i in range(0, len(low), BLOCK):
+            part = order[i : i + BLOCK]
+            left = (self.log_weights + float(low[part].min()) * self.centres - half)[1:]
+            right = (self.log_weights + float(high[part].max()) * self.centres - half)[1:]
+            first = int(np.flatnonzero(left >= left.max() - FAINT)[0])
+            last = int(np.flatnonzero(right >= right.max() - FAINT)[-1])
+            yield part, slice(1 + first, max(first, last) + 2)
+
+    def _log_sum(self, x: Array, height: Array | None = None) -> tuple[Array, Array, Array]:
+        """Return the log of the sum, its slope, and the log of the negative terms, at x + i height.
+
+        Without a height terms count by their moduli. What is left out is within 1e-12 of the log.
+        """
+        flat = x.ravel()
+        heights = None if height is None else np.broadcast_to(height, x.shape).ravel()
+        value, slope = np.empty(flat.shape), np.empty(flat.shape)
+        minus = np.full(flat.shape, -np.inf)
+        for part, terms in self._blocks(flat, flat):
+            centres, logs = self.centres[terms], self.log_weights[terms]
+            exponents = logs + flat[part, None] * centres - 0.5 * centres * centres
+            top = np.maximum(exponents.max(axis=1), self.log_floor)
+            powers = np.exp(exponents - top[:, None])
+            if heights is not None:
+                angle = np.minimum(heights[part, None] * centres, math.pi)
+                # A term that is about to change its sign counts as negative; so does what is
+                # left out, which is beside the largest term nothing for p.
+                cosine = np.cos(angle)
+                plus = cosine > 0.01
+                minus[part] = top + np.log(np.where(plus, 0.0, powers).sum(axis=1) + LEFT_OUT)
+                powers = np.where(plus, powers * cosine, 0.0)
+            total = powers.sum(axis=1) + np.exp(self.log_floor - top)
+            # No positive term at all is as good as too few.
+            total = np.maximum(total, 1e-300)
+            value[part] = top + np.log(total)
+            slope[part] = (powers * centres).sum(axis=1) / total
+        return value.reshape(x.shape), slope.reshape(x.shape), minus.reshape(x.shape)

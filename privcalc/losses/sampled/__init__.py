@@ -1,0 +1,6 @@
+"""Laws of Poisson-sampled mechanisms, and of samples of a fixed size (`glued.py`).
+
+Start with `law.py`. `tails.py` has what follows from the tails of the base alone, `part.py` the
+densities for the contour (`losses/quadrature`), `cut.py` and `shifted.py` what the split contour
+needs of sampled Gaussians (`engine/split`), `renyi.py` the Renyi divergences.
+"""

@@ -1,0 +1,260 @@
+"""A sampled normal law cut at a log-ratio: its transforms below and beyond, and its tails.
+
+Of the law of `losses/sampled/law.py`, with x = log dW/dR, the part A = [low, top] and the part
+J = (top, far] of the outcomes; with a = s + 1 on the removing side and a = -u on the adding one,
+
+    A(a) = E_R[(1 + y)^a; low <= x <= top],      J(u) = E_R[(1 + y)^{-u}; top < x <= far].
+
+The cut is a choice, so that its ends are exact doubles.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.quadrature.contour import LOSS_UNITS, QuadratureContour
+from privcalc.losses.quadrature.nodes import NodeSet
+from privcalc.losses.quadrature.part import Outcomes
+from privcalc.losses.sampled.part import SampledPart, y_and_loss
+from privcalc.losses.sampled.shifted import Path, ShiftedPart
+from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.normal import log_tail
+from privcalc.numerics.phases import PHASE_ULPS, progression_sums
+from privcalc.numerics.rounding import COMPLEX_TERM, FUNCTION_ULPS, MARGIN, UNIT
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from privcalc.losses.log_ratio import Piece
+    from privcalc.losses.sampled.law import SampledLaw
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Transforms below this are not told from what underflowed.
+LEAST = 1e-280
+# Largest t l up to which phases are summed on the real line alone; where they are longer, up to
+# PLAIN, and in remainder form only what lies below a t l of TURN.
+LONG, PLAIN, TURN = 200.0, 80.0, 20.0
+# No less than this is integrated apart, in x.
+LEAST_LENGTH = 0.5
+# What all terms together that underflow amount to is below this.
+UNDERFLOW = 1e-300
+# No atoms.
+NOTHING = Outcomes(*(np.zeros(0) for _ in Outcomes._fields))
+
+
+@record
+class CutLaw:
+    """A Poisson-sampled Gaussian, for removing a record, cut at `top`.
+
+    Attributes:
+        law: the whole law, of one normal piece.
+        low: outcomes below are left out.
+        top: where it is cut.
+        far: outcomes beyond are left out of J; at least `top`.
+    """
+
+    law: SampledLaw
+    low: float
+    top: float
+    far: float
+
+    @property
+    def piece(self) -> Piece:
+        """Return the density of x under R."""
+        return self.law.ratio.pieces[0]
+
+    @property
+    def part(self) -> SampledPart:
+        """Return the part A."""
+        return SampledPart(self.piece, self.low, self.top, self.law.q)
+
+    @property
+    def top_loss(self) -> float:
+        """Return about the loss at the cut."""
+        return float(y_and_loss(np.array([self.top]), self.law.q)[1][0])
+
+    @property
+    def tails(self) -> tuple[float, float, float]:
+        """Return R(x > top), W(x > top) and a bound on their relative error.
+
+        Raises:
+            NotCertifiedError: they are too near the end of the range of doubles.
+        """
+        piece = self.piece
+        shifted = piece.mean + piece.deviation**2
+        r, r_error = self._tail(self.top - piece.mean, piece.mean)
+        w, w_error = self._tail(self.top - shifted, shifted)
+        error = max(r_error, w_error)
+        if not (min(r, w) > LEAST and error < 1e-6):
+            raise NotCertifiedError("the tail beyond the split is too small, or too inexact")
+        return r, w, error
+
+    @property
+    def _outside(self) -> tuple[float, float, float]:
+        """Return R and W outside [low, top], and their relative error."""
+        piece = self.piece
+        shifted = piece.mean + piece.deviation**2
+        r, w, error = self.tails
+        low_r, r_error = self._tail(piece.mean - self.low, piece.mean)
+        low_w, w_error = self._tail(shifted - self.low, shifted)
+        return r + low_r, w + low_w, (max(error, r_error, w_error) + 2.0 * UNIT) * MARGIN
+
+    def _tail(self, distance: float, mean: float) -> tuple[float, float]:
+        """Return P(N > z), z = distance / s, and a bound on its relative error.
+
+        The deviation s is off by 4 units, s^2 by 9, and the means -s^2 / 2 and s^2 / 2 so by 12
+        units of s^2; differences, quotients and erfc's argument add 1 + 1 + 2 units of themselves.
+        |d log P(N > z) / dz| <= 1 + max(z, 0) (Mills), 1 % more over so short a way; erfc itself is
+        off by FUNCTION_ULPS. (Where it underflows, what is left of it is below LEAST.)
+        """
+        scale = self.piece.deviation
+        z = distance / scale
+        moved = UNIT * (9.0 * abs(z) + (12.0 * scale * scale + 2.0 * abs(mean)) / scale)
+        relative = 1.01 * (1.0 + max(z, 0.0)) * moved + 2.0 * FUNCTION_ULPS * UNIT
+        return 0.5 * math.erfc(distance / (scale * math.sqrt(2.0))), relative
+
+    @property
+    def log_below(self) -> float:
+        """Return an upper bound on log R(x < low); there P <= R, as e^x < 1."""
+        piece = self.piece
+        return log_tail((piece.mean - self.low) / piece.deviation * (1.0 - 1e-12))
+
+    @property
+    def log_far(self) -> float:
+        """Return an upper bound on log R(x > far)."""
+        piece = self.piece
+        return log_tail((self.far - piece.mean) / piece.deviation * (1.0 - 1e-12))
+
+    def near(self, c: float, t_max: float, log_error: float, *, remove: bool) -> QuadratureContour:
+        """Prepare A(c + 1 + it), or A(-(c + it)) for adding, to an absolute quadrature error."""
+        exponent = c + 1.0 if remove else -c
+        r, w, relative = self._outside
+        nodes = NodeSet.placed(
+            [self.part],
+            NOTHING,
+            (exponent, t_max),
+            log_error,
+            remainder=True,
+            out=(r, w),
+            rate=self.law.q,
+            out_error=relative,
+        )
+        law = self.law if remove else replace(self.law, remove=False)
+        return QuadratureContour(law, c, nodes)
+
+    def contour(
+        self, c: float, t_max: float, log_error: float, *, remove: bool
+    ) -> QuadratureContour | JoinedContour:
+        """Prepare the same; where phases are long, what lies beyond a turn or so apart."""
+        middle = place_of(TURN / max(t_max, 1e-9), self.law.q)
+        if t_max * self.top_loss <= LONG or middle >= self.top - LEAST_LENGTH:
+            return self.near(c, t_max, log_error, remove=remove)
+        share, ends = log_error - math.log(2.0), (middle, self.top)
+        base = replace(self, top=middle).near(c, t_max, share, remove=remove)
+        exponent = c + 1.0 if remove else -c
+        part = PowerPart(self, exponent, ends, t_max, share, remove=remove)
+        return JoinedContour(base, part)
+
+    def beyond(self, w: float, t_max: float, log_error: float) -> PowerPart:
+        """Prepare J(w + it) to an absolute quadrature error."""
+        return PowerPart(self, -w, (self.top, self.far), t_max, log_error, remove=False)
+
+
+class PowerPart:
+    """E_R[(1 + y)^a; low < x <= high], a = e + it, or e - it for adding: positive weights.
+
+    On the real line for short phases, and where they are long, block by block of t, each twice as
+    long as the last, on a shifted line (`losses/sampled/shifted.py`).
+
+    Rounding on the real line: exp of log_w + e l is off by the errors of the exponent, `jitter`
+    units from x and the density and LOSS_UNITS of e l, and 16 more; the phases by PHASE_ULPS,
+    LOSS_UNITS of t l and t times what x moved; the sum by a unit a term.
+    """
+
+    def __init__(
+        self,
+        cut: CutLaw,
+        exponent: float,
+        ends: tuple[float, float],
+        t_max: float,
+        log_error: float,
+        *,
+        remove: bool,
+    ) -> None:
+        """Place the nodes of the real line, and sum up what the errors depend on."""
+        self._path = (cut.piece, cut.law.q, exponent, ends)
+        self._log_error, self._direction = log_error, 1.0 if remove else -1.0
+        longest = float(y_and_loss(np.array(ends[1:]), cut.law.q)[1][0])
+        self._plain_to = t_max if t_max * longest <= LONG else PLAIN / longest
+        nodes = NodeSet.placed(
+            [SampledPart(cut.piece, *ends, cut.law.q)],
+            NOTHING,
+            (exponent, self._plain_to),
+            log_error,
+            remainder=False,
+            out=(0.0, 0.0),
+            rate=cut.law.q,
+        )
+        _, _, loss, jitter, moved = nodes.outcomes
+        self._loss, self._tilted = loss, nodes.tilted
+        loss = np.abs(loss)
+        units = 16.0 + PHASE_ULPS + COMPLEX_TERM * len(loss) + 3.0 * jitter
+        units = units + LOSS_UNITS * abs(nodes.exponent) * loss
+        self._noise = UNIT * float((self._tilted * units).sum()) + UNDERFLOW + nodes.quadrature
+        self._phase_noise = UNIT * float((self._tilted * (LOSS_UNITS * loss + moved)).sum())
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs, about."""
+        return len(self._tilted)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Return bounds on the value at t = 0, the lower one perhaps 0."""
+        total = float(self._tilted.sum())
+        return max(0.0, total - self._noise * MARGIN), (total + self._noise) * MARGIN
+
+    def progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return the values and bounds on their absolute errors at t = k step, k < count."""
+        first = min(count, int(self._plain_to / step) + 1)
+        signed = self._direction * self._loss
+        values = [progression_sums(0.0, step, first, signed, self._tilted[:, None])[:, 0]]
+        t = step * np.arange(first)
+        errors = [(self._noise + t * self._phase_noise) * MARGIN]
+        while first < count:
+            block = min(first, count - first)
+            times = (first * step, (first + block) * step)
+            part = ShiftedPart(Path(*self._path, times), self._log_error)
+            found = part.progression(step, first, block)
+            values.append(found if self._direction > 0.0 else found.conj())
+            errors.append(np.full(block, part.error))
+            first += block
+        return np.concatenate(values), np.concatenate(errors)
+
+
+class JoinedContour:
+    """A of a cut law as that of a lower cut, in remainder form, and the powers in between."""
+
+    def __init__(self, base: QuadratureContour, part: PowerPart) -> None:
+        """Take the two."""
+        self._base, self._part = base, part
+
+    @property
+    def size(self) -> int:
+        """Return the work for one t."""
+        return self._base.size + self._part.size
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return log A and its error at t = k step, k < count; the sum is off by a unit."""
+        value, error = self._base.minus_one_progression(step, count)
+        more, more_error = self._part.progression(step, count)
+        rounding = UNIT * (np.abs(value) + np.abs(more))
+        return log1p_with_error(value + more, (error + more_error + rounding) * MARGIN)
+
+
+def place_of(level: float, q: float) -> float:
+    """Return about the x whose loss log(1 - q + q e^x) is the level > 0."""
+    return math.log1p(math.expm1(level) / q) if level < 600.0 else level - math.log(q)

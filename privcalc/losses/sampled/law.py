@@ -1,0 +1,235 @@
+"""Loss laws of a Poisson-sampled mechanism whose base has a density.
+
+R and W are the base's outputs without and with the record, X = log dW/dR under R and
+y = q (e^X - 1), so that dP/dQ is 1 + y or its inverse. These pairs dominate the sampled mechanism
+in each direction for every base, reversible or not: H_a((1 - q) R + q W || R) and
+H_a(R || (1 - q) R + q W) are both monotone in the base's profile, and joint convexity takes care of
+the other records in the sample (Zhu, Dong, Wang 2022, Theorem 11, with R and W in these roles):
+
+    remove: P = (1 - q) R + q W, Q = R:   L = log(1 + y),   M(s) = E_R (1 + y)^(s + 1)
+    add:    P = R, Q = (1 - q) R + q W:   L = -log(1 + y),  M(s) = E_R (1 + y)^(-s)
+
+Both are E_R (1 + y)^a with a = s + 1 or a = -s.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
+from privcalc.losses.log_ratio import MOST_UNITS
+from privcalc.losses.quadrature.contour import QuadratureContour
+from privcalc.losses.quadrature.law import QuadratureLaw
+from privcalc.losses.quadrature.part import Outcomes
+from privcalc.losses.sampled.part import SampledPart, y_and_loss
+from privcalc.losses.sampled.profile import sampled_profile
+from privcalc.losses.sampled.renyi import sampled_excess
+from privcalc.losses.sampled.tails import SampledTailLaw, sampled_anchors
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.log_ratio import LogRatio, Piece
+
+# Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
+DEFAULT_LOG_MASS = -140.0
+# Relative error of a mass that comes without one.
+OTHER_ERROR = MASS_ULPS * UNIT
+
+
+@record
+class SampledLaw(QuadratureLaw, SampledTailLaw):
+    """One direction of a sampled pair; density pieces of X may be cut to [low, high].
+
+    Attributes:
+        ratio: the law of X under R, at least one density piece, no singular parts.
+        log_mass: log of the P-mass that the cut of unbounded pieces may drop.
+    """
+
+    ratio: LogRatio
+    log_mass: float = DEFAULT_LOG_MASS
+
+    @property
+    def cuttable(self) -> bool:
+        """Whether this is a sampled Gaussian."""
+        ratio = self.ratio
+        whole = len(ratio.pieces) == 1 and not (ratio.pieces[0].bounded or ratio.atoms)
+        return whole and ratio.without_only == ratio.with_only == 0.0
+
+    @property
+    def log_dropped_mass(self) -> float:
+        """Return the log of a bound on the P-mass outside the cut.
+
+        `interval` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass
+        (four tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
+        """
+        unbounded = any(not piece.bounded for piece in self.ratio.pieces)
+        return self.log_mass + 1e-9 if unbounded else -math.inf
+
+    def profile(self, epsilon: float) -> tuple[float, float] | None:
+        """Bound delta of one use; None where only the tails can tell."""
+        return sampled_profile(self.base, self.q, epsilon, remove=self.remove)
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return the base's atoms after sampling, and the floor of an unbounded base."""
+        floor = any(not piece.bounded for piece in self.ratio.pieces)
+        return sampled_anchors(self.base.anchors, self.q, remove=self.remove, floor=floor)
+
+    def truncated(self, log_mass: float) -> SampledLaw:
+        """Cut unbounded pieces so that the P-mass outside is at most exp(log_mass)."""
+        return replace(self, log_mass=min(log_mass, math.log(0.01)))
+
+    def interval(self, piece: Piece) -> tuple[float, float]:
+        """Return the ends of the piece after the cut.
+
+        Under R, X is N(mean, s^2), and under W it is N(mean + s^2, s^2) (that is what dW/dR = e^X
+        says). P(outside) is at most R(X < low) + R(X > high) + q W(X > high) for remove, where
+        also q W(X < low) <= R(X < low) is counted (e^X < 1 there, as low < mean < 0).
+        """
+        if piece.bounded:
+            return piece.low, piece.high
+        s, mean = piece.deviation, piece.mean
+        quarter = self.log_mass - math.log(4.0)
+        z = _quantile(quarter)
+        low, high = mean - z * s, mean + z * s
+        if self.remove:
+            high = max(high, mean + s * s + _quantile(quarter - math.log(self.q)) * s)
+        return low, high
+
+    @property
+    def rate(self) -> float:
+        """Return q."""
+        return self.q
+
+    @cached_property
+    def _parts(self) -> tuple[SampledPart, ...]:
+        """Return the pieces after the cut."""
+        return tuple(
+            SampledPart(piece, *self.interval(piece), self.q) for piece in self.ratio.pieces
+        )
+
+    def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:
+        """Return the pieces after the cut, and up to the X of a y."""
+        if below == math.inf:
+            return self._parts
+        place = self._place(below)
+        return tuple(replace(part, high=min(part.high, place)) for part in self._parts)
+
+    def _place(self, y: float) -> float:
+        """Return the X of a y."""
+        ratio = y / self.q
+        return math.log1p(ratio) if -1.0 < ratio < math.inf else math.inf
+
+    def atom_outcomes(self, exponent: float, below: float = math.inf) -> Outcomes:
+        """Return the atoms; their places are off by 2 and MOST_UNITS, X by 8 units of itself.
+
+        d log (1 + y)^a / dx = a r.
+        """
+        place = self._place(below)
+        atoms = [(x, r) for x, r, _ in self.ratio.atoms if x <= place]
+        x = np.array([x for x, _ in atoms])
+        log_r = np.log(np.array([r for _, r in atoms]))
+        size = np.abs(x)
+        share = 1.0 / (1.0 + (1.0 - self.q) / self.q * np.exp(np.minimum(-x, 700.0)))
+        jitter = 8.0 + (2.0 + MOST_UNITS) * size * (1.0 + abs(exponent) * share)
+        return Outcomes(log_r, *y_and_loss(x, self.q), jitter, 8.0 * size)
+
+    def outside(self) -> tuple[float, float]:
+        """Return the masses of what was cut."""
+        masses = [part.outside() for part in self._parts]
+        return math.fsum(r for r, _ in masses), math.fsum(w for _, w in masses)
+
+    def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
+        """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
+
+        Raises:
+            NotCertifiedError: the quadrature is too long.
+        """
+        return sampled_excess(self.ratio, self.q, c, remove=self.remove, positive=positive)
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
+        """Build certified nodes for |t| <= t_max."""
+        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
+
+
+def sampled(
+    event: LossLaw,
+    q: float,
+    *,
+    remove: bool,
+    exact: bool = True,
+    reverse: LossLaw | None = None,
+) -> LossLaw:
+    """Return the law of the Poisson-sampled event; `event` is its law for adding a record.
+
+    Args:
+        event: the event's law; a density has to be the same for adding and removing.
+        q: sampling probability.
+        remove: which direction.
+        exact: whether q is exact, and not a rounded product (then at most 1/2).
+        reverse: the event's law for removing; None where the pair is symmetric.
+    """
+    if q == 0.0:
+        return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+    ratio = event.log_ratio()
+    if ratio is None:
+        return SampledTailLaw(event, reverse or event, q, remove)
+    if ratio.pieces:
+        return SampledLaw(event, event, q, remove, ratio)
+    return _sampled_atoms(event, reverse or event, ratio, q, remove=remove, exact=exact)
+
+
+def _sampled_atoms(
+    event: LossLaw, reverse: LossLaw, ratio: LogRatio, q: float, *, remove: bool, exact: bool
+) -> AtomicLaw:
+    """Map atoms of masses r, w: P-mass (1 - q) r + q w for remove, r for add, and their log-ratio.
+
+    Outcomes of R alone have w = 0. Those of W alone have mass q in the mixture and none in R: an
+    infinite loss for remove, and lost to P for add. At q = 1 an outcome of R alone has no partner,
+    and the roles at infinity are those of the event.
+
+    Rounding: r and w carry up to 20 units, and so does their mixture. Where the loss comes from x,
+    off by 32 units of itself, y = q expm1(x) is off by less than 60 for |x| < 1, and log1p(y) by
+    little more; elsewhere w - r, or the mixture over r, is off by 50 units, absolutely, and the
+    loss is of order 1. The mass of W alone is the infinite loss of the law for removing, which says
+    how exact it is; where only the law for adding is at hand, and that has another mass, it is
+    taken to be no better than other masses.
+    """
+    atoms = list(ratio.atoms)
+    if ratio.without_only > 0.0 and q < 1.0:
+        atoms.append((-math.inf, ratio.without_only, 0.0))
+    losses, masses, others = [], [], []
+    for x, r, w in atoms:
+        mixture = (1.0 - q) * r + q * w
+        y = q * math.expm1(x) if abs(x) < 1.0 else q * ((w - r) / r)
+        loss = math.log1p(y) if abs(y) < 0.5 else math.log(mixture / r)
+        losses.append(loss if remove else -loss)
+        masses.append(mixture if remove else r)
+        others.append(r if remove else mixture)
+    alone = ratio.without_only if q == 1.0 else 0.0
+    lost = q * ratio.with_only
+    rounded = not exact or Fraction(q) * Fraction(ratio.with_only) != Fraction(lost)
+    error = reverse.infinity_mass_error if reverse.infinity_mass == ratio.with_only else OTHER_ERROR
+    error += 3.0 * UNIT if rounded else 0.0
+    above, below = (lost, alone) if remove else (alone, lost)
+    own = error if remove else event.infinity_mass_error
+    return AtomicLaw(
+        tuple(losses),
+        tuple(masses),
+        above,
+        below,
+        lower_masses=tuple(others),
+        infinity_mass_error=own if above > 0.0 else 0.0,
+    )
+
+
+def _quantile(log_tail: float) -> float:
+    """Return z >= 0 with exp(-z^2/2)/2 <= exp(log_tail)."""
+    return math.sqrt(max(0.0, -2.0 * (log_tail + math.log(2.0)))) * (1.0 + 1e-14)

@@ -1,0 +1,55 @@
+"""Members of an envelope that are sampled: one pair of data sets, and one record in the sample."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.members import reverse_of
+from privcalc.losses.sampled.law import sampled
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Members
+
+
+@record
+class SampledMembers:
+    """Members that are sampled: one record, drawn or not, and the others without influence.
+
+    Attributes:
+        base: members, in the order (with the record, without it).
+        q: sampling probability.
+        remove: whether P is the sample that may hold the record, or the other way round.
+        exact: whether q is exact.
+    """
+
+    base: Members
+    q: float
+    remove: bool
+    exact: bool
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return the law of the sampled member."""
+        law = self.base.member(c)
+        if not isinstance(law, AtomicLaw):
+            raise TypeError("members have two outcomes")
+        event = reverse_of(law)
+        return sampled(event, self.q, remove=self.remove, exact=self.exact, reverse=law)
+
+
+@record
+class Alone:
+    """One law of one mechanism, as the only member.
+
+    Attributes:
+        law: the law.
+    """
+
+    law: LossLaw
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return it."""
+        del c
+        return self.law

@@ -1,0 +1,187 @@
+"""Plain powers on a line above the real one, where oscillation turns into decay.
+
+    G(t) = int_{low}^{high} f(x) (1 + y)^{e + it} dx,  low >= 0, t in [t1, t2], t1 > 0,
+
+f a density piece. (1 + y)^a is analytic for |Im x| < pi, so the path may go up at `low` to low +
+i th, along to high + i th and down to `high`. Above the axis |(1 + y)^{it}| = e^{-t arg(1 + y)}
+decays: the number of nodes no longer grows with t. The conjugate path gives the conjugate for -t.
+
+Quadrature. On each panel the bound of `numerics/gauss_legendre.py` with the supremum on the
+rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP <
+pi/2. There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y|^2 = (1 - q)^2 + 2 q (1 - q) e^x cos v +
+q^2 e^{2x} grows with x and falls with |v|; arg(1 + y) has the sign of v, and its modulus grows with
+x and |v|. So the least argument lies at (x_l, v_l) if v_l >= 0, and the sup of e^{-t arg} at t1;
+else at (x_h, v_l), and at t2.
+
+Rounding. y = q expm1(z) is off by 40 units of itself (three terms, each by 12 of itself, whose
+moduli add up to at most 3 |expm1(z)|). For Re z >= 0 and cos v >= 0, |1 + y|^2 >= (1 - q)^2 + q^2,
+at least 1/2, so |y / (1 + y)| <= sqrt(2) |l|, and l = log(1 + y) is off by LOSS_UNITS of itself,
+what its logarithm, products and exponentials add included. The rest is charged as in `PowerPart`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.quadrature.panels import MAX_PANELS, STRIP, WIDEST_PANEL
+from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
+from privcalc.numerics.gauss_legendre import (
+    LOG_FACTORS,
+    POINTS,
+    SEMI_AXES_IMAGINARY,
+    SEMI_AXES_REAL,
+    composite_rule,
+)
+from privcalc.numerics.phases import PHASE_ULPS
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.log_ratio import Piece
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+LOSS_UNITS = 110.0
+HEIGHT = 0.75
+
+
+@record
+class Path:
+    """The integrand and the path.
+
+    Attributes:
+        piece: the density f.
+        q: sampling probability.
+        exponent: e.
+        ends: low and high.
+        times: t1 and t2.
+    """
+
+    piece: Piece
+    q: float
+    exponent: float
+    ends: tuple[float, float]
+    times: tuple[float, float]
+
+    @property
+    def height(self) -> float:
+        """Return th: no more than a deviation, as f grows by e^{th^2 / (2 s^2)}.
+
+        For e < 0, |1 + y|^e grows as well: for small y, |e| cos th + t sin th is largest at t/|e|.
+        """
+        best = math.atan2(self.times[0], -self.exponent) if self.exponent < 0.0 else HEIGHT
+        return min(HEIGHT, 1.0 / math.sqrt(self.piece.curvature), best)
+
+    def panels(self, log_error: float) -> tuple[ComplexArray, ComplexArray, float]:
+        """Split the path until the error is at most exp(log_error); the halves have directions."""
+        low, high = self.ends
+        th = self.height
+        count = max(1, math.ceil((high - low) / min(WIDEST_PANEL, 2.0 * th)))
+        half = (high - low) / (2 * count)
+        along = low + half * (2.0 * np.arange(count) + 1.0)
+        centres = np.concatenate([[low + 0.5j * th], along + 1j * th, [high + 0.5j * th]])
+        halves = np.concatenate([[0.5j * th], np.full(count, half + 0j), [-0.5j * th]])
+        while True:
+            with np.errstate(over="ignore"):
+                errors = np.exp(self._log_errors(centres, halves) - log_error)
+            total = float(errors.sum())
+            if total <= 1.0:
+                return centres, halves, total * math.exp(log_error) * MARGIN
+            if math.isnan(total) or len(centres) > MAX_PANELS:
+                raise NotCertifiedError("the shifted line needs too many panels")
+            split = errors > 0.5 / len(errors)
+            quarter = halves[split] / 2.0
+            centres = np.concatenate(
+                [centres[~split], centres[split] - quarter, centres[split] + quarter]
+            )
+            halves = np.concatenate([halves[~split], quarter, quarter])
+
+    def _log_errors(self, centres: ComplexArray, halves: ComplexArray) -> Array:
+        """Return, for each panel, the log of a bound on the quadrature error."""
+        size = np.abs(halves)[:, None]
+        upright = (halves.real == 0.0)[:, None]
+        dx = size * np.where(upright, SEMI_AXES_IMAGINARY, SEMI_AXES_REAL)
+        dv = size * np.where(upright, SEMI_AXES_REAL, SEMI_AXES_IMAGINARY)
+        x, v = centres.real[:, None], centres.imag[:, None]
+        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP
+        dx, dv = np.where(usable, dx, 0.0), np.where(usable, dv, 0.0)
+        bounds = LOG_FACTORS + self._log_supremum(x - dx, x + dx, v - dv, v + dv)
+        result: Array = np.where(usable, bounds, np.inf).min(axis=1) + np.log(size[:, 0])
+        return result
+
+    def _log_supremum(self, x_low: Array, x_high: Array, v_low: Array, v_high: Array) -> Array:
+        most = np.maximum(np.abs(v_low), np.abs(v_high))
+        least = np.where(v_low * v_high < 0.0, 0.0, np.minimum(np.abs(v_low), np.abs(v_high)))
+        log_f = self.piece.peak(x_low, x_high) + 0.5 * self.piece.curvature * most * most
+        if self.exponent >= 0.0:
+            log_power = self.exponent * self._size(x_high, least)[0]
+        else:
+            log_power = self.exponent * self._size(x_low, most)[0]
+        above = self.times[0] * self._size(x_low, v_low)[1]
+        below = self.times[1] * self._size(x_high, v_low)[1]
+        result: Array = log_f + log_power - np.where(v_low >= 0.0, above, below)
+        return result
+
+    def _size(self, x: Array, v: Array) -> tuple[Array, Array]:
+        """Return log |1 + y| and arg(1 + y), without overflow."""
+        odds = self.q * np.exp(np.minimum(x, 300.0))
+        real, imaginary = 1.0 - self.q + odds * np.cos(v), odds * np.sin(v)
+        return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
+
+
+class ShiftedPart:
+    """G on an arithmetic progression of t inside [t1, t2]."""
+
+    def __init__(self, path: Path, log_error: float) -> None:
+        """Place the nodes, leave out what is negligible, and sum up what the errors depend on."""
+        if not (path.ends[0] >= 0.0 and 0.0 < path.times[0] <= path.times[1]):
+            raise NotCertifiedError("the shifted line is for positive outcomes and times")
+        centres, halves, error = path.panels(log_error)
+        length = np.abs(halves)
+        points, log_weights = composite_rule(np.zeros(len(length)), length)
+        direction = np.repeat(halves / length, POINTS)
+        z = np.repeat(centres, POINTS) + points * direction
+        piece, q, e = path.piece, path.q, path.exponent
+        y = q * expm1_with_error(z, np.zeros(len(z)))[0]
+        loss = log1p_with_error(y, np.zeros(len(z)))[0]
+        log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * z) * z
+        weights = np.exp(log_weights + log_f + e * loss) * direction
+        sizes = np.abs(weights) * np.exp(-path.times[0] * loss.imag)
+        keep = ~(sizes < 0.1 * math.exp(log_error) / len(z))
+        error += float(sizes[~keep].sum()) * MARGIN
+        modulus, size = np.abs(z), np.abs(loss)
+        growth = np.abs(q * np.exp(z) / (1.0 + y))
+        terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * modulus) * modulus
+        moved = 2.0 * np.repeat(np.abs(centres) + length, POINTS)
+        steep = np.abs(piece.slope - piece.curvature * z) + 1.0 + abs(e) * growth
+        units = 3.0 * (10.0 * (terms + np.abs(log_weights) + 1.0) + moved * steep)
+        units = (
+            units
+            + 32.0
+            + PHASE_ULPS
+            + COMPLEX_TERM * float(keep.sum())
+            + LOSS_UNITS * abs(e) * size
+        )
+        units = units + path.times[1] * (LOSS_UNITS * size + 3.0 * moved * growth)
+        rounding = UNIT * float((sizes * units)[keep].sum())
+        self._weights, self._loss = weights[keep], loss[keep]
+        self.error = (error + 1.01 * rounding) * MARGIN
+        if not math.isfinite(self.error):
+            raise NotCertifiedError("the shifted line overflows")
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        return len(self._loss)
+
+    def progression(self, step: float, first: int, count: int) -> ComplexArray:
+        """Return G at t = k step, first <= k < first + count, each off by at most `error`."""
+        block = 1 << math.ceil(math.log2(max(2.0, math.sqrt(count))))
+        coarse = step * (first + block * np.arange(-(-count // block)))
+        rows = np.exp(1j * np.outer(coarse, self._loss)) * self._weights
+        columns = np.exp(1j * np.outer(self._loss, step * np.arange(block)))
+        result: ComplexArray = (rows @ columns).ravel()[:count]
+        return result

@@ -1,0 +1,312 @@
+"""Tails of a sampled law, from those of its base: nothing else of the base is needed.
+
+R and W are the base's outputs without and with the record, X = log dW/dR; the base's own loss for
+adding the record is -X. Sampling turns X into (`losses/sampled/law.py`)
+
+    remove: P = (1 - q) R + q W, Q = R:   L = l(X) = log(1 - q + q e^X),
+    add:    P = R, Q = (1 - q) R + q W:   L = -l(X).
+
+l increases, from log(1 - q) to infinity, with slope l' = q e^X / (1 - q + q e^X) in [0, 1], so
+every set {L > l} is a set {X > x} or {X < x}, whose masses under R and W the base's tails give, and
+P and Q are sums of these with positive weights. Outcomes of R alone have the finite loss
+log(1 - q), up to its sign; those of W alone have none: mass q at +inf for remove, at -inf for add.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
+from privcalc.losses.law import LossLaw
+from privcalc.losses.sampled.concentration import sampled_concentration, sampled_range
+from privcalc.losses.sampled.renyi import convexity_bracket, from_excess
+from privcalc.losses.tails import Tails
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from privcalc.losses.sampled.renyi import Logs
+    from privcalc.numerics.arrays import Array, Mask
+
+# e^l leaves the exact formulas for its asymptotic one here; e^40 > 2^57.
+LARGE_LOSS = 40.0
+# Below this, 1 - q + expm1(l) is formed as e^l - (1 - q).
+LOW_LOSS = -0.5
+# No displacement is reported as 0: an atom at a tested loss may be counted on either side.
+LEAST_SHIFT = 1e-300
+
+
+@record
+class Thresholds:
+    """Where the losses of a sampled law lie in X, its log-ratio.
+
+    Attributes:
+        x: the solutions of l(x) = loss; -inf at and below the floor log(1 - q).
+        moved: by how much the loss that belongs to the rounded x may differ from the given one.
+        slope: l'(x), which turns displacements of X into displacements of the loss.
+    """
+
+    x: Array
+    moved: Array
+    slope: Array
+
+
+def thresholds(losses: Array, q: float) -> Thresholds:
+    """Solve log(1 - q + q e^x) = loss, that is x = log(1 + expm1(loss) / q), for 0 < q < 1.
+
+    Backward error. A relative error h of expm1(l) / q is one of expm1(l), and moves l by
+    h (1 - e^{-l}): 10 units (9 for expm1 and the quotient). Below LOW_LOSS, e^l - (1 - q) is off by
+    10 units of e^l, because 1 - q <= e^l where there is a solution: that moves l by 10 units. The
+    logarithm is off by 8 units of x, and beyond LARGE_LOSS, or where expm1(l) / q leaves the range,
+    x is a sum off by 8 units of its terms; the slope l' carries that to l.
+    """
+    log_q = math.log(q)
+    floor = math.log1p(-q)
+    with np.errstate(all="ignore"):
+        rise = np.expm1(np.minimum(losses, LARGE_LOSS))
+        odds = np.maximum(rise / q, -1.0)
+        x = np.log1p(odds)
+        x = np.where(odds > 1e280, np.log(np.abs(rise)) - log_q, x)
+        low = losses < LOW_LOSS
+        if low.any():
+            left = np.maximum(np.exp(np.minimum(losses, 0.0)) - (1.0 - q), 0.0)
+            x = np.where(low, np.log(left / q), x)
+        large = losses > LARGE_LOSS
+        x = np.where(large, losses - log_q + np.log1p(-(1.0 - q) * np.exp(-losses)), x)
+        slope = np.where(x > -math.inf, np.minimum(np.exp(log_q + x - losses), 1.0), 0.0)
+        moved = 10.0 * np.abs(np.expm1(-np.maximum(losses, max(floor, LOW_LOSS))))
+        moved = np.where(low, 10.0, moved)
+        terms = np.abs(x) + 1.0 * low
+        far = large | (odds > 1e280)
+        terms = np.where(far, np.abs(losses) + np.abs(x) + abs(log_q) + 2.0, terms)
+        moved = moved + np.where(slope > 0.0, 9.0 * terms * slope, 0.0)
+    return Thresholds(x, UNIT * moved * MARGIN, slope)
+
+
+def sampled_loss(x: float, q: float) -> float:
+    """Return l(x) = log(1 - q + q e^x) to 24 units of itself, for an exact x <= 700 and 0 < q < 1.
+
+    (Beyond, to 24 units of x and log q.) For y = q expm1(x) > -1/2 as log1p(y), y off by 9 units,
+    which the logarithm multiplies by at most y / ((1 + y) log1p(y)) < 1.45. Below, 1 - q + q e^x is
+    a sum of positive terms off by 11 units, and its logarithm is at most -log 2.
+    """
+    if x > 700.0:
+        rest = -x - math.log(q)
+        return math.log1p((1.0 - q) * math.exp(rest)) - rest if rest < 700.0 else 0.0
+    y = q * math.expm1(x)
+    return math.log1p(y) if y > -0.5 else math.log((1.0 - q) + q * math.exp(x))
+
+
+def sampled_tails(base: LossLaw, q: float, losses: Array, *, remove: bool) -> Tails:
+    """Return the tails of the sampled law, 0 < q < 1; `base` is the event's law for adding.
+
+    For remove {L > l} = {X > x} = {base loss < -x}, and for add {L > l} = {X < x(-l)} =
+    {base loss > -x(-l)}. The base's masses are those of sets displaced by its `shift` in X, hence
+    by at most slope times that in L (the slope grows by at most e^shift over the way). At and
+    beyond the floor there is no x: all the base is on one side.
+
+    The masses are (1 - q) r + q w, with 1 - q and the products and sums rounded once each.
+    """
+    charge(3e3 + 2.0 * len(losses))
+    places = thresholds(losses if remove else -losses, q)
+    inside = places.x > -math.inf
+    points = -places.x[inside]
+    order = slice(None, None, -1 if remove else 1)
+    points = np.maximum.accumulate(points[order]) if len(points) else np.zeros(1)
+    tails = base.tails(points)
+    m = base.infinity_mass
+    error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape)
+    best = int(np.argmin(error))
+
+    # The outcomes of larger L, and the rest: under R with the outcomes of R alone, and under W.
+    up_r, down_r = (tails.below_p, tails.above_p) if remove else (tails.above_p, tails.below_p)
+    up_w, down_w = (tails.below_q, tails.above_q) if remove else (tails.above_q, tails.below_q)
+    all_r, all_w = float((up_r + down_r)[best]) + m, float((up_w + down_w)[best])
+    # For remove all losses lie above the floor; for add below minus the floor.
+    alone_up, alone_down = (0.0, m) if remove else (m, 0.0)
+    filled = _Filled(inside, order)
+    above_r = filled.with_rest(up_r + alone_up, all_r if remove else 0.0)
+    below_r = filled.with_rest(down_r + alone_down, 0.0 if remove else all_r)
+    above_w = filled.with_rest(up_w, all_w if remove else 0.0)
+    below_w = filled.with_rest(down_w, 0.0 if remove else all_w)
+    above_m = (1.0 - q) * above_r + q * above_w
+    below_m = (1.0 - q) * below_r + q * below_w
+    slope = float(places.slope.max(initial=0.0)) * math.exp(min(tails.shift, 600.0))
+    moved = float(places.moved.max(initial=0.0))
+    between_r, between_m, between_error = _between(tails, q, filled)
+    return Tails(
+        above_p=above_m if remove else above_r,
+        above_q=above_r if remove else above_m,
+        below_p=below_m if remove else below_r,
+        below_q=below_r if remove else below_m,
+        error=filled.with_rest(error, float(error[best]))
+        + (base.infinity_mass_error + 12.0 * UNIT),
+        shift=(moved + tails.shift * min(slope, 1.0)) * MARGIN + LEAST_SHIFT,
+        between_p=between_m if remove else between_r,
+        between_q=between_r if remove else between_m,
+        between_error=between_error,
+    )
+
+
+@record
+class _Filled:
+    """Puts values at the points inside the support back among all points."""
+
+    inside: Mask
+    order: slice
+
+    def with_rest(self, values: Array, rest: float) -> Array:
+        """Put the values back, and `rest` at the points outside the support."""
+        full = np.full(len(self.inside), rest)
+        if self.inside.any():
+            full[self.inside] = values[self.order]
+        return full
+
+    def cells(self, values: Array, rest: float) -> Array:
+        """Put the values of the cells between those points back among all cells."""
+        full = np.full(max(len(self.inside) - 1, 0), rest)
+        full[self.inside[1:] & self.inside[:-1]] = values[self.order]
+        return full
+
+
+def _between(
+    tails: Tails, q: float, filled: _Filled
+) -> tuple[Array | None, Array | None, Array | None]:
+    """Return the masses of cells under R and under the mixture, and their relative error."""
+    r, w, error = tails.between_p, tails.between_q, tails.between_error
+    if r is None or w is None or error is None or not filled.inside.any():
+        return None, None, None
+    return (
+        filled.cells(r, 0.0),
+        filled.cells((1.0 - q) * r + q * w, 0.0),
+        filled.cells(error + 8.0 * UNIT, np.inf),
+    )
+
+
+def sampled_anchors(
+    anchors: tuple[float, ...], q: float, *, remove: bool, floor: bool
+) -> tuple[float, ...]:
+    """Return the losses of the base's anchors after sampling, and of the floor, if it is one."""
+    sign = 1.0 if remove else -1.0
+    mapped = {sign * sampled_loss(-anchor, q) for anchor in anchors}
+    if floor:
+        mapped.add(sign * math.log1p(-q))
+    return tuple(sorted(mapped)) if len(mapped) <= MOST_ANCHORS else ()
+
+
+@record
+class SampledTailLaw(LossLaw):
+    """One direction of a sampled pair whose base is known by its tails.
+
+    Attributes:
+        base: the law of the event for adding a record.
+        reverse: its law for removing one; where the pair is symmetric, the same.
+        q: sampling probability, 0 < q < 1.
+        remove: which of the two directions.
+    """
+
+    base: LossLaw
+    reverse: LossLaw
+    q: float
+    remove: bool
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether what `truncated` leaves is finitely many outcomes."""
+        return self.base.lattice is not None
+
+    @property
+    def comes_back(self) -> bool:
+        """The same."""
+        return self.everywhere
+
+    def truncated(self, log_mass: float) -> LossLaw:
+        """Return the outcomes that matter of a base that has finitely many of them."""
+        found = self.base.sampled_atoms(self.q, log_mass, remove=self.remove)
+        return self if found is None else found
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return the mass q of the outcomes of W alone, for remove."""
+        return self.q * self.base.lower_infinity_mass if self.remove else 0.0
+
+    @property
+    def lower_infinity_mass(self) -> float:
+        """Return the same for add, where it is Q's."""
+        return 0.0 if self.remove else self.q * self.base.lower_infinity_mass
+
+    @property
+    def infinity_mass_error(self) -> float:
+        """Return the roundings of the product and of the mass itself."""
+        if self.infinity_mass == 0.0:
+            return 0.0
+        return (MASS_ULPS + 4.0) * UNIT + self.reverse.infinity_mass_error
+
+    @property
+    def _extreme(self) -> tuple[float, float]:
+        """Return the end of the support of X where the loss is largest, and its relative error."""
+        if self.remove:
+            top = self.reverse
+            if top.max_loss > -math.inf or self.base.infinity_mass == 0.0:
+                return top.max_loss, top.max_loss_error
+            return -math.inf, 0.0
+        if self.base.infinity_mass > 0.0:
+            return -math.inf, 0.0
+        return -self.base.max_loss, self.base.max_loss_error
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest finite loss: that of the base mapped, or minus the floor for add."""
+        x, _ = self._extreme
+        if x == math.inf:
+            return math.inf if self.remove else -math.inf
+        loss = math.log1p(-self.q) if x == -math.inf else sampled_loss(x, self.q)
+        return loss if self.remove else -loss
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the roundings; |d log l(x) / d log x| <= 1 + |x|."""
+        x, error = self._extreme
+        size = abs(x) if math.isfinite(x) else 0.0
+        return 32.0 * UNIT + (1.0 + size) * error
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return the base's anchors mapped, and the floor, next to which a rare sample stays."""
+        return sampled_anchors(self.base.anchors, self.q, remove=self.remove, floor=True)
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K: exactly for the bases that know how, else by convexity."""
+        return from_excess(self.log_excess, c, *self.convexity(c))
+
+    def log_excess(self, c: float, *, positive: bool = False) -> Logs:
+        """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
+
+        Raises:
+            NotCertifiedError: the base does not know how, or the sum is too long.
+        """
+        return self.base.sampled_excess(self.q, c, remove=self.remove, positive=positive)
+
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Return bounds on K from the base's alone."""
+        base = self.reverse if self.remove else self.base
+        masses = (self.base.infinity_mass, self.base.lower_infinity_mass)
+        return convexity_bracket(self.q, c, base.renyi(c), masses, remove=self.remove)
+
+    def concentration(self, c: Array) -> Array:
+        """Bound D_a / a at orders up to c + 1 by the base's (see `concentration.py`)."""
+        base = self.reverse if self.remove else self.base
+        return sampled_concentration(base, self.q, c, remove=self.remove)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Bound the least mu: sampling does not increase that of the base."""
+        return sampled_range(self.reverse, self, replace(self, remove=not self.remove))
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the tails that follow from the base's."""
+        return sampled_tails(self.base, self.q, losses, remove=self.remove)

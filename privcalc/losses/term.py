@@ -1,0 +1,79 @@
+"""One part of a composition in one direction: what proves its upper ends, and what its lower ones.
+
+Both are one law where the dominating pair is known and attained. Two laws enclose what is not known
+exactly, or what no single mechanism attains.
+
+The law of an envelope, the largest profile of several mechanisms at every epsilon by itself, proves
+upper ends of every composition. One use attains each value of its profile, by one mechanism or
+another. Several uses of one mechanism attain less: there a lower end comes from one member.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.renyi.curve import RenyiCurve
+
+
+class Members(Protocol):
+    """Mechanisms that fit a description, with a parameter such as the gap between two scores."""
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return the law of one mechanism and one fixed pair of neighbouring data sets.
+
+        Of the parameters tried, that of the largest Renyi divergence of order c + 1, which is
+        about the one that costs most where that order decides. With c < 0 that of order 1 - c, in
+        the other order of its two data sets. With None one that is the same in both orders, where
+        the members are not directed.
+        """
+        ...
+
+
+@record
+class Term:
+    """What is known of one direction: laws above and below the true pair, or its Renyi curve.
+
+    Attributes:
+        upper: proves upper ends; None where only the curve is known.
+        lower: proves lower ends of one use, and of more if there are no members; the same law where
+            it is the pair's own, None where only an upper bound is known.
+        curve: the Renyi curve, where there is no law.
+        members: prove lower ends of several uses and of sums.
+        back: members in the other order of the neighbours, where `members` are directed and
+            one direction stands for both orders.
+        accuracy: relative error that epsilon has for what is not known of `upper`; engines need
+            not be much closer.
+    """
+
+    upper: LossLaw | None = None
+    lower: LossLaw | None = None
+    curve: RenyiCurve | None = None
+    members: Members | None = None
+    back: Members | None = None
+    accuracy: float = 0.0
+
+    @classmethod
+    def of(cls, law: LossLaw | Term) -> Term:
+        """Return the term of a law that is the pair's own."""
+        return law if isinstance(law, Term) else cls(law, law)
+
+    @property
+    def law(self) -> LossLaw | None:
+        """The law of the one pair that is dominating and attained in every use, if it is known."""
+        return self.upper if self.lower is self.upper and self.members is None else None
+
+    @property
+    def attained(self) -> bool:
+        """Whether one use attains every value of the profile of `upper`."""
+        return self.upper is not None and self.lower is self.upper
+
+    @property
+    def above(self) -> LossLaw:
+        """The law that proves upper ends, where it is known that there is one."""
+        if self.upper is None:
+            raise AssertionError("only the Renyi curve is known")
+        return self.upper

@@ -1,0 +1,245 @@
+"""Lower bounds on the choice of a noisy maximum: data sets and tests that attain them.
+
+Under x, k candidates have the score 0 and j = m - k the score -t; under x' the former are lower by
+s, relative to the latter (in units of the noise). The event that one of the k wins has probability
+G(t) = P(D > -t) and G(t - s), D the largest noise of the k less the largest of the j. So each
+k and t give a test with errors that are attained, and by symmetry one for the other order. The pair
+whose tests are the convex hull of these is below the mechanism: at each a its profile is that of
+one of them. That is for one use. The hull is no mechanism, and its self-composition costs more than
+several uses with any one k and t do: of those, one test by itself proves a lower end
+(`losses/members.py`). Fewer candidates do for a lower bound, as others may have scores far below.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.members import threshold_tests
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.members import ThresholdTests
+    from privcalc.numerics.arrays import Array
+
+# More candidates are not used.
+MOST_CANDIDATES = 1000
+# Thresholds of a split into k and j: dense where an answer may lie, sparse beyond.
+DENSE, SPARSE = 0.05, 0.4
+NEAREST, NEAR, FARTHEST = -3.0, 8.0, 26.0
+# Larger moves tell no more, as the chances are next to 0 or 1: in deviations, and in scales.
+LARGEST_MOVE, LARGEST_SCALES = 60.0, 700.0
+# At most so many values of k on either side.
+SPLITS = 5
+# Terms of the sum on either side of its largest, in deviations of the noise.
+REACH = 7.0
+# A step of the sum whose error is e^-40 (`_log_chances`).
+LOG_ERROR = 40.0
+FINEST = 0.02
+
+# Doubles, and 1 less such a double, are whole multiples of 1 / WHOLE: whole numbers of a thousand
+# bits are compared and multiplied far faster than fractions are.
+WHOLE = 2**1074
+
+
+def gaussian_tests(candidates: int, step: float, error: float = 0.0) -> AtomicLaw:
+    """Return the law of the tests for Gaussian noise; m >= 2, s > 0 in deviations of the noise.
+
+    A move that is larger than s would not be allowed: it is lowered by its relative error.
+    """
+    return _hull(min(candidates, MOST_CANDIDATES), _lowered(step, error))
+
+
+def gaussian_members(candidates: int, step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests one by one; for two candidates in closed form."""
+    if candidates == 2:
+        return _pair_of_normals(_lowered(step, error))
+    return _gaussian_tests(min(candidates, MOST_CANDIDATES), _lowered(step, error))
+
+
+def _lowered(step: float, error: float, largest: float = LARGEST_MOVE) -> float:
+    """Return a move that is allowed, and no larger than the thresholds show."""
+    return min(math.nextafter(step * (1.0 - error), 0.0) if error else step, largest)
+
+
+def _moved(thresholds: Array, step: float) -> Array:
+    """Return thresholds + s: the sum is off by a unit of itself, and must not be more than that."""
+    moved: Array = thresholds + step
+    return moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
+
+
+@lru_cache(maxsize=32)
+def _hull(m: int, step: float) -> AtomicLaw:
+    return tests_law(_gaussian_tests(m, step))
+
+
+@lru_cache(maxsize=32)
+def _gaussian_tests(m: int, step: float) -> ThresholdTests:
+    lower: list[Array] = []
+    upper: list[Array] = []
+    grid = np.concatenate([np.arange(NEAREST, NEAR, DENSE), np.arange(NEAR, FARTHEST, SPARSE)])
+    for k in _splits(m):
+        # About the median of D.
+        thresholds = grid + math.sqrt(2.0 * math.log(k)) - math.sqrt(2.0 * math.log(m - k))
+        first = _chances(k, m - k, thresholds)
+        other = _chances(k, m - k, _moved(thresholds, step))
+        lower.append(first[0])
+        upper.append(other[1])
+    return threshold_tests(np.concatenate(lower), np.concatenate(upper))
+
+
+@lru_cache(maxsize=32)
+def _pair_of_normals(step: float) -> ThresholdTests:
+    """Return the tests of two candidates: P(N > x) against P(N > x + mu), mu = s / 2^{1/2}.
+
+    mu is rounded down, and x + mu is no more than that; the tails themselves are off by 8 units.
+    """
+    from scipy.special import ndtr
+
+    mu = step * math.sqrt(0.5) * (1.0 - 8.0 * UNIT)
+    x = np.arange(-NEAR, NEAR, DENSE) - 0.5 * mu
+    lower = ndtr(-x) * (1.0 - 16.0 * UNIT)
+    upper = ndtr(-_moved(x, mu)) * (1.0 + 16.0 * UNIT)
+    return threshold_tests(lower, upper)
+
+
+@lru_cache(maxsize=32)
+def laplace_tests(step: float, error: float = 0.0) -> AtomicLaw:
+    """Return the law of the tests for two candidates with Laplace noise; s in scales."""
+    return tests_law(laplace_members(step, error))
+
+
+@lru_cache(maxsize=32)
+def laplace_members(step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests for two candidates with Laplace noise one by one.
+
+    The difference of two such numbers exceeds t >= 0 with probability (1 + t / 2) e^-t / 2.
+    """
+    step = _lowered(step, error, LARGEST_SCALES)
+    dense = np.arange(-20.0, 20.0, 0.05)
+    thresholds = np.concatenate([dense - 0.5 * step, np.arange(20.0, 600.0, 4.0)])
+    above = _laplace_above(thresholds)
+    other = _laplace_above(_moved(thresholds, step))
+    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
+
+
+@lru_cache(maxsize=32)
+def exponential_members(step: float, error: float = 0.0) -> ThresholdTests:
+    """Return the tests for two candidates with exponential noise; s in scales.
+
+    The difference of two such numbers is a Laplace number, P(D > t) = e^-t / 2 for t >= 0.
+    """
+    step = _lowered(step, error, LARGEST_SCALES)
+    thresholds = np.concatenate([np.linspace(-step, 0.0, 200), np.arange(0.05, 20.0, 0.05)])
+    above = _double_exponential(thresholds)
+    other = _double_exponential(_moved(thresholds, step))
+    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
+    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
+
+
+def _double_exponential(t: Array) -> Array:
+    """Return P(D > t) of a Laplace number of scale 1; below 0 as a complement."""
+    tail = 0.5 * np.exp(-np.abs(t))
+    value: Array = np.where(t >= 0.0, tail, 1.0 - tail)
+    return value
+
+
+def _laplace_above(t: Array) -> Array:
+    """Return P(D > t); below 0 as a complement, which is at least 1/2."""
+    size = np.abs(t)
+    tail = 0.5 * (1.0 + 0.5 * size) * np.exp(-size)
+    value: Array = np.where(t >= 0.0, tail, 1.0 - tail)
+    return value
+
+
+def tests_law(tests: ThresholdTests) -> AtomicLaw:
+    """Return the law of the pair whose tests are the convex hull of those given.
+
+    The images for the other order, (1 - q, 1 - p), are added.
+    """
+    charge(300.0 * len(tests.p))
+    given = list(zip(map(_whole, tests.p), map(_whole, tests.q), strict=True))
+    points = {(WHOLE, WHOLE), *given, *((WHOLE - q, WHOLE - p) for p, q in given)}
+    smallest = math.ceil(SMALLEST_MASS * WHOLE)
+    hull = [(0, 0)]
+    # By increasing Q; at each the largest P. Slopes fall, and masses are not too small.
+    for p, q in sorted(points, key=lambda test: (test[1], -test[0])):
+        if p - hull[-1][0] < smallest or q - hull[-1][1] < smallest:
+            continue
+        while len(hull) > 1 and (p - hull[-1][0]) * (hull[-1][1] - hull[-2][1]) >= (
+            hull[-1][0] - hull[-2][0]
+        ) * (q - hull[-1][1]):
+            hull.pop()
+        hull.append((p, q))
+    masses = [
+        (Fraction(b[0] - a[0], WHOLE), Fraction(b[1] - a[1], WHOLE)) for a, b in pairwise(hull)
+    ]
+    return exact_law(masses)
+
+
+def _whole(value: float) -> int:
+    """Return a double as a multiple of 1 / WHOLE."""
+    above, below = float(value).as_integer_ratio()
+    return above * (WHOLE // below)
+
+
+def _splits(m: int) -> list[int]:
+    """Return values of k from 1 to m - 1, dense on both sides."""
+    half = {round(float(k)) for k in np.geomspace(1.0, max(1.0, m / 2), SPLITS)}
+    few = set(range(1, m)) if m <= 2 * SPLITS else half | {m - k for k in half}
+    return sorted(k for k in few if 1 <= k < m)
+
+
+def _chances(k: int, j: int, thresholds: Array) -> tuple[Array, Array]:
+    """Return bounds on P(D > t) = int k phi(x) Phi(x)^{k-1} Phi(x - t)^j dx.
+
+    By the trapezoidal rule with step h. On the line Im x = b the integrand is at most
+    e^{m b^2 / 2} times that at Re x, as |phi(x + ib)| = phi(x) e^{b^2 / 2} and hence
+    |Phi(x + ib)| <= e^{b^2 / 2} Phi(x). So with b = 2 pi / (h m) the rule is off by at most
+    2 / (1 - e^{-2 pi b / h}) e^{-2 pi^2 / (h^2 m)} of the integral (Trefethen, Weideman 2014,
+    Theorem 5.1). The integrand is log-concave: what is left out on either side is less than the
+    last term times r / (1 - r), r the ratio of the last two.
+    """
+    from scipy.special import log_ndtr
+
+    charge(300.0 * len(thresholds))
+    m = k + j
+    longest = math.sqrt(2.0 * math.pi**2 / (LOG_ERROR * m))
+    h = longest / math.ceil(longest / 0.3)
+    x = np.arange(-REACH - 2.0, FARTHEST + REACH + 2.0, h)
+    here = math.log(k) - 0.5 * x * x - 0.5 * math.log(2.0 * math.pi) + (k - 1) * log_ndtr(x)
+    width = math.ceil(REACH / h)
+    lower, upper = np.empty(len(thresholds)), np.empty(len(thresholds))
+    top = width
+    for i, t in enumerate(thresholds):
+        # The largest term moves to the right with t.
+        for _ in range(4):
+            first = max(0, top - width)
+            part = slice(first, first + 2 * width + 1)
+            logs = here[part] + j * log_ndtr(x[part] - t)
+            moved, top = abs(first + int(logs.argmax()) - top), first + int(logs.argmax())
+            if moved * h < 1.0:
+                break
+        peak = float(logs.max())
+        terms = np.exp(logs - peak)
+        total = float(terms.sum()) * h
+        size = 32.0 + len(terms) + 16.0 * (abs(peak) + REACH * REACH * m)
+        error = UNIT * size + 3.0 * math.exp(-LOG_ERROR)
+        ratios = math.exp(min(0.0, logs[0] - logs[1])), math.exp(min(0.0, logs[-1] - logs[-2]))
+        rest = math.inf
+        if max(ratios) < 1.0:
+            edges = zip((terms[0], terms[-1]), ratios, strict=True)
+            rest = h * sum(float(term) * r / (1.0 - r) for term, r in edges)
+        scale = math.exp(max(peak, -700.0))
+        lower[i] = total * scale * (1.0 - error) if peak > -690.0 else 0.0
+        upper[i] = (total + rest) * scale * (1.0 + error) * MARGIN
+    return lower, upper

@@ -1,0 +1,49 @@
+"""What accounting asks of a mechanism, with what holds where a mechanism knows no better."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
+    from privcalc.relation import Adjacency
+    from privcalc.renyi.curve import RenyiCurve
+
+
+class Mechanism:
+    """A leaf of a specification: it has laws, or else a Renyi curve.
+
+    Attributes:
+        opposite_records: whether one record may do to the outputs the mirror image of what another
+            does, as `losses/replaced/pair.py` has it.
+        knows_replaced: whether `replaced_in_sample` says more than that.
+    """
+
+    opposite_records: ClassVar[bool] = False
+    knows_replaced: ClassVar[bool] = False
+
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
+        """Return the law of one direction; None where only the Renyi curve is known."""
+        del adjacency
+        return None
+
+    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
+        """Return the Renyi curve of one direction; only asked where there is no law."""
+        raise NotImplementedError
+
+    def grouped(self, records: int) -> Mechanism | None:
+        """Return the mechanism for a group of records, where there is one; else None."""
+        del records
+        return None
+
+    def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | Term:
+        """Return the law of a Poisson-sampled use where a record is replaced."""
+        raise NotImplementedError
+
+    def term(self, adjacency: Adjacency) -> Term:
+        """Return what is known of one direction."""
+        from privcalc.losses.term import Term
+
+        law = self.laws(adjacency)
+        return Term(curve=self.renyi(adjacency)) if law is None else Term.of(law)

@@ -1,0 +1,338 @@
+"""The pairs (P(A), Q(A)) that one Renyi order allows, by the tangents of their boundary.
+
+Let G(x, y) = x^alpha y^{1 - alpha}, alpha = c + 1 > 1, and M = e^K >= integral of G(dP, dQ) over
+finite losses. G is convex and homogeneous, so it lies above its tangent plane at any ratio r >= 0:
+    G(x, y) >= alpha r^c x - c r^alpha y.
+For any r0 > r1 >= 0 and any event A of finite losses, use the plane of r0 on A and the plane of r1
+off A, and integrate. With p = P(A), q = Q(A), and w = 1 - P(L = infinity):
+    M >= alpha r0^c p - c r0^alpha q + alpha r1^c (w - p) - c r1^alpha (1 - q),
+    p - s q <= N / (alpha (r0^c - r1^c)),
+    s = c (r0^alpha - r1^alpha) / (alpha (r0^c - r1^c)),  N = M - alpha w r1^c + c r1^alpha.
+delta at slope s = e^epsilon is the maximum of p - s q over A, and does not grow with s; so each
+pair (r0, r1) proves a bound on delta at every e^epsilon >= s. N grows with P(L = infinity), which
+is why an upper bound on that mass is wanted here, and not for r1 = 0.
+
+The planes touch G + G at the pair p = r0 q, w - p = r1 (1 - q), so the best of them is the support
+function of {(p, q): G(p, q) + G(w - p, 1 - q) <= M}, the joint range of Asoodeh, Liao, Calmon,
+Kosut, Sankar 2021, in all directions whose maximum has p < w: nothing better follows from one
+order. r1 = 0 is the bound of Balle et al. 2020; its plane would touch at p = alpha delta.
+
+At the end of the range, p = w, there is more: off A also G >= 0 >= -t (w - p) for every t >= 0, so
+    (alpha r0^c + t) p - c r0^alpha q <= M + t w <= M + t.
+With r0^c = M, the slope s = c r0^alpha / (alpha r0^c + t) takes all values up to (c / alpha) r0,
+and the right side over alpha r0^c + t is 1 - s / r0:
+    delta <= 1 - e^{epsilon - D} for epsilon <= D - log(1 + 1/c), D = K / c,
+    epsilon <= D + log(1 - delta) for delta >= 1 / alpha.
+(p = 1, q = e^{-D} is allowed if w = 1, so this is best possible.)
+
+Stable forms. Write r1 = e^{-fall}, r0 = e^{ratio - fall}, v = 1 - r1. Then
+    alpha r1^c - c r1^alpha = r1^c (1 + c v) = e^{-T},
+    T = [c v - log(1 + c v)] + c [fall - v]   (both brackets >= 0, of second order at 0),
+    log N = K + log(1 - e^{-(T + K)} + alpha (1 - w) r1^c e^{-K}),
+    log s = mean - fall,  mean = log(c (e^{alpha ratio} - 1) / (alpha (e^{c ratio} - 1))),
+    log delta = log N - log(1 + c) - c (ratio - fall) - log(1 - e^{-c ratio}).
+e^mean is a Stolarsky mean of 1 and e^ratio, above the geometric one: it grows with the ratio, and
+ratio / 2 <= mean <= ratio.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from privcalc.numerics.bisection import halved
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.numerics.arrays import Array
+
+# Bisections on the logarithm of a range of e^20 to e^60, to 2e-3 or better, and one step of false
+# position, to about 1e-6, where the objective is flat to 1e-12.
+BISECTIONS = 15
+# log(fall) is not searched below: its square is to stay far from underflow.
+SMALLEST_LOG_FALL = -340.0
+# r1^c = e^{-60} / (1 + c) is no longer worth telling from 0.
+LARGEST_EXPONENT = 60.0
+# Coefficients of log(sinh(x) / x), 2^{2n} B_{2n} / (2n (2n)!) for n = 1, 2, ...; at x = 1/2 the
+# first that is missing is below 1e-18 of the first.
+SERIES = (
+    1.0 / 6.0,
+    -1.0 / 180.0,
+    1.0 / 2835.0,
+    -1.0 / 37800.0,
+    1.0 / 467775.0,
+    -691.0 / 3831077250.0,
+    2.0 / 127702575.0,
+    -3617.0 / 2605132530000.0,
+    43867.0 / 350813659321125.0,
+    -174611.0 / 15313294652906250.0,
+    155366.0 / 147926426347074375.0,
+)
+# Steps of Newton's method in the search, and in the end.
+STEPS = (3, 6)
+# Mendings of a tangent that misses its target by rounding; the first is nearly always enough.
+MENDINGS = 4
+
+
+class Tangents(NamedTuple):
+    """Tangents of the joint ranges, one for each order, and what they prove.
+
+    Attributes:
+        fall: -log r1, exact.
+        ratio: log(r0 / r1), exact.
+        epsilon: upper bound on log s; infinity where nothing is proved.
+        log_delta: upper bound on log delta at every epsilon >= log s; infinity likewise.
+    """
+
+    fall: Array
+    ratio: Array
+    epsilon: Array
+    log_delta: Array
+
+
+def tangents_at(c: Array, k: Array, fall: Array, ratio: Array, infinite_mass: float) -> Tangents:
+    """Return what given tangents prove; roundings by hand, as enclosures take 1.6 times as long.
+
+    log(1 - e^{-c ratio}): 9 units absolutely, 8 relatively. Sums of 4 terms: 3 units more.
+    """
+    with np.errstate(all="ignore"):
+        product = c * ratio
+        rise = ratio - fall
+        mean, mean_error = _log_mean(c, ratio)
+        epsilon = mean - fall
+        epsilon = epsilon + UNIT * MARGIN * (mean_error + 2.0 * np.abs(epsilon)) + 1e-300
+
+        log_numerator = _log_numerator(c, k, fall, infinite_mass)
+        growth, step = np.log1p(c), c * rise
+        log_gap = np.log(-np.expm1(-product))
+        log_delta = log_numerator - growth - step - log_gap
+        error = 4.0 * np.abs(log_numerator) + 12.0 * growth + 6.0 * np.abs(step)
+        error = error + 12.0 * np.abs(log_gap) + 10.0
+        log_delta = log_delta + UNIT * MARGIN * error
+        proved = (c > 0.0) & (fall >= 0.0) & (ratio > 0.0) & (epsilon < np.inf)
+        proved = proved & np.isfinite(log_delta)
+    return Tangents(
+        fall, ratio, np.where(proved, epsilon, np.inf), np.where(proved, log_delta, np.inf)
+    )
+
+
+def tangents_for_log_delta(c: Array, k: Array, log_delta: float, infinite_mass: float) -> Tangents:
+    """Return the tangents of least slope s that prove delta <= e^log_delta.
+
+    At a given r1, r0^c = r1^c + N / (alpha delta). The sign of
+    1 - (w r1^c + p (r0^c - r1^c)) / M, p = r0 (w - r1) / (r0 - r1), says on which side of the best
+    r1 we are: delta at fixed s is a convex function of 1 / (r0^c - r1^c) (the Lagrange dual), this
+    is its derivative but for a positive factor, and r1 grows with it.
+    """
+    with np.errstate(all="ignore"):
+        growth = np.log1p(c)
+        log_low, log_high = _log_range(c, np.full(np.shape(c), log_delta))
+
+    def balance(log_fall: Array) -> Array:
+        """Return a number of the sign of the derivative, in [-1, 1]."""
+        fall = np.exp(log_fall)
+        log_numerator = _rough_log_numerator(c, k, fall, infinite_mass)
+        log_powers = log_numerator - growth - log_delta
+        ratio = np.logaddexp(0.0, log_powers + c * fall) / c
+        share = (-np.expm1(-fall) - infinite_mass) / -np.expm1(-ratio)
+        return _balance(c, k, fall, infinite_mass, share * np.exp(log_powers - k))
+
+    with np.errstate(all="ignore"):
+        fall = np.exp(_crossing(balance, log_low, log_high))
+        log_numerator = _log_numerator(c, k, fall, infinite_mass)
+        ratio = np.logaddexp(0.0, log_numerator - growth - log_delta + c * fall) / c
+        found = tangents_at(c, k, fall, ratio, infinite_mass)
+        for attempt in range(MENDINGS):
+            excess = found.log_delta - log_delta
+            if not np.any(excess > 0.0):
+                break
+            # d log delta / d ratio = -c / (1 - e^{-c ratio}).
+            step = 2.0**attempt * excess * -np.expm1(-c * ratio) / c + 4.0 * UNIT * ratio
+            ratio = np.where(excess > 0.0, ratio + step, ratio)
+            found = tangents_at(c, k, fall, ratio, infinite_mass)
+    return _kept(found, math.inf, log_delta)
+
+
+def tangents_for_epsilon(
+    c: Array, k: Array, epsilon: float | Array, infinite_mass: float
+) -> Tangents:
+    """Return the tangents of slope at most e^epsilon that prove the least delta.
+
+    At a given r1 the ratio solves mean = epsilon + fall. The sign that decides is the one of
+    `tangents_for_log_delta`. What rounding adds to epsilon is taken off the ratio, twice, since
+    mean changes by more than half of that.
+    """
+    with np.errstate(all="ignore"):
+        # N >= M - 1, and r0 is largest for r1 = 0: delta is at least this.
+        least = k - c * epsilon - c * np.log1p(1.0 / c) - np.log1p(c) + np.log(-np.expm1(-k))
+        log_low, log_high = _log_range(c, least)
+
+    def balance(log_fall: Array) -> Array:
+        """Return a number of the sign of the derivative, in [-1, 1]."""
+        fall = np.exp(log_fall)
+        ratio = _ratio_of_mean(c, epsilon + fall, STEPS[0])
+        share = (-np.expm1(-fall) - infinite_mass) / -np.expm1(-ratio)
+        powers = np.exp(c * (ratio - fall) - k) * -np.expm1(-c * ratio)
+        return _balance(c, k, fall, infinite_mass, share * powers)
+
+    with np.errstate(all="ignore"):
+        fall = np.exp(_crossing(balance, log_low, log_high))
+        ratio = _ratio_of_mean(c, epsilon + fall, STEPS[1])
+        found = tangents_at(c, k, fall, ratio, infinite_mass)
+        for attempt in range(MENDINGS):
+            excess = found.epsilon - epsilon
+            if not np.any(excess > 0.0):
+                break
+            # At least a few units, or rounding undoes it.
+            step = 2.0 ** (attempt + 1.0) * (excess + 2.0 * UNIT * ratio)
+            ratio = np.where(excess > 0.0, ratio - step, ratio)
+            found = tangents_at(c, k, fall, ratio, infinite_mass)
+    return _kept(found, epsilon, math.inf)
+
+
+def _balance(c: Array, k: Array, fall: Array, infinite_mass: float, taken: Array) -> Array:
+    """Return (x - taken) / (x + |taken|), x = 1 - w r1^c / M; 1 where r1 > w (taken < 0)."""
+    exponent = -c * fall - k
+    rest = -np.expm1(exponent) + infinite_mass * np.exp(exponent)
+    return np.where(taken < np.inf, (rest - taken) / (np.abs(rest) + np.abs(taken)), -1.0)
+
+
+def _crossing(balance: Callable[[Array], Array], low: Array, high: Array) -> Array:
+    """Return where a function changes from positive to negative."""
+    with np.errstate(all="ignore"):
+        low, high = halved(lambda x: ~(balance(x) > 0.0), low, high, BISECTIONS)
+        at_low, at_high = balance(low), balance(high)
+        share = at_low / (at_low - at_high)
+        inside = (at_low > 0.0) & (at_high < 0.0)
+        return low + np.where(inside, share, 0.5) * (high - low)
+
+
+def _kept(found: Tangents, epsilon: float | Array, log_delta: float) -> Tangents:
+    """Keep the tangents that are proved to meet their target; void the others."""
+    met = (found.epsilon <= epsilon) & (found.log_delta <= log_delta)
+    return Tangents(
+        found.fall,
+        found.ratio,
+        np.where(met, found.epsilon, np.inf),
+        np.where(met, found.log_delta, np.inf),
+    )
+
+
+def _log_range(c: Array, log_delta: Array) -> tuple[Array, Array]:
+    """Return the ends of the search for log(fall).
+
+    The best r1 = (w - p) / (1 - q) is at most 1 - delta where delta = p - s q, s >= 1.
+    """
+    high = np.log((LARGEST_EXPONENT + np.log1p(c)) / c)
+    low = np.fmax(np.minimum(log_delta, high) - 1.0, SMALLEST_LOG_FALL)
+    return low, high
+
+
+def _ratio_of_mean(c: Array, mean: Array, steps: int) -> Array:
+    """Return about the ratio that has this mean, by Newton's method from above (mean is convex)."""
+    charge(steps * (250.0 + np.size(mean)))
+    ratio = np.minimum(2.0 * mean, mean + np.log1p(1.0 / c))
+    for _ in range(steps):
+        product = c * ratio
+        small = product + ratio < 0.05
+        a, b = 0.25 * (product + ratio) ** 2, 0.25 * product**2
+        bend = (c + 0.5) * ratio * (1.0 / 6.0 - (a + b) / 180.0 + (a * a + a * b + b * b) / 2835.0)
+        growth = np.expm1(product)
+        here = ratio + np.log1p(-np.expm1(-ratio) / growth) - np.log1p(1.0 / c)
+        here = np.where(small, 0.5 * ratio * (1.0 + bend), here)
+        slope = 1.0 + (c + 1.0) / np.expm1(product + ratio) - c / growth
+        slope = np.where(small, 0.5 + bend, slope)
+        ratio = ratio + (mean - here) / slope
+    return np.where(mean > 0.0, ratio, 0.0)
+
+
+def _log_mean(c: Array, ratio: Array) -> tuple[Array, Array]:
+    """Return mean, and its error in units.
+
+    Large ratios: ratio + R - log(1 + 1/c) with R = log(1 + (1 - e^{-ratio}) / (e^{c ratio} - 1)).
+    The fraction is off by 26 + c ratio units (three functions, and the product in the exponent,
+    whose condition is at most 1 + c ratio), and below 1e-300 beyond e^700; log(1 + 1/c) by 9; the
+    sum of the three by 3 units of the moduli.
+
+    alpha ratio <= 1: with a = alpha ratio / 2, b = c ratio / 2 and the series
+    log(sinh(x) / x) = SERIES[0] x^2 + SERIES[1] x^4 + ..., whose terms fall by a factor 30,
+    mean = ratio / 2 + (a^2 - b^2) (SERIES[0] + SERIES[1] (a^2 + b^2) + ...), where
+    a^2 - b^2 = (ratio / 2) (c + 1/2) ratio. The bracket is near 1/6 and (c + 1/2) ratio <= 1.
+    """
+    product = c * ratio
+    small = product + ratio <= 1.0
+    a, b = (np.where(small, 0.5 * each, 0.0) ** 2 for each in (product + ratio, product))
+    power, homogeneous, bracket = np.ones_like(a), np.zeros_like(a), np.zeros_like(a)
+    for coefficient in SERIES:
+        homogeneous = power + b * homogeneous
+        bracket = bracket + coefficient * homogeneous
+        power = power * a
+    near = 0.5 * ratio * (1.0 + (c + 0.5) * ratio * bracket)
+    more, less = np.log1p(-np.expm1(-ratio) / np.expm1(product)), np.log1p(1.0 / c)
+    error = 4.0 * ratio + (32.0 + 2.0 * np.minimum(product, 700.0)) * more + 16.0 * less
+    return np.where(small, near, ratio + more - less), np.where(small, 24.0 * near, error)
+
+
+def _log_numerator(c: Array, k: Array, fall: Array, infinite_mass: float) -> Array:
+    """Return an upper bound on log N.
+
+    T: c v is off by 9 units, x - log(1 + x) has a condition of at most 2 and is evaluated to 40
+    units, fall - v to 16; the sum to 65 units. 1 - e^{-(T + K)}: these, times its condition, and 8.
+    The mass at infinity: two products and a sum in the exponent, 8 for each function. 1e-300 is
+    for underflow.
+    """
+    dropped = -np.expm1(-fall)
+    bend = _above_log(c * dropped) + c * _above_exponential(fall)
+    total = bend + k
+    part = -np.expm1(-total)
+    lost = (1.0 + c) * infinite_mass * np.exp(-c * fall - k)
+    error = 68.0 * (bend + np.abs(k)) * np.exp(-total) + 10.0 * np.abs(part)
+    error = error + (24.0 + 4.0 * (c * fall + np.abs(k))) * lost
+    log_part = np.log(part + lost + UNIT * MARGIN * error + 1e-300)
+    value: Array = k + log_part + UNIT * MARGIN * (10.0 * np.abs(log_part) + 2.0 * np.abs(k) + 4.0)
+    return value
+
+
+def _rough_log_numerator(c: Array, k: Array, fall: Array, infinite_mass: float) -> Array:
+    """Return log N to about 8 digits, for the search."""
+    dropped = -np.expm1(-fall)
+    x = c * dropped
+    bend = np.where(x < 1e-4, x * x * (0.5 - x / 3.0), x - np.log1p(x))
+    bend = bend + c * np.where(fall < 1e-4, fall * fall * (0.5 - fall / 6.0), fall - dropped)
+    part = -np.expm1(-bend - k) + (1.0 + c) * infinite_mass * np.exp(-c * fall - k)
+    value: Array = k + np.log(part)
+    return value
+
+
+def _above_exponential(u: Array) -> Array:
+    """Return u - (1 - e^{-u}) for u >= 0, to 16 units.
+
+    From u = 1 on expm1 errs by 8 units of 0.632, and the result is at least 0.367. Below, 18 terms
+    of the power series leave less than 1/20!, and Horner's rule errs by less than 6 units.
+    """
+    small = np.minimum(u, 1.0)
+    series = np.zeros(np.shape(u))
+    for power in range(19, 1, -1):
+        series = 1.0 / math.factorial(power) - small * series
+    return np.where(u < 1.0, small * small * series, u + np.expm1(-u))
+
+
+def _above_log(x: Array) -> Array:
+    """Return x - log(1 + x) for x >= 0, to 40 units.
+
+    From x = 1/2 on log1p errs by 8 units of 0.405, and the result is at least 0.0945. Below, with
+    t = x / (2 + x) <= 1/5, log(1 + x) = 2 (t + t^3/3 + ...) gives
+    2 t^2 (1 / (1 - t) - t (1/3 + t^2/5 + ...)); 12 terms leave less than 1e-18.
+    """
+    t = np.minimum(x, 0.5)
+    t = t / (2.0 + t)
+    square = t * t
+    series = np.zeros(np.shape(x))
+    for odd in range(25, 1, -2):
+        series = 1.0 / odd + square * series
+    return np.where(x < 0.5, 2.0 * square * (1.0 / (1.0 - t) - t * series), x - np.log1p(x))

@@ -1,0 +1,70 @@
+"""The Renyi curve of a privacy-loss law."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.record import record
+from privcalc.renyi.curve import RenyiCurve
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
+
+
+@record
+class LawCurve(RenyiCurve):
+    """The curve of a privacy-loss law.
+
+    Attributes:
+        law: the law.
+        attained: whether the law is the pair's own, and not only an upper bound on it.
+    """
+
+    law: LossLaw
+    attained: bool = True
+
+    @property
+    def limit(self) -> float:
+        """Return the largest finite loss, rounded up."""
+        largest = self.law.max_loss
+        if math.isinf(largest):
+            return largest
+        return largest + abs(largest) * self.law.max_loss_error * (1.0 + 1e-9)
+
+    @property
+    def cheap(self) -> bool:
+        """Say whether K is in closed form."""
+        return self.law.cheap_orders
+
+    @property
+    def convex(self) -> bool:
+        """Say yes: a cumulant."""
+        return True
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return what the law says of its divergences, or the constant line at the limit."""
+        rho = self.law.concentration(c)
+        if np.isfinite(rho).all():
+            return 0.0, rho
+        return max(0.0, self.limit), np.zeros(c.shape)
+
+    def upper(self, c: Array) -> Array:
+        """Return the upper ends of the law's brackets."""
+        return self.law.renyi(c)[1]
+
+    def lower(self, c: Array) -> Array | None:
+        """Return the lower ends."""
+        return self.law.renyi(c)[0] if self.attained else None
+
+    def estimate(self, c: Array) -> Array:
+        """Return the upper bound: cumulants leave out outcomes that large orders rest on."""
+        return self.upper(c)
+
+
+def curve_of(law: LossLaw) -> RenyiCurve:
+    """Return the curve of a law, or the sharper one of what the law stands for."""
+    return LawCurve(law) if law.sharper_curve is None else law.sharper_curve

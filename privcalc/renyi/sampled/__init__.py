@@ -1,0 +1,1 @@
+"""What sampling makes of a Renyi curve. Start with `poisson.py`."""

@@ -1,0 +1,1 @@
+"""What private selection needs to know of its base mechanism. Start with `pair.py`."""

@@ -1,0 +1,234 @@
+"""All bounds on a private selection in one direction, side by side."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import left
+from privcalc.record import record
+from privcalc.selection.base.worse import WorseBase
+from privcalc.selection.lower.worst_order import WorstOrder
+from privcalc.selection.pointwise.bound import Pointwise
+from privcalc.selection.rivals.bounded_runs import MOST_RUNS, composition_epsilon
+from privcalc.selection.rivals.liu_talwar import liu_talwar_delta, liu_talwar_epsilon
+from privcalc.selection.rivals.pure import loss_bound, pure_epsilon
+from privcalc.selection.rivals.renyi import FAMILIES, rdp_delta, rdp_epsilon
+from privcalc.selection.rivals.renyi_curve import best_delta, best_epsilon
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.terms import Realized
+    from privcalc.selection.base.pair import Base
+    from privcalc.selection.runs.protocol import Runs
+
+# Relative error of epsilon that the pointwise bound aims at: less than the gap to the lower end.
+TOLERANCE = 3e-5
+# Relative width of what composing runs costs; at first, and where that is within CLOSE of the best.
+ROUGH, CLOSE, COMPOSED = 1e-3, 1.01, 1e-6
+
+
+@record
+class Proved:
+    """What is proved of one question in one direction.
+
+    Attributes:
+        methods: an upper end by each method.
+        lower: the cost of an explicit order of results; None where the base has no lower ends.
+        pointwise: the pointwise bound, on grids that suit the question.
+    """
+
+    methods: dict[str, float]
+    lower: float | None
+    pointwise: Pointwise
+
+
+@record
+class Methods:
+    """What can be proved of a selection in one direction.
+
+    Attributes:
+        runs: the number of runs.
+        laws: of one run.
+        forward: the base in this direction.
+        backward: its reverse.
+        engine: the engine for compositions of the base.
+        tolerance: relative error of epsilon that will do, where it is above TOLERANCE.
+    """
+
+    runs: Runs
+    laws: Realized
+    forward: Base
+    backward: Base
+    engine: str
+    tolerance: float
+
+    @classmethod
+    def of(
+        cls,
+        runs: Runs,
+        laws: Realized,
+        pair: tuple[Base, Base],
+        engine: str,
+        tolerance: float = TOLERANCE,
+    ) -> Methods:
+        """Take both orders of the base."""
+        return cls(runs, laws, *pair, engine, max(TOLERANCE, tolerance))
+
+    @cached_property
+    def constants(self) -> dict[str, float]:
+        """Return C of the two methods that have one, the published never below the tight one."""
+        tight = self.runs.tight(self.forward, self.backward)
+        return {"paper": self.runs.paper(self.worse, self.worse), "tight": tight}
+
+    @cached_property
+    def worse(self) -> Base:
+        """Return what the published theorems take for the base: the larger of both profiles."""
+        return self.forward if self.backward is self.forward else WorseBase(self.forward)
+
+    def tight_epsilon(self, runs: Runs, delta: float) -> float:
+        """Return what the tight constant proves for another number of runs."""
+        constant = runs.tight(self.forward, self.backward)
+        return _shifted(constant, self.forward.epsilon(_share(runs, delta)))
+
+    def proved(self, quantity: str, at: float) -> Proved:
+        """Return what each method proves, and the lower end that an explicit order of results does.
+
+        Each question has grids of its own, so that it does not matter what was asked before.
+
+        Args:
+            quantity: epsilon at a delta, or delta at an epsilon.
+            at: the delta or the epsilon.
+        """
+        pointwise = Pointwise(self.runs, self.forward, self.tolerance)
+        if quantity == "epsilon":
+            found = self._epsilons(at, pointwise)
+        else:
+            found = self._deltas(at, pointwise)
+        upper = min(found.values())
+        order = WorstOrder(self.runs, self.forward, pointwise.grid)
+        lower = None
+        if order.known and quantity == "delta":
+            lower = order.delta_lower(at)
+        elif order.known and upper < math.inf:
+            # At an infinite guess nothing would be found.
+            lower = order.epsilon_lower(at, upper)
+        return Proved(found, lower, pointwise)
+
+    def _epsilons(self, delta: float, pointwise: Pointwise) -> dict[str, float]:
+        runs, forward, backward = self.runs, self.forward, self.backward
+        base = forward.epsilon(_share(runs, delta))
+        constants = self.constants
+        published = self.worse.epsilon(_share(runs, delta))
+        found = {
+            "paper": _shifted(constants["paper"], published),
+            "tight": _shifted(constants["tight"], base),
+        }
+        found["pointwise"] = pointwise.epsilon(delta)
+        if runs.family in FAMILIES and forward.renyi is not None:
+            found["rdp"] = math.inf
+            if _open(found, math.inf):
+                found["rdp"] = min(
+                    rdp_epsilon(runs, forward, backward, delta),
+                    best_epsilon(runs, forward, backward, delta),
+                )
+        if runs.family == "geometric":
+            found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
+        if math.isfinite(loss_bound(forward)):
+            found["pure"] = pure_epsilon(runs, forward, backward, delta)
+        best = min(found.values())
+        # Where epsilon is 0 already there is nothing to gain.
+        if math.isfinite(runs.largest) and best > 0.0:
+            found["composition"] = math.inf
+            if _open(found, math.inf):
+                composed = partial(self._composed, best)
+                found["composition"] = composition_epsilon(runs, composed, delta)
+        return found
+
+    def _deltas(self, epsilon: float, pointwise: Pointwise) -> dict[str, float]:
+        runs, forward, backward = self.runs, self.forward, self.backward
+        found = {}
+        for name, c in self.constants.items():
+            below = math.nextafter(epsilon - c, -math.inf)
+            profile = self.worse if name == "paper" else forward
+            h = float(profile.upper(np.array([below]))[0]) if c < math.inf else 1.0
+            found[name] = min(1.0, runs.mean.upper * h * (1.0 + 2.0 * UNIT))
+        found["pointwise"] = pointwise.delta(epsilon)
+        if runs.family in FAMILIES and forward.renyi is not None:
+            found["rdp"] = 1.0
+            if _open(found, 1.0):
+                found["rdp"] = min(
+                    rdp_delta(runs, forward, backward, epsilon),
+                    best_delta(runs, forward, backward, epsilon),
+                )
+        if runs.family == "geometric":
+            found["liu_talwar"] = liu_talwar_delta(runs, forward, backward, epsilon)
+        if math.isfinite(loss_bound(forward)):
+            found["pure"] = 0.0 if epsilon >= pure_epsilon(runs, forward, backward, 0.0) else 1.0
+        if math.isfinite(runs.largest):
+            found["composition"] = 1.0
+            if _open(found, 1.0):
+                found["composition"] = self._composed_delta(int(runs.largest), epsilon)
+        return found
+
+    def _composed(self, best: float, count: int, delta: float) -> float:
+        """Return an epsilon of so many runs of the base; infinity where there is none."""
+        from privcalc.engine.arbiter import certified_epsilon
+
+        many, found = self._repeated(count), math.inf
+        for tolerance in (ROUGH, COMPOSED):
+            try:
+                certified = certified_epsilon(many, delta, tolerance, engine=self.engine)
+            except NotCertifiedError:
+                break
+            found = min(found, certified.bound.upper)
+            if found > CLOSE * best:
+                break
+        return found
+
+    def _composed_delta(self, count: int, epsilon: float) -> float:
+        """Return a delta of so many runs of the base; 1 where there is none, or they are many."""
+        from privcalc.engine.arbiter import certified_delta
+
+        if count > MOST_RUNS:
+            return 1.0
+        many = self._repeated(count)
+        try:
+            return certified_delta(many, epsilon, COMPOSED, engine=self.engine).bound.upper
+        except NotCertifiedError:
+            return 1.0
+
+    def _repeated(self, count: int) -> Composition:
+        from privcalc.engine.composition import Composition
+
+        once = self.laws.upper
+        return Composition(
+            tuple((law, n * count) for law, n in once.terms),
+            tuple((curve, n * count) for curve, n in once.curves),
+        )
+
+
+def _open(found: dict[str, float], nothing: float) -> bool:
+    """Say whether another method is to be asked: with work left, or where none proved anything."""
+    return left() > 0.0 or min(found.values()) >= nothing
+
+
+def _share(runs: Runs, delta: float) -> float:
+    """Return delta / E[K], rounded down: E[K] H <= delta where H is at most that."""
+    mean = runs.mean.upper
+    share = delta / mean
+    exact = Fraction(share) * Fraction(mean) <= Fraction(delta)
+    return share if exact else math.nextafter(share, 0.0)
+
+
+def _shifted(constant: float, base: float) -> float:
+    """Return max(0, C + base), rounded up."""
+    if math.isinf(constant) or math.isinf(base):
+        return 0.0 if base == -math.inf and constant < math.inf else math.inf
+    return max(0.0, math.nextafter(constant + base, math.inf))

@@ -1,0 +1,206 @@
+"""How much selection can favour an outcome: the best test for each ratio of densities.
+
+Let A select the best of K runs of a base mechanism, phi(z) = E[z^K]. An outcome y of the base wins
+with density Q(y) phi'(q), where q is the probability that a run is no better than y: one test, the
+same one under both neighbours (Koskela, Redberg, Wang 2024, Theorem 4.1). So, for a = e^epsilon,
+
+    H_a(A || A') <= sum over y of Q'(y) V(Q(y) / Q'(y)) + P(K = 0) (1 - a)_+,
+    V(z) = max over tests (q, q') of (z phi'(q) - a phi'(q'))_+ = a W(z / a),
+    W(w) = max over tests of (w phi'(q) - phi'(q'))_+,
+
+whatever the order on outcomes. W does not depend on epsilon. It is a maximum of lines of slopes
+>= 0, and zero at w = 0: convex and non-decreasing.
+
+phi' has derivatives >= 0 only: it is non-decreasing and convex. So W is no smaller with a chain of
+nodes (`testing_region.py`) in place of the tests. On a cell of it, q and q' are linear in some t in
+[0, 1], phi'(q) lies below its chord U, and phi'(q') above two lines: l, the chord of the cell
+before, extended, and r, that of the next one. For any t0 in [0, 1] the maximum over the cell is
+at most that of the lines (in w)
+
+    w U(0) - l(0),    w U(t0) - min(l(t0), r(t0)),    w U(1) - r(1),
+
+because before t0 w phi'(q) - phi'(q') <= w U - l, beyond it <= w U - r, and both are linear in t.
+With t0 where l and r meet, what is lost is of second order in the size of the cell.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+from privcalc.selection.pointwise.testing_region import DOWN, UP
+from privcalc.selection.runs.points import gaps
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.selection.pointwise.testing_region import Nodes
+    from privcalc.selection.runs.protocol import Runs
+
+# Thresholds for which all lines are looked at, one in so many.
+STRIDE = 32
+# No wider blocks of log w are bounded by their ends.
+WIDEST = 4.0
+# Covers the rounding of lines, relatively to their slopes; see `Envelope.heights`.
+HEIGHT_ERROR = 1e-12
+LOWEST = -690.0
+# Slopes and intercepts below e^TINY are not normal numbers with room to spare.
+TINY = -680.0
+
+
+@record
+class Sizes:
+    """phi' at nodes, divided by the upper end of E[K]; shape (n,) each.
+
+    Attributes:
+        high: upper ends at q, non-decreasing.
+        low: lower ends at q', non-decreasing; 0 where too small.
+        low_above: upper ends at q'.
+    """
+
+    high: Array
+    low: Array
+    low_above: Array
+
+
+def sizes(runs: Runs, nodes: Nodes, price: float) -> Sizes:
+    """Evaluate phi' at the nodes of a chain, at q less the price and not below 0.
+
+    A difference of logs is off by a unit of itself, log E[K] by 8, and exp by 8 units. Monotony of
+    phi' is used to smooth the ends.
+    """
+    scale = math.log(runs.mean.upper) if runs.mean.upper > 0.0 else 0.0
+    high_ends = runs.log_derivative(nodes.high, nodes.high_rest)[1]
+    low_ends = runs.log_derivative(nodes.low, nodes.low_rest)
+
+    def scaled(logs: Array, sign: float) -> Array:
+        exponent = logs - scale
+        room = UNIT * (4.0 + 2.0 * np.abs(exponent) + 10.0 * abs(scale))
+        shifted = np.clip(exponent + sign * np.where(exponent < TINY, 0.0, room), TINY, 1.0)
+        value: Array = np.exp(shifted) * (1.0 + sign * 12.0 * UNIT)
+        return value if sign > 0.0 else np.where(exponent < TINY, 0.0, value)
+
+    high = scaled(high_ends, 1.0)
+    if price > 0.0:
+        high = np.maximum(high - price * DOWN, np.exp(TINY)) * UP
+    return Sizes(
+        high=np.maximum.accumulate(high),
+        low=np.maximum.accumulate(scaled(low_ends[0], -1.0)),
+        low_above=np.minimum.accumulate(scaled(low_ends[1], 1.0)[::-1])[::-1],
+    )
+
+
+class Envelope:
+    """An upper bound on W, divided by the upper end of E[K], as a maximum of lines in w.
+
+    Attributes:
+        slopes: of the lines w slope - drop, non-decreasing, shape (n,).
+        drops: shape (n,).
+        first: log of a w up to which all lines are <= 0, or -infinity.
+        faint: a slope that has to be added to the maximum, for lines that were left out.
+    """
+
+    def __init__(self, nodes: Nodes, values: Sizes, faint: float) -> None:
+        """Form the lines of all nodes and cells.
+
+        Args:
+            nodes: a chain above all tests.
+            values: phi' there.
+            faint: lines up to this slope are left out: none exceeds w times it.
+        """
+        high, low, above = values.high, values.low, values.low_above
+        gap = gaps(nodes.low, nodes.low_rest)
+        with np.errstate(all="ignore"):
+            # Slopes of chords in q', from below (0 where that is not known) and from above.
+            flat = np.maximum(0.0, np.nan_to_num((low[1:] - above[:-1]) / gap, posinf=0.0))
+            steep = np.maximum(above[1:] - low[:-1], 0.0) / gap
+        left = np.append(0.0, flat[:-1]) * gap * DOWN
+        with np.errstate(all="ignore"):
+            right = np.append(steep[1:], np.inf) * gap * UP
+            share = np.clip((right - np.diff(low)) / (right - left), 0.0, 1.0)
+            back = low[1:] - (1.0 - share) * right * UP
+        # t0 = 1 wherever no next chord is of use.
+        share = np.where(np.isfinite(share) & (back >= 0.0), share, 1.0)
+        ahead = low[:-1] + left * share
+        between = np.where(share < 1.0, np.minimum(ahead, back), ahead) * DOWN
+        # The mean of what is rounded up already, rounded up.
+        middle = (high[:-1] + share * np.diff(high)) * UP
+        slopes, drops = np.empty(2 * len(high) - 1), np.empty(2 * len(high) - 1)
+        slopes[::2], slopes[1::2] = high, middle
+        drops[::2], drops[1::2] = low, between
+        self._keep(np.maximum.accumulate(slopes), drops, faint)
+
+    def _keep(self, slopes: Array, drops: Array, faint: float) -> None:
+        start = min(int(np.searchsorted(slopes, faint, side="right")), len(slopes) - 1)
+        self.faint = float(slopes[start - 1]) if start else 0.0
+        self.skipped = start
+        self.slopes, self.drops = slopes[start:], drops[start:]
+        with np.errstate(divide="ignore"):
+            log = np.log(self.drops / self.slopes)
+        self.first = float((log - UNIT * (16.0 + 10.0 * np.abs(log))).min())
+        if math.isnan(self.first):
+            self.first = -math.inf
+
+    def heights(self, logs: Array) -> tuple[Array, Array, Integers]:
+        """Return upper ends of W / w at increasing log w, and which line is the highest there.
+
+        Let line k be the highest at w. A line of smaller slope is below it at all larger w, and one
+        of larger slope at all smaller w. So between two places only the lines from the highest
+        at the one to the highest at the other count. Here `highest` is decided in doubles: a line
+        slope - drop / w is off by a few units of slope + drop / w, or of twice the slope where it
+        is not negative; carried to another place w', that is so many units of w / w' of the
+        highest one's slope. Blocks are no wider than e^4, and HEIGHT_ERROR covers 100 such errors.
+        At w <= e^first all lines are <= 0, which is exact.
+
+        Returns:
+            heights, slopes of the highest lines, and their indices, shape (n,) each.
+        """
+        inverse = np.exp(-np.clip(logs, LOWEST, -LOWEST)) * (1.0 - 12.0 * UNIT)
+        count = len(logs)
+        ends = np.unique(np.append(np.arange(0, count, STRIDE), count - 1))
+        at_ends = self.slopes - self.drops * inverse[ends, None]
+        best_at_ends = at_ends.argmax(axis=1)
+        best = np.zeros(count, np.int64)
+        best[ends] = best_at_ends
+        for block in range(len(ends) - 1):
+            start, stop = int(ends[block]), int(ends[block + 1])
+            low, high = int(best_at_ends[block]), int(best_at_ends[block + 1])
+            if logs[stop] - logs[start] > WIDEST:
+                low, high = 0, len(self.slopes) - 1
+            if stop == start + 1:
+                continue
+            inside = slice(start + 1, stop)
+            low, high = min(low, high), max(low, high)
+            if low == high:
+                best[inside] = low
+                continue
+            lines = slice(low, high + 1)
+            table = self.slopes[lines] - self.drops[lines] * inverse[inside, None]
+            best[inside] = low + table.argmax(axis=1)
+        slopes = self.slopes[best]
+        values = np.maximum(slopes - self.drops[best] * inverse, 0.0) + HEIGHT_ERROR * slopes
+        values = np.where(logs <= self.first, 0.0, values)
+        return values, slopes, best
+
+    def excess(self, logs: Array, floor: float) -> Array:
+        """Return by how much lines of cells exceed all lines of nodes, at most, shape (cells,).
+
+        In parts of the highest slope, at each of some log w and where the first line of a node
+        begins: an estimate of what finer cells gain. Slopes below the floor do not matter.
+        """
+        node = (np.arange(len(self.slopes)) + self.skipped) % 2 == 0
+        with np.errstate(divide="ignore"):
+            roots = np.log(self.drops / self.slopes)[node & (self.slopes >= floor)]
+        logs = np.append(logs, roots.min()) if len(roots) else logs
+        inverse = np.exp(-np.clip(logs, LOWEST, -LOWEST))
+        table = self.slopes - self.drops * inverse[:, None]
+        best = table[:, node].argmax(axis=1)
+        highest = np.maximum(self.slopes[node][best], floor)
+        tops = np.maximum(table[:, node].max(axis=1), 0.0)
+        over = ((table[:, ~node] - tops[:, None]) / highest[:, None]).max(axis=0, initial=0.0)
+        cells = np.zeros((len(self.slopes) + self.skipped) // 2)
+        cells[len(cells) - len(over) :] = over
+        return cells

@@ -1,0 +1,249 @@
+"""Private selection by Renyi divergences (Papernot, Steinke 2022), at the best real orders.
+
+The law of the output A has Q(y) phi'(q_y) for its density, with q_y = Q(no better than y) and
+phi(z) = E[z^K], and the neighbour's is Q'(y) phi'(q'_y), where (q_y, q'_y) is one test seen by both
+(Koskela, Redberg, Wang 2024, Theorem 4.1). So with order = c + 1 and a = e^epsilon >= 1,
+
+    H_a(A || A') <= sum_y [Q phi'(q) - a Q' phi'(q')]_+
+
+to which K = 0 adds P(K = 0) (1 - a)_+ = 0. Of outcomes at infinite loss this sum has at most
+E[K] P(L = infinity). Of the others, as [z - a]_+ <= C(c) (z / a)^c z with the constant C(c) of
+Canonne, Kamath, Steinke 2020, Proposition 12 (`renyi/conversion/formulas.py`),
+
+    at most C(c) a^-c e^{K_A(c)},      K_A(c) = K(c) + log sup phi'(q)^{c+1} phi'(q')^{-c},
+
+the supremum over all tests: Lemma 7 of Papernot and Steinke, with infinite losses left aside. It
+holds for a pair (P, Q) that dominates (Q, Q'), because (z phi'(q) - a phi'(q'))_+ is convex in z.
+What follows bounds the supremum for each family of numbers of runs; x = 1 - q and x' = 1 - q'
+are the tests of the reverse pair (Q', Q), for which x' - R x <= H_R(Q' || Q).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.enclosure import Enclosure, expm1, log, log1p, logaddexp, where
+from privcalc.numerics.rounding import UNIT, exp_bound
+from privcalc.record import record
+from privcalc.renyi.conversion.order_search import search
+from privcalc.renyi.conversion.single_order import single_epsilon, single_log_delta
+from privcalc.renyi.curve import DerivedCurve
+from privcalc.selection.rivals.shape import SHAPED, log_gamma_cost, shape
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.numerics.arrays import Array
+    from privcalc.selection.base.pair import Base
+    from privcalc.selection.runs.protocol import Runs
+
+# Steps of the fixed point for binomial runs; each is a proved bound.
+BINOMIAL_STEPS = 6
+FAMILIES = (*SHAPED, "poisson", "binomial")
+
+
+@record
+class SelectedCurve(DerivedCurve):
+    """K_A, the curve of what a selection adds to hockey-stick divergences at epsilon >= 0.
+
+    Attributes:
+        log_mean: upper bound on log E[K].
+        growth: maps c (and K(c)) to upper bounds on log sup phi'(q)^{c+1} phi'(q')^{-c} / E[K].
+        convex_growth: whether growth is convex in c, whatever K is.
+    """
+
+    log_mean: float
+    growth: Callable[[Array, Array], Array]
+    convex_growth: bool = True
+
+    @property
+    def convex(self) -> bool:
+        """Say whether K_A is convex."""
+        return self.convex_growth and self.base.convex
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return a line at infinity: nothing is known at order 1."""
+        return math.inf, np.zeros(c.shape)
+
+    def bound(self, c: Array, k: Array) -> Array:
+        """Return K + growth + log mean, rounded up."""
+        with np.errstate(all="ignore"):
+            return (Enclosure(k) + self.growth(c, k) + self.log_mean).upper()
+
+
+def rdp_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
+    """Return an epsilon >= 0 with H_{e^epsilon}(A || A') <= delta; infinity where none is proved.
+
+    Args:
+        runs: the number of runs.
+        forward: the base mechanism of (Q, Q').
+        backward: that of (Q', Q).
+        delta: in [0, 1].
+    """
+    if delta >= 1.0:
+        return 0.0
+    curve = selected_curve(runs, forward, backward)
+    if curve is None:
+        return math.inf
+    lost = runs.mean.upper * forward.infinity_mass * (1.0 + 2.0 * UNIT)
+    left = (delta - lost) * (1.0 - 4.0 * UNIT)
+    if left <= 0.0:
+        return max(0.0, curve.limit) if lost <= delta else math.inf
+    try:
+        return single_epsilon(curve, left, "balle", 0.0)[0].value
+    except NotCertifiedError:
+        return math.inf
+
+
+def rdp_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> float:
+    """Return a delta with H_{e^epsilon}(A || A') <= delta at epsilon >= 0; at most 1."""
+    curve = selected_curve(runs, forward, backward)
+    if curve is None:
+        return 1.0
+    try:
+        log_delta = single_log_delta(curve, epsilon, "balle", 0.0)[0].value
+    except NotCertifiedError:
+        return 1.0
+    lost = runs.mean.upper * forward.infinity_mass
+    return min(1.0, (exp_bound(log_delta) + lost) * (1.0 + 8.0 * UNIT))
+
+
+def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve | None:
+    """Return the curve K_A of one direction; None where there is no theorem or no base curve."""
+    base = forward.renyi
+    if base is None or runs.family not in FAMILIES:
+        return None
+    mean = runs.mean.upper
+    limit = min(base.limit, forward.largest)
+    log_mean = float(log(mean).upper())
+    if runs.family in SHAPED:
+        shift = tnb_shift(runs, backward)
+        return SelectedCurve(base, _up(limit + shift), log_mean, lambda c, _: c * shift)
+    if runs.family == "poisson":
+        total = mean * float(backward.upper(np.zeros(1))[0])
+        return SelectedCurve(
+            base, _up(limit + total), log_mean, lambda c, _: poisson_growth(c, mean, backward)
+        )
+    number = runs.largest
+    p = min(1.0, mean / number * (1.0 + 2.0 * UNIT))
+    proper = forward.infinity_mass == 0.0
+    steepest = (number - 1.0) * float(binomial_rate(np.ones(1), p, backward)[0])
+    return SelectedCurve(
+        base,
+        _up(limit + steepest),
+        log_mean,
+        lambda c, k: binomial_growth(c, k if proper else None, (number, p), backward),
+        convex_growth=False,
+    )
+
+
+def tnb_shift(runs: Runs, backward: Base) -> float:
+    """Return v with log sup phi'(q)^{c+1} phi'(q')^{-c} <= c v + log E[K], for K ~ D(eta, gamma).
+
+    Theorem 2 of Papernot and Steinke 2022. With s = gamma + (1 - gamma) x and s' likewise,
+    phi'(q) = E[K] (gamma / s)^{eta+1}, so that what is wanted is at most E[K] times
+    (s' / s)^{(eta+1) c}. s and s' are the probabilities of one event under (Q, Q') and a coin.
+    At an order d + 1, with K' the curve of (Q', Q) and m' its mass at infinity,
+    s' <= m' + (s e^{K'/d})^{d/(1+d)}: Hoelder's inequality on the outcomes at finite loss. As
+    s >= gamma,
+
+        s' / s <= e^{(K' + log 1/gamma) / (1 + d)} + m' / gamma,
+
+    which for d = 0 is 1 / gamma (no divergence enters), and e^largest + m' / gamma in the limit.
+    v = (eta + 1) log of the least of these.
+    """
+    eta = shape(runs)
+    cost = log_gamma_cost(runs)
+    best = min(cost, max(0.0, backward.largest))
+    curve = backward.renyi
+    if curve is not None:
+
+        def convert(c: Array, k: Array) -> Array:
+            with np.errstate(all="ignore"):
+                return ((Enclosure(k) + cost) / (1.0 + Enclosure(c))).upper()
+
+        best = min(best, max(0.0, search(curve, convert).value))
+    mass = backward.infinity_mass
+    if mass > 0.0:
+        best = float(logaddexp(best, log(mass) + cost).upper())
+    return (eta + 1.0) * min(best, cost) * (1.0 + 4.0 * UNIT)
+
+
+def poisson_growth(c: Array, mean: float, backward: Base) -> Array:
+    """Return c mean H_{1 + 1/c}(Q' || Q): Theorem 6 of Papernot and Steinke 2022, exact delta.
+
+    phi'(q) = m e^{m (q - 1)}, and of phi'(q)^{c+1} phi'(q')^{-c} / m the logarithm is
+    m (c x' - (c + 1) x) = m c (x' - (1 + 1/c) x). The point log(1 + 1/c) is rounded down.
+    """
+    points = np.log1p(1.0 / c) * (1.0 - 16.0 * UNIT)
+    growth: Array = c * (mean * backward.upper(points)) * (1.0 + 4.0 * UNIT)
+    return growth
+
+
+def binomial_growth(
+    c: Array, k: Array | None, number_and_chance: tuple[float, float], backward: Base
+) -> Array:
+    """Return the less of two bounds on log sup (phi'(q) / m)^{c+1} (phi'(q') / m)^{-c}.
+
+    phi'(q) = n p (1 - p x)^{n-1}. The first bound is (n - 1) c times `binomial_rate`. The second,
+    for mass 0 at infinite loss, is (n - 1) log(1 - p + p e^K): with z = 1 - p + p q,
+    z^{c+1} z'^{-c} is jointly convex in (z, z'), hence at most 1 - p + p q^{c+1} q'^{-c}, and
+    q^{c+1} q'^{-c} <= e^K by the data processing inequality. Both grow with p, which may be rounded
+    up. (Both are Lemma 7; Papernot and Steinke state no theorem for binomial numbers.)
+    """
+    number, p = number_and_chance
+    with np.errstate(all="ignore"):
+        ratio = (1.0 + c) / (c + p) * (1.0 - 4.0 * UNIT)
+        first = c * binomial_rate(ratio, p, backward)
+        if k is not None:
+            rest = log1p(-p) if p < 1.0 else Enclosure(-math.inf)
+            mixed = where(k < 1.0, log1p(p * expm1(k)), logaddexp(rest, log(p) + k))
+            first = np.fmin(first, np.maximum(0.0, mixed.upper()))
+        growth: Array = (number - 1.0) * first * (1.0 + 4.0 * UNIT)
+    return growth
+
+
+def binomial_rate(ratio: Array, p: float, backward: Base) -> Array:
+    """Return -log(1 - p h), h >= H_R(Q' || Q) for some R with R <= ratio (1 - p h).
+
+    With ratio <= (c + 1) / (c + p), c times it bounds log z^{c+1} z'^{-c}, z = 1 - p x: as
+    x' <= R x + h this is at most
+
+        f(x) = (c + 1) log(1 - p x) - c log(1 - p R x - p h),
+
+    whose derivative is at most 0 where c R (1 - p x) <= (c + 1) (1 - p R x - p h); that is linear
+    in x, and holds at x = 0 and x = 1 if R (c + p) <= (c + 1) (1 - p h). (Then p R + p h < 1, too.)
+    So f is largest at x = 0, where it is -c log(1 - p h). For p -> 0 this is the theorem for
+    Poisson numbers.
+
+    h = 1 always bounds H, which allows R = ratio (1 - p); that R gives a smaller h, which allows
+    a larger R, and so on. A step that rounding turns back is not taken. The limit c -> infinity,
+    ratio = 1, bounds z / z'.
+    """
+    if p >= 1.0:
+        return np.full(ratio.shape, np.inf)
+    bound = np.ones(ratio.shape)
+    logs = _log_threshold(ratio, p, bound)
+    for _ in range(BINOMIAL_STEPS):
+        new = backward.upper(logs)
+        new_logs = _log_threshold(ratio, p, new)
+        # new bounds H also at larger thresholds.
+        allowed = (new_logs >= logs) & (new <= bound)
+        bound, logs = np.where(allowed, new, bound), np.where(allowed, new_logs, logs)
+        if not allowed.any():
+            break
+    return (-log1p(Enclosure(-p) * bound)).upper()
+
+
+def _log_threshold(ratio: Array, p: float, bound: Array) -> Array:
+    """Return log(ratio (1 - p bound)), rounded down."""
+    with np.errstate(all="ignore"):
+        return (log1p(Enclosure(-p) * bound) + log(ratio)).lower()
+
+
+def _up(value: float) -> float:
+    return value + 4.0 * UNIT * abs(value) if math.isfinite(value) else value

@@ -1,0 +1,152 @@
+"""What a trade-off function is stated as: brackets of beta and of the power at type I errors."""
+
+from __future__ import annotations
+
+import math
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Bound
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@record
+class Curve:
+    """A trade-off function at given type I errors.
+
+    Attributes:
+        beta: least type II error of any test, at each alpha.
+        power: largest power (true positive rate), 1 - beta, at each alpha; without a lower end
+            where only an upper bound of the profile is known.
+        engine: what proved most of the brackets: closed-form, contour, fft or rdp.
+        notes: what limited them, in sentences.
+    """
+
+    beta: tuple[Bound, ...]
+    power: tuple[Bound, ...]
+    engine: str = "closed-form"
+    notes: tuple[str, ...] = ()
+
+    def narrow(self, tolerance: float) -> bool:
+        """Say whether all brackets are relatively narrow, of beta and of the power."""
+        bounds = (*self.beta, *self.power)
+        return all(bound.within_tolerance(tolerance, 0.0) for bound in bounds)
+
+    def intersection(self, other: Curve) -> Curve:
+        """Return the narrower brackets of two; the engine and the notes are of the first."""
+        betas = [a.intersection(b) for a, b in zip(self.beta, other.beta, strict=True)]
+        powers = [a.intersection(b) for a, b in zip(self.power, other.power, strict=True)]
+        return replace(self, beta=tuple(betas), power=tuple(powers))
+
+
+def limit(alpha: float, mass: Bound, lower_mass: float | None) -> tuple[Bound, Bound]:
+    """Return beta and power of the tests that never reject Q wrongly (alpha 0), or always do (1).
+
+    Without type I error a test rejects only what Q never shows. That much it rejects at any
+    alpha; where P is all of it (mass 1), there is nothing left.
+
+    Args:
+        alpha: 0, 1, or any if `mass` is certain.
+        mass: P-mass of what Q never shows.
+        lower_mass: a lower bound of the same; None where only upper bounds are known.
+    """
+    if alpha == 1.0:
+        return Bound(0.0, 0.0), Bound(1.0, 1.0)
+    if lower_mass is None:
+        power = Bound(max(mass.upper, alpha))
+        beta = complement(power)
+        return Bound(one_minus(alpha), beta.lower), power
+    power = Bound(max(mass.upper, alpha), max(lower_mass, alpha))
+    return complement(power), power
+
+
+def complement(bound: Bound) -> Bound:
+    """Return 1 minus a number in [0, 1], rounded outward; an unknown end becomes 0 or 1."""
+    lower, upper = 1.0 - bound.upper, 1.0 - (bound.lower or 0.0)
+    if bound.upper != 0.0:
+        lower = max(0.0, math.nextafter(lower, -1.0))
+    if bound.lower:
+        upper = min(1.0, math.nextafter(upper, 2.0))
+    if bound.upper >= 1.0:
+        lower = 0.0
+    if (bound.lower or 0.0) >= 1.0:
+        upper = 0.0
+    return Bound(upper, lower)
+
+
+def one_minus(alpha: float) -> float:
+    """Return 1 - alpha, rounded up; for alpha >= 1/2 and for 0 the difference is exact."""
+    rest = 1.0 - alpha
+    return rest if alpha >= 0.5 or alpha == 0.0 else math.nextafter(rest, 1.0)
+
+
+def limited(power: float, beta: float, rest: float) -> tuple[Bound, Bound]:
+    """Return beta and power where upper bounds of the profile are known."""
+    above, below = complement(Bound(rest, beta)), complement(Bound(power))
+    return Bound(rest, max(beta, below.lower or 0.0)), Bound(min(power, above.upper))
+
+
+def reached(beta: Bound, power: Bound, least: float, most: float) -> tuple[Bound, Bound]:
+    """Intersect with what tests reach: at least this power, and at most this beta."""
+    beta = beta.intersection(Bound(most, 0.0)).intersection(complement(Bound(1.0, least)))
+    power = power.intersection(Bound(1.0, least)).intersection(complement(beta))
+    return beta, power
+
+
+def worst_of(curves: Mapping[str, Curve]) -> Curve:
+    """Return the least beta and the largest power of several directions, at each alpha.
+
+    The engine is that of the direction that is the worse most often; notes say whose they are.
+    """
+    parts = list(curves.values())
+    powers, betas = list(parts[0].power), list(parts[0].beta)
+    for curve in parts[1:]:
+        powers = [a.maximum(b) for a, b in zip(powers, curve.power, strict=True)]
+        betas = [_minimum(a, b) for a, b in zip(betas, curve.beta, strict=True)]
+    tops = [power.upper for power in powers]
+    often = max(
+        parts,
+        key=lambda curve: sum(p.upper == top for p, top in zip(curve.power, tops, strict=True)),
+    )
+    notes = [
+        f"{name}: {note}" if len(parts) > 1 else note
+        for name, curve in curves.items()
+        for note in curve.notes
+    ]
+    return Curve(tuple(betas), tuple(powers), often.engine, tuple(notes))
+
+
+def monotone(alphas: Sequence[float], curve: Curve) -> Curve:
+    """Carry each end to where it holds, too: beta does not increase with alpha, the power not fall.
+
+    Args:
+        alphas: type I errors of the curve, in any order.
+        curve: brackets there.
+    """
+    order = sorted(range(len(alphas)), key=lambda i: alphas[i])
+    betas = _carried([curve.beta[i] for i in reversed(order)])
+    powers = _carried([curve.power[i] for i in order])
+    place = {i: rank for rank, i in enumerate(order)}
+    return replace(
+        curve,
+        beta=tuple(betas[len(order) - 1 - place[i]] for i in range(len(alphas))),
+        power=tuple(powers[place[i]] for i in range(len(alphas))),
+    )
+
+
+def _carried(bounds: Sequence[Bound]) -> list[Bound]:
+    """Sharpen brackets of rising numbers: lower ends hold further on, upper ends before."""
+    uppers = list(accumulate((b.upper for b in reversed(bounds)), min))[::-1]
+    found, best = [], None
+    for bound, upper in zip(bounds, uppers, strict=True):
+        if bound.lower is not None:
+            best = bound.lower if best is None else max(best, bound.lower)
+        found.append(Bound(upper, None if best is None else min(best, upper)))
+    return found
+
+
+def _minimum(a: Bound, b: Bound) -> Bound:
+    return Bound(min(a.upper, b.upper), min(a.lower or 0.0, b.lower or 0.0))

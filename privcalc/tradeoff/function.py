@@ -1,0 +1,180 @@
+"""The trade-off function with both ends: how well any test can tell neighbours apart.
+
+For an ordered pair (P, Q) a test rejects Q on a set A of outcomes; alpha = Q(A) is its type I
+error, 1 - P(A) its type II error. The largest power P(A) at a given alpha is, by the lemma of
+Neyman and Pearson and Lagrangian duality,
+
+    power(alpha) = min over a >= 0 of g(a),    g(a) = H_a(P || Q) + a alpha,    beta = 1 - power,
+
+with H_a(P || Q) = sup over A of P(A) - a Q(A), the privacy profile at a = e^epsilon. (Randomised
+tests are allowed, as always.)
+
+Every a proves an upper end of the power, which is a lower end of beta: g(a) >= power. The other
+ends need all a. g is convex, being a supremum of functions that are linear in a, so that brackets
+at a few points around the minimum bound it from below everywhere (`tradeoff/convex_minimum.py`):
+what is lost is of second order in the spacing, and nothing at a kink of g, where outcomes of one
+loss have positive probability. The spacing balances that loss against the width of the brackets.
+
+Where the best a is above 1 the bracket of the power is relatively narrow, and beta follows from
+it; where it is below, that of beta, from (H_{1/a}(Q || P) - (1 - alpha)) a, and the power follows.
+
+Where the outcomes can be listed, the best tests are (`tradeoff/atomic.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.bounds import Bound
+from privcalc.engine.terms import REVERSES
+from privcalc.errors import DomainError
+from privcalc.record import record
+from privcalc.tradeoff.atomic import AtomicSolver
+from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
+from privcalc.tradeoff.curve import curve_trade_off
+from privcalc.tradeoff.gaussian import gaussian_mu, gaussian_trade_off
+from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
+from privcalc.tradeoff.pair_solver import PairSolver
+from privcalc.tradeoff.tails import tail_trade_off
+from privcalc.tradeoff.thresholds import Thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from privcalc.engine.terms import Realized
+
+
+@record
+class TradeOff:
+    """The trade-off function of a relation: the worse of its directions at each alpha.
+
+    Attributes:
+        alphas: type I errors.
+        worst: smallest beta and largest power over the directions.
+        directions: each direction by itself.
+        engine: what proved most of the brackets: closed-form, contour, fft or rdp.
+        notes: what limited them, in sentences.
+    """
+
+    alphas: tuple[float, ...]
+    worst: Curve
+    directions: dict[str, Curve]
+    engine: str
+    notes: tuple[str, ...]
+
+
+@np.errstate(all="ignore")
+def trade_off(
+    directions: Mapping[str, Realized],
+    alphas: Sequence[float],
+    tolerance: float,
+    *,
+    engine: str = "auto",
+) -> TradeOff:
+    """Bracket the trade-off function of a relation.
+
+    Args:
+        directions: the laws of each direction, as `realize` returns them.
+        alphas: type I errors in [0, 1], in any order.
+        tolerance: relative width wished for, of the power where the best a is at least 1, and of
+            beta elsewhere.
+        engine: auto, or the only one to ask.
+
+    Raises:
+        DomainError: an alpha is outside [0, 1].
+    """
+    for alpha in alphas:
+        if not 0.0 <= alpha <= 1.0:
+            raise DomainError(f"alpha must be in [0, 1], got {alpha!r}")
+    inner = tuple(sorted({float(alpha) for alpha in alphas if 0.0 < alpha < 1.0}))
+    solvers = _Solvers(directions, tolerance, engine)
+    curves = {
+        name: _complete(laws, solvers.curve(name, inner), inner, alphas)
+        for name, laws in directions.items()
+    }
+    curves = {name: monotone(alphas, curve) for name, curve in curves.items()}
+    worst = monotone(alphas, worst_of(curves))
+    return TradeOff(tuple(alphas), worst, curves, worst.engine, worst.notes)
+
+
+class _Solvers:
+    """The ways to solve each direction; what they work out is shared between directions."""
+
+    def __init__(self, directions: Mapping[str, Realized], tolerance: float, engine: str) -> None:
+        """Take the question; nothing is worked out before it is needed."""
+        self._directions = directions
+        self._tolerance = tolerance
+        self._engine = engine
+        self._atomic = AtomicSolver()
+        self._profiles: dict[str, Profile] = {}
+        self._thresholds: dict[str, Thresholds] = {}
+
+    def curve(self, name: str, alphas: Sequence[float]) -> Curve:
+        """Bracket one direction at increasing alphas in (0, 1)."""
+        laws, back = self._directions[name], REVERSES.get(name, name)
+        mass = laws.upper.infinity_mass()
+        if not alphas or (mass.lower or 0.0) >= 1.0:
+            bounds = [limit(alpha, mass, _lower_mass(laws)) for alpha in alphas]
+            return Curve(tuple(beta for beta, _ in bounds), tuple(power for _, power in bounds))
+        # A test that accepts what Q alone shows makes no type II error.
+        free = _lower_mass(self._directions[back]) or 0.0
+        count = sum(one_minus(alpha) > free for alpha in alphas)
+        rest = len(alphas) - count
+        found = self._solved(name, back, alphas[:count]) if count else Curve((), ())
+        return Curve(
+            (*found.beta, *[Bound(0.0, 0.0)] * rest),
+            (*found.power, *[Bound(1.0, 1.0)] * rest),
+            found.engine,
+            found.notes,
+        )
+
+    def _solved(self, name: str, back: str, alphas: Sequence[float]) -> Curve:
+        laws = self._directions[name]
+        if laws.upper.curves and self._engine in ("auto", "rdp"):
+            return curve_trade_off(laws.upper, alphas)
+        mu = gaussian_mu(laws) if self._engine == "auto" else None
+        if mu is not None:
+            return gaussian_trade_off(mu, alphas)
+        reverse = self._directions[back].reversed if back == name else self._directions[back]
+        if self._engine == "auto":
+            found = self._atomic.curve(laws, reverse, alphas)
+            if found is not None:
+                return found
+        single = tail_trade_off(laws, alphas) if self._engine == "auto" else None
+        if single is not None and single.narrow(self._tolerance):
+            return single
+        other = back if reverse is self._directions[back] else f"{back}, reversed"
+        self._directions = {**self._directions, other: reverse}
+        pair = OrderedPair(self._profile(name), self._profile(other))
+        solver = PairSolver(pair, self._thresholds[name], self._thresholds[other], self._tolerance)
+        found = solver.curve(alphas)
+        return found if single is None else found.intersection(single)
+
+    def _profile(self, name: str) -> Profile:
+        if name not in self._profiles:
+            profile = Profile(self._directions[name], self._tolerance, self._engine)
+            self._profiles[name], self._thresholds[name] = profile, Thresholds(profile)
+        return self._profiles[name]
+
+
+def _lower_mass(laws: Realized) -> float | None:
+    """Return a lower bound on the mass at infinity; None where no lower bounds are known."""
+    return None if laws.lower is None else laws.lower.infinity_mass().lower or 0.0
+
+
+def _complete(
+    laws: Realized, curve: Curve, inner: Sequence[float], alphas: Sequence[float]
+) -> Curve:
+    """Put brackets in the order of the question, with those at alpha 0 and 1."""
+    mass, least = laws.upper.infinity_mass(), _lower_mass(laws)
+    known = dict(zip(inner, zip(curve.beta, curve.power, strict=True), strict=True))
+    known |= {alpha: limit(alpha, mass, least) for alpha in (0.0, 1.0)}
+    bounds = [known[float(alpha)] for alpha in alphas]
+    return Curve(
+        tuple(beta for beta, _ in bounds),
+        tuple(power for _, power in bounds),
+        curve.engine,
+        curve.notes,
+    )

@@ -1,0 +1,114 @@
+"""What accounting asks of a wrapper, with what holds where a wrapper has no own meaning of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from privcalc.spec import registry
+from privcalc.spec.tree import Composed, Repeated, Wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.engine.terms import Terms
+    from privcalc.losses.term import Term
+    from privcalc.mechanisms.base import Mechanism
+    from privcalc.relation import Adjacency
+    from privcalc.spec.entry import Entry
+    from privcalc.spec.tree import Leaf, Node
+
+
+class Walk(Protocol):
+    """What goes through a tree (`accounting/realize.py`), as a wrapper sees it.
+
+    Attributes:
+        kept: what is worked out once for a whole specification.
+    """
+
+    kept: dict[object, Term]
+
+    def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
+        """Return the terms of a part of the tree with their counts, for a group of records."""
+        ...
+
+    def mechanism(self, leaf: Leaf) -> Mechanism:
+        """Return the mechanism of a leaf, the same one each time."""
+        ...
+
+
+class Wrapper:
+    """What is done to an event.
+
+    Attributes:
+        sampling: how the answer names the sampling, or "".
+        slow: whether every question about it takes its time.
+    """
+
+    sampling: ClassVar[str] = ""
+    slow: ClassVar[bool] = False
+
+    def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
+        """Return what is known of the wrapped event in one direction, with counts.
+
+        Args:
+            tree: the node of this wrapper.
+            adjacency: the direction.
+            records: how many records are added, removed or replaced together.
+            walk: knows what is inside.
+        """
+        raise NotImplementedError
+
+    def lone_selection(self, tree: Wrapped) -> Wrapped | None:
+        """Return the private selection that this node is by itself, or None (`lone_selection`)."""
+        del tree
+        return None
+
+    def rough_divergence(self, inner: float) -> float:
+        """Return about the divergence of order 2, given the event's, for where a search begins."""
+        raise NotImplementedError
+
+
+def wrappers_in(tree: Node) -> tuple[Entry, ...]:
+    """Return all wrappers in a tree, each once, in the order of the documentation."""
+    names = set(_names(tree))
+    return tuple(each for each in registry.wrappers() if each.name in names) if names else ()
+
+
+def lone_selection(tree: Node) -> Wrapped | None:
+    """Return a selection that is all there is of a specification, with its groups inside; or None.
+
+    A group of the best result is the best result of groups: the neighbours of either are the same.
+    """
+    if isinstance(tree, Repeated) and tree.count == 1:
+        return lone_selection(tree.event)
+    if isinstance(tree, Composed) and len(tree.events) == 1:
+        return lone_selection(tree.events[0])
+    return built(tree).lone_selection(tree) if isinstance(tree, Wrapped) else None
+
+
+def built(tree: Wrapped) -> Wrapper:
+    """Return the wrapper of a node without holes.
+
+    Raises:
+        TypeError: what was registered for it has no meaning.
+    """
+    found = registry.build(tree)
+    if not isinstance(found, Wrapper):
+        raise TypeError(f"{tree.name} is no wrapper")
+    return found
+
+
+def spelled(tree: Wrapped) -> str:
+    """Return a wrapper as text has it."""
+    return f"@{registry.entry(tree.name).spelling}"
+
+
+def _names(tree: Node) -> Iterator[str]:
+    if isinstance(tree, Composed):
+        for event in tree.events:
+            yield from _names(event)
+    elif isinstance(tree, Repeated):
+        yield from _names(tree.event)
+    elif isinstance(tree, Wrapped):
+        yield tree.name
+        yield from _names(tree.event)

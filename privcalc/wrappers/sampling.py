@@ -1,0 +1,279 @@
+"""What both samplings share: nested samples, rounded rates, envelopes, groups, and Renyi curves."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from privcalc.errors import UnsupportedError
+from privcalc.relation import Adjacency
+from privcalc.spec.tree import Wrapped
+from privcalc.wrappers.base import Wrapper, built, spelled, wrappers_in
+from privcalc.wrappers.group import Group
+
+if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
+    from privcalc.exact import Enclosed
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
+    from privcalc.renyi.curve import RenyiCurve
+    from privcalc.spec.tree import Node
+    from privcalc.wrappers.base import Walk
+
+# A rounded probability is used only where 1 - q does not feel it, and where it is a normal double.
+SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-290, 0.5
+# A divergence from which on e^x - 1 is taken for e^x by the rough cost.
+LARGE_EXPONENT = 50.0
+
+
+class Sampled(NamedTuple):
+    """One question about a sampled event.
+
+    Attributes:
+        event: what sees the sample.
+        q: its probability, below 1.
+        exact: whether that is no rounded number.
+        adjacency: the direction.
+        records: size of the group.
+        walk: knows what the event costs.
+    """
+
+    event: Node
+    q: float
+    exact: bool
+    adjacency: Adjacency
+    records: int
+    walk: Walk
+
+
+class Sampling(Wrapper):
+    """A sample of the records, drawn anew in every use.
+
+    Attributes:
+        exact: the probability with which a record is in the sample, as it was written.
+        sizes: numbers of records to draw from, and to draw, where they were given.
+        inside: the directions in which the event is read, and which is the other order of it.
+    """
+
+    inside: ClassVar[tuple[Adjacency, Adjacency]]
+
+    exact: Enclosed
+    sizes: tuple[int, int] | None = None
+
+    @property
+    def sampling_probability(self) -> float:
+        """The probability, rounded once."""
+        return self.exact.nearest()[0]
+
+    def refuse(self, adjacency: Adjacency, records: int, *, whole: bool) -> None:
+        """Refuse a direction in which a group, or a sample of everything, is not defined."""
+
+    def unsampled(
+        self, tree: Wrapped, event: Node, adjacency: Adjacency, records: int, walk: Walk
+    ) -> Terms:
+        """Return the event itself: the sample is everything."""
+        del tree
+        return walk.terms(event, adjacency, records)
+
+    def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
+        """Return what is known of the sampled event, for one record.
+
+        Args:
+            law: the law of the event in the first direction of `inside`.
+            reverse: its law in the other order.
+            asked: the question.
+            member: whether the law is an envelope's, which no one mechanism has.
+        """
+        raise NotImplementedError
+
+    def of_group(self, law: LossLaw, single: Term, asked: Sampled) -> Term:
+        """Return the sampled event for a group of records, given its term for one."""
+        from privcalc.engine.lattice.groups import chained_term
+
+        del law
+        return chained_term(single.above, asked.records)
+
+    def curve(
+        self, event: RenyiCurve, q: float, adjacency: Adjacency, *, symmetric: bool, attained: bool
+    ) -> RenyiCurve:
+        """Return an upper bound on the curve of one direction of the sampled event.
+
+        Args:
+            event: bounds the event's divergences in the directions of `inside`.
+            q: sampling probability.
+            adjacency: the direction.
+            symmetric: whether the event has one privacy loss for both orders.
+            attained: whether one pair attains the event's curve.
+        """
+        raise NotImplementedError
+
+    def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
+        """Return the law of the sampled event; sampling twice is sampling once with q1 q2.
+
+        Nested: (1 - q2) R + q2 ((1 - q1) R + q1 W) = (1 - q1 q2) R + q1 q2 W. A sample without
+        replacement of such a sample is one, too. A rounded probability above 1/2, where 1 - q
+        would feel it, or one that is off by more than a unit, is enclosed by its neighbours:
+        profiles increase with q, because a sample at a lower rate is a mixture of one at the higher
+        rate and of none.
+        """
+        from privcalc.losses.term import Term
+        from privcalc.numerics.rounding import UNIT
+
+        event, product = self._chain(tree)
+        whole = product.low == 1
+        self.refuse(adjacency, records, whole=whole)
+        if whole:
+            return self.unsampled(tree, event, adjacency, records, walk)
+        q, error, _ = product.nearest()
+        asked = Sampled(event, q, not error, adjacency, records, walk)
+        if error and q < SMALLEST_PRODUCT:
+            raise UnsupportedError(
+                f"a sampling probability of about {q:.6g} is no double; probabilities, and products"
+                f" of those of nested {spelled(tree)}, must be at least {SMALLEST_PRODUCT:g}"
+            )
+        if not error or (q <= LARGEST_PRODUCT and error <= 1.01 * UNIT):
+            return [(self._at(asked), 1)]
+        low, high = product.doubles()
+        term = self._at(asked._replace(q=high, exact=True))
+        if term.upper is not None:
+            below = self._at(asked._replace(q=low, exact=True))
+            term = Term(term.upper, below.lower, members=below.members, back=below.back)
+        return [(term, 1)]
+
+    def rough_divergence(self, inner: float) -> float:
+        """Multiply e^s - 1 by q^2."""
+        q = self.sampling_probability
+        if q <= 0.0:
+            return 0.0
+        if inner > LARGE_EXPONENT:
+            return inner + 2.0 * math.log(q)
+        return math.log1p(q * q * math.expm1(inner))
+
+    def _chain(self, tree: Wrapped) -> tuple[Node, Enclosed]:
+        """Return the event below all samplings of one kind, and the product of probabilities.
+
+        Raises:
+            UnsupportedError: a group stands inside, or the sizes do not fit.
+        """
+        outer, product, event = self, self.exact, tree.event
+        while isinstance(event, Wrapped) and event.name == tree.name:
+            inner = built(event)
+            if not isinstance(inner, type(self)):
+                raise TypeError(f"{event.name} is no sampling of its kind")
+            if outer.sizes and inner.sizes and inner.sizes[0] != outer.sizes[1]:
+                raise UnsupportedError(
+                    f"a sample of {outer.sizes[1]} records cannot be sampled as if there were"
+                    f" {inner.sizes[0]}; write n={outer.sizes[1]} in the inner {spelled(tree)}"
+                )
+            product *= inner.exact
+            outer, event = inner, event.event
+        if any(each.factory is Group for each in wrappers_in(event)):
+            raise UnsupportedError(
+                f"@group inside {spelled(tree)}: write it after the sampling, where it means"
+                " records that are sampled one by one"
+            )
+        return event, product
+
+    def _at(self, asked: Sampled) -> Term:
+        """Return the term of an event that is sampled with probability q < 1."""
+        from privcalc.engine.terms import one_law
+
+        here, there = self.inside
+        terms = back = asked.walk.terms(asked.event, here, 1)
+        if there is not here:
+            back = asked.walk.terms(asked.event, there, 1)
+        event, other = _envelope(terms), _envelope(back)
+        if event is not None and other is not None:
+            return self._of_envelope(event, other, asked)
+        law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
+        if law is None or reverse is None:
+            return self._by_curve(terms, back, asked)
+        single = self.known(law, reverse, asked, member=False)
+        if asked.records == 1 or asked.q == 0.0:
+            return single
+        return self.of_group(law, single, asked)
+
+    def _of_envelope(self, event: Term, other: Term, asked: Sampled) -> Term:
+        """Return the sampled law of an envelope, and its sampled members.
+
+        The profile of one sampled use at one epsilon is that of the event at another, which a
+        member attains. Of a group only the upper end is known.
+        """
+        from privcalc.losses.sampled.members import SampledMembers
+        from privcalc.losses.term import Term
+
+        known = self.known(event.above, other.above, asked, member=True)
+        if asked.records > 1 and asked.q > 0.0:
+            return Term(self.of_group(event.above, known, asked).above)
+        if event.members is None:
+            raise AssertionError("an envelope has members")
+        there, members = asked.adjacency is not Adjacency.ADD, event.members
+        back = None
+        if asked.adjacency is Adjacency.REPLACE and asked.q > 0.0:
+            back = SampledMembers(members, asked.q, not there, asked.exact)
+        sampled = SampledMembers(members, asked.q, there, asked.exact)
+        return Term(known.upper, known.lower, members=sampled, back=back)
+
+    def _by_curve(self, terms: Terms, back: Terms, asked: Sampled) -> Term:
+        """Bound the Renyi curve of a sampled event that has no law of its own.
+
+        A rounded probability is rounded up: a sample at a lower rate is a mixture.
+        """
+        from privcalc.losses.term import Term
+
+        if asked.records > 1:
+            raise UnsupportedError(
+                "@group of a sampled composition, or of what is known by bounds or by its Renyi"
+                " curve only, is not available"
+            )
+        curve, symmetric, attained = _one_curve(terms, back)
+        q = asked.q if asked.exact else math.nextafter(asked.q, 1.0)
+        return Term(
+            curve=self.curve(curve, q, asked.adjacency, symmetric=symmetric, attained=attained)
+        )
+
+
+def _envelope(terms: Terms) -> Term | None:
+    """Return a single use of an envelope whose law one use attains, or None."""
+    if len(terms) != 1 or terms[0][1] != 1:
+        return None
+    term = terms[0][0]
+    return term if term.attained and term.members is not None else None
+
+
+def _one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:
+    """Return a curve that bounds both orders of the neighbours of a composition.
+
+    A product of pairs each of which has one loss for both orders has one, too. Masses at infinity
+    make every divergence infinite.
+
+    Args:
+        terms: of one direction.
+        reverse: of the other.
+
+    Returns:
+        The curve; whether the loss is known and the same in both directions; and whether one pair
+        attains the curve.
+    """
+    from privcalc.engine.composition import Composition
+    from privcalc.renyi.curve import WorseCurve
+
+    here, there = (
+        Composition.of(
+            ((term.upper, n) for term, n in each if term.upper is not None),
+            ((term.curve, n) for term, n in each if term.curve is not None),
+        )
+        for each in (terms, reverse)
+    )
+    if here.infinity_mass().upper > 0.0 or there.infinity_mass().upper > 0.0:
+        raise UnsupportedError(
+            "sampling of a composition that may reveal everything with some probability, or is"
+            " bounded by points of its profile as a selection is, has no Renyi curve; sample each"
+            " part where the mechanism allows it"
+        )
+    if here != there:
+        return WorseCurve(here.renyi_curve(), there.renyi_curve()), False, False
+    plain = all(term.law is not None for term, _ in terms)
+    # An envelope that one use attains is one pair for both orders, if no mechanism's own.
+    pair = all(term.attained for term, _ in terms)
+    return here.renyi_curve(sharp=not pair), pair, plain

@@ -1,0 +1,190 @@
+"""compose as a function: relations, directions, profiles, the published quadrature, refusals."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from privcalc.accounting.compose import compose
+from privcalc.accounting.points import round_step
+from privcalc.accounting.realize import realize
+from privcalc.errors import DomainError, UnsupportedError, UsageError
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+
+MNIST = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+
+
+def upper(text: str, delta: float, **options: object) -> float:
+    """Return the upper end of epsilon."""
+    (answer,) = compose(parse(text).tree, deltas=[delta], **options).answers  # type: ignore[arg-type]
+    assert answer.bound is not None
+    return answer.bound.upper
+
+
+def test_directions_are_composed_separately() -> None:
+    """The sampled Gaussian has two directions, and the answer is the larger one's bracket."""
+    (answer,) = compose(parse(MNIST).tree, deltas=[1e-5]).answers
+    found = {direction.adjacency: direction.bound for direction in answer.directions}
+    assert set(found) == {"remove", "add"}
+    assert answer.bound == found["remove"]
+    add = found["add"]
+    assert add is not None
+    assert add.upper < 2.25
+
+
+def test_symmetric_pairs_are_worked_out_once() -> None:
+    """A Gaussian is the same in both directions, and so is a sum of symmetric mechanisms."""
+    tree = parse("gaussian:sigma=2@10+laplace:scale=5@3+rr:p=0.6").tree
+    assert list(realize(tree, Relation.ADD_OR_REMOVE_ONE)) == ["both"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("gaussian:sigma=2,sensitivity=2@5", "gaussian:noise_multiplier=1@5"),
+        ("gaussian:sigma=1@poisson:q=0.5@poisson:q=0.1@400", "gaussian:sigma=1@poisson:q=0.05@400"),
+        ("(gaussian:sigma=2@4)@poisson:q=0.1@400", "gaussian:sigma=1@poisson:q=0.1@400"),
+        ("gaussian:sigma=3@poisson:q=1@20", "gaussian:sigma=3@20"),
+        ("gaussian:sigma=3@20+gaussian:sigma=9@poisson:q=0@7", "gaussian:sigma=3@20"),
+        ("rr:p=0.75@30", "pure:epsilon=1.0986122886681098@30"),
+        ("approx:epsilon=0.3,delta=0@9", "pure:epsilon=0.3@9"),
+        ("laplace:scale=4@5+laplace:scale=4@3", "laplace:scale=4@8"),
+    ],
+)
+def test_equal_specifications_cost_the_same(left: str, right: str) -> None:
+    """Two ways to write one mechanism agree to the tolerance."""
+    assert upper(left, 1e-6) == pytest.approx(upper(right, 1e-6), rel=1e-9)
+
+
+def test_order_and_grouping_do_not_matter() -> None:
+    """A sum is a multiset."""
+    a = upper("gaussian:sigma=3@5+laplace:scale=2@40", 1e-6)
+    b = upper("laplace:scale=2@40+(gaussian:sigma=3@2+gaussian:sigma=3@3)", 1e-6)
+    assert a == pytest.approx(b, rel=1e-9)
+
+
+def test_profile_is_decreasing_and_short() -> None:
+    """21 round epsilons from 0, deltas falling."""
+    (answer,) = compose(parse("gaussian:sigma=2@3").tree).answers
+    assert answer.quantity == "profile"
+    epsilons = [epsilon for epsilon, _ in answer.profile]
+    deltas = [bound.upper for _, bound in answer.profile]
+    assert len(epsilons) == 21
+    assert epsilons[0] == 0.0
+    assert all(len(repr(epsilon)) <= 5 for epsilon in epsilons)
+    assert deltas == sorted(deltas, reverse=True)
+    assert deltas[-1] < 1e-9
+
+
+@pytest.mark.parametrize(("value", "step"), [(0.13, 0.2), (0.2, 0.2), (2.1, 2.5), (60, 100)])
+def test_round_steps(value: float, step: float) -> None:
+    """Steps are 1, 2, 2.5 or 5 times a power of ten, at least the value."""
+    assert round_step(value) == pytest.approx(step)
+
+
+def test_published_quadrature_is_near_and_is_no_bracket() -> None:
+    """Engine afa gives an estimate: close on a smooth composition, without a bound."""
+    (answer,) = compose(parse("gaussian:sigma=5@30").tree, epsilons=[1.0], engine="afa").answers
+    assert answer.bound is None
+    exact = compose(parse("gaussian:sigma=5@30").tree, epsilons=[1.0]).answers[0].bound
+    assert exact is not None
+    assert answer.estimate == pytest.approx(exact.upper, rel=1e-6)
+    with pytest.raises(UsageError, match="afa"):
+        compose(parse(MNIST).tree, engine="afa")
+
+
+@pytest.mark.slow
+def test_published_quadrature_of_private_training() -> None:
+    """The same of sampled noise, where its thousands of inversions take seconds."""
+    (answer,) = compose(parse(MNIST).tree, deltas=[1e-5], engine="afa").answers
+    assert answer.bound is None
+    assert answer.estimate == pytest.approx(2.3816897, rel=1e-4)
+
+
+def test_tolerance_is_a_wish() -> None:
+    """What cannot be bracketed so narrowly is bracketed as well as can be, and says so."""
+    (answer,) = compose(parse(MNIST).tree, deltas=[1e-5], tolerance=1e-14).answers
+    assert answer.bound is not None
+    assert not answer.method.tolerance_met
+    assert answer.bound.width < 1e-10
+
+
+def test_engines_that_can_be_asked_alone_agree() -> None:
+    """Contour and FFT prove both ends and meet; a Renyi order proves an upper end above both."""
+    found = {}
+    for engine in ("contour", "fft", "rdp"):
+        tree = parse("laplace:scale=4@60").tree
+        (answer,) = compose(tree, deltas=[1e-8], tolerance=1e-6, engine=engine).answers
+        assert answer.method.engine == engine
+        assert answer.bound is not None
+        found[engine] = answer.bound
+    both = found["contour"].intersection(found["fft"])
+    assert both.lower is not None
+    assert found["rdp"].lower is None
+    assert found["rdp"].upper > both.upper
+
+
+def test_group_without_a_formula_has_no_lower_end() -> None:
+    """What is known from above only misses the tolerance, and says why."""
+    (answer,) = compose(parse("staircase:epsilon=0.1@10@group:k=3").tree, deltas=[1e-6]).answers
+    assert answer.bound is not None
+    assert (answer.bound.lower, answer.method.tolerance_met) == (None, False)
+    assert any("only an upper bound" in note for note in answer.method.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "error", "words"),
+    [
+        (MNIST, {"deltas": [1.5]}, DomainError, "delta must be in"),
+        (MNIST, {"deltas": [math.nan]}, DomainError, "delta must be in"),
+        (MNIST, {"epsilons": [-1.0]}, DomainError, "epsilon must be"),
+        (MNIST, {"tolerance": 0.0}, DomainError, "tolerance must be"),
+        (MNIST, {"engine": "magic", "deltas": [0.1]}, UsageError, "must be one of"),
+        (
+            "gaussian:sigma=1@wor:q=0.1",
+            {"relation": Relation.REPLACE_SPECIAL},
+            UnsupportedError,
+            "relation",
+        ),
+        ("gaussian:sigma=_", {"deltas": [0.1]}, UsageError, "calibrate"),
+        ("gaussian:sigma=1@_", {"deltas": [0.1]}, UsageError, "calibrate"),
+        (
+            "gaussian:sigma=1@poisson:q=1e-200@poisson:q=1e-200",
+            {"deltas": [0.1]},
+            UnsupportedError,
+            "product",
+        ),
+        (
+            "(laplace:scale=1+approx:epsilon=1,delta=0.1)@poisson:q=0.1",
+            {"deltas": [0.1]},
+            UnsupportedError,
+            "composition",
+        ),
+    ],
+)
+def test_refusals(text: str, options: dict[str, object], error: type, words: str) -> None:
+    """What makes no sense, or is not there, is refused by name."""
+    with pytest.raises(error, match=words):
+        compose(parse(text).tree, **options)  # type: ignore[arg-type]
+
+
+def test_gaussian_under_every_relation() -> None:
+    """A bare noise mechanism states its sensitivity under the relation in force."""
+    values = [upper("gaussian:sigma=3@7", 1e-6, relation=relation) for relation in Relation]
+    assert len(set(values)) == 1
+
+
+def test_sampling_everything_leaves_the_event() -> None:
+    """At q = 1 a composition of any mechanisms is itself."""
+    plain = realize(parse("laplace:scale=2@4+rr:p=0.7").tree, Relation.ADD_OR_REMOVE_ONE)
+    tree = parse("(laplace:scale=2@4+rr:p=0.7)@poisson:q=1").tree
+    assert realize(tree, Relation.ADD_OR_REMOVE_ONE) == plain
+
+
+def test_gaussians_merge_before_sampling() -> None:
+    """Four uses of sigma = 2 on one sample are one use of sigma = 1."""
+    merged = realize(parse("(gaussian:sigma=2@4)@poisson:q=0.3").tree, Relation.ADD_OR_REMOVE_ONE)
+    single = realize(parse("gaussian:sigma=1@poisson:q=0.3").tree, Relation.ADD_OR_REMOVE_ONE)
+    assert merged == single

@@ -1,0 +1,497 @@
+"""The command `select`: its answers in each format, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.cli.test_cli_process import HEAVY, modules
+from tests.cli.test_cli_schema import validator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Outcome
+
+GAUSSIAN = "gaussian:sigma=4"
+GEOMETRIC = ("--runs", "geometric:mean=30")
+ALWAYS = {"paper", "tight", "pointwise"}
+THRESHOLDS = (
+    "--thresholds", "--epsilon-q", "1.5", "--delta", "1e-6", "--runs", "geometric:mean=10",
+)  # fmt: skip
+
+
+def objects(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the JSON objects of a run, each of which fits the schema."""
+    assert outcome.status == 0, outcome.stderr
+    found = [json.loads(line) for line in outcome.stdout.splitlines()]
+    for each in found:
+        validator("result").validate(each)
+        validator("spec").validate(each["spec"])
+    return found
+
+
+def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:
+    """Return the result of the one answer to a question."""
+    [found] = objects(run("select", *arguments, "--json"))
+    result: dict[str, Any] = found["result"]
+    return result
+
+
+def in_order(result: dict[str, Any], quantity: str = "epsilon") -> None:
+    """Check lower <= answer <= every method, and tight <= paper."""
+    bound = result[quantity]
+    methods = {name: float(value) for name, value in result["methods"].items()}
+    assert bound.get("lower", 0.0) <= bound["upper"] <= min(methods.values())
+    assert methods["tight"] <= methods["paper"]
+
+
+class TestAnswers:
+    def test_the_table(self, run: Callable[..., Outcome]) -> None:
+        """Every method is a row, with its constant and what it buys."""
+        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6")
+        assert done.status == 0
+        rows = [line.split() for line in done.stdout.splitlines()]
+        shown = {row[1]: row[2:] for row in rows if len(row) == 5 and row[0] == "1e-6"}
+        assert float(shown["paper"][0]) == pytest.approx(2.288311, abs=6e-7)
+        assert float(shown["paper"][1]) == pytest.approx(1.052523, abs=6e-7)
+        assert float(shown["paper"][2]) == 30
+        assert float(shown["tight"][0]) == pytest.approx(1.886770, abs=6e-7)
+        assert float(shown["tight"][1]) == pytest.approx(0.650983, abs=6e-7)
+        assert float(shown["tight"][2]) == pytest.approx(193, abs=1)
+        assert shown["pointwise"][1:] == ["-", "-"]
+        assert 1.7886 <= float(shown["pointwise"][0]) <= 1.7896
+        assert float(shown["RDP"][0]) == pytest.approx(2.555103, abs=1e-4)
+        assert "Liu-Talwar" in shown
+        [gain] = [line for line in done.stdout.splitlines() if line.startswith("gain")]
+        assert "6.43 times as many candidates" in gain
+
+    def test_json(self, run: Callable[..., Outcome]) -> None:
+        """One object, with the selection as a part of the specification."""
+        arguments = ("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--json")
+        [found] = objects(run(*arguments))
+        assert found["command"] == "select"
+        assert found["text"] == "gaussian:sigma=4@select:runs=geometric,mean=30"
+        assert found["spec"]["type"] == "repeat_and_select"
+        assert found["relation"] == "add_or_remove_one"
+        assert found["query"] == {"delta": 1e-6}
+        assert found["method"]["tolerance_met"] is True
+        result = found["result"]
+        in_order(result)
+        assert set(result["methods"]) == ALWAYS | {"rdp", "liu_talwar"}
+        assert result["epsilon"]["upper"] == min(result["methods"].values())
+        assert result["runs"] == {"family": "geometric", "mean": 30.0, "no_run": 0.0}
+        base = result["base_epsilon"]
+        assert base["lower"] == pytest.approx(1.060702, abs=6e-7)
+        [alone] = objects(run("compose", GAUSSIAN, "--delta", "1e-6", "--json"))
+        assert base == alone["result"]["epsilon"]
+        assert run(*arguments).stdout == run(*arguments).stdout
+
+    def test_pure_base_at_delta_zero(self, run: Callable[..., Outcome]) -> None:
+        """Ten expected runs of a base that is 0.5-DP are not 1.5-DP, but better."""
+        arguments = ("approx:epsilon=0.5,delta=0", "--runs", "geometric:mean=10", "--delta", "0")
+        result = one(run, *arguments)
+        assert result["epsilon"]["upper"] == pytest.approx(1.312547, abs=6e-7)
+        assert result["methods"]["pure"] == pytest.approx(1.312547, abs=6e-7)
+        assert result["methods"]["paper"] == pytest.approx(1.5, abs=6e-7)
+        # (1 + w) e^0.5 / (1 + ...): the closed form, w = 9.
+        e = math.exp(0.5)
+        closed = 0.5 + 2.0 * math.log((1.0 + 10.0 * e) / (1.0 + e + 9.0))
+        assert closed <= result["epsilon"]["upper"] <= closed * (1.0 + 1e-8)
+        assert float(run("select", *arguments, "-t").stdout) == result["epsilon"]["upper"]
+
+    def test_a_guarantee_at_two_points(self, run: Callable[..., Outcome], tmp_path: Path) -> None:
+        """One point is for the constant, the other for the tail: delta / mean."""
+        file = tmp_path / "points.csv"
+        file.write_text("epsilon delta\n0.4 1e-2\n1.5 1e-8\n")
+        base = f"profile:file={file}"
+        result = one(run, base, "--runs", "geometric:mean=30", "--delta", "1e-6")
+        in_order(result)
+        # Each point by itself: epsilon_hat + 2 max(epsilon_1, log(1 + w delta_1)).
+        by_hand = 1.5 + 2.0 * max(0.4, math.log1p(29.0 * 1e-2))
+        assert result["methods"]["tight"] <= by_hand + 1e-9
+        assert result["methods"]["tight"] >= 1.5
+        for point in ("approx:epsilon=0.4,delta=1e-2", "approx:epsilon=1.5,delta=1e-8"):
+            other = run("select", point, "--runs", "geometric:mean=30", "--delta", "1e-6", "--json")
+            if other.status == 0:
+                [found] = objects(other)
+                assert result["epsilon"]["upper"] < float(found["result"]["epsilon"]["upper"])
+
+    def test_delta_at_epsilon(self, run: Callable[..., Outcome]) -> None:
+        """Delta at the epsilon of a delta is that delta."""
+        epsilon = one(run, GAUSSIAN, *GEOMETRIC, "--delta", "1e-6")["epsilon"]["upper"]
+        result = one(run, GAUSSIAN, *GEOMETRIC, "--epsilon", repr(epsilon))
+        in_order(result, "delta")
+        assert result["delta"]["upper"] == pytest.approx(1e-6, rel=1e-2)
+        assert result["delta"]["lower"] == pytest.approx(1e-6, rel=1e-2)
+        assert "candidates" not in result
+        two = one(run, GAUSSIAN, *GEOMETRIC, "--epsilon", "2")
+        assert two["methods"]["paper"] == pytest.approx(2.125294e-4, rel=3e-7)
+        assert two["methods"]["tight"] == pytest.approx(8.678535e-8, rel=3e-7)
+
+    def test_several_questions(self, run: Callable[..., Outcome]) -> None:
+        """Deltas come first, then epsilons; each is answered as if it were alone."""
+        found = objects(
+            run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-4,1e-8", "--epsilon", "2", "--json")
+        )
+        assert [each["query"] for each in found] == [
+            {"delta": 1e-4}, {"delta": 1e-8}, {"epsilon": 2.0},
+        ]  # fmt: skip
+        first, second, third = (each["result"] for each in found)
+        assert first["epsilon"]["upper"] < second["epsilon"]["upper"]
+        in_order(third, "delta")
+        alone = one(run, GAUSSIAN, *GEOMETRIC, "--delta", "1e-8")
+        for name in ("paper", "tight", "rdp"):
+            assert second["methods"][name] == alone["methods"][name]
+        assert second["epsilon"]["upper"] == pytest.approx(alone["epsilon"]["upper"], rel=1e-4)
+        terse = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-4,1e-8", "--epsilon", "2", "-t")
+        assert [float(word) for word in terse.stdout.split()] == [
+            first["epsilon"]["upper"], second["epsilon"]["upper"], third["delta"]["upper"],
+        ]  # fmt: skip
+
+    def test_several_specs_are_one_sum(self, run: Callable[..., Outcome]) -> None:
+        """One run may do several things."""
+        whole = one(run, f"{GAUSSIAN}+laplace:scale=5", *GEOMETRIC, "--delta", "1e-6")
+        assert one(run, GAUSSIAN, "laplace:scale=5", *GEOMETRIC, "--delta", "1e-6") == whole
+        assert whole["epsilon"]["upper"] > 1.79
+        in_order(whole)
+
+    @pytest.mark.slow
+    def test_a_base_that_tells_orders_apart(self, run: Callable[..., Outcome]) -> None:
+        """Under -v both directions are shown, and the answer is the worse one."""
+        text = "gaussian:sigma=21.1@poisson:q=16384/50000@250"
+        done = run("select", text, *GEOMETRIC, "--delta", "1e-6", "--json", "-v")
+        result = objects(done)[0]["result"]
+        in_order(result)
+        assert result["methods"]["paper"] == pytest.approx(2.2555, abs=1e-3)
+        shown = [
+            float(line.split("[")[1].split("]")[0].split(",")[1])
+            for line in done.stderr.splitlines()
+            if line.strip().startswith(("remove:", "add:"))
+        ]
+        assert len(shown) == 2
+        assert max(shown) == pytest.approx(result["epsilon"]["upper"], rel=1e-4)
+
+    @pytest.mark.slow
+    def test_a_base_known_by_its_curve(self, run: Callable[..., Outcome]) -> None:
+        """There is an upper end and no lower one."""
+        result = one(run, "zcdp:rho=0.1", *GEOMETRIC, "--delta", "1e-6")
+        assert "lower" not in result["epsilon"]
+        in_order(result)
+
+    def test_other_relations(self, run: Callable[..., Outcome]) -> None:
+        """Samples without replacement replace a record."""
+        [found] = objects(
+            run("select", "gaussian:sigma=1@wor:q=0.5", *GEOMETRIC, "--delta", "1e-6", "--json")
+        )
+        assert found["relation"] == "replace_one"
+        in_order(found["result"])
+        [found] = objects(
+            run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--relation", "replace-one",
+                "--json")
+        )  # fmt: skip
+        assert found["relation"] == "replace_one"
+        assert found["result"]["methods"]["paper"] == pytest.approx(2.288311, abs=6e-7)
+
+
+class TestRuns:
+    @pytest.mark.parametrize(
+        ("runs", "others", "more"),
+        [
+            ("geometric:mean=30", ("geometric:gamma=1/30", "tnb:shape=1,mean=30"), {"rdp"}),
+            ("logarithmic:mean=30", ("tnb:shape=0,mean=30",), {"rdp"}),
+            ("tnb:shape=-0.5,mean=30", ("tnb:shape=-0.5,gamma=1/3481",), {"rdp"}),
+            ("poisson:mean=10", (), {"rdp"}),
+            ("binomial:n=20,mean=10", ("binomial:n=20,p=0.5", "binomial:p=50%,n=20"),
+             {"rdp", "composition"}),
+            ("fixed:n=3", (), {"composition"}),
+        ],
+    )  # fmt: skip
+    def test_families(
+        self, runs: str, others: tuple[str, ...], more: set[str], run: Callable[..., Outcome]
+    ) -> None:
+        """By the mean or by the own parameter of a family: the same answer."""
+        result = one(run, GAUSSIAN, "--runs", runs, "--delta", "1e-6")
+        in_order(result)
+        assert ALWAYS | more <= set(result["methods"])
+        assert result["runs"]["family"] == runs.split(":", maxsplit=1)[0]
+        for other in others:
+            same = one(run, GAUSSIAN, "--runs", other, "--delta", "1e-6")
+            for name in ("paper", "tight", "pointwise"):
+                assert same["methods"][name] == pytest.approx(result["methods"][name], abs=1e-4)
+            assert same["runs"]["mean"] == pytest.approx(result["runs"]["mean"], rel=1e-9)
+
+    @pytest.mark.parametrize(
+        ("lines", "same"),
+        [
+            ("runs,probability\n0,1/8\n1,3/8\n2,3/8\n3,1/8\n", "binomial:n=3,p=0.5"),
+            ("3 0.25\n0 0.25\n1 0\n2 0.5\n", None),
+            ("2 1\n", "fixed:n=2"),
+        ],
+    )
+    def test_distributions(
+        self, lines: str, same: str | None, run: Callable[..., Outcome], tmp_path: Path
+    ) -> None:
+        """Probabilities from a file are the family that they are of."""
+        file = tmp_path / "runs.csv"
+        file.write_text(lines)
+        result = one(run, GAUSSIAN, "--runs", f"distribution:file={file}", "--delta", "1e-6")
+        in_order(result)
+        assert result["runs"]["family"] == "distribution"
+        if same is None:
+            assert result["runs"]["no_run"] == pytest.approx(0.25)
+            assert result["runs"]["mean"] == pytest.approx(1.75)
+            return
+        known = one(run, GAUSSIAN, "--runs", same, "--delta", "1e-6")
+        assert result["runs"]["mean"] == pytest.approx(known["runs"]["mean"])
+        for name in ("tight", "pointwise", "composition"):
+            ours, theirs = (float(each["methods"][name]) for each in (result, known))
+            assert ours == pytest.approx(theirs, rel=1e-4)
+
+    def test_very_many_runs(self, run: Callable[..., Outcome]) -> None:
+        """A mean of a billion, a delta of 1e-16."""
+        result = one(run, GAUSSIAN, "--runs", "geometric:mean=1e9", "--delta", "1e-7")
+        in_order(result)
+        assert result["epsilon"]["lower"] > 0.999 * result["epsilon"]["upper"]
+        # delta / mean = 1e-16.
+        base = one(run, GAUSSIAN, *GEOMETRIC, "--delta", "1e-16")["base_epsilon"]["upper"]
+        constant = result["constants"]["tight"]
+        assert result["methods"]["tight"] == pytest.approx(constant + base, abs=1e-9)
+
+    def test_runs_that_cannot_be_bounded_say_infinity(self, run: Callable[..., Outcome]) -> None:
+        """No ratio bounds a fixed number of runs; other methods do."""
+        result = one(run, GAUSSIAN, "--runs", "fixed:n=2", "--delta", "1e-6")
+        assert result["methods"]["paper"] == result["methods"]["tight"] == "Infinity"
+        # Both runs published: a Gaussian of mu sqrt(2) / 4.
+        assert result["methods"]["composition"] == pytest.approx(1.543630, abs=1e-5)
+
+
+class TestFormats:
+    def test_csv(self, run: Callable[..., Outcome]) -> None:
+        """A row for each number."""
+        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6,1e-8", "--format", "csv")
+        assert done.status == 0
+        rows = list(csv.DictReader(io.StringIO(done.stdout)))
+        assert {row["at"] for row in rows} == {"1e-6", "1e-8"}
+        assert {row["given"] for row in rows} == {"delta"}
+        names = {row["quantity"] for row in rows}
+        assert ALWAYS | {"epsilon", "base_epsilon", "rdp", "liu_talwar"} <= names
+        answer = next(row for row in rows if row["quantity"] == "epsilon")
+        assert 1.7813 < float(answer["lower"]) < float(answer["upper"]) < 1.7896
+        published = next(row for row in rows if row["quantity"] == "paper")
+        assert published["lower"] == ""
+        assert float(published["upper"]) == pytest.approx(2.288311, abs=6e-7)
+
+    def test_markdown(self, run: Callable[..., Outcome]) -> None:
+        """The tables and what is said below them."""
+        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--format", "markdown")
+        assert done.status == 0
+        assert "| delta | method | at most | C | candidates |" in done.stdout
+        assert "| 1e-6 | pointwise | " in done.stdout
+        assert "- runs: geometric: mean 30, no run 0" in done.stdout
+
+    def test_github(self, run: Callable[..., Outcome]) -> None:
+        """One annotation for each answer."""
+        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6,1e-8", "--format", "github")
+        assert done.status == 0
+        assert done.stdout.count("::notice title=privacy::") == 2
+        assert "epsilon in [1.788" in done.stdout
+
+    def test_quiet_and_boxes(self, run: Callable[..., Outcome]) -> None:
+        """Nothing with -q; a terminal gets boxes."""
+        assert run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "-q").stdout == ""
+        assert run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", terminal=True).status == 0
+
+    def test_methods_are_explained(self, run: Callable[..., Outcome]) -> None:
+        """Under -v each method has its source."""
+        done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "-v")
+        for words in ("paper: as published", "Papernot, Steinke 2022", "Liu, Talwar 2019"):
+            assert words in done.stderr
+
+    def test_standard_input(self, run: Callable[..., Outcome]) -> None:
+        """Each line is a question of its own, and a bad one does not stop the others."""
+        lines = [GAUSSIAN, "nonsense", '{"type": "gaussian", "standard_deviation": 4.0}']
+        done = run("select", "-", *GEOMETRIC, "--delta", "1e-6", "--json", stdin="\n".join(lines))
+        assert done.status == 2
+        first, second = (json.loads(line) for line in done.stdout.splitlines())
+        assert first == second
+        validator("result").validate(first)
+        error = json.loads(done.stderr)
+        validator("error").validate(error)
+        assert error["line"] == 2
+        done = run("select", "-", *GEOMETRIC, "--delta", "1e-6", "-t", stdin=f"{GAUSSIAN}\n")
+        assert (done.status, len(done.stdout.split())) == (0, 1)
+
+    def test_a_result_brings_its_relation(self, run: Callable[..., Outcome]) -> None:
+        """What `compose` printed is the base of a selection."""
+        line = run("compose", GAUSSIAN, "--delta", "1e-5", "--relation", "replace-one", "--json")
+        done = run("select", "-", *GEOMETRIC, "--delta", "1e-6", "--json", stdin=line.stdout)
+        [found] = objects(done)
+        assert found["relation"] == "replace_one"
+        assert found["query"] == {"delta": 1e-6}
+
+
+class TestThresholds:
+    def test_json(self, run: Callable[..., Outcome]) -> None:
+        """Both points, the total, and the largest count of each candidate."""
+        [found] = objects(
+            run("select", "gaussian:sigma=20@_", "gaussian:sigma=1@_", *THRESHOLDS, "--json")
+        )
+        result = found["result"]
+        assert found["query"] == {"delta": 1e-6, "epsilon_q": 1.5}
+        assert set(result) == {"thresholds", "epsilon", "counts", "runs"}
+        assert set(result["thresholds"]) == {"epsilon_1", "delta_1", "epsilon_hat"}
+        assert result["thresholds"]["epsilon_hat"] == pytest.approx(1.66479, abs=6e-6)
+        assert result["epsilon"]["upper"] == pytest.approx(2.28257, abs=6e-6)
+        assert "lower" not in result["epsilon"]
+        # The thresholds are those of a Gaussian with mu = 0.344346: n <= (mu sigma)^2 = 47.43.
+        assert result["counts"] == [47, 0]
+
+    def test_the_table(self, run: Callable[..., Outcome]) -> None:
+        """The thresholds, what they mean, and what the paper would charge."""
+        done = run("select", "gaussian:sigma=20@_", *THRESHOLDS)
+        assert done.status == 0
+        assert "gaussian:sigma=20@_: 47" in done.stdout
+        assert "charges 2.74235 with epsilon_1 = 0.361035" in done.stdout
+        assert float(run("select", *THRESHOLDS, "-t").stdout) == pytest.approx(2.28257, abs=6e-6)
+
+    def test_without_candidates(self, run: Callable[..., Outcome]) -> None:
+        """The thresholds stand by themselves."""
+        [found] = objects(run("select", *THRESHOLDS, "--json"))
+        assert found["result"]["counts"] == []
+
+
+REFUSALS: list[tuple[tuple[str, ...], str]] = [
+    ((GAUSSIAN, "--delta", "1e-6"), "missing option '--runs'"),
+    ((GAUSSIAN, *GEOMETRIC), "--delta D or --epsilon E"),
+    (GEOMETRIC, "--delta D or --epsilon E|needs a SPEC"),
+    ((*GEOMETRIC, "--delta", "1e-6"), "needs a SPEC"),
+    ((GAUSSIAN, *GEOMETRIC, "--delta", "2"), "between 0 and 1, got 2"),
+    ((GAUSSIAN, *GEOMETRIC, "--epsilon", "-1"), "--epsilon"),
+    ((GAUSSIAN, "--runs", "", "--delta", "1e-6"), "such as geometric:mean=30"),
+    ((GAUSSIAN, "--runs", "zipf:mean=3", "--delta", "1e-6"), "got zipf"),
+    ((GAUSSIAN, "--runs", "geometric", "--delta", "1e-6"), "either mean or gamma"),
+    ((GAUSSIAN, "--runs", "geometric:", "--delta", "1e-6"), "--runs"),
+    ((GAUSSIAN, "--runs", "geometric:mean=0.5", "--delta", "1e-6"), "mean must be > 1"),
+    ((GAUSSIAN, "--runs", "geometric:mean=_", "--delta", "1e-6"), "--runs has a hole"),
+    ((GAUSSIAN, "--runs", "geometric:mean=3,gamma=0.1", "--delta", "1e-6"), "either mean or gamma"),
+    ((GAUSSIAN, "--runs", "geometric:n=3", "--delta", "1e-6"), "no parameter of geometric"),
+    ((GAUSSIAN, "--runs", "geometric:mean=3@2", "--delta", "1e-6"), "one distribution"),
+    ((GAUSSIAN, "--runs", "geometric:mean=3+geometric:mean=3", "--delta", "1e-6"), "--runs"),
+    ((GAUSSIAN, "--runs", "tnb:mean=3", "--delta", "1e-6"), "shape"),
+    ((GAUSSIAN, "--runs", "tnb:shape=-1,mean=3", "--delta", "1e-6"), "shape must be > -1"),
+    ((GAUSSIAN, "--runs", "poisson:mean=0", "--delta", "1e-6"), "mean must be > 0"),
+    ((GAUSSIAN, "--runs", "binomial:n=20,mean=21", "--delta", "1e-6"), "<= 20, got 21"),
+    ((GAUSSIAN, "--runs", "fixed:n=0", "--delta", "1e-6"), "n must be >= 1"),
+    ((GAUSSIAN, "--runs", "fixed:n=2.5", "--delta", "1e-6"), "whole number"),
+    ((GAUSSIAN, "--runs", "distribution:file=./none.csv", "--delta", "1e-6"), "cannot be read"),
+    (("gaussian:sigma=_", *GEOMETRIC, "--delta", "1e-6"), "calibrate"),
+    (("gausian:sigma=4", *GEOMETRIC, "--delta", "1e-6"), "gaussian"),
+    ((GAUSSIAN, *GEOMETRIC, "--delta", "0"), "no method proves a finite epsilon"),
+    ((GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--engine", "afa"), "afa"),
+    (("exponential:epsilon=1@poisson:q=0.1", *GEOMETRIC, "--delta", "1e-6", "--relation",
+      "replace-one"), "add-or-remove-one"),
+    ((GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--epsilon-q", "2"), "without --thresholds"),
+    ((*GEOMETRIC, "--delta", "1e-6", "--thresholds"), "--epsilon-q E and one --delta D"),
+    ((*THRESHOLDS, "--delta", "1e-7"), "--epsilon-q E and one --delta D"),
+    ((*THRESHOLDS, "--epsilon", "1"), "--epsilon-q E and one --delta D"),
+    ((*THRESHOLDS[:-1], "poisson:mean=10"), "geometric, logarithmic and tnb runs"),
+    ((GAUSSIAN, *THRESHOLDS), "leaves one count open"),
+    (("gaussian:sigma=_@3", *THRESHOLDS), "leaves one count open"),
+    (("gaussian:sigma=_@_", *THRESHOLDS), "leaves one count open"),
+    (("pure:epsilon=0@_", *THRESHOLDS), "at every count"),
+]  # fmt: skip
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(("arguments", "messages"), REFUSALS)
+    def test_refusals(
+        self, arguments: tuple[str, ...], messages: str, run: Callable[..., Outcome]
+    ) -> None:
+        """One line on standard error (and a caret), nothing printed, status 2."""
+        done = run("select", *arguments)
+        assert (done.status, done.stdout) == (2, "")
+        assert done.stderr.startswith("privcalc: ")
+        assert any(message in done.stderr for message in messages.split("|"))
+        others = done.stderr.splitlines()[1:]
+        assert all(line.startswith(("  ", "hint: ")) for line in others)
+        done = run("select", *arguments, "--json")
+        assert (done.status, done.stdout) == (2, "")
+        [line] = done.stderr.splitlines()
+        validator("error").validate(json.loads(line))
+
+    @pytest.mark.parametrize(
+        ("lines", "message"),
+        [
+            ("1 0.5\n2 0.6\n", "add up to 1"),
+            ("1 -0.5\n2 1.5\n", "line 1: a probability is in [0, 1], got -0.5"),
+            ("1 0.5\n1 0.5\n", "line 2: 1 runs are given twice"),
+            ("1.5 1\n", "line 1: a number of runs is whole"),
+            ("2000000 1\n", "line 1: a number of runs is whole"),
+            ("0 1\n", "at least one run"),
+            ("1 half\n", "line 1: expected a number"),
+            ("1 0.5 0.5\n", "line 1: expected two numbers"),
+            ("", "no numbers"),
+        ],
+    )
+    def test_bad_distributions(
+        self, lines: str, message: str, run: Callable[..., Outcome], tmp_path: Path
+    ) -> None:
+        """What is wrong with a file is said in one line."""
+        file = tmp_path / "runs.csv"
+        file.write_text(lines)
+        done = run("select", GAUSSIAN, "--runs", f"distribution:file={file}", "--delta", "1e-6")
+        assert (done.status, done.stdout) == (2, "")
+        [line] = done.stderr.splitlines()
+        assert message in line
+
+    def test_carets_point_into_the_runs(self, run: Callable[..., Outcome]) -> None:
+        """The text shown is that of the option."""
+        done = run("select", GAUSSIAN, "--runs", "tnb:shape=-1,mean=3", "--delta", "1e-6")
+        _, text, caret = done.stderr.splitlines()
+        assert text == "  tnb:shape=-1,mean=3"
+        assert text[caret.index("^") :].startswith("-1")
+        assert caret.count("^") == 2
+        done = run("select", GAUSSIAN, "--runs", "zipf:mean=3", "--delta", "1e-6", "--json")
+        error = json.loads(done.stderr)
+        assert (error["text"], error["span"]) == ("zipf:mean=3", [0, 4])
+
+
+class TestImports:
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("select", "--help"),
+            ("select", GAUSSIAN, "--runs", "zipf:mean=3", "--delta", "1e-6"),
+            ("select", "gausian:sigma=4", *GEOMETRIC, "--delta", "1e-6"),
+        ],
+    )
+    def test_nothing_heavy_without_a_number(self, arguments: tuple[str, ...]) -> None:
+        """Help and errors in what was written need no numerics."""
+        assert not modules(*arguments) & HEAVY
+
+    def test_a_gaussian_base_needs_no_engine(self) -> None:
+        """Its profile is a closed form."""
+        loaded = modules("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--json")
+        assert "privcalc.selection.pointwise.bound" in loaded
+        heavy = {"privcalc.engine.lattice", "privcalc.engine.many", "privcalc.engine.contour.sum"}
+        assert not loaded & heavy
+        assert not loaded & {"rich", "scipy.optimize", "scipy.stats", "scipy.integrate"}
+
+    def test_a_process_of_its_own(self) -> None:
+        """The same bytes twice."""
+        command = [sys.executable, "-m", "privcalc", "select", GAUSSIAN, *GEOMETRIC,
+                   "--delta", "1e-6", "--json"]  # fmt: skip
+        first, second = (
+            subprocess.run(command, capture_output=True, check=True, timeout=60).stdout
+            for _ in range(2)
+        )
+        assert first == second

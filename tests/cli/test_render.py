@@ -1,0 +1,367 @@
+"""The formats by themselves: boxed tables, estimates in every format, escapes, terminals."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.accounting.answer import Direction, Method
+from privcalc.accounting.realize import sampling_words
+from privcalc.bounds import Bound, Verdict
+from privcalc.cli.options import ColorMode, Format
+from privcalc.cli.output import Output, Printer
+from privcalc.cli.terminal import Terminal, terminal
+from privcalc.errors import UsageError
+from privcalc.record import replace
+from privcalc.relation import Relation
+from privcalc.render import csv, github, grid, json, markdown, plain, table, talk, terse, words
+from privcalc.render.report import Check, Estimate, Report
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from privcalc.render.report import Quantity
+
+TEXT = "gaussian:sigma=2@poisson:q=0.01@100"
+
+
+def report(
+    result: Mapping[str, Quantity | Estimate],
+    *,
+    query: Mapping[str, float] | None = None,
+    check: Check | None = None,
+    notes: tuple[str, ...] = (),
+) -> Report:
+    """Make one answer."""
+    method = Method("contour", tolerance_met=True, terms={"aliasing": 1.25e-12}, notes=notes)
+    return Report(
+        command="compose",
+        spec=parse(TEXT).tree,
+        text=TEXT,
+        relation=Relation.ADD_OR_REMOVE_ONE,
+        sampling="Poisson",
+        query={"delta": 1e-5} if query is None else query,
+        result=result,
+        method=method,
+        directions=(
+            Direction("add", None, 2.375, method),
+            Direction("remove", None, None, method),
+        ),
+        check=check,
+    )
+
+
+BRACKET = {"epsilon": Bound(2.5, 2.25)}
+ESTIMATE = {"epsilon": Estimate(2.375)}
+OVER = Check("max_epsilon", 2.0, Verdict.EXCEEDED, "over budget: epsilon >= 2.25, budget 2")
+
+
+class TestBoxedTable:
+    def test_without_colour_it_has_no_escapes(self) -> None:
+        """Boxes, the relation, the sampling; the verdict stands last."""
+        text = table.render([report(BRACKET, check=OVER)], colour=False, width=80)
+        lines = text.splitlines()
+        assert lines[0] == TEXT
+        assert "│  1e-5 │             2.25 │             2.5 │" in lines
+        assert any(line.startswith("relation: add-or-remove-one") for line in lines)
+        assert any(line.startswith("sampling: Poisson") for line in lines)
+        assert lines[-1] == OVER.sentence
+        assert "\x1b" not in text
+
+    def test_colour_adds_nothing_but_escapes(self) -> None:
+        """Nothing is said by colour alone."""
+        reports = [report(BRACKET, check=OVER)]
+        coloured = table.render(reports, colour=True, width=80)
+        assert "\x1b[1;31mover budget" in coloured
+        plain = table.render(reports, colour=False, width=80)
+        assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == plain
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+    def test_terminal_gets_boxes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """On a real terminal the table is boxed; the answer is the same."""
+        import pty
+
+        monkeypatch.setenv("TERM", "xterm")
+        child, master = pty.fork()
+        if child == 0:  # pragma: no cover
+            os.execv(  # noqa: S606
+                sys.executable,
+                [sys.executable, "-m", "privcalc", "compose", "pure:epsilon=1", "--delta", "0"],
+            )
+        printed = b""
+        try:
+            while part := os.read(master, 4096):
+                printed += part
+        except OSError:
+            pass  # the way in which Linux says that the other side is closed
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert "╭───────┬" in printed.decode()
+
+    def test_table_that_does_not_fit_has_no_boxes(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """No number is ever cut: on a narrow terminal columns are plain."""
+        narrow = report({"epsilon": Bound(2.381689726157, 2.381689726140)}, check=OVER)
+        for columns in range(20, 60):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            shape = Terminal(boxed=True, colour=False, columns=columns)
+            Printer(Output(Format.TABLE, False, False, False, shape)).print([narrow])
+            text = capsys.readouterr().out
+            for word in ("1e-5", "epsilon at least", "epsilon at most", "2.381689727", TEXT):
+                assert word in text
+            assert ("╭" in text) is (columns >= grid.boxed_width([narrow]) == 46)
+
+
+class TestEstimates:
+    def test_csv_has_a_column_for_them(self) -> None:
+        """An estimate is never in the columns of the bracket."""
+        row = dict(zip(csv.HEADER, next(csv.lines(report(ESTIMATE))).split(","), strict=True))
+        assert (row["lower"], row["upper"], row["estimate"]) == ("", "", "2.375")
+
+    def test_github_and_markdown_name_them(self) -> None:
+        """The words are in the annotation and in the header."""
+        (line,) = github.lines(report(ESTIMATE))
+        assert "epsilon about 2.375 (estimate, not certified) at delta 1e-5" in line
+        text = "\n".join(markdown.lines([report(ESTIMATE)]))
+        assert "| delta | epsilon (estimate, not certified) |" in text
+
+    def test_terse_refuses_them(self) -> None:
+        """A bare number cannot say that it is an estimate."""
+        with pytest.raises(UsageError, match="-t prints one number"):
+            terse.line(report(ESTIMATE))
+
+    def test_details_show_what_there_is(self) -> None:
+        """A direction may have an estimate, or nothing."""
+        assert list(talk.details([report(ESTIMATE, notes=("a note",))])) == [
+            "epsilon at delta 1e-5: engine contour, aliasing 1.2e-12",
+            "  add: about 2.375, engine contour, aliasing 1.2e-12",
+            "    a note",
+            "  remove: no number, engine contour, aliasing 1.2e-12",
+            "    a note",
+        ]
+
+
+class TestTried:
+    """With -v each engine that fell short has a line."""
+
+    NOTES = (
+        "contour: relative width 1.5e-07",
+        "fft: losses beyond 1e+08 are too likely",
+        "contour: relative width 4.0e-06",
+        "rdp: relative width inf",
+        "a note",
+        "a note",
+    )
+    LINES = (
+        "contour: relative width 1.5e-7 to 4e-6",
+        "fft: losses beyond 1e+08 are too likely",
+        "rdp: no lower end",
+        "a note",
+    )
+
+    def test_one_line_for_each_engine(self) -> None:
+        """Engines stand in the order in which they were asked, below the direction."""
+        found = list(talk.details([report(BRACKET, notes=self.NOTES)]))
+        assert found[2:6] == [f"    {line}" for line in self.LINES]
+
+    def test_of_a_profile(self) -> None:
+        """A curve has no directions; its points are taken together."""
+        curve = replace(report({"epsilon": [0.0], "delta": [Bound(0.5)]}, query={}), directions=())
+        curve = replace(curve, method=Method("fft", tolerance_met=False, notes=self.NOTES))
+        assert list(talk.details([curve])) == [
+            "the profile: engine fft",
+            *(f"  {line}" for line in self.LINES),
+        ]
+
+    @pytest.mark.parametrize(
+        ("result", "words"),
+        [
+            (
+                {"epsilon": Bound(2.5, 2.25)},
+                (
+                    "the bracket of epsilon at delta 1e-5 is wider than the tolerance: "
+                    "relative width 0.1"
+                ),
+            ),
+            ({"epsilon": Bound(2.5)}, "epsilon at delta 1e-5 is proved from above only"),
+            (
+                {"epsilon": Bound(math.inf, 1.0)},
+                "no finite upper end of epsilon at delta 1e-5 is proved",
+            ),
+        ],
+    )
+    def test_warning_is_one_line(self, result: dict[str, Bound], words: str) -> None:
+        """However much there is to tell, the warning points to -v, and with -v it does not."""
+        wide = report(result, notes=self.NOTES)
+        wide = replace(wide, method=replace(wide.method, tolerance_met=False))
+        assert list(talk.warnings([wide])) == [f"privcalc: warning: {words}; -v says why"]
+        assert list(talk.warnings([wide], verbose=True)) == [f"privcalc: warning: {words}"]
+
+
+class TestWithoutLowerEnd:
+    """An upper bound alone, in every format."""
+
+    ANSWER = report(
+        {"epsilon": Bound(2.5)},
+        check=Check("max_epsilon", 2.0, Verdict.UNDECIDED, "undecided: epsilon <= 2.5"),
+    )
+
+    def test_tables(self) -> None:
+        """The lower end is called unknown, never 0."""
+        assert "1e-5   unknown           2.5" in plain.lines([self.ANSWER])
+        assert "| 1e-5 | unknown | 2.5 |" in markdown.lines([self.ANSWER])
+        assert "│          unknown │" in table.render([self.ANSWER], colour=False, width=80)
+
+    def test_data(self) -> None:
+        """JSON leaves the key out, CSV the cell."""
+        assert json.as_object(self.ANSWER)["result"] == {"epsilon": Bound(2.5)}
+        assert '"result": {"epsilon": {"upper": 2.5}}' in json.line(self.ANSWER)
+        row = dict(zip(csv.HEADER, next(csv.lines(self.ANSWER)).split(","), strict=True))
+        assert (row["lower"], row["upper"], row["verdict"]) == ("", "2.5", "undecided")
+
+    def test_lines(self) -> None:
+        """The bare number is the upper end; an annotation says at most."""
+        assert terse.line(self.ANSWER) == "2.5"
+        assert next(github.lines(self.ANSWER)).startswith("::error title=privacy budget::undecided")
+        plain_answer = replace(self.ANSWER, check=None)
+        assert "privacy::epsilon at most 2.5 at delta 1e-5 (" in next(github.lines(plain_answer))
+
+
+class TestPlainNumbers:
+    """Later commands have columns of plain numbers beside brackets."""
+
+    CURVE = report(
+        {"orders": [2.0, 8.0], "exact": [Bound(0.5, 0.25), Bound(0.75)], "tight": [0.5, 0.75]},
+        query={},
+    )
+
+    def test_grid(self) -> None:
+        """Each kind has its columns."""
+        (found,) = grid.grids([self.CURVE])
+        assert found.header == ("order", "exact at least", "exact at most", "tight")
+        assert found.rows == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
+
+    def test_csv(self) -> None:
+        """One row for each number of each curve."""
+        rows = [line.split(",")[3:8] for line in csv.lines(self.CURVE)]
+        assert rows == [
+            ["orders", "2", "exact", "0.25", "0.5"],
+            ["orders", "8", "exact", "", "0.75"],
+            ["orders", "2", "tight", "", "0.5"],
+            ["orders", "8", "tight", "", "0.75"],
+        ]
+
+    def test_single_numbers(self) -> None:
+        """A plain number is a column of its own."""
+        answer = report({"parameter": 2.0}, query={"epsilon": 1.0})
+        (found,) = grid.grids([answer])
+        assert (found.header, found.rows) == (("epsilon", "parameter"), (("1", "2"),))
+        (line,) = github.lines(answer)
+        assert "parameter 2.0 at epsilon 1" in line
+
+
+def test_github_escapes() -> None:
+    """Line breaks and percent signs do not end a workflow command."""
+    line = github.annotation("error", "a:b,c", "50%\r\nover")
+    assert line == "::error title=a%3Ab%2Cc::50%25%0D%0Aover"
+
+
+def test_one_style_of_exponents() -> None:
+    """Where something was asked and what was found are written alike, and read back exactly."""
+    (found,) = grid.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
+    assert found.rows == (("1e-6", "9.50e-6", "9.94e-6"),)
+    for value, text in ((1e-6, "1e-6"), (1.5e-300, "1.5e-300"), (1e30, "1e30"), (0.1, "0.1")):
+        assert words.number(value) == text
+        assert float(text) == value
+
+
+def test_sampling_of_a_part_only() -> None:
+    """The words are true of a sum of which only a part is sampled."""
+    (_, (_, text)) = words.assumptions(report(BRACKET))
+    assert text.startswith("Poisson where sampled (")
+    assert "sampling Poisson where sampled)" in next(github.lines(report(BRACKET)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gaussian:sigma=1",
+        "gaussian:sigma=1+gaussian:sigma=2@poisson:q=0.1@9",
+        "(gaussian:sigma=1@wor:q=0.1+pure:epsilon=1)@9@group:k=2",
+    ],
+)
+def test_every_sampling_has_words(text: str) -> None:
+    """Whatever accounting calls the sampling, tables can say what it means."""
+    asked = replace(report(BRACKET), sampling=sampling_words(parse(text).tree))
+    assert words.sampling_name(asked)
+    assert words.assumptions(asked)[1][1].endswith(")")
+
+
+def test_infinity_in_words() -> None:
+    """Infinity has one spelling everywhere."""
+    assert words.number(float("inf")) == "Infinity"
+    assert words.number(float("-inf")) == "-Infinity"
+    assert words.number(14063.0) == "14063"
+    assert words.bracket(Bound(2.5)) == "at most 2.5"
+
+
+class FakeTerminal:
+    """A standard output that is a terminal."""
+
+    def isatty(self) -> bool:
+        """Pretend."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("mode", "environment", "colour"),
+    [
+        (ColorMode.AUTO, {}, True),
+        (ColorMode.AUTO, {"NO_COLOR": "1"}, False),
+        (ColorMode.AUTO, {"NO_COLOR": "", "TERM": "xterm"}, True),
+        (ColorMode.AUTO, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, False),
+        (ColorMode.AUTO, {"TERM": "dumb"}, False),
+        (ColorMode.ALWAYS, {"NO_COLOR": "1"}, True),
+        (ColorMode.ALWAYS, {"TERM": "dumb"}, True),
+        (ColorMode.AUTO, {"TERM": "dumb", "FORCE_COLOR": "1"}, True),
+        (ColorMode.NEVER, {"FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_colour_on_a_terminal(
+    mode: ColorMode, environment: dict[str, str], colour: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The option decides before NO_COLOR, that before FORCE_COLOR, that before the terminal."""
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "stdout", FakeTerminal())
+    found = terminal(mode)
+    assert found.colour is colour
+    assert found.boxed is (environment.get("TERM") != "dumb")
+
+
+def test_plain_table_has_colour() -> None:
+    """In a pipe and on a dumb terminal colour is on the headers and the verdict."""
+    reports = [report(BRACKET, check=OVER)]
+    coloured = list(plain.lines(reports, colour=True))
+    assert f"\x1b[1mspec      {TEXT}\x1b[0m" in coloured
+    assert "\x1b[1mdelta  epsilon at least  epsilon at most\x1b[0m" in coloured
+    assert coloured[-1] == f"\x1b[31m{OVER.sentence}\x1b[0m"
+    bare = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in coloured]
+    assert bare == list(plain.lines(reports))
+
+
+def test_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pipe has colour only where it is forced, and boxes never."""
+    assert not terminal(ColorMode.AUTO).colour
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    found = terminal(ColorMode.AUTO)
+    assert found.colour
+    assert not found.boxed

@@ -1,0 +1,57 @@
+"""Compositions and truths that the tests of the split share."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privcalc.engine.composition import Composition
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.sampled.law import SampledLaw, sampled
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.losses.law import LossLaw
+
+TRUTHS: dict[str, list[dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "rare_sampling.json").read_text()
+)
+
+
+def rare(sigma: float, q: float) -> SampledLaw:
+    """Return the law of a sampled Gaussian, removing a record."""
+    law = sampled(GaussianLaw(1.0 / sigma), q, remove=True)
+    assert isinstance(law, SampledLaw)
+    return law
+
+
+def uses(sigma: float, q: float, count: int) -> Composition:
+    """Return so many uses of one sampled Gaussian."""
+    return Composition.of([(rare(sigma, q), count)])
+
+
+def written(law: list[Any]) -> LossLaw:
+    """Return a law of the stored pairs."""
+    if law[0] == "gaussian":
+        return GaussianLaw(float(law[1]))
+    return rare(*law)
+
+
+def holds(bound: Bound, digits: str) -> bool:
+    """Say whether a bracket holds a number that is written as these digits, rounded."""
+    number = Decimal(digits)
+    half = Decimal(1).scaleb(int(number.as_tuple().exponent)) / 2
+    lower = Decimal(bound.lower or 0.0)
+    return lower <= number + half and number - half <= Decimal(bound.upper)
+
+
+def relative(bound: Bound) -> float:
+    """Return the relative width."""
+    return bound.width / bound.upper
+
+
+def meet(first: Bound, second: Bound) -> bool:
+    """Say whether two brackets have a number in common."""
+    return max(first.lower or 0.0, second.lower or 0.0) <= min(first.upper, second.upper)

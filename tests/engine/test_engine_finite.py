@@ -1,0 +1,139 @@
+"""Exact finite sums against brute force: every sequence of outcomes, in rational arithmetic."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import TYPE_CHECKING
+
+import mpmath
+import pytest
+
+from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.engine.composition import Composition
+from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.sampled.law import sampled
+from tests.pairs import two_point
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+
+mpmath.mp.dps = 40
+
+
+def brute_force_delta(terms: list[tuple[AtomicLaw, int]], epsilon: float) -> mpmath.mpf:
+    """Return delta by running through every sequence of outcomes, infinite losses included."""
+    steps = [law for law, count in terms for _ in range(count)]
+    total = mpmath.mpf(0)
+    choices = [
+        [
+            *zip(law.losses, law.masses, strict=True),
+            *([(mpmath.inf, law.infinity_mass)] if law.infinity_mass else []),
+        ]
+        for law in steps
+    ]
+    for outcome in itertools.product(*choices):
+        loss = mpmath.fsum(mpmath.mpf(value) for value, _ in outcome)
+        mass = mpmath.fprod(mpmath.mpf(p) for _, p in outcome)
+        total += mass * max(mpmath.mpf(0), 1 - mpmath.exp(epsilon - loss))
+    return total
+
+
+def contains(bound: Bound, truth: mpmath.mpf, slack: float = 0.0) -> bool:
+    """Say whether a bracket contains a value, up to what the doubles of the law are off."""
+    assert bound.lower is not None
+    return bool(bound.lower - slack <= truth <= bound.upper + slack)
+
+
+def random_terms(rng: random.Random) -> list[tuple[AtomicLaw, int]]:
+    """Return a few finite laws with small counts: guarantees, k-ary answers, samples of both."""
+    terms: list[tuple[AtomicLaw, int]] = []
+    for _ in range(rng.randint(1, 3)):
+        law = two_point(rng.uniform(0.05, 2.0), rng.choice([0.0, 0.0, 0.01]))
+        if rng.random() < 0.3:
+            p, k = rng.uniform(0.3, 0.9), rng.randint(3, 5)
+            other = (1.0 - p) / (k - 1)
+            epsilon = float(mpmath.log(mpmath.mpf(p) / other))
+            middle = other * (k - 2)
+            law = AtomicLaw(
+                (epsilon, -epsilon, 0.0), (p, other, middle), lower_masses=(other, p, middle)
+            )
+        if rng.random() < 0.4:
+            chosen = sampled(law, rng.uniform(0.05, 0.95), remove=rng.random() < 0.5)
+            assert isinstance(chosen, AtomicLaw)
+            law = chosen
+        terms.append((law, rng.randint(1, 3)))
+    return terms
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_delta_and_epsilon_agree_with_brute_force(seed: int) -> None:
+    """Delta at an epsilon contains the sum over all sequences, and epsilon inverts it."""
+    rng = random.Random(seed)
+    terms = random_terms(rng)
+    composition = Composition.of(terms)
+    epsilon = rng.uniform(0.0, 0.9 * max(composition.max_loss().upper, 0.1))
+    truth = brute_force_delta(terms, epsilon)
+    found = certified_delta(composition, epsilon, 1e-9).bound
+    # Masses and losses of the laws are doubles: both sides see the same ones.
+    assert contains(found, truth)
+    assert found.width <= 1e-9 * found.upper + 1e-15
+    if truth > 1e-12:
+        back = certified_epsilon(composition, float(truth), 1e-9).bound
+        assert back.lower is not None
+        assert back.lower <= epsilon * (1 + 1e-9) + 1e-9
+        assert brute_force_delta(terms, back.upper) <= float(truth)
+        if back.lower > 0.0:
+            assert brute_force_delta(terms, back.lower) >= float(truth)
+
+
+@pytest.mark.parametrize("count", [1, 7, 500, 20_000])
+def test_binomial_composition_equals_the_closed_sum(count: int) -> None:
+    """The Kairouz-Oh-Viswanath sum of a pure guarantee, by exact binomials in mpmath."""
+    law = two_point(0.1)
+    epsilon = 0.02 * count**0.5
+    p = mpmath.mpf(law.masses[0])
+    other = mpmath.mpf(law.masses[1])
+    low = int((count + epsilon / 0.1) / 2)
+    truth = mpmath.fsum(
+        mpmath.binomial(count, k)
+        * p**k
+        * other ** (count - k)
+        * (1 - mpmath.exp(epsilon - mpmath.mpf(0.1) * (2 * k - count)))
+        for k in range(low, count + 1)
+        if mpmath.mpf(0.1) * (2 * k - count) > epsilon
+    )
+    bound = certified_delta(Composition.of([(law, count)]), epsilon, 1e-9).bound
+    assert contains(bound, truth)
+    assert bound.width <= 1e-9 * bound.upper
+
+
+def test_large_counts_are_not_enumerated_without_end() -> None:
+    """Too many outcomes are declined rather than tried."""
+    law = AtomicLaw((1.0, -1.0, 0.0), (0.5, 0.3, 0.2))
+    assert enumerate_outcomes(Composition.of([(law, 10**6)])) is None
+
+
+def test_billion_uses_of_a_pure_guarantee() -> None:
+    """Count 1e9 stays certified: the window around the mode is all that carries mass."""
+    composition = Composition.of([(two_point(1e-4), 10**9)])
+    bound = certified_epsilon(composition, 1e-6, 1e-9).bound
+    assert bound.lower is not None
+    assert bound.width <= 1e-9 * bound.upper
+    # The normal limit: mean n eps^2 / 2 = 5, deviation sqrt(10).
+    assert 17.0 < bound.upper < 21.0
+
+
+def test_equal_laws_are_gathered() -> None:
+    """A law that occurs twice costs once."""
+    law = two_point(0.5)
+    assert Composition.of([(law, 2), (two_point(0.5), 3)]).terms == ((law, 5),)
+
+
+def test_infinity_masses_compose() -> None:
+    """1 - (1 - delta)^n, to a few units, by mpmath."""
+    composition = Composition.of([(two_point(0.5, 1e-8), 100)])
+    truth = 1 - (1 - mpmath.mpf(1e-8)) ** 100
+    assert contains(composition.infinity_mass(), truth)
+    assert composition.infinity_mass().width < 1e-20

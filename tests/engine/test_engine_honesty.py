@@ -1,0 +1,116 @@
+"""Honesty: brackets of different tolerances nest, different contours overlap, lies are caught."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.accounting.realize import realize
+from privcalc.engine.arbiter import certified_epsilon
+from privcalc.engine.contour import aliasing, plan
+from privcalc.engine.contour import sum as contour
+from privcalc.engine.contour.answer import contour_epsilon
+from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from tests.random_specs import random_spec
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.engine.composition import Composition
+
+TOLERANCES = (1e-6, 1e-8, 1e-11)
+SPECS = 500
+BATCH = 25
+# The other batches are slow tests.
+BY_DEFAULT = 1
+
+
+def directions(text: str) -> list[Composition]:
+    """Return the compositions of a specification under its default relation."""
+    found = realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE)
+    return [direction.upper for direction in found.values()]
+
+
+def inside(inner: Bound, outer: Bound) -> bool:
+    """Say whether one bracket lies in another."""
+    if inner.lower is None or outer.lower is None:
+        return inner.upper <= outer.upper and outer.lower is None
+    return outer.lower <= inner.lower and inner.upper <= outer.upper
+
+
+def overlap(a: Bound, b: Bound) -> bool:
+    """Say whether two brackets share a point."""
+    return max(a.lower or 0.0, b.lower or 0.0) <= min(a.upper, b.upper)
+
+
+def faults(text: str, delta: float) -> list[str]:
+    """Return what is wrong with the brackets of one specification, in words."""
+    found = []
+    for laws in directions(text):
+        # Brackets of the FFT engine carry its rounding, and need not nest.
+        engine = "contour" if enumerate_outcomes(laws) is None else "auto"
+        try:
+            bounds = [
+                certified_epsilon(laws, delta, tolerance, engine=engine).bound
+                for tolerance in TOLERANCES
+            ]
+        except NotCertifiedError:
+            continue
+        except DisagreementError as error:
+            found.append(f"{text} at {delta}: {error}")
+            continue
+        for i, outer in enumerate(bounds):
+            for inner in bounds[i + 1 :]:
+                met = outer.within_tolerance(TOLERANCES[i], 1e-12)
+                if met and not inside(inner, outer):
+                    found.append(f"{text} at {delta}: {inner} is not inside {outer}")
+                if not overlap(inner, outer):
+                    found.append(f"{text} at {delta}: {inner} and {outer} are disjoint")
+        if enumerate_outcomes(laws) is None and bounds[1].upper > 0.0:
+            try:
+                other = contour_epsilon(laws, delta, delta, 1e-8, shift=0.83, refine=1.37)
+            except NotCertifiedError:
+                continue
+            if not overlap(other.bound, bounds[1]):
+                found.append(f"{text} at {delta}: contours give {other.bound} and {bounds[1]}")
+    return found
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        pytest.param(batch, marks=() if batch < BY_DEFAULT else pytest.mark.slow)
+        for batch in range(SPECS // BATCH)
+    ],
+)
+def test_brackets_nest_and_contours_overlap(batch: int) -> None:
+    """Brackets at 1e-6, 1e-8 and 1e-11 are nested, and a second contour's bracket overlaps."""
+    rng = random.Random(1000 + batch)
+    wrong: list[str] = []
+    for _ in range(BATCH):
+        text, delta = random_spec(rng)
+        wrong += faults(text, delta)
+    assert wrong == []
+
+
+def test_zeroed_aliasing_bound_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the right aliasing bound set to 0 the same check finds disjoint or unnested brackets."""
+
+    def no_aliasing(*_: float) -> float:
+        return -1e300
+
+    for module in (aliasing, contour, plan):
+        monkeypatch.setattr(module, "log_right", no_aliasing)
+    wrong = []
+    for delta in (1e-8, 1e-12, 1e-30):
+        for text in (
+            "gaussian:sigma=1@poisson:q=0.01@1000",
+            "gaussian:sigma=0.8@poisson:q=0.001@100000",
+            "gaussian:sigma=0.6@poisson:q=0.02@5000",
+        ):
+            wrong += faults(text, delta)
+    assert wrong

@@ -1,0 +1,254 @@
+"""Sources and their inverse: what each error term is for, and what is proved at both ends."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import mpmath
+import numpy as np
+import pytest
+
+from privcalc.engine.composition import Composition
+from privcalc.engine.contour.plan import make_plan
+from privcalc.engine.contour.sum import ContourSum
+from privcalc.engine.finite.listed import Listed, Side
+from privcalc.engine.inverse import inverse, root
+from privcalc.engine.single import SingleUse
+from privcalc.engine.source import Deltas, bracket, brackets
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.record import replace
+
+if TYPE_CHECKING:
+    from privcalc.engine.source import Source
+    from privcalc.numerics.arrays import Array
+
+mpmath.mp.dps = 40
+MU, EPSILON = 0.8, 1.5
+
+
+def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    """Return the privacy profile of the Gaussian mechanism (Balle, Wang 2018)."""
+    m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+    return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+class Falling:
+    """A source whose delta is e^{-epsilon}, with brackets as wide as it is told."""
+
+    name = "test"
+    pad = 0.0
+
+    def __init__(self, below: float = 0.0, above: float = 0.0, *, kinks: bool = False) -> None:
+        """Take the relative widths on both sides, and whether there are kinks."""
+        self.widths = below, above
+        self.kinks = kinks
+        self.asked: list[float] = []
+
+    def value(self, epsilons: Array) -> Array:
+        """Return e^{-epsilon}, or a chain of chords of it in e^epsilon."""
+        if not self.kinks:
+            smooth: Array = np.exp(-epsilons)
+            return smooth
+        left = np.floor(3.0 * epsilons) / 3.0
+        part = np.expm1(epsilons - left) / math.expm1(1.0 / 3.0)
+        chords: Array = np.exp(-left) * (1.0 - part) + np.exp(-left - 1.0 / 3.0) * part
+        return chords
+
+    def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Bracket delta."""
+        del log_scale
+        self.asked += epsilons.tolist()
+        value = self.value(epsilons)
+        below, above = self.widths
+        with np.errstate(invalid="ignore"):
+            low, high = value * (1.0 - below), value * (1.0 + above)
+        return Deltas(np.zeros(len(epsilons)), low, high, value, {"test": high - low})
+
+    def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
+        """Return delta, and delta minus its slope."""
+        value, step = self.value(epsilons), 1e-7
+        slope = (self.value(epsilons + step) - value) / step
+        unit = math.exp(-log_scale)
+        return value * unit, (value - slope) * unit
+
+
+@pytest.mark.parametrize("guess", [0.0, 3.0, 1000.0])
+@pytest.mark.parametrize("kinks", [False, True])
+def test_roots_are_found_from_anywhere(guess: float, *, kinks: bool) -> None:
+    """Newton's method, halved where it goes astray, finds the epsilon at a delta."""
+    source = Falling(kinks=kinks)
+    epsilon, _ = root(source, math.log(1e-4), guess)
+    assert float(source.value(np.array([epsilon]))[0]) == pytest.approx(1e-4, rel=1e-9)
+
+
+def test_ends_are_proved_and_no_farther_than_needed() -> None:
+    """Each end is an epsilon at which its proof succeeded, and the other side of it does not."""
+    source = Falling(below=0.3, above=0.2)
+    bound = inverse(source, 1e-3, 1e-3, 1e-6).bound
+    assert bound.lower is not None
+    assert bound.lower in source.asked
+    assert bound.upper in source.asked
+    assert math.exp(-bound.upper) * 1.2 <= 1e-3
+    assert math.exp(-bound.lower) * 0.7 >= 1e-3
+    assert bound.upper == pytest.approx(math.log(1.2e3), rel=1e-6)
+    assert bound.lower == pytest.approx(math.log(0.7e3), rel=1e-6)
+
+
+def test_narrow_sources_are_asked_once() -> None:
+    """Where errors are small both ends are proved at the first trial, a pad away."""
+    source = Falling(1e-13, 1e-13)
+    bound = inverse(source, 1e-3, 1e-3, 1e-9).bound
+    assert len(source.asked) == 2
+    assert bound.width == pytest.approx(0.04 * 1e-9 * bound.upper, rel=1e-3)
+
+
+def test_nothing_is_claimed_without_proof() -> None:
+    """Without an upper end there is no answer; without a lower one it is 0."""
+    with pytest.raises(NotCertifiedError, match="test"):
+        inverse(Falling(above=math.inf), 1e-3, 1e-3, 1e-9)
+    assert inverse(Falling(below=1.0), 1e-3, 1e-3, 1e-9).bound.lower == 0.0
+    # delta(0) = 1 is at most the target: no epsilon is needed.
+    zero = inverse(Falling(), 1.0 - 1e-16, 1.0, 1e-9).bound
+    assert zero.lower == 0.0
+    assert zero.upper == pytest.approx(0.0, abs=1e-12)
+
+
+def contour(relative: float, nodes: int | None = None, step: float | None = None) -> ContourSum:
+    """Return a contour of one Gaussian law, with fewer nodes or longer steps if it is told so."""
+    composition = Composition.of([(GaussianLaw(MU), 1)])
+    plan = make_plan(composition, 3.0, EPSILON, math.log(1e-2), relative)
+    if step is not None:
+        right = 5.0, 5.0 * 6.0 * MU**2 / 2.0
+        plan = type(plan)(3.0, step, 400, plan.laws, *right, plan.log_decay)
+    if nodes is not None:
+        laws = plan.laws
+        cut = (nodes + 0.5) * plan.step
+        decay = math.log(laws[0].modulus_supremum(cut))
+        plan = type(plan)(plan.c, plan.step, nodes, laws, plan.c_right, plan.log_mgf_right, decay)
+    return ContourSum(composition, plan)
+
+
+def ends(source: Source, epsilon: float) -> tuple[float, float]:
+    """Return the certified ends at one epsilon, without any pad."""
+    bound = bracket(source, epsilon, 0.0).bound
+    assert bound.lower is not None
+    return bound.lower, bound.upper
+
+
+def without(source: Source, epsilon: float, name: str) -> tuple[float, float]:
+    """Return the ends as they would be without one of the error terms."""
+    found = source.deltas(np.array([epsilon]))
+    scale, term = math.exp(found.log_scale[0]), float(found.terms[name][0])
+    low, high = float(found.lower[0]), float(found.upper[0])
+    if name != "dropped":
+        low += term
+    if name != "aliasing":
+        high -= term
+    return low * scale, high * scale
+
+
+def contains(bounds: tuple[float, float], truth: mpmath.mpf) -> bool:
+    """Say whether a number lies between two."""
+    return bool(bounds[0] <= truth <= bounds[1])
+
+
+def test_aliasing_is_needed() -> None:
+    """With long steps the sum exceeds delta by the aliases, and no bracket without them holds."""
+    source = contour(1e-9, step=3.5)
+    truth = gaussian_delta(MU, EPSILON)
+    assert contains(ends(source, EPSILON), truth)
+    assert not contains(without(source, EPSILON, "aliasing"), truth)
+
+
+@pytest.mark.parametrize("nodes", [3, 5, 8])
+def test_what_is_cut_off_is_needed(nodes: int) -> None:
+    """With few nodes the sum misses delta by what is cut off."""
+    source = contour(1e-9, nodes)
+    truth = gaussian_delta(MU, EPSILON)
+    assert contains(ends(source, EPSILON), truth)
+    assert not contains(without(source, EPSILON, "truncation"), truth)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_errors_of_the_cumulant_are_needed(sign: float) -> None:
+    """Cumulants that are off by as much as they admit give brackets that hold."""
+    source = contour(1e-9)
+    source.nodes = replace(source.nodes, log_mgf=source.nodes.log_mgf + sign * 1e-3)
+    truth = gaussian_delta(MU, EPSILON)
+    assert not contains(ends(source, EPSILON), truth)
+    moved = ContourSum.__new__(ContourSum)
+    vars(moved).update(vars(source))
+    known = replace(source.nodes, error=source.nodes.error + 1e-3)
+    super(ContourSum, moved).__init__(known)
+    assert contains(ends(moved, EPSILON), truth)
+    # Where an error is 1 or more, or not a number, the node is left out, and its bound counts.
+    for error in (2.0, math.inf, math.nan):
+        errors = known.error.copy()
+        errors[2:] = error
+        cumulants = known.log_mgf.copy()
+        cumulants[2:] = 1e6 if error == 2.0 else math.nan
+        super(ContourSum, moved).__init__(replace(known, error=errors, log_mgf=cumulants))
+        low, high = ends(moved, EPSILON)
+        assert low <= truth <= high < 1.0
+
+
+def test_dropped_outcomes_are_needed() -> None:
+    """What a truncated law leaves out is missing in the sum, and counted above it."""
+    from privcalc.losses.sampled.law import sampled
+
+    law = sampled(GaussianLaw(1.0), 0.5, remove=True)
+    composition = Composition.of([(law, 1)])
+    epsilon = 1.0
+    cut = composition.truncated(math.log(3e-3))
+    plan = make_plan(cut, 3.0, epsilon, math.log(1e-3), 1e-6)
+    source = ContourSum(cut, plan)
+    threshold = mpmath.log((mpmath.exp(epsilon) - 0.5) / 0.5) + 0.5
+    low, high = mpmath.ncdf(-threshold), mpmath.ncdf(1 - threshold)
+    truth = (low + high) / 2 - mpmath.exp(epsilon) * low
+    assert contains(ends(source, epsilon), truth)
+    assert not contains(without(source, epsilon, "dropped"), truth)
+
+
+def test_lists_prove_what_their_sides_say() -> None:
+    """Losses that are off, weights that are missing, and mass that is lost, are all counted."""
+    losses, masses = np.array([-1.0, 0.5, 1.0, 2.0]), np.array([0.1, 0.3, 0.4, 0.2])
+    points = np.array([0.0, 0.7, 1.5])
+
+    def truth(moved: float, epsilon: float) -> mpmath.mpf:
+        return mpmath.fsum(
+            mpmath.mpf(p) * max(mpmath.mpf(0), 1 - mpmath.exp(mpmath.mpf(epsilon) - (x + moved)))
+            for x, p in zip(losses.tolist(), masses.tolist(), strict=True)
+        )
+
+    for c in (0.0, 1.5):
+        weights = masses * np.exp(c * losses - 2.0)
+        exact = Side(losses, weights, 0.0, c, 2.0)
+        loose = Side(losses, weights, 0.01, c, 2.0, lost=0.05, missing=float(weights[1]))
+        for side, moved in ((exact, 0.0), (loose, 0.01)):
+            found = Listed("test", side, side).deltas(points)
+            for i, epsilon in enumerate(points.tolist()):
+                assert found.lower[i] <= truth(-moved, epsilon) <= truth(moved, epsilon)
+                least = truth(moved, epsilon) + (0.05 if moved else 0.0)
+                most = mpmath.mpf(side.missing) * mpmath.exp(2 - c * epsilon) / (1 + c)
+                assert least + most * (1 if moved else 0) <= found.upper[i]
+                assert float(found.lower[i]) == pytest.approx(float(truth(-moved, epsilon)))
+                assert float(found.upper[i]) == pytest.approx(float(least + most), rel=0.05)
+
+
+def test_one_use_is_its_closed_form() -> None:
+    """One use of the Laplace mechanism: delta = 1 - e^{(epsilon - 1/b)/2}, at many epsilons."""
+    source = SingleUse(LaplaceLaw(2.0))
+    points = np.array([0.0, 0.4, 1.9, 1.999999])
+    for epsilon, found in zip(points.tolist(), brackets(source, points, 1e-9), strict=True):
+        assert found is not None
+        assert found.bound.lower is not None
+        truth = -mpmath.expm1((mpmath.mpf(epsilon) - 2) / 2)
+        assert found.bound.lower <= truth <= found.bound.upper
+    target = float(-mpmath.expm1((mpmath.mpf(1.9) - 2) / 2))
+    bound = inverse(source, target, target, 1e-9).bound
+    assert bound.lower is not None
+    assert bound.lower <= 1.9 * (1 + 1e-15)
+    assert bound.upper >= 1.9 * (1 - 1e-15)

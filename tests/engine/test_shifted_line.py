@@ -1,0 +1,96 @@
+"""Quadrature on a line above the real one, and what joins it with the rest of a cut law."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.sampled import cut as cuts
+from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
+from privcalc.losses.sampled.shifted import Path, ShiftedPart
+from tests.engine.split_cases import rare
+
+CASES = [
+    (rare(0.5, 0.01), (0.5, 6.0), 2.1),
+    (rare(0.4, 1e-5), (3.0, 16.0), 8.0),
+    (rare(0.7, 1e-3), (0.0, 6.0), -50.0),
+    (rare(2.0, 0.1), (0.3, 1.5), 4.0),
+    (rare(1.0, 0.9), (0.1, 4.0), -3.0),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+def dense(law: Any, ends: tuple[float, float], exponent: float, t: Any) -> tuple[Any, float]:
+    """Return the integral at every t on the real line, and that of the modulus."""
+    top = float(np.log1p(law.q * np.expm1(ends[1])))
+    points, weights = np.polynomial.legendre.leggauss(48)
+    edges = np.linspace(*ends, 400 + int(float(np.max(t)) * top / 8.0))
+    half = 0.5 * np.diff(edges)[:, None]
+    x = (edges[:-1, None] + half * (1.0 + points)).ravel()
+    mu = law.ratio.pieces[0].deviation
+    density = np.exp(-0.5 * ((x + 0.5 * mu * mu) / mu) ** 2) / (mu * math.sqrt(2.0 * math.pi))
+    loss = np.log1p(law.q * np.expm1(x))
+    terms = (half * weights).ravel() * density * np.exp(exponent * loss)
+    return np.array([(terms * np.exp(1j * each * loss)).sum() for each in t]), float(terms.sum())
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("start", [64.0, 1024.0])
+def test_the_shifted_line_gives_the_real_one(case: Any, start: float) -> None:
+    """At both ends of a block, fine and coarse, within the error, which is needed."""
+    law, ends, exponent = case
+    path = Path(law.ratio.pieces[0], law.q, exponent, ends, (start, 2.0 * start))
+    t = start + start / 8.0 * np.arange(9)
+    truth, mass = dense(law, ends, exponent, t)
+    for part_of_mass in (1e-13, 1e-4):
+        part = ShiftedPart(path, math.log(mass * part_of_mass))
+        found = part.progression(start / 8.0, 8, 9)
+        off = np.abs(found - truth)
+        assert (off <= part.error + 1e-13 * mass).all()
+        assert part.error <= 1.1 * mass * part_of_mass + 2e-12 * mass
+    assert off.max() > 1e-12 * mass
+
+
+def test_what_it_is_not_for() -> None:
+    """Negative outcomes, and t = 0."""
+    law, _, exponent = CASES[0]
+    for ends, times in (((-0.5, 2.0), (1.0, 2.0)), ((0.5, 2.0), (0.0, 2.0))):
+        with pytest.raises(NotCertifiedError):
+            ShiftedPart(Path(law.ratio.pieces[0], law.q, exponent, ends, times), -20.0)
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_blocks_join(*, remove: bool) -> None:
+    """Short phases on the real line, long ones on shifted lines: one function of t."""
+    cut = CutLaw(rare(0.5, 0.01), -20.0, 6.0, 25.0)
+    step, count = 4.0, 200
+    contour = cut.contour(2.0, step * count, -28.0, remove=remove)
+    plain = cut.near(2.0, step * count, -28.0, remove=remove)
+    assert isinstance(contour, JoinedContour)
+    assert contour.size < 0.7 * plain.size
+    value, error = contour.log_mgf_progression(step, count)
+    other, slack = plain.log_mgf_progression(step, count)
+    turn = np.abs(np.exp(1j * (value - other).imag) - 1.0) + np.abs((value - other).real)
+    assert (turn <= 1.5 * (error + slack)).all()
+    assert float(error.max()) < 1e-9
+
+
+def test_powers_beyond_a_cut_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """J, whose argument runs the other way."""
+    cut = CutLaw(rare(0.5, 0.01), -20.0, 3.0, 22.0)
+    part = PowerPart(cut, -2.0, (cut.top, cut.far), 400.0, -35.0, remove=False)
+    monkeypatch.setattr(cuts, "LONG", 1e9)
+    whole = PowerPart(cut, -2.0, (cut.top, cut.far), 400.0, -35.0, remove=False)
+    assert part.size < whole.size
+    value, error = part.progression(2.0, 200)
+    other, slack = whole.progression(2.0, 200)
+    assert (np.abs(value - other) <= error + slack).all()

@@ -1,0 +1,286 @@
+"""The split at the largest loss: truths, invariance, and the identity itself."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.engine.composition import Composition
+from privcalc.engine.contour.answer import contour_epsilon
+from privcalc.engine.many import many_deltas
+from privcalc.engine.source import brackets
+from privcalc.engine.split.answer import rare_outcomes_matter, split_at, split_delta, split_epsilon
+from privcalc.engine.split.parts import Parts
+from privcalc.engine.split.total import Split
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.sampled.law import sampled
+from tests.engine.split_cases import TRUTHS, holds, meet, relative, uses, written
+
+FEW_EPOCHS = uses(0.7, 1e-5, 300_000)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.parametrize("row", TRUTHS["cells"], ids=str)
+def test_every_row_is_bracketed_to_all_its_digits(row: dict[str, Any]) -> None:
+    """One contour for the whole law in balls gave these; every bracket is at most 1e-9 wide."""
+    found = split_epsilon(
+        uses(row["sigma"], row["q"], row["count"]), row["delta"], row["delta"], 1e-9
+    )
+    assert holds(found.bound, row["epsilon"])
+    assert relative(found.bound) <= 1e-9
+
+
+@pytest.mark.parametrize("row", TRUTHS["mixed"], ids=str)
+def test_different_laws_and_a_gaussian_whole(row: dict[str, Any]) -> None:
+    """One cut for each sampled law; an unsampled Gaussian of that variance is a factor."""
+    terms: list[Any] = [(written([sigma, q]), n) for sigma, q, n in row["sampled"]]
+    if row["variance"]:
+        terms.append((GaussianLaw(float(row["variance"] ** 0.5)), 1))
+    found = split_epsilon(Composition.of(terms), row["delta"], row["delta"], 1e-9)
+    assert holds(found.bound, row["epsilon"])
+    assert relative(found.bound) <= 1e-9
+
+
+@pytest.mark.parametrize("move", [1.0, 0.7, 1.3])
+@pytest.mark.parametrize("row", TRUTHS["pairs"], ids=str)
+def test_two_uses_by_one_integral(row: dict[str, Any], move: float) -> None:
+    """Delta of two laws, sampled or not, from an integral of closed forms in 30 digits.
+
+    Two samples and nothing else hardly decay: there only a rough bracket is within reach.
+    """
+    smooth = row["second"][0] == "gaussian"
+    if move != 1.0 and not smooth:
+        return
+    composition = Composition.of([(written(row["first"]), 1), (written(row["second"]), 1)])
+    tolerance = 1e-9 if smooth else 1e-2
+    found = split_delta(composition, float(row["epsilon"]), tolerance, move=move)
+    assert holds(found.bound, row["delta"])
+    assert relative(found.bound) <= 2.0 * tolerance
+
+
+@pytest.mark.parametrize("move", [1.0, 0.7, 1.3])
+def test_a_law_with_atoms_may_stay_whole(move: float) -> None:
+    """One sample, a Gaussian and a Laplace mechanism, by a double integral of closed forms."""
+    sigma, q, mu, e, epsilon = 0.6, 0.001, 0.1, 0.25, 0.7
+    points, weights = np.polynomial.legendre.leggauss(40)
+
+    def gaussian(at: Any) -> Any:
+        return ndtr(mu / 2 - at / mu) - np.exp(at) * ndtr(-mu / 2 - at / mu)
+
+    z = np.concatenate([-11.0 + 0.5 * k + 0.25 * (1.0 + points) for k in range(56)])
+    wz = np.tile(0.25 * weights, 56)
+    density = ((1 - q) * np.exp(-0.5 * z * z) + q * np.exp(-0.5 * (z - 1 / sigma) ** 2)) / (
+        np.sqrt(2.0 * np.pi)
+    )
+    left = epsilon - np.log1p(q * np.expm1(z / sigma - 0.5 / sigma**2))
+    inner = 0.5 * gaussian(left - e) + 0.5 * np.exp(-e) * gaussian(left + e)
+    for x, w in zip(e * points, e * weights, strict=True):
+        inner = inner + w * 0.25 * np.exp((x - e) / 2) * gaussian(left - x)
+    truth = float((wz * density * inner).sum())
+    laws = [(written([sigma, q]), 1), (GaussianLaw(mu), 1), (LaplaceLaw(e), 1)]
+    found = split_delta(Composition.of(laws), epsilon, 1e-9, move=move).bound
+    assert found.lower is not None
+    assert found.lower <= truth * (1.0 + 1e-10)
+    assert truth * (1.0 - 1e-10) <= found.upper
+    assert relative(found) <= 1e-7
+
+
+@pytest.mark.parametrize("cell", [(0.7, 1e-5, 100_000, 1e-8), (1.0, 1e-4, 10_000, 1e-12)])
+def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> None:
+    """Level, abscissas and steps are choices: all brackets meet, and narrow ones stay narrow."""
+    sigma, q, count, delta = cell
+    composition = uses(sigma, q, count)
+    base = split_epsilon(composition, delta, delta, 1e-9).bound
+    changes: list[dict[str, float]] = [
+        {"move": 0.7},
+        {"move": 1.4},
+        {"shift": 0.9},
+        {"refine": 1.3},
+        {"refine": 0.8},
+    ]
+    for change in changes:
+        other = split_epsilon(composition, delta, delta, 1e-9, **change).bound
+        assert meet(base, other), change
+        assert relative(other) <= 1e-6, change
+
+
+def test_delta_and_epsilon_belong_together() -> None:
+    """At the ends of epsilon's bracket delta is on the right side of the target."""
+    found = split_epsilon(FEW_EPOCHS, 1e-8, 1e-8, 1e-9).bound
+    assert found.lower is not None
+    assert split_delta(FEW_EPOCHS, found.upper, 1e-9).bound.lower <= 1e-8  # type: ignore[operator]
+    assert split_delta(FEW_EPOCHS, found.lower, 1e-9).bound.upper >= 1e-8
+
+
+def test_brackets_fall_with_epsilon() -> None:
+    """Also where the level of the split changes."""
+    found = [split_delta(FEW_EPOCHS, 0.02 * k, 1e-9).bound for k in range(1, 16)]
+    for first, second in itertools.pairwise(found):
+        assert second.lower is not None
+        assert second.lower <= first.upper
+        assert relative(second) < 1e-7
+
+
+def test_one_split_serves_its_neighbours() -> None:
+    """As narrow some deviations away as at its epsilon, valid farther out, silent far away."""
+    composition, centre = uses(0.4, 1e-5, 100_000), 1.0
+    split = split_at(composition, centre, 1e-9, 3.0)
+
+    def compare(epsilons: Any) -> list[float]:
+        widths = []
+        for epsilon, found in zip(epsilons, brackets(split, epsilons, 1e-9), strict=True):
+            assert found is not None
+            assert meet(found.bound, split_delta(composition, epsilon, 1e-9).bound)
+            widths.append(relative(found.bound))
+        return widths
+
+    assert max(compare(centre + split.deviation * np.array([-3.0, -1.0, 0.6, 2.0]))) <= 1e-9
+    assert min(compare(centre + split.deviation * np.array([8.0, 9.0]))) > 1e-8
+    assert brackets(split, centre + split.deviation * np.array([40.0]), 1e-9) == [None]
+
+
+def test_a_profile_is_made_of_a_few_splits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neighbours share them; every bracket meets that of its epsilon by itself."""
+    made: list[float] = []
+    honest = Split.make
+
+    def counted(parts: Any, choice: Any, epsilon: float, *rest: Any, **kwargs: Any) -> Split:
+        made.append(epsilon)
+        return honest(parts, choice, epsilon, *rest, **kwargs)
+
+    monkeypatch.setattr(Split, "make", counted)
+    composition = uses(2.0, 0.1, 30)
+    epsilons = [0.02 * k for k in range(1, 100)]
+    found = many_deltas(composition, epsilons, 1e-8)
+    assert len(made) <= 12
+    for epsilon, each in list(zip(epsilons, found, strict=True))[::11]:
+        assert relative(each.bound) <= 1e-8
+        assert meet(each.bound, split_delta(composition, epsilon, 1e-9).bound)
+
+
+def test_it_is_asked_first_where_large_outcomes_are_rare() -> None:
+    """Through the front door, and quickly decided where it is not needed."""
+    found = certified_epsilon(FEW_EPOCHS, 1e-8, 1e-9)
+    assert found.engine == "contour"
+    assert holds(found.bound, "0.0794803787299")
+    assert relative(found.bound) <= 1e-9
+    assert certified_delta(FEW_EPOCHS, 0.07948, 1e-8).engine == "contour"
+    assert rare_outcomes_matter(FEW_EPOCHS, -18.0)
+    assert not rare_outcomes_matter(uses(0.8, 0.001, 100_000), -11.5)
+    assert not rare_outcomes_matter(uses(0.8, 0.001, 100_000), -20.0, 2.5)
+
+
+def test_what_it_does_not_apply_to() -> None:
+    """No sample at all, a law that is not its own reverse, two directions at once."""
+    add = sampled(GaussianLaw(1.0), 0.01, remove=False)
+    bare = sampled(LaplaceLaw(1.0), 0.01, remove=True)
+    remove = written([1.0, 0.01])
+    for terms in ([(GaussianLaw(1.0), 3)], [(bare, 7)], [(add, 5), (remove, 5)]):
+        composition = Composition.of(terms)
+        assert Parts.of(composition) is None
+        with pytest.raises(NotCertifiedError):
+            split_epsilon(composition, 1e-6, 1e-6, 1e-9)
+
+
+@pytest.mark.parametrize("cell", [(1.0, 0.05, 0.03), (0.7, 0.2, 0.2)])
+def test_two_uses_for_adding(cell: tuple[float, float, float]) -> None:
+    """Nothing is split there: an integral of the closed form of one use is the truth."""
+    sigma, q, epsilon = cell
+    mu = 1.0 / sigma
+    points, weights = np.polynomial.legendre.leggauss(40)
+    z = np.concatenate([-12.0 + 0.1 * k + 0.05 * (1.0 + points) for k in range(240)])
+    density = np.tile(0.05 * weights, 240) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    # R(L2 > e) - e^e Q(L2 > e), L2 = -log(1 + y), at e = epsilon - L1.
+    power = np.exp(epsilon) * (1.0 + q * np.expm1(mu * z - 0.5 * mu * mu))
+    odds = (1.0 / power - 1.0 + q) / q
+    place = np.log(np.maximum(odds, 1e-300)) / mu + 0.5 * mu
+    under = ndtr(place) - power * ((1.0 - q) * ndtr(place) + q * ndtr(place - mu))
+    truth = float((density * np.where(odds > 0.0, under, 0.0)).sum())
+    law = sampled(GaussianLaw(mu), q, remove=False)
+    found = split_delta(Composition.of([(law, 2)]), epsilon, 1e-6).bound
+    assert found.lower is not None
+    assert found.lower <= truth * (1.0 + 1e-9)
+    assert truth * (1.0 - 1e-9) <= found.upper
+    assert relative(found) <= 1e-6
+
+
+@pytest.mark.parametrize("cell", [(0.447, 0.00116, 50, 1.69e-8), (2.0, 0.1, 30, 1e-10)])
+def test_adding_agrees_with_one_contour(cell: tuple[float, float, int, float]) -> None:
+    """Few uses decay slowly; the proofs differ, and so do abscissas and steps."""
+    sigma, q, count, delta = cell
+    composition = Composition.of([(sampled(GaussianLaw(1.0 / sigma), q, remove=False), count)])
+    mine = split_epsilon(composition, delta, delta, 1e-9).bound
+    assert meet(mine, contour_epsilon(composition, delta, delta, 1e-4).bound)
+    assert meet(mine, certified_epsilon(composition, delta, 1e-3, engine="fft").bound)
+    assert relative(mine) <= 1e-10
+
+
+@pytest.mark.parametrize("cell", [(2.0, 0.1, 30, 1e-6), (1.0, 0.05, 100, 1e-6)])
+def test_the_lattice_agrees(cell: tuple[float, float, int, float]) -> None:
+    """The FFT engine shares nothing but the law."""
+    sigma, q, count, delta = cell
+    composition = uses(sigma, q, count)
+    mine = split_epsilon(composition, delta, delta, 1e-9).bound
+    theirs = certified_epsilon(composition, delta, 1e-3, engine="fft").bound
+    assert theirs.lower is not None
+    assert theirs.lower <= mine.upper
+    assert (mine.lower or 0.0) <= theirs.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100))
+def test_random_few_epochs(seed: int) -> None:
+    """A hundred cells: at most 1e-8 wide, and inside what the lattice knows."""
+    rng = random.Random(seed)
+    sigma = rng.choice([0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.3, 2.0, 3.0])
+    q = 10.0 ** rng.uniform(-7.0, -1.0)
+    count = max(2, int(10.0 ** rng.uniform(-2.0, 2.0) / q))
+    delta = 10.0 ** rng.uniform(-15.0, -4.0)
+    composition = uses(sigma, q, count)
+    found = certified_epsilon(composition, delta, 1e-9)
+    theirs = certified_epsilon(composition, delta, 1e-3, engine="fft").bound
+    assert meet(found.bound, theirs)
+    assert relative(found.bound) <= 1e-8 or found.bound.upper == 0.0
+
+
+def test_the_identity_by_enumeration() -> None:
+    """Delta = right + closed + left for three atomic laws, losses of both infinities included."""
+    rng = random.Random(3)
+
+    def law() -> list[tuple[Fraction, Fraction]]:
+        p = [rng.randint(0, 5) for _ in range(4)]
+        q = [rng.randint(0, 5) for _ in range(4)]
+        p[0], q[0], q[1] = p[0] + 1, 0, q[1] + 1
+        total_p, total_q = sum(p), sum(q)
+        return [(Fraction(a, total_p), Fraction(b, total_q)) for a, b in zip(p, q, strict=True)]
+
+    for _ in range(20):
+        laws = [law() for _ in range(3)]
+        cuts = [{i for i in range(4) if rng.random() < 0.7} for _ in laws]
+        for ratio in (Fraction(1, 3), Fraction(1), Fraction(5, 2)):
+            whole = right = closed = left = Fraction(0)
+            for outcome in itertools.product(range(4), repeat=3):
+                p = q = Fraction(1)
+                for each, i in zip(laws, outcome, strict=True):
+                    p, q = p * each[i][0], q * each[i][1]
+                whole += max(p - ratio * q, Fraction(0))
+                if all(i in cut for i, cut in zip(outcome, cuts, strict=True)):
+                    right += max(p - ratio * q, Fraction(0))
+                else:
+                    closed += p - ratio * q
+                    left += max(ratio * q - p, Fraction(0))
+            assert whole == right + closed + left

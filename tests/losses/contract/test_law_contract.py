@@ -1,0 +1,200 @@
+"""Every law of every mechanism and wrapper keeps the contract of `law_contract.py`.
+
+The specifications are drawn from the registry, at modest and at extreme parameters, and a table of
+SHARP ones is where rounding is largest beside the errors that are stated.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.accounting.realize import realize
+from privcalc.errors import PrivcalcError
+from privcalc.relation import Relation
+from privcalc.spec import registry
+from privcalc.spec.parse import parse
+from privcalc.spec.registry import Parameter, mechanism
+from privcalc.spec.text import to_text
+from tests.losses.contract.law_cases import Draw, directions
+from tests.losses.contract.law_contract import breaches, curve_breaches
+from tests.losses.contract.law_truths import TRUTHS
+from tests.losses.contract.law_views import Subject
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from privcalc.spec.tree import Node
+
+ENTRIES = [entry.name for entry in (*registry.mechanisms(), *registry.wrappers())]
+# A node of these costs seconds for every relation.
+COSTLY = {"repeat_and_select"}
+RANDOM_SEEDS = range(1, 8)
+
+SHARP = (
+    "gaussian:sigma=0.7",
+    "gaussian:sigma=0.03",
+    "gaussian:sigma=3000,sensitivity=0.7",
+    "gdp:mu=0.1",
+    "laplace:scale=0.7",
+    "laplace:scale=0.01",
+    "laplace:noise_multiplier=3",
+    "exponential:epsilon=0.5",
+    "exponential:epsilon=30.5",
+    "noisy-max:noise=gumbel,scale=4,candidates=3",
+    "noisy-max:noise=exponential,scale=3,candidates=3",
+    "noisy-max:sigma=3,candidates=2",
+    "rr:p=0.3",
+    "rr:p=0.3,categories=7",
+    "rr:epsilon=0.5,categories=3",
+    "discrete-gaussian:sigma=1.3",
+    "discrete-gaussian:sigma=0.3,sensitivity=2",
+    "discrete-laplace:scale=0.75,sensitivity=3",
+    "discrete-laplace:scale=0.7,sensitivity=2",
+    "staircase:epsilon=0.5",
+    "pure:epsilon=0.5",
+    "approx:epsilon=0.5,delta=0.125",
+    "gaussian-pair:mean=0,deviation=1.25,other_mean=0.5,other_deviation=1",
+    "gaussian-pair:mean=0,deviation=1.1,other_mean=0.3,other_deviation=1",
+    "bernoulli-pair:p=0.3,other_p=0.6",
+    "bernoulli-pair:p=0.25,other_p=0",
+    "laplace:scale=0.7@poisson:q=0.3",
+    "discrete-laplace:scale=0.75,sensitivity=3@poisson:q=0.25",
+    "rr:p=0.7,categories=3@poisson:q=0.3",
+    "exponential:epsilon=0.5@poisson:q=0.25",
+    "discrete-gaussian:sigma=1.3@poisson:q=0.3",
+    "discrete-gaussian:sigma=1.25,sensitivity=2@wor:n=7,m=3",
+    "approx:epsilon=0.5,delta=0.125@poisson:q=0.3",
+    "rr:p=0.3@wor:n=7,m=3",
+    "gaussian:sigma=1.5@group:k=3",
+    "noisy-max:sigma=3,candidates=5",
+    "noisy-max:noise=laplace,scale=3,candidates=5",
+    # No double is the number that is written.
+    "approx:epsilon=0.1,delta=0.3",
+    "bernoulli-pair:p=0,other_p=0.6",
+    "discrete-gaussian:sigma=1/3",
+    "discrete-laplace:epsilon=0.1",
+    "exponential:epsilon=0.1",
+    "gaussian-pair:mean=0.3,deviation=0.7,other_mean=0.30001,other_deviation=0.7",
+    "noisy-max:noise=gumbel,scale=3,candidates=3",
+    "pure:epsilon=0.1",
+    "rr:p=0.500000001",
+    "staircase:epsilon=0.1,gamma=0.3",
+)
+
+
+# What takes seconds beside cheaper ones of its kind.
+SLOW = (
+    "gaussian:sigma=0.7@poisson:q=0.3",
+    "laplace:scale=2@poisson:q=0.1@group:k=3",
+    "gaussian:sigma=2@poisson:q=0.1@group:k=3",
+    "gaussian:sigma=0.75@poisson:q=0.25",
+    "laplace:scale=0.7@poisson:q=0.3@poisson:q=0.7",
+    "laplace:scale=0.75@wor:n=7,m=3",
+)
+
+
+def check(tree: Node, relations: frozenset[Relation] | None = None) -> None:
+    """Check all laws and curves of a tree."""
+    found = list[Subject]()
+    for direction in directions(tree, relations):
+        for subject in direction.subjects:
+            if any(subject == other for other in found):
+                continue
+            found.append(subject)
+            lines = breaches(subject)
+            assert not lines, f"{to_text(tree)} {direction.name}: {lines[:3]}"
+        for curve in direction.curves:
+            lines = curve_breaches(curve)
+            assert not lines, f"{to_text(tree)} {direction.name}: {lines[:3]}"
+
+
+def drawn(name: str, seed: int, directory: Path, *, extreme: bool) -> Node:
+    """Draw a specification that uses an entry."""
+    rng = random.Random(f"{name} {seed} {extreme}")
+    return Draw(rng, directory).spec(registry.entry(name), extreme=extreme)
+
+
+def some(name: str) -> frozenset[Relation] | None:
+    """Return the relations under which an entry is checked; None for all."""
+    return frozenset({Relation.ADD_OR_REMOVE_ONE}) if name in COSTLY else None
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_modest_parameters(name: str, tmp_path: Path) -> None:
+    """A law of every entry, with parameters as they are used."""
+    check(drawn(name, 0, tmp_path, extreme=False), some(name))
+
+
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name not in COSTLY])
+def test_extreme_parameters(name: str, tmp_path: Path) -> None:
+    """The same with very small and very large ones."""
+    check(drawn(name, 0, tmp_path, extreme=True))
+
+
+@pytest.mark.parametrize(
+    "text", [*SHARP, *(pytest.param(text, marks=pytest.mark.slow) for text in SLOW)]
+)
+def test_sharp_parameters(text: str) -> None:
+    """Where rounding is large beside the errors that are stated."""
+    check(parse(text).tree)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name not in COSTLY])
+def test_random_parameters(name: str, tmp_path: Path) -> None:
+    """Many more of each."""
+    for seed in RANDOM_SEEDS:
+        for extreme in (False, True):
+            check(drawn(name, seed, tmp_path, extreme=extreme))
+
+
+def relations_covered(name: str, directory: Path) -> set[Relation]:
+    """Return the relations under which draws of an entry give a law or a curve to check."""
+    covered: set[Relation] = set()
+    for seed in range(8):
+        tree = drawn(name, seed, directory, extreme=False)
+        for relation in registry.entry(name).relations - covered:
+            try:
+                registry.check_relation(tree, relation)
+                realized = realize(tree, relation)
+            except PrivcalcError:
+                continue
+            if all(found.upper.terms or found.upper.curves for found in realized.values()):
+                covered.add(relation)
+        if covered == registry.entry(name).relations:
+            break
+    return covered
+
+
+@pytest.mark.parametrize("name", [name for name in ENTRIES if name not in COSTLY])
+def test_every_relation_is_covered(name: str, tmp_path: Path) -> None:
+    """No registered mechanism or wrapper is without a case in any relation that it supports."""
+    assert relations_covered(name, tmp_path) == registry.entry(name).relations
+
+
+def test_the_list_is_the_registry() -> None:
+    """What is checked is what is registered, and a name of a closed form is one of a mechanism."""
+    now = {entry.name for entry in (*registry.mechanisms(), *registry.wrappers())}
+    assert now == set(ENTRIES)
+    assert set(TRUTHS) <= now
+
+
+class _Refused:
+    """A mechanism that accepts nothing."""
+
+    def __init__(self, *, level: float) -> None:
+        raise PrivcalcError(f"level {level!r}")
+
+
+def test_a_new_mechanism_without_a_case_fails(tmp_path: Path) -> None:
+    """An entry is drawn from as soon as it is registered, and one that gives no law is noticed."""
+    level = Parameter("level", "a number", minimum=0.0)
+    mechanism(name="refused", parameters=(level,), example="refused:level=1")(_Refused)
+    try:
+        with pytest.raises(AssertionError, match="refused"):
+            relations_covered("refused", tmp_path)
+    finally:
+        registry.unregister("refused")

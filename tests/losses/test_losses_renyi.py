@@ -1,0 +1,277 @@
+"""Brackets of Renyi divergences of laws without sampling, against 40 digits."""
+
+from __future__ import annotations
+
+import math
+import time
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.bounded_range.law import BoundedRangeLaw
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.numerics.power_excess import (
+    excess_slope,
+    exponential_excess,
+    log_exponential_excess,
+    log_loss_excess,
+)
+from privcalc.numerics.rounding import UNIT
+from tests.pairs import two_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
+
+    Truth = Callable[[Any], Any]
+
+# Orders 1.001 to 1e6 and a little more.
+ORDERS_LESS_ONE = np.array([1e-3, 0.5, 1.0, 2.7, 7.0, 63.0, 999.0, 12345.6, 1e6])
+
+
+def _gaussian(mu: float) -> tuple[LossLaw, Truth]:
+    return GaussianLaw(mu), lambda c: c * (c + 1) * mpf(mu) ** 2 / 2
+
+
+def _laplace(e: float) -> tuple[LossLaw, Truth]:
+    def truth(c: Any) -> Any:
+        # Atoms e and -e, and the density e^{(l - e)/2} / 4 in between, integrated.
+        x, s = mpf(e), c + mpf(1) / 2
+        atoms = mp.exp(c * x) / 2 + mp.exp(-(1 + c) * x) / 2
+        return mp.log(atoms + mp.exp(-x / 2) * mp.sinh(s * x) / (2 * s))
+
+    return LaplaceLaw(e), truth
+
+
+def _bounded_range(eta: float) -> tuple[LossLaw, Truth]:
+    def truth(c: Any) -> Any:
+        # The density e^{(l - eta)/2} / (2 (1 - e^-eta)) on [-eta, eta], integrated.
+        x, s = mpf(eta), c + mpf(1) / 2
+        return mp.log(mp.exp(-x / 2) * mp.sinh(s * x) / (s * -mp.expm1(-x)))
+
+    return BoundedRangeLaw(eta), truth
+
+
+def _unequal(theta: float, excess: float) -> tuple[LossLaw, Truth]:
+    def truth(c: Any) -> Any:
+        # int p^(c+1) q^-c for N(theta, r2) and N(0, 1): a Gaussian integral of precision `a`.
+        t, r2 = mpf(theta), 1 + mpf(excess)
+        a, b = (c + 1) / r2 - c, (c + 1) * t / r2
+        if a <= 0:
+            return mp.inf
+        return -(c + 1) * (mp.log(r2) + t * t / r2) / 2 - mp.log(a) / 2 + b * b / (2 * a)
+
+    return UnequalGaussiansLaw(theta, 1.0 + excess, excess), truth
+
+
+def _discrete(variance: Fraction, shift: int) -> tuple[LossLaw, Truth]:
+    def truth(c: Any) -> Any:
+        # sum p^(c+1) q^-c with p = N_Z(0, v), q = N_Z(D, v): a sum around x = -c D.
+        v, centre = mpf(variance.numerator) / variance.denominator, -c * shift
+        reach, near = int(14 * math.sqrt(variance)) + 3, int(mp.nint(centre))
+        exponents = [
+            (c * (mpf(x) - shift) ** 2 - (c + 1) * mpf(x) ** 2) / (2 * v)
+            for x in range(near - reach, near + reach + 1)
+        ]
+        whole = mp.fsum(mp.exp(-(mpf(x) ** 2) / (2 * v)) for x in range(-reach, reach + 1))
+        return mp.log(mp.fsum(mp.exp(x) for x in exponents) / whole)
+
+    return DiscreteGaussianLaw(variance, shift), truth
+
+
+def _atoms(law: AtomicLaw, outcomes: list[tuple[Any, Any]]) -> tuple[LossLaw, Truth]:
+    """Return a law and K from its masses (p, q), those of infinite losses left out."""
+    return law, lambda c: mp.log(mp.fsum(p ** (c + 1) * q**-c for p, q in outcomes))
+
+
+def _response(epsilon: float, delta: float = 0.0) -> tuple[LossLaw, Truth]:
+    with mp.workdps(120):
+        e, rest = mp.exp(mpf(epsilon)), 1 - mpf(delta)
+        up, down = rest * e / (1 + e), rest / (1 + e)
+    return _atoms(two_point(epsilon, delta), [(up, down), (down, up)])
+
+
+CASES: list[tuple[str, tuple[LossLaw, Truth], float]] = [
+    *((f"gaussian {mu}", _gaussian(mu), 5e-15) for mu in (1e-7, 0.02, 1.0, 30.0)),
+    *((f"laplace {e}", _laplace(e), 4e-13) for e in (1e-7, 0.01, 1.0, 20.0, 600.0)),
+    *((f"range {e}", _bounded_range(e), 3e-14) for e in (1e-7, 0.3, 2.9, 6.0, 650.0)),
+    *(
+        (f"unequal {theta} {excess}", _unequal(theta, excess), 1e-13)
+        for theta, excess in ((0.0, 0.5), (1.0, 1.0), (0.5, -0.5), (0.001, -1e-4), (0.1, 2e-6))
+    ),
+    *(
+        (f"discrete {v} {d}", _discrete(v, d), 2e-11)
+        for v, d in (
+            (Fraction(1, 10000), 1),
+            (Fraction(1, 7), 1),
+            (Fraction(1, 5), 3),
+            (Fraction(1), 1),
+            (Fraction(9, 2), 7),
+            (Fraction(400), 3),
+        )
+    ),
+    *((f"response {e}", _response(e), 5e-13) for e in (1e-9, 0.01, 1.0, 50.0, 650.0)),
+    *(
+        (f"approx {e} {d}", _response(e, d), 1e-11)
+        for e, d in ((1e-3, 1e-9), (1.0, 1e-5), (0.1, 0.5))
+    ),
+]
+
+
+@pytest.mark.parametrize(("law_and_truth", "width"), [case[1:] for case in CASES])
+def test_brackets_hold_the_truth_and_are_narrow(
+    law_and_truth: tuple[LossLaw, Truth], width: float
+) -> None:
+    """At every order from 1.001 to 1e6 + 1 the truth lies inside, relative to it narrowly."""
+    law, truth = law_and_truth
+    lower, upper = law.renyi(ORDERS_LESS_ONE)
+    for c, low, high in zip(ORDERS_LESS_ONE, lower, upper, strict=True):
+        with mp.workdps(60 if c < 1e4 else 120):
+            true = truth(mpf(c))
+            assert low <= true <= high
+            if mp.isfinite(true):
+                assert high - low <= width * abs(true)
+
+
+def test_critical_order_of_unequal_variances() -> None:
+    """K is infinite from 1 / rho on: certainly so beyond, undecided in the last digit only."""
+    law = UnequalGaussiansLaw(0.3, 1.3, 0.3)
+    critical = 1.0 / 0.3
+    lower, upper = law.renyi(critical * np.array([0.999, 1.0, 1.0 + 1e-12, 2.0]))
+    assert math.isfinite(upper[0])
+    assert upper[1] == math.inf
+    assert lower[2] == math.inf
+    assert lower[3] == upper[3] == math.inf
+
+
+def test_only_infinite_losses() -> None:
+    """Without a finite loss the moment generating function of those is 0."""
+    lower, upper = two_point(1.0, 1.0).renyi(np.array([0.5, 3.0]))
+    assert (lower == -math.inf).all()
+    assert (upper == -math.inf).all()
+
+
+def test_losses_of_nothing_beside_an_infinite_one() -> None:
+    """Where all finite losses are 0, K is the log of what is not lost."""
+    law = AtomicLaw((0.0,), (0.75,), 0.25, 0.25, loss_units=0.0, lower_masses=(0.75,))
+    lower, upper = law.renyi(np.array([1e-3, 1.0, 1e6]))
+    with mp.workdps(40):
+        assert all(low <= mp.log(mpf(3) / 4) for low in lower)
+        assert all(high >= mp.log(mpf(3) / 4) for high in upper)
+    assert (upper - lower < 1e-13).all()
+
+
+def test_masses_that_do_not_add_up_count_as_they_stand() -> None:
+    """A law of doubles whose masses miss 1 by more than rounding is not taken for a pair."""
+    losses, masses = (0.5, -0.25), (0.4, 0.5)
+    law = AtomicLaw(losses, masses, 0.05, 0.0, loss_units=0.0)
+    c = np.array([0.01, 1.0, 40.0])
+    lower, upper = law.renyi(c)
+    for each, low, high in zip(c, lower, upper, strict=True):
+        with mp.workdps(40):
+            total = mp.fsum(
+                mpf(p) * mp.exp(mpf(each) * mpf(x)) for x, p in zip(losses, masses, strict=True)
+            )
+            assert low <= mp.log(total) <= high
+            assert high - low < 1e-13
+
+
+def test_many_atoms_are_not_cheap() -> None:
+    """The sum over atoms is called a closed form only while it is short."""
+    masses = tuple(1.0 / 4096 for _ in range(4096))
+    losses = tuple(math.log((1.0 + k / 8192.0) / 1.25) for k in range(4096))
+    assert not AtomicLaw(losses, masses).cheap_orders
+    assert two_point(1.0).cheap_orders
+
+
+def test_closed_forms_are_fast() -> None:
+    """Ten thousand orders of every cheap law take less than a second."""
+    c = np.geomspace(1e-3, 1e6, 10_000)
+    for _, (law, _), _ in CASES:
+        start = time.perf_counter()
+        lower, upper = law.renyi(c)
+        assert time.perf_counter() - start < 1.0
+        assert (lower <= upper).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(1e-6, 1.0), st.floats(1e-6, 1.0)), min_size=2, max_size=6),
+    st.one_of(st.just(0.0), st.floats(1e-20, 0.2)),
+    st.floats(1e-3, 1e4),
+)
+def test_random_pairs(pairs: list[tuple[float, float]], lost: float, c: float) -> None:
+    """Random masses, with some that only one of the two laws has: the truth lies inside."""
+    with mp.workdps(60):
+        scale_p = mp.fsum(mpf(p) for p, _ in pairs) / (1 - mpf(lost))
+        scale_q = mp.fsum(mpf(q) for _, q in pairs) / (1 - mpf(lost) / 3)
+        outcomes = [(mpf(p) / scale_p, mpf(q) / scale_q) for p, q in pairs]
+        law = AtomicLaw(
+            tuple(float(mp.log(p / q)) for p, q in outcomes),
+            tuple(float(p) for p, _ in outcomes),
+            lost,
+            float(mpf(lost) / 3),
+            lower_masses=tuple(float(q) for _, q in outcomes),
+        )
+        (low,), (high,) = law.renyi(np.array([c]))
+        true = mp.log(mp.fsum(p ** (mpf(c) + 1) * q ** -mpf(c) for p, q in outcomes))
+        # Sixty digits: where all losses are 0 the truth is only nearly so.
+        assert low - mpf("1e-50") <= true <= high + mpf("1e-50")
+        assert high - low <= 1e-11 * (abs(true) + lost * (1.0 + c)) + 1e-14 * (1.0 + abs(true))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(1e-10, 600.0), st.sampled_from([-1.0, 1.0]), st.floats(1e-4, 1e6))
+def test_power_excess(size: float, sign: float, c: float) -> None:
+    """Phi and h_c are within their errors, and the slope of log h_c is no more than its bound."""
+    x = np.array([sign * size])
+    with mp.workdps(60):
+        phi = mp.expm1(mpf(x[0])) - mpf(x[0])
+        assert abs(mpf(exponential_excess(x)[0]) / phi - 1) <= 32 * UNIT
+        log_phi = log_exponential_excess(x)[0]
+        assert abs(mpf(log_phi) - mp.log(phi)) <= (32 + 8 * abs(mp.log(phi))) * UNIT
+
+        def log_h(at: Any) -> Any:
+            return mp.log(mp.expm1(mpf(c) * at) + mpf(c) * mp.expm1(-at))
+
+        value, error = log_loss_excess(c, x)
+        assert abs(mpf(value[0]) - log_h(mpf(x[0]))) <= error[0]
+        step = mpf(x[0]) * mpf("1e-12")
+        slope = abs(log_h(mpf(x[0]) + step) - log_h(mpf(x[0]))) / abs(step)
+        assert slope <= excess_slope(c, x)[0] * (1 + 1e-6)
+
+
+def check_shape(law: LossLaw, orders: Array) -> None:
+    """Check that K increases, is convex and K / c does not decrease, up to the brackets."""
+    c = np.sort(orders)
+    lower, upper = law.renyi(c)
+    assert (lower <= upper).all()
+    finite = np.isfinite(upper)
+    c, lower, upper = c[finite], lower[finite], upper[finite]
+    assert (lower[:-1] <= upper[1:]).all()
+    assert (lower[:-1] / c[:-1] <= upper[1:] / c[1:] * (1.0 + 1e-15)).all()
+    for i in range(1, len(c) - 1):
+        share = (c[i] - c[i - 1]) / (c[i + 1] - c[i - 1])
+        chord = (1.0 - share) * upper[i - 1] + share * upper[i + 1]
+        assert lower[i] <= chord * (1.0 + 1e-14)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, len(CASES) - 1 - 3),
+    st.lists(st.floats(1e-3, 1e6), min_size=3, max_size=8, unique=True),
+)
+def test_shape(index: int, orders: list[float]) -> None:
+    """Every law without mass at infinity has an increasing, convex curve."""
+    check_shape(CASES[index][1][0], np.array(orders))

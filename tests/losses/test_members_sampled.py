@@ -1,0 +1,81 @@
+"""Lower ends of samples whose dominating pair no mechanism attains."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from privcalc.accounting.compose import compose
+from privcalc.accounting.realize import realize
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from privcalc.tradeoff.function import trade_off
+from tests.pairs import bracket
+
+REPLACE = Relation.REPLACE_ONE
+
+
+@pytest.mark.parametrize(("q", "count"), [(0.1, 4), (0.3, 2)])
+def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
+    """The half is the pair of a Poisson sample that may hold a record; one use is exact."""
+    event = "gaussian:sigma=1"
+    lower, upper = bracket(f"{event}@wor:q={q}@{count}", epsilon=0.3)
+    directions = realize(parse(f"{event}@poisson:q={q}@{count}").tree, Relation.ADD_OR_REMOVE_ONE)
+    (glued,) = realize(parse(f"{event}@wor:q={q}@{count}").tree, REPLACE).values()
+    assert glued.lower == directions["remove"].upper
+    assert glued.back == directions["add"].upper
+    half = bracket(f"{event}@poisson:q={q}@{count}", epsilon=0.3)
+    assert lower <= half[1]
+    assert lower == pytest.approx(half[0], rel=1e-6)
+    assert lower < upper
+    one = bracket(f"{event}@wor:q={q}", epsilon=0.3)
+    assert one[1] - one[0] < 1e-8
+
+
+def test_tests_of_a_half_use_both_of_its_orders() -> None:
+    """The power of the half is that of removing a record from a Poisson sample."""
+    alphas = [1e-3, 0.1, 0.5, 0.9]
+    glued = trade_off(realize(parse("gaussian:sigma=1@wor:q=0.3@5").tree, REPLACE), alphas, 1e-6)
+    plain = trade_off(
+        realize(parse("gaussian:sigma=1@poisson:q=0.3@5").tree, Relation.ADD_OR_REMOVE_ONE),
+        alphas,
+        1e-6,
+    )
+    for mine, half in zip(glued.worst.power, plain.directions["remove"].power, strict=True):
+        assert mine.lower is not None
+        assert half.lower is not None
+        assert mine.lower <= half.upper <= mine.upper
+        assert mine.lower == pytest.approx(half.lower, rel=0.05)
+
+
+def test_sampled_ranges_keep_one_use_exact() -> None:
+    """One use of a sampled exponential mechanism is attained; more have two ends."""
+    one = bracket("exponential:epsilon=1@poisson:q=0.2", epsilon=0.05)
+    assert one[1] - one[0] < 1e-9
+    lower, upper = bracket("exponential:epsilon=1@poisson:q=0.2@40", epsilon=0.5)
+    assert 0.3 * upper < lower < upper
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_replacing_either_way_has_the_lower_end_of_one(count: int) -> None:
+    """Of a pair that is worse in one order at some epsilons, data sets attain one order."""
+    p, q, epsilon = Fraction(1, 100), Fraction(1, 10), 0.1
+    text = f"bernoulli-pair:p=0.01,other_p=0.1@{count}"
+    (answer,) = compose(parse(text).tree, epsilons=[epsilon], relation=REPLACE).answers
+    assert answer.bound is not None
+    assert answer.bound.lower is not None
+    best = Fraction(0)
+    for a, b in ((p, q), (q, p)):
+        total = Fraction(0)
+        for k in range(count + 1):
+            ways = math.comb(count, k)
+            first = ways * a**k * (1 - a) ** (count - k)
+            other = ways * b**k * (1 - b) ** (count - k)
+            total += max(Fraction(0), first - Fraction(math.exp(epsilon)) * other)
+        best = max(best, total)
+    assert float(best) == pytest.approx(answer.bound.lower, rel=1e-9)
+    assert answer.bound.upper >= float(best) * (1.0 - 1e-12)
+    if count == 1:
+        assert answer.bound.upper == pytest.approx(float(best), rel=1e-9)

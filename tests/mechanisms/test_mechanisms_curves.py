@@ -1,0 +1,257 @@
+"""Mechanisms that are known by their Renyi curve only: zcdp and rdp."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
+from privcalc.relation import Adjacency, Relation
+from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.spec.parse import parse
+from tests.pairs import built
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from privcalc.accounting.answer import Answer
+
+
+def ask(text: str, delta: float, relation: Relation | None = None) -> Answer:
+    """Return the answer to one question."""
+    return compose(parse(text).tree, deltas=[delta], relation=relation).answers[0]
+
+
+def upper(text: str, delta: float) -> float:
+    """Return the upper end, and assert that there is no lower one."""
+    answer = ask(text, delta)
+    assert answer.bound is not None
+    assert answer.bound.lower is None
+    assert answer.method.engine == "rdp"
+    return answer.bound.upper
+
+
+class TestZcdp:
+    def test_census(self) -> None:
+        """Rho = 2.56 at delta 1e-10 costs at most what the conversion of Balle et al. gives."""
+        answer = ask("zcdp:rho=2.56", 1e-10)
+        assert answer.bound is not None
+        assert 17.0 < answer.bound.upper <= 17.158309
+        assert answer.method.order == pytest.approx(3.909, abs=0.02)
+        assert upper("zcdp:rho=2.56+zcdp:rho=0.07", 1e-10) == pytest.approx(
+            upper("zcdp:rho=2.63", 1e-10), rel=1e-12
+        )
+
+    def test_above_what_attains_it(self) -> None:
+        """A Gaussian with the same curve costs less, at every delta."""
+        for delta in (0.3, 1e-3, 1e-9):
+            gaussian = ask("gaussian:sigma=0.5", delta).bound
+            assert gaussian is not None
+            assert upper("zcdp:rho=2", delta) > gaussian.upper
+
+    def test_composition_is_addition(self) -> None:
+        """A hundred uses of rho are one of a hundred rho."""
+        assert upper("zcdp:rho=0.01@100", 1e-6) == pytest.approx(
+            upper("zcdp:rho=1", 1e-6), rel=1e-12
+        )
+
+    def test_with_a_mechanism_that_has_a_law(self) -> None:
+        """The whole goes to the Renyi engine; a Gaussian of the same curve gives the same."""
+        assert upper("zcdp:rho=0.5+gaussian:sigma=2@3", 1e-6) == pytest.approx(
+            upper("zcdp:rho=0.5+zcdp:rho=0.375", 1e-6), rel=1e-9
+        )
+
+    def test_intercept(self) -> None:
+        """Xi is paid at every order: with rho = 0 it is pure differential privacy."""
+        assert upper("zcdp:rho=0,xi=1.5", 1e-6) <= 1.5
+        assert upper("zcdp:rho=0.1,xi=0.5", 1e-6) > upper("zcdp:rho=0.1", 1e-6) + 0.4
+
+    def test_groups(self) -> None:
+        """Rho grows with the square of the size, and xi > 0 is refused."""
+        assert upper("zcdp:rho=0.1@group:k=3", 1e-6) == pytest.approx(
+            upper("zcdp:rho=0.9", 1e-6), rel=1e-12
+        )
+        with pytest.raises(UnsupportedError, match="xi=0"):
+            ask("zcdp:rho=0.1,xi=1@group:k=2", 1e-6)
+
+    def test_at_delta_0_and_1(self) -> None:
+        """Nothing is proved at delta 0, and everything holds at 1."""
+        with pytest.raises(NotCertifiedError):
+            ask("zcdp:rho=0.1", 0.0)
+        bound = ask("zcdp:rho=0.1", 1.0).bound
+        assert bound is not None
+        assert bound.upper == 0.0
+
+    def test_with_an_infinite_loss(self) -> None:
+        """What may reveal everything takes its probability from delta."""
+        alone = upper("zcdp:rho=0.1", 1e-6)
+        both = upper("zcdp:rho=0.1+approx:epsilon=0,delta=5e-7", 1e-6)
+        assert alone < both < alone + 0.2
+        bound = ask("zcdp:rho=0.1+approx:epsilon=0,delta=1e-5", 1e-6).bound
+        assert bound is not None
+        assert bound.upper == math.inf
+
+    @pytest.mark.slow
+    def test_sampled(self) -> None:
+        """Sampling a curve gives a bound above that of the Gaussian that attains it, not far."""
+        exact = ask("gaussian:sigma=5@poisson:q=0.001@10000", 1e-6).bound
+        assert exact is not None
+        for text in ("zcdp:rho=0.02@poisson:q=0.001@10000",):
+            assert exact.upper < upper(text, 1e-6) < 3.0 * exact.upper
+        fixed = ask("gaussian:sigma=5@wor:q=0.001@10000", 1e-6).bound
+        assert fixed is not None
+        assert fixed.upper < upper("zcdp:rho=0.02@wor:q=0.001@10000", 1e-6)
+
+    def test_a_larger_rate_costs_more(self) -> None:
+        """The best order is found where it is a whole one: epsilon grows with the rate."""
+        spec = "zcdp:rho=2.05641e-05@poisson:q={}@10000000"
+        values = [upper(spec.format(q), 6.5e-19) for q in (0.0344, 0.034477, 0.0348, 0.035)]
+        assert values == sorted(values)
+
+    def test_delta(self) -> None:
+        """Delta at an epsilon is the inverse question."""
+        epsilon = upper("zcdp:rho=0.3", 1e-7)
+        found = compose(parse("zcdp:rho=0.3").tree, epsilons=[epsilon]).answers[0].bound
+        assert found is not None
+        assert found.upper == pytest.approx(1e-7, rel=1e-6)
+        assert found.lower is None
+
+    def test_profile(self) -> None:
+        """A profile of upper ends, none of which increases."""
+        answer = compose(parse("zcdp:rho=0.3").tree).answers[0]
+        values = [bound.upper for _, bound in answer.profile]
+        assert len(values) == 21
+        assert all(a >= b for a, b in pairwise(values))
+        assert values[-1] < 1e-9
+
+
+class TestRdp:
+    def test_one_point(self) -> None:
+        """One order, converted by the joint range: never above the classic formula."""
+        classic = 0.5 + math.log(1e5) / 7.0
+        assert upper("rdp:order=8,epsilon=0.5", 1e-5) < classic
+
+    def test_file(self, tmp_path: Path) -> None:
+        """Points in any order, and JSON or text."""
+        text = tmp_path / "a.csv"
+        text.write_text("order epsilon\n32 0.64\n2 0.04\n8 0.16\n")
+        other = tmp_path / "a.json"
+        other.write_text('{"order": [2, 8, 32], "epsilon": [0.04, 0.16, 0.64]}')
+        first, second = (upper(f"rdp:file={file}", 1e-6) for file in (text, other))
+        assert first == second
+        assert upper("zcdp:rho=0.02", 1e-6) <= first
+
+    def test_infinite_order(self, tmp_path: Path) -> None:
+        """`inf` is pure differential privacy: a bound at every delta."""
+        file = tmp_path / "a.csv"
+        file.write_text("2 0.1\ninf 0.3\n")
+        bound = ask(f"rdp:file={file}", 0.0).bound
+        assert bound is not None
+        assert bound.lower is None
+        assert bound.upper == pytest.approx(0.3)
+        assert upper(f"rdp:file={file}", 1e-30) <= 0.3 * (1 + 1e-12)
+
+    def test_orders_are_rounded_down(self, tmp_path: Path) -> None:
+        """A divergence known at the written order says nothing about a larger one."""
+        written = "1.000000953674316352959294817992486059665679931640625"
+        file = tmp_path / "a.csv"
+        file.write_text(f"{written} 1\n")
+        [(order, _)] = built(f"rdp:file={file}").points
+        assert Fraction(order) <= Fraction(written)
+
+    def test_the_points_themselves_are_tried(self, tmp_path: Path) -> None:
+        """The best order of points is often one of them, also very near to 1."""
+        for order in ("1.0000001", "1.000001", "7.3"):
+            file = tmp_path / "a.csv"
+            file.write_text(f"{order} 0.01\n")
+            bound = compose(parse(f"rdp:file={file}").tree, epsilons=[0.0]).answers[0].bound
+            assert bound is not None
+            # Pinsker: the total variation distance is at most (D / 2)^{1/2}.
+            assert bound.upper <= 0.0708
+
+    def test_long_files(self, tmp_path: Path) -> None:
+        """Ten thousand points are no burden."""
+        file = tmp_path / "a.csv"
+        points = [1.0 + 0.01 * k for k in range(1, 9999)]
+        file.write_text("".join(f"{order} {0.02 * order}\n" for order in points))
+        smooth = upper("zcdp:rho=0.02", 1e-6)
+        assert upper(f"rdp:file={file}", 1e-6) == pytest.approx(smooth, rel=1e-4)
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            ("1 0.5\n", "the order must be > 1"),
+            ("2 -0.5\n", "epsilon must be in"),
+            ("2 x\n", "expected"),
+            ("", "no numbers"),
+        ],
+    )
+    def test_bad_files(self, content: str, message: str, tmp_path: Path) -> None:
+        """A fault is named with its line."""
+        file = tmp_path / "a.csv"
+        file.write_text(content)
+        with pytest.raises(DomainError, match=message):
+            ask(f"rdp:file={file}", 1e-5)
+
+    def test_what_is_refused(self, tmp_path: Path) -> None:
+        """Both forms at once, neither, an order of 1, and groups."""
+        for text in ("rdp:order=2", "rdp:order=1,epsilon=2", "rdp:epsilon=1"):
+            with pytest.raises(SpecError):
+                parse(text)
+        file = tmp_path / "a.csv"
+        file.write_text("2 1\n")
+        with pytest.raises(UnsupportedError, match="state the points for the group"):
+            ask(f"rdp:file={file}@group:k=2", 1e-5)
+
+    def test_both_forms_build(self) -> None:
+        """One point is the file of one line."""
+        assert built("rdp:order=3,epsilon=0.25").points == ((3.0, 0.25),)
+        curve = built("rdp:order=3,epsilon=0.25").renyi(Adjacency.ADD)
+        assert curve.upper(np.array([2.0]))[0] == pytest.approx(0.5, rel=1e-15)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 100.0), st.floats(0.0, 50.0)), min_size=1, max_size=6,
+        unique_by=lambda point: point[0],
+    ),
+    st.one_of(st.just(math.inf), st.floats(0.1, 60.0)),
+    st.floats(0.005, 200.0),
+)  # fmt: skip
+def test_points_give_the_largest_convex_curve(
+    points: list[tuple[float, float]], limit: float, c: float
+) -> None:
+    """The bound is the least of all chords between two points, the origin and the last slope."""
+    points = sorted(points)
+    found = float(PointsCurve(tuple(points), limit).upper(np.array([c]))[0])
+    corners = [(mpmath.mpf(0), mpmath.mpf(0))] + [(mpmath.mpf(x), mpmath.mpf(k)) for x, k in points]
+    bounds = [k for x, k in corners if x == c]
+    bounds += [k + (c - x) * (j - k) / (y - x) for x, k in corners for y, j in corners if x < c < y]
+    if limit < math.inf:
+        bounds += [k + (c - x) * mpmath.mpf(limit) for x, k in corners if x <= c]
+    if not bounds:
+        assert found == math.inf
+    else:
+        least = min(bounds)
+        assert found >= least
+        assert found <= least * (1 + mpmath.mpf("1e-12")) + mpmath.mpf("1e-12")
+
+
+def test_linear_curve() -> None:
+    """The curve of a Gaussian, rounded outward."""
+    c = np.array([1e-3, 1.0, 1e6])
+    curve = LinearCurve(0.5, attained=True)
+    lower = curve.lower(c)
+    assert lower is not None
+    exact = [mpmath.mpf(x) * (mpmath.mpf(x) + 1) / 2 for x in c]
+    assert all(a <= e <= b for a, e, b in zip(lower, exact, curve.upper(c), strict=True))
+    assert LinearCurve(0.5).lower(c) is None

@@ -1,0 +1,258 @@
+"""The mechanism `pmf`, and the files of numbers that mechanisms read."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import socket
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from privcalc.errors import DomainError
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.exact import MOST_ATOMS
+from privcalc.losses.atomic.from_profile import MOST_POINTS
+from privcalc.mechanisms.files import opened
+from privcalc.mechanisms.files.tables import MAX_ROWS, exact, read_rows
+from privcalc.relation import Adjacency
+from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, hockey_stick
+
+ADD, REMOVE, REPLACE = Adjacency.ADD, Adjacency.REMOVE, Adjacency.REPLACE
+NAMES = ("first", "other")
+
+
+@pytest.fixture(autouse=True)
+def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """File names are relative to the current directory."""
+    monkeypatch.chdir(tmp_path)
+
+
+def write(text: str, name: str = "x.txt") -> str:
+    """Write a file into the current directory and return its name."""
+    Path(name).write_text(text, encoding="utf-8")
+    return name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "first,other\n0.25,0.75\n0.75,0.25\n",
+        "# two outputs\n\n0.25 0.75 # yes\n 3/4\t1/4\n",
+        "0.25; 0.75\n.75; 2.5E-1",
+        '"first" "other"\n0.25 0.75\n0.75 0.25',
+        "\ufeffFIRST OTHER\r\n0.25 0.75\r\n0.75 0.25\r\n",
+        '{"first": [0.25, "3/4"], "other": [0.75, 0.25]}',
+        "[[0.25, 0.75], [75e-2, 0.25]]",
+    ],
+)
+def test_all_the_ways_to_write_a_table(text: str) -> None:
+    """Text and JSON, with and without header, comments and ratios, read to the same law."""
+    law = atoms_of(f"pmf:file=./{write(text)}", ADD)
+    assert law == atoms_of("bernoulli-pair:p=0.25,other_p=0.75", ADD)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "x.txt has no numbers; expected two columns: first other"),
+        ("# nothing\n", "has no numbers"),
+        ("0.5 0.5\n0.5\n", r"x.txt, line 2: expected two numbers \(first, other\), got 0.5"),
+        ("0.5 0.5 1\n", r"line 1: expected two numbers .*, got 0.5 0.5 1"),
+        ("0.5,,0.5\n", r"line 1: expected two numbers"),
+        ("other first\n0.5 0.5", 'line 1: expected the header "first other" or two numbers'),
+        ("1 1\n\nfirst other\n", "line 3: expected a number such as .*, got first"),
+        ("0.5 half\n", "line 1: expected a number such as 0.25, 1e-9 or 1/3, got half"),
+        ("0.5 1/0\n", "got 1/0"),
+        ("0.5 1e999\n", "got 1e999"),
+        ("0.5 1_0\n", "got 1_0"),
+        ("0.5 nan\n", "got nan"),
+        ("1.5 1\n-0.5 0\n", "line 2: probabilities must be >= 0, got -0.5"),
+        ("0.5 1\n0.4 0\n", 'the column "first" must sum to 1 within 1e-9, got 0.9'),
+        ("1 1e290\n", 'the column "other" must sum to 1 within 1e-9, got 1e\\+290'),
+        ("1 1e-301\n0 1\n", "x.txt: probabilities must be 0 or at least 1e-300"),
+        ("{", "x.txt, line 1: not JSON"),
+        ("[[0.5, 0.5], [0.5]]", "x.txt, entry 2: expected two numbers"),
+        ("[[0.5, true]]", r"entry 1: expected two numbers .*, got \[\"0.5\", true\]"),
+        ("[[0.5, [1]]]", "entry 1: expected two numbers"),
+        ("[]", "has no numbers"),
+        ('{"first": [1]}', 'expected the fields "first" and "other"'),
+        ('{"first": [1], "other": 1}', "each a list of numbers"),
+        ('{"first": [1], "other": [1], "x": []}', 'expected the fields "first" and "other"'),
+        ('{"first": [1, 0], "other": [1]}', '"first" has 2 numbers and "other" 1'),
+        ('{"first": [1], "first": [1], "other": [1]}', "a field is given twice"),
+        ("[" * 100_000, "not JSON"),
+        ("1 0\n" * (MOST_ATOMS + 1), "too many rows; at most 10000 are supported; outputs whose"),
+        (f"[{'[1,0],' * MOST_ATOMS}[1,0]]", "too many rows; at most 10000 are supported"),
+        (
+            f'{{"first": [{"0," * MOST_ATOMS}1], "other": [{"0," * MOST_ATOMS}1]}}',
+            "too many rows; at most 10000 are supported",
+        ),
+        ("0.5 0.5 " + "1 " * 1_000_000, "line 1: expected two numbers"),
+        (" " * 1_000_000 + "1", "line 1: expected two numbers"),
+        (
+            "".join(f"1/{10**9 + k} 0\n" for k in range(2_000)),
+            "ratios with so many different denominators are not supported; write decimals",
+        ),
+    ],
+)
+def test_malformed_files_are_named_with_their_line(text: str, message: str) -> None:
+    """The error has the file, the place and what was expected."""
+    write(text)
+    with pytest.raises(DomainError, match=message) as caught:
+        built("pmf:file=./x.txt").laws(ADD)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 200
+
+
+def test_unreadable_files() -> None:
+    """A missing file, a directory and bytes that are no text are named."""
+    with pytest.raises(DomainError, match=r"^\./no\.csv cannot be read \(No such file"):
+        built("pmf:file=./no.csv")
+    with pytest.raises(DomainError, match="cannot be read"):
+        built("profile:file=./")
+    Path("bytes.bin").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DomainError, match="not a text file"):
+        built("profile:file=./bytes.bin")
+    with pytest.raises(DomainError, match="no name has a null character"):
+        read_rows("a\0b", NAMES)
+
+
+def test_only_regular_files_are_read() -> None:
+    """What has no end, or waits for a writer, is refused by its kind, and at once."""
+    os.mkfifo("pipe.csv")
+    with socket.socket(socket.AF_UNIX) as here:
+        here.bind("socket.csv")
+        for name, kind in (
+            ("/dev/zero", "it is a device"),
+            ("/dev/null", "it is a device"),
+            ("./", "it is a directory"),
+            ("./pipe.csv", "it is a pipe; write what comes out of it to a file"),
+        ):
+            for mechanism in ("profile", "pmf", "rdp"):
+                with pytest.raises(DomainError, match=f"^{name} cannot be read: {kind}"):
+                    built(f"{mechanism}:file={name}")
+        with pytest.raises(DomainError, match="cannot be read"):
+            built("profile:file=./socket.csv")
+
+
+def test_a_file_is_opened_once_and_read_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is asked of the kind and the size is asked of what was opened."""
+    write("0.5 0.5\n0.5 0.5\n")
+    names: list[str] = []
+    real = os.open
+
+    def opening(name: str, *rest: int) -> int:
+        names.append(name)
+        found = real(name, *rest)
+        Path(name).unlink()
+        return found
+
+    monkeypatch.setattr(os, "open", opening)
+    assert len(read_rows("./x.txt", NAMES)) == 2
+    assert names == ["./x.txt"]
+
+
+def test_bytes_are_counted_before_they_are_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is too large, or grows while it is read, is refused before it is decoded."""
+    Path("large.bin").write_bytes(b"\xff")
+    with Path("large.bin").open("r+b") as file:
+        file.truncate(opened.MAX_BYTES + 1)
+    with pytest.raises(DomainError, match="has more than 20000000 bytes"):
+        read_rows("./large.bin", NAMES)
+    monkeypatch.setattr(opened, "MAX_BYTES", 100)
+    write("0.5 0.5\n" * 2, "small.txt")
+    assert len(read_rows("./small.txt", NAMES)) == 2
+    # It says that it is empty, and is not.
+    with pytest.raises(DomainError, match="/proc/self/limits has more than 100 bytes"):
+        read_rows("/proc/self/limits", NAMES)
+
+
+def test_rows_are_counted_before_they_are_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file with too many rows is refused without reading a number."""
+
+    def never(*_: str) -> Fraction:
+        raise AssertionError("a number was read")
+
+    for mechanism, most in (("profile", MOST_POINTS), ("pmf", MOST_ATOMS), ("rdp", MAX_ROWS)):
+        write("2 x\n" * (most + 1))
+        monkeypatch.setattr(f"privcalc.mechanisms.{mechanism}.exact", never)
+        with pytest.raises(DomainError, match=f"too many rows; at most {most} are"):
+            built(f"{mechanism}:file=./x.txt")
+
+
+def test_the_most_rows_of_a_profile_are_read() -> None:
+    """Comments, blank lines and the header are no rows."""
+    rows = "".join(f"{k / 1000} {1 - k / 10_000}\n" for k in range(1, 300))
+    write(f"# c\n\nepsilon delta\n{rows}\n\n# c\n")
+    assert len(read_rows("./x.txt", ("epsilon", "delta"), most=299)) == 299
+    with pytest.raises(DomainError, match="at most 298 are supported"):
+        read_rows("./x.txt", ("epsilon", "delta"), most=298)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-(10**12), 10**12), st.integers(0, 40), st.integers(-30, 30))
+def test_numbers_are_read_exactly(digits: int, places: int, exponent: int) -> None:
+    """A decimal is the rational number that it writes."""
+    mantissa = f"{digits / abs(digits) if digits else 1:+.0f}"[0] + str(abs(digits)).zfill(
+        places + 1
+    )
+    cut = len(mantissa) - places
+    word = f"{mantissa[:cut]}.{mantissa[cut:]}e{exponent}"
+    assert exact("here", word) == Fraction(digits, 10**places) * Fraction(10) ** exponent
+    assert exact("here", f"{digits}/7") == Fraction(digits, 7)
+
+
+def test_unequal_supports_and_merging() -> None:
+    """Zeros in one column are infinite losses; equal ratios, exactly equal only, are merged."""
+    name = write("0.1 0\n0.3 0.2\n0.15 0.1\n0.45 0.3\n0 0.4\n0 0\n")
+    law = atoms_of(f"pmf:file=./{name}", ADD)
+    assert law == AtomicLaw(
+        (math.log1p(0.5),), (0.9,), 0.1, 0.4, 160.0, (0.6,), 2.0**-53, known_mass=Fraction(1, 10)
+    )
+    back = atoms_of(f"pmf:file=./{name}", REMOVE)
+    assert (back.infinity_mass, back.lower_infinity_mass) == (0.4, 0.1)
+    assert bracket(f"pmf:file=./{name}", delta=0.3)[1] == math.inf
+    assert bracket(f"pmf:file=./{name}", delta=0.45)[1] < 1.0
+    apart = atoms_of(f"pmf:file=./{write('1 0' + chr(10) + '0 1')}", ADD)
+    assert (apart.losses, apart.infinity_mass, apart.lower_infinity_mass) == ((), 1.0, 1.0)
+
+
+def test_a_rounded_sum_is_divided_out() -> None:
+    """Columns that sum to 1 within 1e-9 are normalised exactly, and further off is refused."""
+    law = atoms_of(f"pmf:file=./{write('0.3333333333 0.5' + chr(10) + '0.6666666666 0.5')}", ADD)
+    true = [mpf(1) / 3 / mpf("0.5"), mpf(2) / 3 / mpf("0.5")]
+    for loss, ratio in zip(law.losses, true, strict=True):
+        assert abs(loss - mp.log(ratio)) < 1e-15
+    with pytest.raises(DomainError, match=r"must sum to 1 within 1e-9, got 0\.99999"):
+        built(f"pmf:file=./{write('0.33333333 1' + chr(10) + '0.66666666 0')}")
+
+
+def test_pmf_against_brute_force() -> None:
+    """Profile of each adjacency, and of two uses, from the vectors themselves."""
+    p = [Fraction(k, 36) for k in (1, 2, 3, 4, 5, 6, 5, 4, 3, 2, 1)]
+    q = [Fraction(1, 11)] * 11
+    write(json.dumps({"first": [str(x) for x in p], "other": [str(x) for x in q]}), "x.json")
+    ways: dict[Adjacency, list[Any]] = {ADD: list(zip(p, q, strict=True))}
+    ways[REMOVE] = [(b, a) for a, b in ways[ADD]]
+    truth = []
+    for a in (Fraction(1, 3), Fraction(1), Fraction(8, 5), Fraction(3)):
+        values = {way: hockey_stick(pairs, a) for way, pairs in ways.items()}
+        for way, value in values.items():
+            law = atoms_of("pmf:file=./x.json", way)
+            check_atoms(law)
+            assert abs(atoms_profile(law, mpf(a.numerator) / a.denominator) - value) < 1e-15
+        law = atoms_of("pmf:file=./x.json", REPLACE)
+        seen = atoms_profile(law, mpf(a.numerator) / a.denominator)
+        assert abs(seen - max(values.values())) < 1e-15
+    for pairs in ways.values():
+        double = [(a * c, b * d) for a, b in pairs for c, d in pairs]
+        truth.append(float(hockey_stick(double, Fraction(math.exp(0.5)))))
+    lower, upper = bracket("pmf:file=./x.json@2", epsilon=0.5)
+    assert lower <= max(truth) <= upper

@@ -1,0 +1,117 @@
+"""How much work a question may cost: counted, shared, and refused where it is far too much."""
+
+from __future__ import annotations
+
+import math
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.accounting.calibrate import calibrate
+from privcalc.accounting.compose import compose
+from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.select import select
+from privcalc.calibration.target import CalibrationTarget
+from privcalc.cli.commands.runs import read_runs
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics import work
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# What a question may come to before it is refused, and a little for the last step.
+MOST = 1.1 * work.PATIENCE * work.QUESTION
+
+
+@contextmanager
+def counted() -> Iterator[list[float]]:
+    """Count what is charged inside, without a limit of its own."""
+    spent: list[float] = []
+    with work.allowance(math.inf):
+        yield spent
+        allowed = work._current.get()
+        assert allowed is not None
+        spent.append(allowed.spent)
+
+
+def test_work_is_refused_after_half_as_much_again() -> None:
+    """What is over the allowance is allowed for a while, then it is an error with words."""
+    with work.allowance(100.0):
+        work.charge(150.0)
+        assert work.left() == 0.0
+        with pytest.raises(NotCertifiedError, match="ask for fewer values"):
+            work.charge(20.0)
+    work.charge(1e20)
+
+
+def test_an_inner_allowance_is_no_larger_than_the_outer() -> None:
+    """Neither what is left of it, nor what is refused."""
+    with work.allowance(100.0), work.allowance(1e6):
+        assert work.left() == 100.0
+        with pytest.raises(NotCertifiedError):
+            work.charge(1000.0)
+
+
+def test_shares_are_equal_and_refuse_nothing() -> None:
+    """A share that is used up leaves the others theirs; the whole is what refuses."""
+    with work.allowance(100.0):
+        with work.share(4):
+            assert work.left() == 25.0
+            work.charge(40.0)
+            assert work.left() == 0.0
+        assert work.left() == 60.0
+        with work.share(3):
+            assert work.left() == 20.0
+            with pytest.raises(NotCertifiedError):
+                work.charge(130.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gaussian:sigma=2.72@wor:n=1000000,m=256@401",
+        "+".join(f"laplace:scale={0.3 + 0.7 * i}" for i in range(30)),
+    ],
+)
+def test_profiles_keep_within_their_work(text: str) -> None:
+    """21 points share what there is."""
+    with counted() as spent:
+        answer = compose(parse(text).tree).answers[0]
+    assert spent[0] <= MOST
+    assert all(bound.upper < 1.0 for _, bound in answer.profile[1:])
+
+
+@pytest.mark.slow
+def test_a_gaussian_equivalent_keeps_within_its_work() -> None:
+    """Many deltas of a mixed sum, each of which may take a second."""
+    text = (
+        "gaussian:sigma=22@poisson:q=0.001@1000+laplace:scale=3@poisson:q=0.01@50"
+        "+discrete-gaussian:sigma=5@20+staircase:epsilon=0.3@5+exponential:epsilon=0.2@10"
+    )
+    with counted() as spent:
+        convert(parse(text).tree, Question(to="gdp"))
+    assert spent[0] <= MOST
+
+
+@pytest.mark.slow
+def test_a_calibration_keeps_within_its_work() -> None:
+    """Rare steps with an advantage that no sigma is proved to miss."""
+    with counted() as spent:
+        found = calibrate(
+            parse("gaussian:sigma=_@poisson:q=2.8e-05@673").tree,
+            CalibrationTarget("advantage", 0.838),
+        )
+    assert spent[0] <= MOST
+    assert found.bound.upper <= 0.838
+
+
+def test_a_selection_out_of_work_names_all_its_methods() -> None:
+    """Both directions have the same methods; those that were not asked prove nothing."""
+    tree = parse("gaussian:sigma=1@poisson:q=0.01").tree
+    with work.allowance(1e5):
+        found = select(tree, read_runs("geometric:mean=10"), deltas=[1e-6]).answers[0]
+    assert found.methods["rdp"] == math.inf
+    assert found.bound.upper < math.inf

@@ -1,0 +1,89 @@
+"""Truths for rarely sampled Gaussians: writes `rare_sampling.json` (its part `pairs`).
+
+`cells` were computed once by one contour for the whole law, at a small abscissa, in 192-bit balls
+(no split, no tilt: cancellation is paid for with precision), and are kept as they were printed.
+`pairs` are two uses: delta(epsilon) = E_{P1} delta_2(epsilon - l_1), one integral over the outcomes
+of the first law of the closed-form delta of the second, in 30 digits.
+
+    python -m tests.oracles.rare_sampling
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+
+FILE = Path(__file__).with_suffix(".json")
+DIGITS = 30
+# (first, second, epsilon); a law is (sigma, q), sampled, or ("gaussian", mu).
+PAIRS: list[tuple[list[Any], list[Any], str]] = [
+    ([0.5, 0.01], [0.5, 0.01], "3.42829916133802"),
+    ([0.7, 0.001], [0.7, 0.001], "0.677536342998542"),
+    ([1.0, 0.1], [1.0, 0.1], "2.42928864675726"),
+    ([0.7, 0.01], [1.0, 0.05], "1.25"),
+    ([0.7, 0.001], ["gaussian", "0.3"], "0.9"),
+    ([0.5, 0.0001], ["gaussian", "0.1"], "0.5"),
+    ([1.0, 0.01], ["gaussian", "0.05"], "0.15"),
+]
+
+
+def tail(z: Any) -> Any:
+    """Return P(N > z)."""
+    return mp.erfc(z / mp.sqrt(2)) / 2
+
+
+def single(law: list[Any], epsilon: Any) -> Any:
+    """Return delta of one use at any real epsilon."""
+    if law[0] == "gaussian":
+        mu = mp.mpf(law[1])
+        return tail(epsilon / mu - mu / 2) - mp.exp(epsilon) * tail(epsilon / mu + mu / 2)
+    mu, q = 1 / mp.mpf(law[0]), mp.mpf(law[1])
+    if epsilon <= mp.log1p(-q):
+        return 1 - mp.exp(epsilon)
+    z = mp.log1p(mp.expm1(epsilon) / q) / mu + mu / 2
+    r, w = tail(z), tail(z - mu)
+    return (1 - q) * r + q * w - mp.exp(epsilon) * r
+
+
+def pair(first: list[Any], second: list[Any], epsilon: Any) -> Any:
+    """Return delta of both; breaks where the inner delta has a kink."""
+    mu, q = 1 / mp.mpf(first[0]), mp.mpf(first[1])
+
+    def loss(z: Any) -> Any:
+        return mp.log1p(q * mp.expm1(mu * z - mu * mu / 2))
+
+    def integrand(z: Any) -> Any:
+        density = (1 - q) * mp.npdf(z) + q * mp.npdf(z, mu)
+        return density * single(second, epsilon - loss(z))
+
+    kinks = []
+    if second[0] != "gaussian":
+        kinks = [epsilon - mp.log1p(-mp.mpf(second[1]))]
+    places = {mp.mpf(-16) + mp.mpf(k) / 2 for k in range(int(2 * (32 + mu)))}
+    for kink in kinks:
+        place = mp.log1p(mp.expm1(kink) / q) / mu + mu / 2
+        places |= {place} | {place + s * mp.mpf(2) ** -k for k in range(30) for s in (-1, 1)}
+    return mp.quad(integrand, sorted(places))
+
+
+def pairs() -> list[dict[str, Any]]:
+    """Return all pairs with their delta."""
+    with mp.workdps(DIGITS):
+        return [
+            {
+                "first": first,
+                "second": second,
+                "epsilon": epsilon,
+                "delta": mp.nstr(pair(first, second, mp.mpf(epsilon)), 20),
+            }
+            for first, second, epsilon in PAIRS
+        ]
+
+
+if __name__ == "__main__":
+    stored = json.loads(FILE.read_text())
+    stored["pairs"] = pairs()
+    FILE.write_text(json.dumps(stored, indent=1) + "\n")

@@ -1,0 +1,249 @@
+"""Renyi curves of both orders of the neighbours, against brute force over pairs of outcomes."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.realize import default_relation, realize
+from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.renyi.conversion.both_orders import corner
+from privcalc.renyi.conversion.boundary import Sides, largest_powers, powers
+from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
+from privcalc.renyi.conversion.powers import allowed_powers
+from privcalc.renyi.curve import SumCurve
+from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.spec.parse import parse
+from tests.trade_off_helpers import curve_of, laws_of
+
+ORACLE: dict[str, Any] = json.loads(
+    (Path(__file__).parent.parent / "oracles" / "both_orders.json").read_text(encoding="utf-8")
+)
+# What an upper end may be above the value that is attained.
+ROOM = 1e-6
+
+
+def points_curve(points: list[list[str]]) -> PointsCurve:
+    """Return the curve of a guarantee, K rounded up."""
+    rows = sorted((float(order), float(epsilon)) for order, epsilon in points)
+    return PointsCurve(tuple((a - 1.0, (a - 1.0) * e * (1.0 + 2.0**-50)) for a, e in rows))
+
+
+def tight(upper: float, attained: str, room: float = ROOM) -> bool:
+    """Say whether an upper end is at least what is attained, and not much more."""
+    return bool(mpf(attained) <= mpf(upper) <= mpf(attained) * (1 + mpf(room)) + mpf(1e-300))
+
+
+EVERY = [pytest.param(1, marks=pytest.mark.slow), 12]
+
+
+@pytest.mark.parametrize("step", EVERY)
+def test_delta_is_what_two_outcomes_attain(step: int) -> None:
+    """200 guarantees of one order and 30 of several, at 0 and other epsilons."""
+    assert len(ORACLE["delta"]) == 230
+    for row in ORACLE["delta"][::step]:
+        curve = points_curve(row["points"])
+        found = best_log_delta(curve, float(row["epsilon"]), "trade_off", both=curve)
+        assert tight(math.exp(found.value) * (1.0 + 1e-15), row["delta"]), row
+
+
+def test_epsilon_is_the_inverse() -> None:
+    """What is attained at an epsilon is not attained at less, nor refused at more."""
+    for row in ORACLE["delta"][::13]:
+        curve, delta, epsilon = points_curve(row["points"]), float(row["delta"]), row["epsilon"]
+        if not 1e-12 < delta < 1.0:
+            continue
+        found = best_epsilon(curve, delta, "trade_off", both=curve).value
+        assert found >= float(epsilon) - 1e-13, row
+        above = best_epsilon(curve, delta * (1.0 + 4.0 * ROOM), "trade_off", both=curve).value
+        assert above <= float(epsilon) * (1.0 + 1e-9) + 1e-12, row
+
+
+@pytest.mark.parametrize("step", EVERY)
+def test_the_power_is_what_two_outcomes_attain(step: int) -> None:
+    """At any type I error, and so is the type II error."""
+    for row in ORACLE["power"][::step]:
+        curve = points_curve(row["points"])
+        found = allowed_powers(curve, curve, np.array([float(row["alpha"])]))
+        # alpha is the double next to the decimal: that much it may be off.
+        power = found.power[0] * (1.0 + 1e-14)
+        assert tight(float(power), row["power"], 1e-9), row
+        beta = mpf(float(found.rest[0]))
+        assert mpf(row["beta"]) * (1 - mpf(1e-9)) <= beta * (1 - mpf(1e-13)), row
+        assert beta * (1 - mpf(1e-13)) <= mpf(row["beta"]), row
+
+
+def test_zcdp_at_all_orders() -> None:
+    """The power, and the advantage, which the order 1 limits."""
+    for row in ORACLE["zcdp"][::2]:
+        curve = LinearCurve(float(row["rho"]))
+        found = allowed_powers(curve, curve, np.array([float(row["alpha"])]))
+        assert tight(float(found.power[0]) * (1.0 + 1e-14), row["power"], 1e-7), row
+        advantage = best_log_delta(curve, 0.0, "trade_off", both=curve).value
+        assert tight(math.exp(advantage) * (1.0 + 1e-15), row["advantage"], 1e-8), row
+
+
+def test_stated_numbers() -> None:
+    """The values of a two-point search, which found them from below."""
+    for text, epsilon, least, most in (
+        ("rdp:order=4,epsilon=0.743", 0.1, 0.3739, 0.3740),
+        ("rdp:order=1.5,epsilon=0.66", 0.0, 0.4740, 0.4741),
+    ):
+        bound = compose(parse(text).tree, epsilons=[epsilon]).answers[0].bound
+        assert bound is not None
+        assert bound.lower is None
+        assert least <= bound.upper <= most
+    question = Question(to="risk", false_positive_rates=(0.01,))
+    result: Any = convert(parse("zcdp:rho=0.5").tree, question).answers[0].result
+    assert 0.47905 <= result["advantage"].upper <= 0.47910
+    assert f"{result['tpr_at_fpr'][0]['tpr'].upper:.5f}" == "0.12459"
+
+
+def moment(p: mpf, rest: mpf, q: mpf, away: mpf, c: mpf) -> mpf:
+    """Return the moment of order c + 1 of two outcomes with masses p, rest and q, away."""
+    return p * (p / q) ** c + rest * (rest / away) ** c
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
+)
+def test_the_boundary_is_proved_and_tight(seed: int) -> None:
+    """P(A) and 1 - P(A) against 60 digits: never on the wrong side, and hardly off."""
+    rng = random.Random(seed)
+    with mp.workdps(60):
+        for _ in range(20):
+            c, k = 10.0 ** rng.uniform(-3, 3), 10.0 ** rng.uniform(-9, 1.5)
+            q, back = 1.0 / (1.0 + math.exp(rng.uniform(-30, 20))), rng.random() < 0.5
+            k = min(k * c, 600.0)
+            sides = Sides(np.array([c]), np.array([k]), np.array([back]))
+            log_y = largest_powers(sides, np.array([q]))
+            found = powers(log_y, np.array([q]), 0.0)
+            low, high = mpf(-60), mpf(690)
+            for _ in range(130):
+                middle = (low + high) / 2
+                z = 1 + mpf(q) * mp.exp(middle)
+                p, rest = mpf(q) * (1 + mp.exp(middle)) / z, (1 - mpf(q)) / z
+                pair = (mpf(q), 1 - mpf(q), p, rest) if back else (p, rest, mpf(q), 1 - mpf(q))
+                low, high = (middle, high) if moment(*pair, mpf(c)) <= mp.exp(k) else (low, middle)
+            z = 1 + mpf(q) * mp.exp(low)
+            p, rest = mpf(q) * (1 + mp.exp(low)) / z, (1 - mpf(q)) / z
+            power, least = mpf(float(found.power[0])), mpf(float(found.rest[0]))
+            assert p <= power <= p * (1 + mpf(1e-9)), (c, k, q, back)
+            assert rest * (1 - mpf(1e-9)) - mpf(1e-290) <= least <= rest, (c, k, q, back)
+
+
+def test_lost_mass_only_weakens() -> None:
+    """(P, Q) with P(L = infinity) = m: brute force over pairs of the rest, and all of m on top."""
+    c, k, q = 3.0, 1.0, np.array([0.01, 0.2, 0.7])
+    curve = PointsCurve(((c, k),))
+    for mass in (1e-9, 1e-3, 0.2):
+        found = allowed_powers(curve, curve, q, mass)
+        for each, power in zip(map(float, q), found.power, strict=True):
+            w, low, high = mpf(1) - mpf(mass), mpf(each) * (1 - mpf(mass)), 1 - mpf(mass)
+            for _ in range(120):
+                p = (low + high) / 2
+                value = moment(p, w - p, mpf(each), 1 - mpf(each), mpf(c))
+                low, high = (low, p) if value > mp.exp(k) else (p, high)
+            assert float(low) <= power <= float(low) * (1 + 1e-9) + 1e-12
+
+
+PAIRS = (
+    ("gaussian:sigma=1+laplace:scale=2", "zcdp:rho=0.5+laplace:scale=2"),
+    pytest.param(
+        "gaussian:sigma=2@5+gaussian:sigma=1@poisson:q=0.2@3",
+        "zcdp:rho=0.625+gaussian:sigma=1@poisson:q=0.2@3",
+        marks=pytest.mark.slow,
+    ),
+    (
+        "gaussian:sigma=1+approx:epsilon=0.5,delta=0.01",
+        "zcdp:rho=0.5+approx:epsilon=0.5,delta=0.01",
+    ),
+    ("rr:p=0.75@4", "rdp:order=2,epsilon=0.84729786038721@4"),
+)
+
+
+@pytest.mark.parametrize(("law", "curve"), PAIRS)
+def test_a_curve_says_no_less_than_its_law(law: str, curve: str) -> None:
+    """A mechanism that has the curve is no more private than the curve says."""
+    exact, above = laws_of(law), laws_of(curve)
+    for name, part in above.items():
+        own = exact.get(name) or exact["both"]
+        for epsilon in (0.0, 0.3, 2.0):
+            least = certified_delta(own.upper, epsilon, 1e-9).bound.lower
+            assert least is not None
+            assert certified_delta(part.upper, epsilon, 1e-9).bound.upper >= least
+        for delta in (0.02, 0.3):
+            least = certified_epsilon(own.upper, delta, 1e-9).bound.lower
+            assert least is not None
+            assert certified_epsilon(part.upper, delta, 1e-9).bound.upper >= least
+    alphas = [1e-3, 0.3, 0.95]
+    known, found = (curve_of(text, alphas).worst.power for text in (law, curve))
+    for low, high in zip(known, found, strict=True):
+        assert low.lower is not None
+        assert high.upper >= low.lower
+
+
+def test_the_reverse_is_that_of_the_same_neighbours() -> None:
+    """Adding and removing are each other's reverse; a relation with one direction is its own."""
+    parts = laws_of("zcdp:rho=0.5+gaussian:sigma=1@poisson:q=0.2")
+    assert set(parts) == {"add", "remove"}
+    add, remove = parts["add"].upper, parts["remove"].upper
+    assert add.reverse_curve() == remove.renyi_curve() != add.renyi_curve()
+    tree = parse("zcdp:rho=0.5@wor:n=100,m=10").tree
+    (replaced,) = realize(tree, default_relation(tree)).values()
+    assert replaced.upper.both_orders_curve() == replaced.upper.renyi_curve()
+    lossy = laws_of("zcdp:rho=0.5+approx:epsilon=1,delta=0.01")["both"].upper
+    assert lossy.both_orders_curve() is None
+
+
+def test_unequal_orders_take_the_larger_curve() -> None:
+    """Both orders prove no more than one; a worse reverse curve is worth less than an equal one."""
+    own, other = LinearCurve(0.5), LinearCurve(0.9)
+    alone = best_log_delta(own, 0.05, "trade_off").value
+    equal = best_log_delta(own, 0.05, "trade_off", both=own).value
+    worse = best_log_delta(own, 0.05, "trade_off", both=SumCurve(((other, 1),))).value
+    assert equal < worse <= alone
+    q = np.array([0.3, 0.6])
+    one = allowed_powers(own, None, q).power
+    two = allowed_powers(own, other, q).power
+    both = allowed_powers(own, own, q).power
+    assert (both <= two).all()
+    assert (two <= one).all()
+    assert two[1] < one[1]
+
+
+def test_largest_losses_bound_both_orders() -> None:
+    """A divergence of order infinity is pure differential privacy: tanh(epsilon / 2) at 0."""
+    curve = PointsCurve((), 0.7)
+    met = corner(curve)
+    assert met is not None
+    assert math.exp(met.log_advantage) == pytest.approx(math.tanh(0.35), rel=1e-12)
+    found = allowed_powers(curve, curve, np.array([0.1, 0.9]))
+    assert found.power[0] == pytest.approx(0.1 * math.exp(0.7), rel=1e-12)
+    assert found.rest[1] == pytest.approx(0.1 * math.exp(-0.7), rel=1e-12)
+
+
+def test_many_rates_interpolate_orders() -> None:
+    """Where the search is done at some rates only, the others lose nothing that counts."""
+    curve = LinearCurve(0.3)
+    rates = np.linspace(0.001, 0.999, 399)
+    many = allowed_powers(curve, curve, rates).power
+    few = np.array([40, 180, 310])
+    assert many[few] == pytest.approx(allowed_powers(curve, curve, rates[few]).power, rel=1e-6)
+
+
+def test_upper_ends_stay_one_sided() -> None:
+    """A curve has no lower end, whatever two outcomes attain."""
+    found = curve_of("zcdp:rho=0.5", [0.1, 0.5]).worst
+    assert found.engine == "rdp"
+    assert all(power.lower is None for power in found.power)
+    assert [beta.upper for beta in found.beta] == pytest.approx([0.9, 0.5])

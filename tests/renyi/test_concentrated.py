@@ -1,0 +1,331 @@
+"""The smallest rho: against closed forms, dense scans at 40 digits, and random compositions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from privcalc.accounting.realize import default_relation, realize
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.sampled.glued import glued
+from privcalc.losses.sampled.law import sampled
+from privcalc.renyi.concentrated import Concentrated, smallest_rho
+from privcalc.renyi.of_law import LawCurve
+from privcalc.renyi.order_intervals import Parts
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.engine.terms import Realized
+
+TOLERANCE = 1e-9
+ORDERS = [2.0 ** (k / 8.0) for k in range(-240, 160)]
+
+
+def directions(text: str) -> dict[str, Realized]:
+    """Return the compositions of a specification under its default relation."""
+    tree = parse(text).tree
+    return realize(tree, default_relation(tree))
+
+
+def rho_of(text: str) -> Concentrated:
+    """Return the smallest rho of a specification."""
+    return smallest_rho(directions(text), TOLERANCE)
+
+
+def assert_bracket(text: str, exact: mpf, width: float) -> None:
+    """Check that the bracket holds a number and is so narrow."""
+    rho = rho_of(text).rho
+    assert rho.lower is not None
+    assert mpf(rho.lower) <= exact <= mpf(rho.upper)
+    assert rho.width <= width * rho.upper
+
+
+def scan(k: Callable[[mpf], mpf]) -> mpf:
+    """Return the largest K(c) / (c (c + 1)) at many orders from 1 + 1e-9 to 1e6."""
+    return max(k(mpf(c)) / (mpf(c) * (mpf(c) + 1)) for c in ORDERS)
+
+
+def rr_curve(p: float, count: int = 1) -> Callable[[mpf], mpf]:
+    """Return K of randomised response from its two outcomes."""
+
+    def k(c: mpf) -> mpf:
+        up, down = mpf(p), 1 - mpf(p)
+        return count * mp.log(up ** (c + 1) * down**-c + down ** (c + 1) * up**-c)
+
+    return k
+
+
+def laplace_curve(scale: float, count: int = 1) -> Callable[[mpf], mpf]:
+    """Return K of the Laplace mechanism (Mironov 2017, Proposition 6)."""
+
+    def k(c: mpf) -> mpf:
+        a, b = c + 1, mpf(scale)
+        first = a / (2 * a - 1) * mp.exp(c / b)
+        return count * mp.log(first + c / (2 * a - 1) * mp.exp(-a / b))
+
+    return k
+
+
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("gaussian:sigma=1@10", "5"),
+        ("gaussian:sigma=2@3+gaussian:sigma=4@7", "0.59375"),
+        ("gdp:mu=0.001@1_000_000", "0.5"),
+        ("discrete-gaussian:sigma=2@10", "1.25"),
+    ],
+)
+def test_gaussian_compositions_are_exact(text: str, exact: str) -> None:
+    """Sums of mu^2 / 2, to 12 digits; the discrete Gaussian attains its own at order 2."""
+    assert_bracket(text, mpf(exact), 1e-12)
+
+
+@pytest.mark.parametrize("p", [0.5000001, 0.501, 0.75, 0.99, 0.999999])
+@pytest.mark.parametrize("count", [1, 1000])
+def test_randomised_response_is_worst_near_order_one(p: float, count: int) -> None:
+    """The quotient falls with the order, so that rho is the divergence of Kullback and Leibler."""
+    with mp.workdps(50):
+        odds = mp.log(mpf(repr(p)) / (1 - mpf(repr(p))))
+        exact = count * (2 * mpf(repr(p)) - 1) * odds
+        assert scan(rr_curve(p, count)) <= exact
+        assert exact <= count * odds**2 / 2
+        answer = rho_of(f"rr:p={p}@{count}")
+        assert_bracket(f"rr:p={p}@{count}", exact, 1e-9)
+    # Where p is nearly 1/2 all orders are nearly as bad.
+    assert answer.attained_order == 1.0 or p < 0.5001
+
+
+@pytest.mark.parametrize("scale", [0.02, 0.3, 1.0, 20.0, 1000.0])
+def test_laplace_agrees_with_a_dense_scan(scale: float) -> None:
+    """The supremum is the limit of order 1, 1/b + e^{-1/b} - 1, for every scale."""
+    with mp.workdps(50):
+        limit = 1 / mpf(scale) + mp.exp(-1 / mpf(scale)) - 1
+        assert scan(laplace_curve(scale)) <= limit
+        assert_bracket(f"laplace:scale={scale}", limit, 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "curve"),
+    [
+        ("gaussian:sigma=3+rr:p=0.9", lambda c: rr_curve(0.9)(c) + c * (c + 1) / 18),
+        (
+            "laplace:scale=0.5@2+rr:p=0.6@50",
+            lambda c: laplace_curve(0.5, 2)(c) + rr_curve(0.6, 50)(c),
+        ),
+        ("bernoulli-pair:p=0.001,other_p=0.01", None),
+    ],
+)
+def test_mixed_compositions_agree_with_a_dense_scan(
+    text: str, curve: Callable[[mpf], mpf] | None
+) -> None:
+    """The bracket is above every order of a scan, and touches the best; also inside the range."""
+    with mp.workdps(50):
+        if curve is None:
+            best = max(scan(bernoulli(0.001, 0.01)), scan(bernoulli(0.01, 0.001)))
+        else:
+            best = scan(curve)
+        rho = rho_of(text).rho
+        assert rho.lower is not None
+        assert best <= mpf(rho.upper)
+        assert mpf(rho.lower) <= best * (1 + mpf("1e-3"))
+        assert rho.width <= TOLERANCE * rho.upper
+
+
+def bernoulli(p: float, q: float) -> Callable[[mpf], mpf]:
+    """Return K of a coin of one probability against another."""
+
+    def k(c: mpf) -> mpf:
+        yes = mpf(p) ** (c + 1) * mpf(q) ** -c
+        return mp.log(yes + (1 - mpf(p)) ** (c + 1) * (1 - mpf(q)) ** -c)
+
+    return k
+
+
+def test_an_order_inside_the_range_is_found() -> None:
+    """A rare outcome makes one order the worst: a scan near it meets the bracket to 9 digits."""
+    answer = rho_of("bernoulli-pair:p=0.001,other_p=0.01")
+    assert 1.5 < answer.attained_order < 100.0
+    with mp.workdps(40):
+        c = mpf(answer.attained_order) - 1
+        found = max(
+            k(c * (1 + mpf(j) / 10**5))
+            / (c * (1 + mpf(j) / 10**5) * (c * (1 + mpf(j) / 10**5) + 1))
+            for j in range(-200, 201)
+            for k in (bernoulli(0.001, 0.01), bernoulli(0.01, 0.001))
+        )
+        assert mpf(answer.rho.lower or 0.0) <= found * (1 + mpf("1e-12"))
+        assert found <= mpf(answer.rho.upper) <= found * (1 + mpf("2e-9"))
+
+
+@pytest.mark.parametrize(
+    ("text", "exact"),
+    [
+        ("zcdp:rho=0.1", 0.1),
+        ("zcdp:rho=0.1,xi=0.2@3", 0.9),
+        ("zcdp:rho=0.25+gaussian:sigma=2@2", 0.5),
+        ("zcdp:rho=0.25,xi=1e-6+gaussian:sigma=2@2", 0.500001),
+    ],
+)
+def test_zcdp_adds_up_from_above(text: str, exact: float) -> None:
+    """Xi + rho: D_a <= xi + rho a <= (xi + rho) a; for xi = 0 a Gaussian has it, exactly."""
+    rho = rho_of(text).rho
+    assert rho.lower == (None if "xi" in text else exact)
+    assert exact * (1.0 - 1e-15) <= rho.upper <= exact * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [
+        ("gaussian:sigma=1.1@poisson:q=256/60000@1000", 1000 / 2.42),
+        ("gaussian:sigma=30@poisson:q=1e-6", 1 / 1800),
+        ("gaussian:sigma=1@wor:q=0.1", 0.5),
+        ("gaussian:sigma=4@poisson:q=0.01@group:k=3@10", 10 * 9 / 32),
+        ("discrete-gaussian:sigma=2@poisson:q=0.1", 0.125),
+        ("gaussian:sigma=1@poisson:q=0.01@1000+laplace:scale=2", 500.0),
+    ],
+)
+def test_sampled_gaussians_have_the_rho_of_their_base(text: str, base: float) -> None:
+    """The supremum is the limit of large orders, which sampling does not reach, nor lower."""
+    answer = rho_of(text)
+    assert answer.rho.lower is not None
+    assert base * (1.0 - 1e-9) <= answer.rho.lower <= answer.rho.upper <= base * (1.0 + 1e-11)
+    assert answer.attained_order == math.inf
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        sampled(GaussianLaw(1.0), 0.01, remove=True),
+        sampled(GaussianLaw(0.2), 0.5, remove=False),
+        GaussianMixtureLaw(0.5, 0.1, 3, remove=True),
+        GaussianMixtureLaw(0.5, 0.1, 3, remove=False),
+        glued(GaussianLaw(1.0), 0.1),
+    ],
+)
+def test_bounds_at_all_orders_hold_and_are_near(law: GaussianMixtureLaw) -> None:
+    """The quotient is below the closed form up to each order, which grows up to its limit."""
+    c = 2.0 ** np.arange(-20.0, 18.0, 2.0)
+    quotients = law.renyi(c)[0] / (c * (c + 1.0))
+    bounds = law.concentration(c)
+    assert (np.maximum.accumulate(quotients) <= bounds).all()
+    assert (np.diff(bounds) >= 0.0).all()
+    whole = float(law.concentration(np.array([np.inf]))[0])
+    assert bounds[-1] <= whole
+    if getattr(law, "remove", False):
+        assert bounds[-1] >= whole * (1.0 - 1e-3)
+
+
+def test_unequal_variances_are_truncated() -> None:
+    """D is infinite from order 1 + 1 / (r^2 - 1) on, and below the line up to omega."""
+    answer = rho_of("gaussian-pair:mean=0,deviation=1.1,other_mean=1,other_deviation=1@10")
+    assert (answer.rho.lower, answer.rho.upper) == (math.inf, math.inf)
+    assert answer.truncated is not None
+    rho, omega = answer.truncated
+    excess = 1.1**2 - 1.0
+    assert 1.0 + 0.45 / excess < omega < 1.0 + 1.0 / excess
+    with mp.workdps(40):
+        theta, r = mpf(1), mpf(1.1)
+        for theta, r in ((mpf(1), mpf(1.1)), (mpf(1) / mpf(1.1), 1 / mpf(1.1))):
+            largest = mpf(0)
+            for j in range(1, 400):
+                c = (mpf(omega) - 1) * j / 400
+                u = 1 - (r**2 - 1) * c
+                k = -c * mp.log(r) - mp.log(u) / 2 + theta**2 * c * (c + 1) / (2 * u)
+                largest = max(largest, 10 * k / (c * (c + 1)))
+            assert largest <= rho
+        assert rho < 12.0
+
+
+def test_known_orders_are_truncated() -> None:
+    """One order known from above bounds those below, and no others."""
+    answer = rho_of("rdp:order=32,epsilon=1")
+    assert (answer.rho.lower, answer.rho.upper) == (None, math.inf)
+    assert answer.truncated is not None
+    assert 1.0 <= answer.truncated[0] <= 1.0 + 1e-9
+    assert 31.999 < answer.truncated[1] <= 32.0
+
+
+def test_masses_at_infinity_leave_nothing() -> None:
+    """No order is finite."""
+    answer = rho_of("approx:epsilon=1,delta=1e-9+gaussian:sigma=1")
+    assert (answer.rho.lower, answer.rho.upper) == (math.inf, math.inf)
+    assert answer.truncated is None
+
+
+PARTS = st.sampled_from(
+    [
+        "rr:p=0.75",
+        "rr:p=0.501",
+        "laplace:scale=3",
+        "laplace:scale=0.2",
+        "gaussian:sigma=5",
+        "exponential:epsilon=0.3",
+        "discrete-laplace:scale=2",
+        "staircase:epsilon=1",
+        "bernoulli-pair:p=0.001,other_p=0.01",
+        "rr:p=0.9@poisson:q=0.01",
+        "laplace:scale=1@poisson:q=0.02",
+        "discrete-gaussian:sigma=0.4",
+    ]
+)
+
+
+@settings(max_examples=6, deadline=None)
+@given(
+    parts=st.lists(st.tuples(PARTS, st.integers(1, 1000)), min_size=1, max_size=4),
+    more=PARTS,
+)
+def test_composing_more_never_lowers_rho(parts: list[tuple[str, int]], more: str) -> None:
+    """The bracket holds every order of a scan, is narrow, and grows with every part."""
+    text = "+".join(f"{part}@{count}" for part, count in parts)
+    found = directions(text)
+    answer = smallest_rho(found, TOLERANCE)
+    c = 2.0 ** np.linspace(-25.0, 20.0, 91)
+    lowers = [part.renyi_lower(c) for part in found.values()]
+    best = max(float(np.max(low / (c * (c + 1.0)))) for low in lowers if low is not None)
+    assert best <= answer.rho.upper
+    assert answer.rho.lower is not None
+    assert best * (1.0 - 1e-9) <= answer.rho.upper
+    # Narrow discrete Gaussians lose digits next to order 1.
+    width = 1e-7 if "discrete-gaussian" in text else 2e-9
+    assert answer.rho.upper <= answer.rho.lower * (1.0 + width)
+    assert rho_of(f"{text}+{more}").rho.upper >= answer.rho.lower
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    left=st.floats(-30.0, 15.0),
+    width=st.floats(0.001, 8.0),
+    scale=st.floats(0.01, 1e4),
+    mu=st.floats(0.01, 3.0),
+)
+def test_bounds_between_two_orders_hold(left: float, width: float, scale: float, mu: float) -> None:
+    """Whatever the interval, no order inside exceeds its bound."""
+    parts = Parts.of(
+        [
+            (LawCurve(LaplaceLaw(1.0 / scale)), 3),
+            (LawCurve(GaussianLaw(mu)), 1),
+            (LawCurve(LaplaceLaw(mu)), 7),
+        ]
+    )
+    ends = np.array([2.0**left]), np.array([2.0 ** (left + width)])
+    bound, place = parts.between(*ends, (parts.upper(ends[0]), parts.upper(ends[1])))
+    c = np.geomspace(ends[0][0], ends[1][0], 400)
+    inside = sum(
+        (n * curve.law.renyi(c)[0] for curve, n in zip(parts.curves, parts.counts, strict=True)
+         if isinstance(curve, LawCurve)),
+        np.zeros(400),
+    ) / (c * (c + 1.0))  # fmt: skip
+    assert inside.max() <= bound[0]
+    assert ends[0][0] <= place[0] <= ends[1][0]
+    assert bound[0] <= inside.max() * (1.0 + width**2)

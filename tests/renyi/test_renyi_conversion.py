@@ -1,0 +1,250 @@
+"""Conversions from one Renyi order: against mpmath, brute force and random pairs."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise, product
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from privcalc.renyi.conversion.formulas import (
+    balle_epsilon,
+    balle_log_delta,
+    classic_epsilon,
+    classic_log_delta,
+    joint_epsilon,
+    joint_log_delta,
+)
+from privcalc.renyi.conversion.joint_range import tangents_at
+from tests.renyi import joint_ranges
+
+EXTREMES = list(
+    product(
+        (1e-6, 1e-3, 0.3, 1.0, 31.7, 1e6),
+        (1e-20, 1e-6, 0.5, 3.0, 700.0, 1e5),
+        (math.log(0.999), math.log(0.3), math.log(1e-5), -690.0),
+    )
+)
+
+
+def one(value: float) -> np.ndarray:
+    """Return an array of one number."""
+    return np.array([value])
+
+
+def assert_just_above(bound: float, exact: mp.mpf, size: mp.mpf) -> None:
+    """Check exact <= bound <= exact + 1e-12 of the size of what was added."""
+    assert mp.mpf(bound) >= exact
+    assert mp.mpf(bound) <= exact + mp.mpf("1e-12") * size
+
+
+@pytest.mark.parametrize(("c", "k", "log_delta"), EXTREMES)
+def test_simple_formulas_are_rounded_up(c: float, k: float, log_delta: float) -> None:
+    """Classic and Balle et al. are above the formulas at 40 digits, and hardly so."""
+    with mp.workdps(40):
+        order, epsilon = mp.mpf(c) + 1, abs(log_delta) / 7.0
+        log_constant = mp.mpf(c) * mp.log(c) - order * mp.log(order)
+        for constant, epsilons, deltas in (
+            (mp.mpf(0), classic_epsilon, classic_log_delta),
+            (log_constant, balle_epsilon, balle_log_delta),
+        ):
+            exact = (mp.mpf(k) + constant - mp.mpf(log_delta)) / c
+            size = (abs(mp.mpf(k)) + abs(constant) + abs(log_delta)) / c
+            assert_just_above(epsilons(one(c), one(k), log_delta)[0], exact, size)
+            exact = mp.mpf(k) + constant - mp.mpf(c) * mp.mpf(epsilon)
+            size = mp.mpf(k) + abs(constant) + mp.mpf(c) * epsilon
+            assert_just_above(deltas(one(c), one(k), epsilon)[0], exact, size)
+
+
+def exact_tangent(
+    tangent: tuple[float, float, float], k: float, infinite_mass: float
+) -> tuple[mp.mpf, mp.mpf]:
+    """Return log s and log delta of a tangent (c, fall, ratio) from their definitions."""
+    c, fall, ratio = (mp.mpf(each) for each in tangent)
+    order = c + 1
+    r1, r0 = mp.exp(-fall), mp.exp(ratio - fall)
+    numerator = mp.exp(mp.mpf(k)) - order * (1 - mp.mpf(infinite_mass)) * r1**c + c * r1**order
+    slope = c * (r0**order - r1**order) / (order * (r0**c - r1**c))
+    return mp.log(slope), mp.log(numerator / (order * (r0**c - r1**c)))
+
+
+@pytest.mark.parametrize("infinite_mass", [0.0, 1e-9, 0.2])
+@pytest.mark.parametrize("k", [0.0, 1e-20, 1e-12, 1e-5, 0.2, 1.5, 40.0, 1e5])
+def test_tangents_are_rounded_up(k: float, infinite_mass: float) -> None:
+    """Random tangents prove what their formulas say at 150 digits, and hardly less."""
+    random = np.random.default_rng(int(k) + round(10 * infinite_mass))
+    count = 60
+    c = 10.0 ** random.uniform(-6.0, 6.0, count)
+    fall = np.minimum(10.0 ** random.uniform(-12.0, 2.0, count), 60.0 / c)
+    ratio = 10.0 ** random.uniform(-6.0, 2.0, count)
+    ks = np.full(count, k)
+    found = tangents_at(c, ks, fall, ratio, infinite_mass)
+    assert np.all(np.isfinite(found.epsilon))
+    with mp.workdps(150):
+        for place in range(count):
+            tangent = float(c[place]), float(fall[place]), float(ratio[place])
+            epsilon, log_delta = exact_tangent(tangent, k, infinite_mass)
+            rise = abs(ratio[place] - fall[place])
+            size = rise + mp.log1p(1 / mp.mpf(c[place]))
+            assert_just_above(found.epsilon[place], epsilon, size)
+            size = abs(log_delta) + k + c[place] * rise + 2 + mp.log1p(c[place])
+            size += abs(mp.log(-mp.expm1(-mp.mpf(c[place]) * ratio[place])))
+            assert_just_above(found.log_delta[place], log_delta, size)
+
+
+@pytest.mark.parametrize("c", [0.05, 1.0, 4.5, 60.0])
+@pytest.mark.parametrize("divergence", [1e-3, 0.3, 2.5])
+def test_joint_range_against_brute_force(c: float, divergence: float) -> None:
+    """The optimal conversion is the maximum over allowed pairs, from above and to 1e-6."""
+    k = c * divergence
+    for delta in (0.3, 1e-5):
+        exact = joint_ranges.joint_epsilon([(c, k)], delta)
+        found = float(joint_epsilon(one(c), one(k), math.log(delta))[0])
+        assert found >= exact - 1e-9 * (1.0 + abs(exact))
+        assert found <= exact + 1e-6 * abs(exact) + 1e-9
+    for epsilon in (0.0, 0.4):
+        log_exact = joint_ranges.joint_log_delta([(c, k)], epsilon)
+        found = float(joint_log_delta(one(c), one(k), epsilon)[0])
+        assert found >= log_exact - 1e-9 * (1.0 + abs(log_exact))
+        assert found <= log_exact + 1e-6 * (1.0 + abs(log_exact))
+
+
+def test_orders_near_one_tend_to_the_divergence_of_kullback_and_leibler() -> None:
+    """At c = 1e-6 the answer is that of order 1 to 1e-4; that of Balle et al. is 1e5 times it."""
+    for divergence, delta in product((0.02, 0.5), (0.1, 0.3)):
+        exact = joint_ranges.joint_epsilon([(0.0, divergence)], delta)
+        if exact < 0.0:
+            continue
+        c = one(1e-6)
+        found = float(joint_epsilon(c, c * divergence, math.log(delta))[0])
+        assert found == pytest.approx(exact, rel=1e-4)
+        assert balle_epsilon(c, c * divergence, math.log(delta))[0] > 1e5 * found
+
+
+def random_pairs(infinite: bool) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return random pairs of 3 to 6 outcomes, some of them impossible under P (or under Q)."""
+    random = np.random.default_rng(7 + infinite)
+    pairs = []
+    for _ in range(300):
+        size = int(random.integers(3, 7))
+        p = random.gamma(10.0 ** random.uniform(-1.0, 1.0), size=size) + 1e-12
+        q = p * np.exp(random.normal(scale=10.0 ** random.uniform(-2.0, 0.6), size=size))
+        if random.random() < 0.3:
+            p[0] = 0.0
+        if infinite:
+            q[-1] = 0.0
+        pairs.append((p / p.sum(), q / q.sum()))
+    return pairs
+
+
+def exact_log_delta(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
+    """Return log of the hockey-stick divergence, outcomes with q = 0 left out."""
+    part = np.maximum(p - math.exp(epsilon) * q, 0.0)[q > 0.0].sum()
+    return math.log(part) if part > 0.0 else -math.inf
+
+
+def cumulants(p: np.ndarray, q: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Return K(c) over outcomes of finite loss, with more than its rounding added."""
+    kept = (p > 0.0) & (q > 0.0)
+    terms = np.log(p[kept]) + c[:, None] * (np.log(p[kept]) - np.log(q[kept]))
+    k = np.logaddexp.reduce(terms, axis=1)
+    rounded_up: np.ndarray = k + 1e-14 * (1.0 + np.abs(terms).max(axis=1))
+    return rounded_up
+
+
+@pytest.mark.parametrize("infinite", [False, True])
+def test_no_conversion_is_below_a_real_pair(infinite: bool) -> None:
+    """Random pairs: every conversion bounds the exact delta, and epsilon at the exact delta."""
+    random = np.random.default_rng(5)
+    tightest = math.inf
+    for p, q in random_pairs(infinite):
+        mass = float(p[q == 0.0].sum()) * (1.0 + 1e-12)
+        c = 10.0 ** random.uniform(-3.0, 2.5, 12)
+        k = cumulants(p, q, c)
+        losses = np.log(p[(p > 0.0) & (q > 0.0)] / q[(p > 0.0) & (q > 0.0)])
+        epsilon = float(random.uniform(0.0, max(losses.max(), 0.01)))
+        exact = exact_log_delta(p, q, epsilon)
+        if exact == -math.inf:
+            continue
+        best = joint_log_delta(c, k, epsilon, infinite_mass=mass)
+        for bounds in (best, balle_log_delta(c, k, epsilon), classic_log_delta(c, k, epsilon)):
+            assert bounds.min() >= exact
+        found = joint_epsilon(c, k, exact, infinite_mass=mass)
+        for bounds in (found, balle_epsilon(c, k, exact), classic_epsilon(c, k, exact)):
+            assert bounds.min() >= epsilon - 1e-12
+        tightest = min(tightest, best.min() - exact)
+    assert tightest < 0.2
+
+
+def test_mass_at_infinity_may_not_be_ignored() -> None:
+    """With the mass at infinity left out, the joint range of probabilities would be wrong."""
+    c = 2.0 ** np.linspace(-4.0, 5.0, 30)
+    wrong = 0
+    for p, q in random_pairs(infinite=True):
+        exact = exact_log_delta(p, q, 0.0)
+        if exact > -math.inf:
+            wrong += bool(joint_log_delta(c, cumulants(p, q, c), 0.0).min() < exact)
+    assert wrong > 10
+
+
+@pytest.mark.parametrize(("c", "k", "log_delta"), EXTREMES)
+def test_extremes_are_finite_ordered_and_inverted(c: float, k: float, log_delta: float) -> None:
+    """No overflow; optimal <= balle <= classic; log delta at the epsilon found is delta again."""
+    found = float(joint_epsilon(one(c), one(k), log_delta)[0])
+    assert math.isfinite(found)
+    assert found <= balle_epsilon(one(c), one(k), log_delta)[0]
+    assert balle_epsilon(one(c), one(k), log_delta)[0] <= classic_epsilon(one(c), one(k), log_delta)
+    back = float(joint_log_delta(one(c), one(k), found)[0])
+    # The rounding of epsilon counts c times, and K itself has one.
+    slack = 1e-12 * (1.0 + abs(log_delta) + k + c * abs(found) + abs(math.log(c)))
+    if found > 0.0:
+        assert back == pytest.approx(log_delta, abs=slack + 1e-9 * abs(log_delta))
+    assert back <= balle_log_delta(one(c), one(k), found)[0]
+
+
+def test_extremes_are_monotone() -> None:
+    """Epsilon grows with K and falls with delta, over the whole range of both."""
+    ks = 10.0 ** np.linspace(-20.0, 5.0, 60)
+    for c in (1e-6, 1e-2, 1.0, 50.0, 1e6):
+        rows = [joint_epsilon(np.full(60, c), ks, log_delta) for _, _, log_delta in EXTREMES[:4]]
+        for row in rows:
+            assert np.all(np.diff(row) >= -1e-12 * (1.0 + np.abs(row[1:])))
+        for larger, smaller in pairwise(rows):
+            assert np.all(smaller >= larger - 1e-12 * (1.0 + np.abs(larger)))
+
+
+def test_what_makes_no_sense_is_infinite() -> None:
+    """Infinite or undefined K and impossible orders prove nothing; other elements are untouched."""
+    c = np.array([1.0, 1.0, -1.0, 0.0, 1.0, np.nan, np.inf])
+    k = np.array([np.inf, np.nan, 1.0, 1.0, 1.0, 1.0, 1.0])
+    for function in (classic_epsilon, balle_epsilon, joint_epsilon):
+        found = function(c, k, -3.0)
+        assert np.isfinite(found).tolist() == [False] * 4 + [True] + [False] * 2
+        assert not np.any(np.isnan(found))
+    for other in (classic_log_delta, balle_log_delta, joint_log_delta):
+        assert np.isfinite(other(c, k, 0.5)).tolist() == [False] * 4 + [True] + [False] * 2
+
+
+def test_perfect_privacy_costs_next_to_nothing() -> None:
+    """K = 0 gives an epsilon of no more than rounding, and a delta of no more than e^-30."""
+    c, k = np.array([1e-3, 1.0, 100.0]), np.zeros(3)
+    assert np.all(joint_epsilon(c, k, math.log(1e-5)) <= 1e-9)
+    assert np.all(joint_log_delta(c, k, 0.0) <= -30.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-5.0, 5.0), st.floats(-15.0, 4.0), st.floats(0.0, 20.0), st.floats(0.0, 5.0))
+def test_log_delta_falls_with_epsilon_and_grows_with_k(
+    log_c: float, log_k: float, epsilon: float, more: float
+) -> None:
+    """Laws: delta does not increase with epsilon, nor decrease with K or with the mass left out."""
+    c, k = one(10.0**log_c), one(10.0**log_k)
+    here = float(joint_log_delta(c, k, epsilon)[0])
+    slack = 1e-9 * (1.0 + float(k[0]) + float(c[0]) * (epsilon + more))
+    assert joint_log_delta(c, k, epsilon + more)[0] <= here + slack
+    assert joint_log_delta(c, k * (1.0 + more), epsilon)[0] >= here - slack
+    assert joint_log_delta(c, k, epsilon, infinite_mass=0.1)[0] >= here - slack

@@ -1,0 +1,389 @@
+"""Renyi curves of Poisson-sampled mechanisms: definitions, brute force, laws."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from privcalc.errors import DomainError
+from privcalc.renyi.curve import WorseCurve
+from privcalc.renyi.known import InfiniteCurve, LinearCurve
+from privcalc.renyi.sampled import poisson
+from privcalc.renyi.sampled.short_sums import DENSE, cumulants_at_integers, tau_general, tau_tight
+from tests.renyi.renyi_curves import (
+    ExactCurve,
+    Pair,
+    gaussian,
+    laplace,
+    random_pair,
+    randomized_response,
+)
+
+if TYPE_CHECKING:
+    from privcalc.renyi.curve import RenyiCurve
+
+Q = 0.001
+
+
+def exact_sum(base: ExactCurve, q: float, order: int, weight: str) -> mpf:
+    """Return the divergence of an integer order by the sum as it is defined, with 60 digits."""
+    with mp.workdps(60):
+        rate, total = mpf(q), mpf(0)
+        for index in range(order + 1):
+            size = mp.binomial(order, index) * rate**index * (1 - rate) ** (order - index)
+            factor = {
+                "tight": mpf(1),
+                "general": rate + (1 - rate) * (2 if index % 2 else 3),
+                "printed": mpf(3),
+            }[weight]
+            factor = factor if index > 2 else mpf(1)
+            cumulant = base.cumulant(mpf(index - 1)) if index > 1 else mpf(0)
+            total += size * factor * mp.exp(cumulant)
+        return mp.log(total) / (order - 1)
+
+
+def test_tightened_numbers() -> None:
+    """The general bound with the smaller weights, Gaussian with sigma = 5."""
+    expected = (4.081077e-8, 1.722749e-7, 8.317189e-7, 5.487210e-6, 3.320876)
+    at = np.array([2.0, 8.0, 32.0, 128.0, 512.0])
+    assert poisson.general_bound(gaussian(5.0), Q, at) == pytest.approx(expected, rel=2e-7)
+
+
+def test_no_digits_cancel() -> None:
+    """Ten digits of a divergence of 8e-14."""
+    value = poisson.tight_bound(gaussian(50.0), 1e-5, np.array([4.0]))[0]
+    assert value == pytest.approx(8.001600277e-14, rel=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("base", "q", "order"),
+    [
+        (gaussian(50.0), 1e-5, 4),
+        (gaussian(1e5), 1e-5, 2),
+        (gaussian(1e6), 1e-9, 7),
+        (gaussian(5.0), 1e-3, 300),
+        (gaussian(0.5), 0.5, 40),
+        (gaussian(1.0), 0.999, 25),
+        (gaussian(3.0), 0.01, 130),
+        (gaussian(20.0), 0.3, 90),
+        (laplace(0.5), 1e-3, 128),
+        (randomized_response(0.9), 1e-3, 128),
+    ],
+)
+def test_sums_hold_their_definitions(base: ExactCurve, q: float, order: int) -> None:
+    """Each sum is above its definition, or below for the lower bound, by less than 1e-12 of it."""
+    at = np.array([float(order)])
+    for name, function in (
+        ("tight", poisson.tight_bound),
+        ("general", poisson.general_bound),
+        ("printed", poisson.printed_bound),
+    ):
+        exact = exact_sum(base, q, order, name)
+        value = mpf(float(function(base, q, at)[0]))
+        if name == "general":
+            assert value <= exact * (1 + mpf(10) ** -12)
+        else:
+            assert exact <= value <= exact * (1 + mpf(10) ** -12)
+    exact = exact_sum(base, q, order, "tight")
+    lower = poisson.lower_bound(base, q, at)
+    assert lower is not None
+    assert exact * (1 - mpf(10) ** -12) <= mpf(float(lower[0])) <= exact
+
+
+def test_random_pairs_by_brute_force() -> None:
+    """Lower <= A1 <= max(A1, A2) <= general <= printed for random pairs, from the definition."""
+    rng = random.Random(11)
+    for _ in range(60):
+        pair = random_pair(rng, symmetric=False)
+        q = rng.choice([1e-4, 0.03, 0.3, 0.8, rng.random()])
+        forward = pair.curve()
+        base = WorseCurve(forward, pair.reverse().curve())
+        orders = [2, 3, 4, 7, rng.randint(5, 20), 1.3, 2.5, 4.0 + rng.random()]
+        at = np.array(orders, dtype=float)
+        lower = poisson.lower_bound(forward, q, at)
+        general = poisson.general_bound(base, q, at)
+        printed = poisson.printed_bound(base, q, at)
+        assert lower is not None
+        for i, order in enumerate(orders):
+            remove, add = (value / (order - 1.0) for value in pair.sampled(q, order))
+            assert mpf(lower[i]) <= remove
+            assert max(remove, add) <= mpf(general[i])
+            assert general[i] <= printed[i] * (1.0 + 1e-12)
+            if isinstance(order, int):
+                assert lower[i] >= float(remove) * (1.0 - 1e-11)
+
+
+def test_symmetric_pairs_by_brute_force() -> None:
+    """Of a symmetric pair removing is the worse at every real order, and the tight sum is it."""
+    rng = random.Random(12)
+    for _ in range(80):
+        pair = random_pair(rng, symmetric=True)
+        base = pair.curve()
+        q = rng.choice([1e-4, 0.03, 0.3, 0.8, rng.random()])
+        orders = [2, 3, 6, rng.randint(5, 20), 1.001, 1.5, 2.5, 3.1, 1.0 + 20.0 * rng.random()]
+        at = np.array(orders, dtype=float)
+        tight = poisson.tight_bound(base, q, at)
+        lower = poisson.lower_bound(base, q, at)
+        assert lower is not None
+        for i, order in enumerate(orders):
+            remove, add = pair.sampled(q, order)
+            assert add <= remove * (1 + mpf(10) ** -25)
+            remove /= order - 1.0
+            assert mpf(lower[i]) <= remove <= mpf(tight[i])
+            if isinstance(order, int):
+                assert tight[i] == pytest.approx(float(remove), rel=1e-12)
+                assert lower[i] == pytest.approx(float(remove), rel=1e-12)
+
+
+def test_fractional_orders_are_bracketed_closely() -> None:
+    """Between large integer orders the bracket of a fractional one is narrow."""
+    at = np.array([20.25, 100.5, 399.9, 700.01])
+    base = LinearCurve(0.02, attained=True)
+    tight, lower = poisson.tight_bound(base, 0.01, at), poisson.lower_bound(base, 0.01, at)
+    assert lower is not None
+    assert (lower <= tight).all()
+    assert (tight <= lower * 1.002).all()
+
+
+def test_sampled_mechanism_by_enumeration() -> None:
+    """A random mechanism on up to 3 records, every sample enumerated, is within the bound."""
+    rng = random.Random(13)
+    records = (0, 1, 2)
+    subsets = [s for size in range(4) for s in itertools.combinations(records, size)]
+    with mp.workdps(30):
+        for _ in range(12):
+            table = {}
+            for subset in subsets:
+                masses = [mp.exp(mpf(rng.gauss(0.0, 0.7))) for _ in range(3)]
+                table[subset] = [m / mp.fsum(masses) for m in masses]
+            base: RenyiCurve | None = None
+            neighbours = [
+                (subset, tuple(x for x in subset if x != record))
+                for subset in subsets
+                for record in subset
+            ]
+            for more, less in neighbours:
+                pair = Pair(tuple(table[less]), tuple(table[more]))
+                for curve in (pair.curve(), pair.reverse().curve()):
+                    base = curve if base is None else WorseCurve(base, curve)
+            assert base is not None
+            q = mpf(rng.choice([0.05, 0.4, 0.9]))
+            sampled = {
+                subset: [
+                    mp.fsum(
+                        q ** len(part) * (1 - q) ** (len(subset) - len(part)) * table[part][y]
+                        for part in subsets
+                        if set(part) <= set(subset)
+                    )
+                    for y in range(3)
+                ]
+                for subset in subsets
+            }
+            at = np.array([1.7, 2.0, 3.0, 5.0])
+            bounds = poisson.general_bound(base, float(q), at)
+            for more, less in neighbours:
+                pair = Pair(tuple(sampled[less]), tuple(sampled[more]))
+                for direction in (pair, pair.reverse()):
+                    for order, bound in zip(at.tolist(), bounds.tolist(), strict=True):
+                        value = mp.log(direction.moment(mpf(order))) / (order - 1.0)
+                        assert value <= mpf(bound)
+
+
+SIGMAS = st.floats(0.3, 100.0)
+RATES = st.floats(1e-9, 1.0)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SIGMAS, RATES, st.lists(st.floats(1.01, 200.0), min_size=2, max_size=6, unique=True))
+def test_laws_of_the_curve(sigma: float, q: float, orders: list[float]) -> None:
+    """Nondecreasing in order and in q, below the base, and lower <= tight <= general <= printed."""
+    base = LinearCurve(0.5 / sigma**2, attained=True)
+    at = np.array(sorted(orders))
+    tight, general = poisson.tight_bound(base, q, at), poisson.general_bound(base, q, at)
+    lower = poisson.lower_bound(base, q, at)
+    assert lower is not None
+    slack = 1.0 + 1e-11
+    assert (tight[:-1] <= tight[1:] * slack).all()
+    assert (lower <= tight).all()
+    assert (tight <= general * slack).all()
+    assert (general <= poisson.printed_bound(base, q, at) * slack).all()
+    assert (general <= base.upper(at - 1.0) / (at - 1.0) * slack).all()
+    more = poisson.tight_bound(base, min(1.0, q * 1.25), at)
+    assert (tight <= more * slack).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(SIGMAS, RATES, st.integers(3, 300))
+def test_cumulants_are_convex(sigma: float, q: float, middle: int) -> None:
+    """(order - 1) times the tight bound is convex over integer orders."""
+    at = np.array([middle - 1.0, float(middle), middle + 1.0])
+    values = (at - 1.0) * poisson.tight_bound(LinearCurve(0.5 / sigma**2, attained=True), q, at)
+    assert values[1] <= 0.5 * (values[0] + values[2]) * (1.0 + 1e-11)
+
+
+def test_extreme_rates() -> None:
+    """Rate 0 costs nothing, rate 1 the base, and the least gives what no double can hold."""
+    base, at = gaussian(2.0), np.array([1.5, 2.0, 7.3, 40.0])
+    plain = base.estimate(at - 1.0) / (at - 1.0)
+    for function in (poisson.tight_bound, poisson.general_bound, poisson.lower_bound):
+        nothing, all_of_it, least = (function(base, q, at) for q in (0.0, 1.0, 5e-324))
+        assert nothing is not None
+        assert all_of_it is not None
+        assert least is not None
+        assert not nothing.any()
+        assert all_of_it == pytest.approx(plain, rel=2e-14)
+        assert (least < 1e-290).all()
+    assert (poisson.general_bound(base, 5e-324, at) > 0.0).all()
+
+
+@pytest.mark.parametrize("q", [0.3, pytest.param(1e-9, marks=pytest.mark.slow)])
+def test_large_orders(q: float) -> None:
+    """Orders to a million and beyond: no overflow, the base less what q buys."""
+    at = np.array([3e5, 1e6, 1e6 + 0.5, 1e9])
+    base = LinearCurve(0.02, attained=True)
+    tight, lower = poisson.tight_bound(base, q, at), poisson.lower_bound(base, q, at)
+    assert lower is not None
+    # All terms but the last are negligible: n log q + K(n - 1).
+    last = (at * math.log(q) + base.estimate(at - 1.0)) / (at - 1.0)
+    assert tight[2] == pytest.approx(last[2], rel=1e-12)
+    # No sum, but the cap.
+    assert last[3] <= tight[3] <= last[3] - 1.001 * math.log(q) + 1e-6
+    assert tight[:2] == pytest.approx(last[:2], rel=1e-12)
+    assert lower[:2] == pytest.approx(last[:2], rel=1e-12)
+    assert (lower <= tight).all()
+
+
+def test_long_sums_are_short_sums_continued() -> None:
+    """A sum that is cut into parts has the value of the definition."""
+    base, q, n = LinearCurve(1e-7, attained=True), 1e-3, 40_000
+    log_q, log_rest = math.log(q), math.log1p(-q)
+    with mp.workdps(30):
+        terms = []
+        for index in range(2, 400):
+            size = mp.loggamma(n + 1) - mp.loggamma(index + 1) - mp.loggamma(n - index + 1)
+            power = mp.exp(size + index * mpf(log_q) + (n - index) * mpf(log_rest))
+            terms.append(power * mp.expm1(mpf(1e-7) * index * (index - 1)))
+        exact = float(mp.log1p(mp.fsum(terms)) / (n - 1))
+    assert poisson.tight_bound(base, q, np.array([float(n)]))[0] == pytest.approx(exact, rel=1e-11)
+
+
+def test_sums_and_caps() -> None:
+    """Each of the sum and the two caps wins somewhere."""
+    base = randomized_response(0.9)
+    found = poisson.general_bound(base, 0.9, np.array([2.0, 1.01, 3e6]))
+    assert found[0] < poisson.caps(base, 0.9, np.array([2.0]))[0]
+    free = math.log1p(0.9 * math.expm1(float(base.cumulant(mpf(0.01))))) / 0.01
+    assert found[1] == pytest.approx(free, rel=1e-12)
+    pure = math.log1p(0.9 * math.expm1(math.log(9.0)))
+    assert found[2] == pytest.approx(pure, rel=1e-12)
+    assert found[1:].tolist() == poisson.caps(base, 0.9, np.array([1.01, 3e6])).tolist()
+    orders = np.array([2.0, 1.5])
+    sums = poisson.tight_bound(gaussian(5.0), Q, orders)
+    assert (sums < poisson.caps(gaussian(5.0), Q, orders)).all()
+
+
+def test_infinite_curves() -> None:
+    """Nothing finite comes of an infinite curve, and of one that ends, only what is before."""
+    at = np.array([1.5, 2.0, 5.0])
+    assert (poisson.general_bound(InfiniteCurve(), 0.3, at) == np.inf).all()
+    lower = poisson.lower_bound(InfiniteCurve(), 0.3, at)
+    assert lower is not None
+    assert (lower == np.inf).all()
+    ending = ExactCurve(lambda c: c if c < 3 else mpf(math.inf))
+    bounds = poisson.tight_bound(ending, 0.3, np.array([2.0, 3.5, 4.0, 6.0, 700.0]))
+    assert np.isfinite(bounds).tolist() == [True, True, False, False, False]
+    assert poisson.lower_bound(WorseCurve(ending, ending), 0.3, at) is None
+
+
+@pytest.mark.parametrize("bad", [1.0, 0.5, math.nan, math.inf])
+def test_orders_out_of_range(bad: float) -> None:
+    """Orders must be above 1 and finite."""
+    for function in (poisson.tight_bound, poisson.general_bound, poisson.lower_bound, poisson.caps):
+        with pytest.raises(DomainError, match="order"):
+            function(gaussian(1.0), 0.1, np.array([2.0, bad]))
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
+def test_rates_out_of_range(bad: float) -> None:
+    """Sampling probabilities must be in [0, 1]."""
+    with pytest.raises(DomainError, match="sampling probability"):
+        poisson.printed_bound(gaussian(1.0), bad, np.array([2.0]))
+
+
+def test_tau_terms() -> None:
+    """The shortened tight sum: a published value, above the sum, exact when nothing is left out."""
+    base = gaussian(1.0)
+    assert tau_tight(base, 0.1, 8, 4) == pytest.approx(1.378361, abs=5e-7)
+    for curve, q, order in ((base, 0.1, 8), (gaussian(5.0), 1e-3, 256), (laplace(0.5), 0.02, 100)):
+        sums = float(poisson.tight_bound(curve, q, np.array([float(order)]))[0])
+        previous = math.inf
+        for tau in (1, 2, order // 4, order // 2):
+            value = tau_tight(curve, q, order, tau)
+            assert sums * (1.0 - 1e-9) <= value <= previous * (1.0 + 1e-9)
+            previous = value
+    assert tau_tight(gaussian(5.0), 1e-3, 256, 10) == pytest.approx(0.109, abs=5e-4)
+    assert tau_tight(gaussian(5.0), 1e-3, 256, 30) == pytest.approx(0.055, abs=5e-4)
+
+
+def test_tau_terms_of_the_general_sum() -> None:
+    """The shortened general sum is above the published one, and equal when nothing is left out."""
+    for curve, q, order in ((gaussian(1.0), 0.1, 8), (laplace(0.5), 0.02, 60)):
+        printed = float(poisson.printed_bound(curve, q, np.array([float(order)]))[0])
+        values = [tau_general(curve, q, order, tau) for tau in (2, 3, order // 2, order)]
+        assert values == sorted(values, reverse=True)
+        assert values[-1] == pytest.approx(printed, rel=1e-10)
+        assert values[-1] >= printed * (1.0 - 1e-15)
+
+
+def test_tau_is_at_most_half_the_order() -> None:
+    """Beyond half the order terms would count twice: refused."""
+    for tau in (0, 5):
+        with pytest.raises(DomainError, match="tau"):
+            tau_tight(gaussian(1.0), 0.1, 8, tau)
+    with pytest.raises(DomainError, match="tau"):
+        tau_general(gaussian(1.0), 0.1, 8, 9)
+    for q in (0.0, 1.0):
+        with pytest.raises(DomainError, match="sampling probability"):
+            tau_tight(gaussian(1.0), q, 8, 4)
+
+
+@pytest.mark.parametrize("base", [gaussian(5.0), laplace(0.3), randomized_response(0.7)])
+def test_expensive_curves_are_asked_rarely(base: ExactCurve) -> None:
+    """Few evaluations give bounds above all values, below the shortened sums, and nearly tight."""
+    order, tau = 2000, 50
+    expensive = ExactCurve(base.cumulant, base.limit, cheap=False)
+    at, q = np.array([float(order)]), 1e-3
+    upper = cumulants_at_integers(expensive, np.array([order]), upper=True)
+    lower = cumulants_at_integers(expensive, np.array([order]), upper=False)
+    assert upper is not None
+    assert lower is not None
+    assert len(expensive.known) < 120
+    some = np.arange(1, order, 37)
+    values = base.estimate(some.astype(float))
+    assert (lower[some + 1] <= values * (1.0 + 1e-15)).all()
+    assert (values <= upper[some + 1]).all()
+    assert (upper[some + 1] <= values * 1.02).all()
+    short = poisson.tight_bound(expensive, q, at)[0]
+    full = poisson.tight_bound(base, q, at)[0]
+    assert full * (1.0 - 1e-12) <= short <= full * (1.0 + 1e-6)
+    assert short <= tau_tight(base, q, order, tau) * (1.0 + 1e-9)
+    below = poisson.lower_bound(expensive, q, at)
+    assert below is not None
+    assert full * 0.9 <= below[0] <= full
+
+
+def test_expensive_curves_below_the_threshold_lose_nothing() -> None:
+    """Up to DENSE every order is evaluated."""
+    base = gaussian(5.0)
+    expensive = ExactCurve(base.cumulant, cheap=False)
+    at = np.array([2.0, 77.5, float(DENSE)])
+    assert (poisson.tight_bound(expensive, Q, at) == poisson.tight_bound(base, Q, at)).all()
+    assert len(expensive.known) < DENSE + 3

@@ -1,0 +1,515 @@
+"""Constants of selection bounds: reference numbers, closed forms and brute force."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from privcalc.selection.constants import odds_root
+from privcalc.selection.runs.make import make_runs
+from privcalc.selection.runs.negative_binomial import NegativeBinomialRuns
+from privcalc.selection.runs.quotient import largest_log_quotient
+from tests.paper_thresholds import paper_threshold
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+    from privcalc.renyi.curve import RenyiCurve
+    from privcalc.selection.base.pair import Base
+    from privcalc.selection.runs.protocol import Runs
+
+MU = 0.25
+SIX_DIGITS = 6e-7
+
+
+class Profile:
+    """A base mechanism with the Gaussian profile in closed form, without certificate."""
+
+    def __init__(self, mu: float = MU) -> None:
+        """Take the distance of the means."""
+        self.mu = mu
+        self.calls = 0
+        self.points = 0
+
+    @property
+    def reverse(self) -> Profile:
+        """Return the same: the pair is symmetric."""
+        return self
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return 0."""
+        return 0.0
+
+    @property
+    def largest(self) -> float:
+        """Return infinity."""
+        return math.inf
+
+    @property
+    def renyi(self) -> RenyiCurve | None:
+        """Return nothing."""
+        return None
+
+    def upper(self, logs: Array) -> Array:
+        """Return the Gaussian H_{e^x}."""
+        self.calls += 1
+        self.points += len(logs)
+        first = log_ndtr(-logs / self.mu + self.mu / 2.0)
+        second = logs + log_ndtr(-logs / self.mu - self.mu / 2.0)
+        value: Array = np.exp(first) * -np.expm1(second - first)
+        return value
+
+    def lower(self, logs: Array) -> None:
+        """Return nothing."""
+        del logs
+
+    def epsilon(self, delta: float) -> float:
+        """Invert by bisection."""
+        left, right = -10.0, 60.0
+        for _ in range(90):
+            middle = 0.5 * (left + right)
+            enough = float(self.upper(np.array([middle]))[0]) <= delta
+            left, right = (left, middle) if enough else (middle, right)
+        return right
+
+
+class Pair:
+    """A base mechanism with finitely many outcomes."""
+
+    def __init__(self, p: Array, q: Array) -> None:
+        """Take both probability vectors."""
+        self.p, self.q = p, q
+
+    @property
+    def reverse(self) -> Pair:
+        """Return the other direction."""
+        return Pair(self.q, self.p)
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return what Q does not have."""
+        return float(self.p[self.q == 0.0].sum())
+
+    @property
+    def largest(self) -> float:
+        """Return the largest finite loss, rounded up."""
+        finite = (self.q > 0.0) & (self.p > 0.0)
+        return float(np.log(self.p[finite] / self.q[finite]).max()) + 1e-15
+
+    @property
+    def renyi(self) -> RenyiCurve | None:
+        """Return nothing."""
+        return None
+
+    def upper(self, logs: Array) -> Array:
+        """Return sums of (p - a q)_+, a few units up where not 0."""
+        excess = np.maximum(self.p - np.exp(logs)[:, None] * self.q, 0.0)
+        total: Array = np.where(logs >= self.largest, self.infinity_mass, excess.sum(axis=1))
+        return total * (1.0 + 1e-15)
+
+    def lower(self, logs: Array) -> None:
+        """Return nothing."""
+        del logs
+
+    def epsilon(self, delta: float) -> float:
+        """Not needed here."""
+        raise NotImplementedError
+
+
+GAUSSIAN = Profile()
+
+
+def epsilon(runs: Runs, constant: float, delta: float, base: Profile = GAUSSIAN) -> float:
+    """Return C + epsilon_Q(delta / E[K])."""
+    return constant + base.epsilon(delta / runs.mean.upper)
+
+
+@pytest.mark.parametrize(
+    ("family", "given", "threshold", "paper", "tight"),
+    [
+        ("geometric", {"mean": 30}, 0.423411, 2.288311, 1.886770),
+        ("geometric", {"mean": 300}, 0.646736, 2.793798, 2.377256),
+        ("geometric", {"mean": 3000}, 0.819460, 3.213634, 2.811144),
+        ("logarithmic", {"mean": 30}, 0.587819, 1.907754, 1.698994),
+        ("poisson", {"mean": 10}, 0.0, 2.176510, 2.176510),
+        ("binomial", {"n": 20, "mean": 10}, 0.068828, 2.489481, 2.489481),
+    ],
+)
+def test_reference_cases(
+    family: str, given: dict[str, Any], threshold: float, paper: float, tight: float
+) -> None:
+    """Gaussian noise of 4 sensitivities at delta = 1e-6: six digits of both epsilons."""
+    runs = make_runs(family, **given)
+    assert epsilon(runs, runs.paper(GAUSSIAN, GAUSSIAN), 1e-6) == pytest.approx(
+        paper, abs=SIX_DIGITS
+    )
+    assert epsilon(runs, runs.tight(GAUSSIAN, GAUSSIAN), 1e-6) == pytest.approx(
+        tight, abs=SIX_DIGITS
+    )
+    assert paper_threshold(runs, GAUSSIAN) == pytest.approx(threshold, abs=SIX_DIGITS)
+
+
+# Koskela, Redberg, Wang 2024, settings of Figures 2 and 3: delta, mean, Theorem 5.2, tight.
+GEOMETRIC = [
+    (1e-4, 30, 2.044900, 1.643359),
+    (1e-4, 300, 2.570995, 2.154453),
+    (1e-4, 3000, 3.007066, 2.604575),
+    (1e-6, 30, 2.288311, 1.886770),
+    (1e-6, 300, 2.793798, 2.377256),
+    (1e-6, 3000, 3.213634, 2.811144),
+    (1e-8, 30, 2.494879, 2.093338),
+    (1e-8, 300, 2.987161, 2.570619),
+    (1e-8, 3000, 3.395990, 2.993500),
+    (1e-6, 2, 1.288034, 1.236022),
+    (1e-6, 3, 1.482782, 1.337482),
+    (1e-6, 10, 1.983017, 1.631306),
+    (1e-6, 100, 2.567408, 2.150840),
+    (1e-6, 1000, 3.020921, 2.610520),
+    (1e-6, 10**4, 3.412123, 3.019169),
+    (1e-6, 10**5, 3.762579, 3.387837),
+]
+
+
+@pytest.mark.parametrize(("delta", "mean", "paper", "tight"), GEOMETRIC)
+def test_geometric_figures(delta: float, mean: float, paper: float, tight: float) -> None:
+    """Geometric numbers of runs of a Gaussian mechanism, to six digits."""
+    runs = make_runs("geometric", mean=mean)
+    found = [runs.paper(GAUSSIAN, GAUSSIAN), runs.tight(GAUSSIAN, GAUSSIAN)]
+    assert epsilon(runs, found[0], delta) == pytest.approx(paper, abs=SIX_DIGITS)
+    assert epsilon(runs, found[1], delta) == pytest.approx(tight, abs=SIX_DIGITS)
+
+
+@pytest.mark.parametrize(
+    ("mean", "paper", "tight"),
+    [(30, 1.052523, 0.650983), (300, 1.451110, 1.034568), (3000, 1.771278, 1.368788)],
+)
+def test_geometric_constants(mean: float, paper: float, tight: float) -> None:
+    """The constants alone, to six digits."""
+    runs = make_runs("geometric", mean=mean)
+    assert runs.paper(GAUSSIAN, GAUSSIAN) == pytest.approx(paper, abs=SIX_DIGITS)
+    assert runs.tight(GAUSSIAN, GAUSSIAN) == pytest.approx(tight, abs=SIX_DIGITS)
+
+
+# Figure 4: binomial with mean 10; epsilon at delta 1e-4, 1e-6, 1e-8.
+BINOMIAL = [
+    (11, 3.263677, 3.519081, 3.732951),
+    (12, 2.864252, 3.119657, 3.333527),
+    (15, 2.449517, 2.704922, 2.918791),
+    (20, 2.234077, 2.489481, 2.703351),
+    (30, 2.095313, 2.350718, 2.564588),
+    (50, 2.013817, 2.269222, 2.483091),
+    (100, 1.963906, 2.219311, 2.433181),
+    (1000, 1.925113, 2.180517, 2.394387),
+    (0, 1.921106, 2.176510, 2.390380),
+]
+
+
+@pytest.mark.parametrize(("n", "first", "second", "third"), BINOMIAL)
+def test_binomial_figure(n: int, first: float, second: float, third: float) -> None:
+    """Binomial numbers of runs with mean 10, and Poisson (n = 0): paper and tight are the same."""
+    runs = make_runs("binomial", n=n, mean=10) if n else make_runs("poisson", mean=10)
+    paper, tight = runs.paper(GAUSSIAN, GAUSSIAN), runs.tight(GAUSSIAN, GAUSSIAN)
+    assert tight <= paper <= tight * (1.0 + 1e-12)
+    for delta, truth in ((1e-4, first), (1e-6, second), (1e-8, third)):
+        assert epsilon(runs, paper, delta) == pytest.approx(truth, abs=SIX_DIGITS)
+
+
+# Which law for a given mean: tight epsilon at delta = 1e-6 by shape, then Poisson.
+FAMILY = [
+    (10, (1.330, 1.448, 1.526, 1.631, 1.703, 1.833), 2.177),
+    (100, (1.515, 1.717, 1.868, 2.151, 2.409, 3.053), 11.24),
+    (1000, (1.673, 1.945, 2.153, 2.611, 3.065, 4.310), 100.9),
+]
+FAMILY_SHAPES = (-0.9, -0.5, 0.0, 1.0, 2.0, 5.0)
+
+
+@pytest.mark.parametrize(("mean", "by_shape", "poisson"), FAMILY)
+def test_heavier_tails_cost_less_at_one_mean(
+    mean: float, by_shape: tuple[float, ...], poisson: float
+) -> None:
+    """Negative binomial laws of six shapes and Poisson, to the digits given."""
+    for shape, truth in zip(FAMILY_SHAPES, by_shape, strict=True):
+        runs = make_runs("tnb", shape=shape, mean=mean)
+        found = epsilon(runs, runs.tight(GAUSSIAN, GAUSSIAN), 1e-6)
+        assert found == pytest.approx(truth, abs=6e-4)
+    runs = make_runs("poisson", mean=mean)
+    found = epsilon(runs, runs.tight(GAUSSIAN, GAUSSIAN), 1e-6)
+    assert found == pytest.approx(poisson, rel=6e-4)
+
+
+def test_one_run_is_less_likely_for_larger_shapes() -> None:
+    """P(K = 1) at mean 10 is 0.9, 0.53, 0.27 and 0.10 for shapes -0.9, -0.5, 0 and 1."""
+    found = [make_runs("tnb", shape=s, mean=10).at_most(1).upper for s in (-0.9, -0.5, 0.0, 1.0)]
+    assert found == pytest.approx([0.9, 0.53, 0.27, 0.10], abs=0.005)
+
+
+def test_delta_at_epsilon() -> None:
+    """The bound read the other way: delta at epsilon, paper and tight, to six digits."""
+    rows = [
+        ("geometric", {"mean": 30}, 2.0, 2.125294e-4, 8.678535e-8),
+        ("logarithmic", {"mean": 30}, 2.0, 1.385226e-7, 9.814070e-10),
+        ("poisson", {"mean": 10}, 2.5, 7.214423e-10, 7.214423e-10),
+        ("binomial", {"n": 20, "mean": 10}, 2.5, 8.102536e-7, 8.102536e-7),
+    ]
+    for family, given, at, paper, tight in rows:
+        runs = make_runs(family, **given)  # type: ignore[arg-type]
+        constants = np.array([runs.paper(GAUSSIAN, GAUSSIAN), runs.tight(GAUSSIAN, GAUSSIAN)])
+        found = runs.mean.upper * GAUSSIAN.upper(at - constants)
+        assert list(found) == pytest.approx([paper, tight], rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [-0.8, 0.0, 1.0, 4.0])
+@pytest.mark.parametrize("mu", [0.02, 0.25, 1.0, 3.0])
+def test_published_constant_of_a_gaussian_in_closed_form(shape: float, mu: float) -> None:
+    """C = (eta + 1) log(w Phi(mu + z)) with z = Phi^-1(1 / w) where epsilon_1 > 0."""
+    base = Profile(mu)
+    for mean in (1.3, 2.5, 40.0, 1e6):
+        runs = make_runs("tnb", shape=shape, mean=mean)
+        assert isinstance(runs, NegativeBinomialRuns)
+        w = runs.odds[1]
+        z = ndtri(1.0 / w) if w > 1.0 else math.inf
+        threshold = max(0.0, -mu * z - 0.5 * mu * mu)
+        if threshold > 0.0:
+            truth = (shape + 1.0) * math.log(w * ndtr(mu + z))
+        else:
+            truth = (shape + 1.0) * math.log1p(w * (2.0 * ndtr(mu / 2.0) - 1.0))
+        assert runs.paper(base, base) == pytest.approx(truth, rel=2e-12)
+        assert paper_threshold(runs, base) == pytest.approx(threshold, rel=1e-6, abs=1e-7)
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.25, 2.0])
+def test_roots_at_forty_digits(mu: float) -> None:
+    """The root of R - 1 = w H_R is met from above, to 1e-13 of R - 1."""
+    with mp.workdps(40):
+
+        def height(r: mpf) -> mpf:
+            x = mp.log1p(r)
+            return mp.ncdf(-x / mu + mpf(mu) / 2) - (1 + r) * mp.ncdf(-x / mu - mpf(mu) / 2)
+
+        for odds in (1e-12, 0.1, 29.0, 1e6):
+            left, right = mpf(0), mpf(odds)
+            for _ in range(160):
+                middle = (left + right) / 2
+                enough = middle >= odds * height(middle)
+                left, right = (left, middle) if enough else (middle, right)
+            found = mp.expm1(mpf(odds_root(Profile(mu), odds)))
+            # The profile of this test is rounded, not certified.
+            assert abs(found / right - 1) < 2e-13 * (1 + 1 / mu)
+
+
+def test_randomized_response_in_closed_form() -> None:
+    """A pure guarantee: R = (1 + E + w E) / (1 + E + w), E = e^epsilon; 1.312547, not 1.5."""
+    for level, shape, mean in itertools.product((0.1, 0.5, 3.0), (0.0, 1.0, 2.5), (10.0, 1000.0)):
+        large = math.exp(level) / (1.0 + math.exp(level))
+        pair = Pair(np.array([large, 1.0 - large]), np.array([1.0 - large, large]))
+        runs = make_runs("tnb", shape=shape, mean=mean)
+        assert isinstance(runs, NegativeBinomialRuns)
+        w, e = runs.odds[0], math.exp(level)
+        root = (1.0 + e + w * e) / (1.0 + e + w)
+        assert runs.tight(pair, pair) == pytest.approx((shape + 1.0) * math.log(root), rel=1e-12)
+        if (level, shape, mean) == (0.5, 1.0, 10.0):
+            assert level + runs.tight(pair, pair) == pytest.approx(1.312547, abs=SIX_DIGITS)
+        if (level, shape, mean) == (0.5, 0.0, 10.0):
+            assert level + runs.tight(pair, pair) == pytest.approx(0.972771, abs=SIX_DIGITS)
+
+
+def test_the_reverse_divergence_belongs_into_negative_binomial_constants() -> None:
+    """P = (0, 1), Q = (0.1, 0.9), gamma = 0.01: at 0.5 delta is 0.8639, not 0."""
+    forward = Pair(np.array([0.0, 1.0]), np.array([0.1, 0.9]))
+    runs = make_runs("geometric", gamma=0.01)
+    # The outcome that P has not is the worst: the winner is 1 if it never was 0.
+    gamma = 0.01
+    no_zero = gamma * 0.9 / (1.0 - (1.0 - gamma) * 0.9)
+    exact = max(0.0, 1.0 - math.exp(0.5) * no_zero)
+    assert exact == pytest.approx(0.86387, abs=1e-5)
+
+    def delta(constant: float) -> float:
+        level = np.array([0.5 - constant])
+        return min(1.0, runs.mean.upper * float(forward.upper(level)[0]))
+
+    assert delta(runs.tight(forward, forward.reverse)) >= exact
+    assert delta(runs.tight(forward.reverse, forward)) == 0.0
+
+
+def test_fixed_numbers_of_runs_need_bounded_losses() -> None:
+    """C = (n - 1) times the largest loss; infinite if that is; 0 for one run."""
+    pure = Pair(np.array([0.6, 0.4]), np.array([0.5, 0.5]))
+    impure = Pair(np.array([0.6, 0.4, 0.0]), np.array([0.5, 0.4, 0.1]))
+    for runs in (
+        make_runs("fixed", n=7),
+        make_runs("distribution", probabilities=(0.5,) + (0.0,) * 6 + (0.5,)),
+        make_runs("binomial", n=7, p=1.0),
+    ):
+        assert runs.tight(pure, pure.reverse) == pytest.approx(6.0 * math.log(1.2), rel=1e-12)
+        assert runs.paper(pure, pure.reverse) == runs.tight(pure, pure.reverse)
+        assert runs.tight(impure.reverse, impure) == math.inf
+        assert runs.tight(GAUSSIAN, GAUSSIAN) == math.inf
+    for one in (make_runs("fixed", n=1), make_runs("distribution", probabilities=(0.2, 0.8))):
+        assert one.tight(GAUSSIAN, GAUSSIAN) == one.paper(GAUSSIAN, GAUSSIAN) == 0.0
+    never_one = make_runs("distribution", probabilities=(0.0, 0.0, 0.5, 0.5))
+    assert never_one.tight(GAUSSIAN, GAUSSIAN) == math.inf
+    # Pure, with 2 or 3 runs: (q / q') (2 + 3 q) / (2 + 3 q') is largest at q' = 1 - 0.4 / 0.8.
+    assert never_one.tight(pure, pure.reverse) >= math.log(1.2 * 3.8 / 3.5) - 1e-12
+
+
+RUNS: list[tuple[str, dict[str, Any]]] = [
+    ("geometric", {"mean": 6.0}),
+    ("logarithmic", {"mean": 4.0}),
+    ("tnb", {"shape": -0.5, "mean": 3.0}),
+    ("tnb", {"shape": 5.0, "gamma": 0.3}),
+    ("poisson", {"mean": 3.0}),
+    ("binomial", {"n": 5, "p": 0.4}),
+    ("binomial", {"n": 4, "mean": 3.9}),
+    ("distribution", {"probabilities": (0.1, 0.2, 0.3, 0.4)}),
+    ("distribution", {"probabilities": (0.0, 0.01) + (0.0,) * 20 + (0.99,)}),
+    ("distribution", {"probabilities": (0.0, 0.0, 0.7, 0.0, 0.3)}),
+    ("fixed", {"n": 3}),
+]
+
+
+def random_pairs(count: int, start: int) -> list[Pair]:
+    """Return pairs with four outcomes: some with equal ratios, some with zeros, some close."""
+    rng = np.random.default_rng(start)
+    found = []
+    for i in range(count):
+        p = rng.dirichlet(np.full(4, 0.7))
+        q = rng.dirichlet(np.full(4, 0.7)) if i % 3 else p * np.exp(0.3 * rng.normal(size=4))
+        if i % 4 == 1:
+            q[rng.integers(4)] = 0.0
+        if i % 4 == 2:
+            p[rng.integers(4)] = 0.0
+        found.append(Pair(p / p.sum(), q / q.sum()))
+    return found
+
+
+def all_tests(pair: Pair) -> tuple[Array, Array]:
+    """Return (q, q') of all events, and of mixtures of neighbours on the way through each order."""
+    points = []
+    for order in itertools.permutations(range(4)):
+        corners = np.array(
+            [(pair.p[list(order[:k])].sum(), pair.q[list(order[:k])].sum()) for k in range(5)]
+        )
+        for start, stop in itertools.pairwise(corners):
+            points += [start + t * (stop - start) for t in np.linspace(0.0, 1.0, 9)]
+    table = np.minimum(np.unique(np.array(points), axis=0), 1.0)
+    return table[:, 0], table[:, 1]
+
+
+def log_quotients(runs: Runs, q: Array, other: Array) -> Array:
+    """Return lower ends of log phi'(q) / phi'(q'), where they make sense."""
+    low = runs.log_derivative(q, 1.0 - q)[0]
+    high = runs.log_derivative(other, 1.0 - other)[1]
+    some = low > -np.inf
+    return low[some] - high[some]
+
+
+@pytest.mark.parametrize(("family", "given"), RUNS)
+def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any]) -> None:
+    """No event or mixture of random pairs, both ways, exceeds a constant; some come close."""
+    runs = make_runs(family, **given)
+    closest = math.inf
+    # The generic constant costs some 15 milliseconds.
+    for pair in random_pairs(10 if family == "distribution" else 40, 11):
+        for forward in (pair, pair.reverse):
+            constant = runs.tight(forward, forward.reverse)
+            assert runs.paper(forward, forward.reverse) >= constant * (1.0 - 1e-12)
+            found = float(log_quotients(runs, *all_tests(forward)).max())
+            # Events are sums in floating point.
+            assert found <= constant + 1e-12
+            if math.isfinite(constant) and constant > 1e-3:
+                closest = min(closest, constant - found)
+    assert closest < 1e-9
+
+
+@pytest.mark.parametrize(
+    "probabilities",
+    [(0.1, 0.2, 0.3, 0.4), (0.0, 0.01) + (0.0,) * 20 + (0.99,), (0.0, 0.9, 0.05, 0.0, 0.05)],
+)
+def test_arbitrary_laws_attain_their_constant(probabilities: tuple[float, ...]) -> None:
+    """For Gaussian and finite bases the constant is that of a scan of the best tests."""
+    runs = make_runs("distribution", probabilities=probabilities)
+    tests = np.append(np.geomspace(1e-14, 0.5, 20_000), np.linspace(0.5, 1.0, 20_000))
+    best = ndtr(ndtri(tests) + MU)
+    truth = float(log_quotients(runs, best, tests).max())
+    assert truth - 1e-12 <= runs.tight(GAUSSIAN, GAUSSIAN) <= truth + 1e-8
+    for pair in random_pairs(12, 5):
+        constant = runs.tight(pair, pair.reverse)
+        order = np.argsort(-(pair.p / np.maximum(pair.q, 1e-300)))
+        q, other = (np.append(0.0, np.cumsum(mass[order])) for mass in (pair.p, pair.q))
+        found = [edge_maximum(runs, (q[i], other[i]), (q[i + 1], other[i + 1])) for i in range(4)]
+        assert max(found) - 1e-12 <= constant <= max(found) + 1e-8
+
+
+def edge_maximum(runs: Runs, start: tuple[float, float], stop: tuple[float, float]) -> float:
+    """Return the largest log quotient on an edge, by a scan that narrows on its best point."""
+    t = np.append(0.0, np.geomspace(1e-12, 1.0, 4000))
+    best = -math.inf
+    for _ in range(4):
+        q, other = (np.minimum(1.0, a + t * (b - a)) for a, b in zip(start, stop, strict=True))
+        low = runs.log_derivative(q, 1.0 - q)[0]
+        found = low - runs.log_derivative(other, 1.0 - other)[1]
+        i = int(np.argmax(np.where(low > -np.inf, found, -np.inf)))
+        best = max(best, float(found[i]))
+        t = np.linspace(t[max(i - 1, 0)], t[min(i + 1, len(t) - 1)], 300)
+    return best
+
+
+@pytest.mark.parametrize(("family", "given"), RUNS[:7])
+def test_generic_constant_agrees_with_the_closed_one(family: str, given: dict[str, Any]) -> None:
+    """The polygon of tangents gives what each family's own equation gives, to 1e-8."""
+    runs = make_runs(family, **given)
+    bases: list[Base] = [GAUSSIAN, Profile(1.5), *random_pairs(6, 2)]
+    for base in bases:
+        own = runs.tight(base, base.reverse)
+        generic = largest_log_quotient(runs.log_derivative, base, base.reverse)
+        assert own - 1e-12 <= generic <= own + 1e-8 * max(1.0, own)
+
+
+def test_constants_ask_for_few_points() -> None:
+    """A base may cost a millisecond for 20 points: both constants take some hundred."""
+    for mean in (1.5, 30.0, 1e6):
+        base = Profile()
+        make_runs("geometric", mean=mean).tight(base, base)
+        assert base.calls <= 10
+        assert base.points <= 120
+        base = Profile()
+        make_runs("geometric", mean=mean).paper(base, base)
+        assert base.calls <= 14
+        assert base.points <= 240
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.25, 30.0])
+def test_roots_with_wide_brackets(mu: float) -> None:
+    """Odds of 1e200 leave a bracket of 200 powers of ten; the published constant is never below."""
+    for shape, mean in ((-0.9887, 441.0), (-0.9, 1e9), (3.0, 1e11)):
+        runs = make_runs("tnb", shape=shape, mean=mean)
+        base = Profile(mu)
+        assert isinstance(runs, NegativeBinomialRuns)
+        constant = runs.tight(base, base)
+        assert runs.paper(base, base) >= constant * (1.0 - 1e-12)
+        x = constant / (shape + 1.0)
+        # A little below, the inequality fails.
+        low = np.array([x * (1.0 - 1e-9)])
+        assert np.expm1(low) < runs.odds[1] * base.upper(low)
+
+
+def test_constants_increase_with_the_mean_and_the_base() -> None:
+    """More runs, or a worse base, never cost less."""
+    for shape in (-0.5, 0.0, 1.0, 3.0):
+        found = [make_runs("tnb", shape=shape, mean=m).tight(GAUSSIAN, GAUSSIAN) for m in MEANS]
+        assert found == sorted(found)
+        runs = make_runs("tnb", shape=shape, mean=20.0)
+        bases = [Profile(mu) for mu in (0.01, 0.1, 0.2, 0.5, 1.0, 4.0)]
+        found = [runs.tight(base, base) for base in bases]
+        assert found == sorted(found)
+        # One run: C = 0.
+        assert make_runs("tnb", shape=shape, mean=1.0 + 1e-12).tight(GAUSSIAN, GAUSSIAN) < 1e-11
+
+
+MEANS = (1.0001, 1.1, 2.0, 10.0, 1e3, 1e6, 1e9)

@@ -1,0 +1,232 @@
+"""A selection as a part of a specification: no worse than the command, alone and in sums."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from privcalc.accounting.compose import compose
+from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.realize import realize
+from privcalc.accounting.select import Selected, select
+from privcalc.accounting.selection import SelectionBrackets
+from privcalc.bounds import Bound
+from privcalc.cli.commands.runs import read_runs
+from privcalc.engine.arbiter import certified_epsilon
+from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.relation import Relation
+from privcalc.selection.lower.worst_order import WorstOrder
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.spec.tree import Wrapped
+
+# Specification, delta, and what another method or an earlier version of ours proves of it.
+KNOWN = (
+    ("rdp:order=8,epsilon=0.2", "poisson,mean=5", 1e-6, 2.3606),
+    ("laplace:scale=10", "poisson,mean=100", 1e-3, 0.74),
+    ("gaussian:sigma=4", "poisson,mean=30", 1e-6, 3.5142),
+    ("gaussian:sigma=4", "geometric,mean=30", 1e-6, 1.7887),
+    ("zcdp:rho=0.1", "geometric,mean=10", 1e-6, 3.2297),
+    ("pure:epsilon=0.5", "geometric,mean=10", 0.0, 1.312548),
+    ("rr:p=0.4", "binomial,n=5,mean=2", 0.01, 3.0),
+)
+# What a law of points may be above the methods, relatively and absolutely.
+ROOM, LITTLE, BETWEEN = 1e-3, 1e-4, 0.02
+
+
+def node(base: str, runs: str) -> str:
+    """Write a selection."""
+    return f"{base}@select:runs={runs}" if "+" not in base else f"({base})@select:runs={runs}"
+
+
+def asked(base: str, runs: str, delta: float) -> Selected:
+    """Return what the command answers."""
+    family, _, rest = runs.partition(",")
+    [answer] = select(parse(base).tree, read_runs(f"{family}:{rest}"), deltas=[delta]).answers
+    return answer
+
+
+def composed(text: str, delta: float) -> Bound:
+    """Return the bracket of epsilon."""
+    [answer] = compose(parse(text).tree, deltas=[delta]).answers
+    assert answer.bound is not None
+    return answer.bound
+
+
+class TestAlone:
+    @pytest.mark.parametrize(("base", "runs", "delta", "proved"), KNOWN)
+    def test_it_is_the_command(self, base: str, runs: str, delta: float, proved: float) -> None:
+        """Both ends, in compose and convert, of epsilon and delta; and no worse than known."""
+        command = asked(base, runs, delta).bound
+        assert command.upper <= proved
+        tree = parse(node(base, runs)).tree
+        assert composed(node(base, runs), delta) == command
+        [converted] = convert(tree, Question(to="dp", deltas=(delta,))).answers
+        assert converted.result["epsilon"] == command
+        family, _, rest = runs.partition(",")
+        [back] = select(
+            parse(base).tree, read_runs(f"{family}:{rest}"), epsilons=[command.upper]
+        ).answers
+        [again] = compose(tree, epsilons=[command.upper]).answers
+        assert again.bound == back.bound
+        assert again.bound is not None
+        assert (again.bound.lower or 0.0) <= max(delta, again.bound.upper)
+
+    def test_there_is_a_lower_end(self) -> None:
+        """Of Poisson numbers of runs, too."""
+        bound = composed(node("gaussian:sigma=4", "poisson,mean=30"), 1e-6)
+        assert bound.lower is not None
+        assert 3.46 < bound.lower <= bound.upper
+
+    def test_spellings(self) -> None:
+        """A count of 1 and parentheses change nothing; a group of results is a result of groups."""
+        text = node("gaussian:sigma=4", "geometric,mean=30")
+        assert composed(f"({text})@1", 1e-6) == composed(text, 1e-6)
+        # Two records are one of a Gaussian with half of the noise.
+        assert composed(f"{text}@group:k=2", 1e-6) == composed(
+            node("gaussian:sigma=2", "geometric,mean=30"), 1e-6
+        )
+
+    def test_ends_that_exclude_each_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A lower end above an upper one is an error, and is not hidden."""
+        monkeypatch.setattr(WorstOrder, "delta_lower", lambda *_: 0.999)
+        with pytest.raises(DisagreementError, match="an order of results costs"):
+            compose(parse(node("gaussian:sigma=4", "geometric,mean=3")).tree, epsilons=[1.0])
+
+
+class TestInSums:
+    @pytest.mark.parametrize(
+        ("base", "runs", "delta", "proved"),
+        # What takes a second and more, beside the others.
+        [
+            pytest.param(*row, marks=[pytest.mark.slow] * (i in (1, 2, 4)))
+            for i, row in enumerate(KNOWN)
+        ],
+    )
+    def test_the_law_is_no_worse(self, base: str, runs: str, delta: float, proved: float) -> None:
+        """The law that sums are made of is about as good as the best method."""
+        delta = delta or 1e-9
+        del proved
+        best = min(asked(base, runs, delta).methods.values())
+        assert law_alone(node(base, runs), delta) <= best * (1.0 + ROOM) + LITTLE
+
+    def test_next_to_nothing_costs_nothing(self) -> None:
+        """Another release can only add."""
+        for base, runs, delta, _ in KNOWN[2:4]:
+            alone = composed(node(base, runs), delta)
+            both = composed(f"{node(base, runs)}+laplace:scale=1e4", delta).upper
+            assert (alone.lower or 0.0) <= both <= (alone.upper + 1e-4) * (1.0 + ROOM) + LITTLE
+
+    def test_many_uses_go_by_renyi(self) -> None:
+        """The published Renyi bound at order 8 adds up (Papernot, Steinke 2022, Theorem 6)."""
+        text = node("rdp:order=8,epsilon=0.2", "poisson,mean=5")
+        # e^epsilon_hat <= 8/7; delta_hat <= the total variation, at most sqrt(KL / 2).
+        order, count, delta = 8.0, 20, 1e-6
+        one = 0.2 + 5.0 * math.sqrt(0.1) + math.log(5.0) / (order - 1.0)
+        many = count * one + math.log1p(-1.0 / order) - math.log(delta * order) / (order - 1.0)
+        assert composed(f"({text})@{count}", delta).upper <= many
+
+    def test_laplace_in_renyi_divergences(self) -> None:
+        """With a mean of 1, at the order where e = 1 + 1/c, it costs what one run does."""
+        order = 1.0 + 1.0 / (math.e - 1.0)
+        [answer] = convert(
+            parse(node("laplace:scale=1", "poisson,mean=1")).tree,
+            Question(to="rdp", orders=(order,)),
+        ).answers
+        # Mironov 2017, Proposition 6.
+        c = order - 1.0
+        one = (
+            math.log(
+                order / (2.0 * order - 1.0) * math.exp(c)
+                + c / (2.0 * order - 1.0) * math.exp(-order)
+            )
+            / c
+        )
+        assert one == pytest.approx(0.53285, abs=1e-5)
+        found = answer.result["renyi_epsilon"]
+        assert isinstance(found, tuple)
+        assert isinstance(found[0], Bound)
+        assert found[0].upper == pytest.approx(one, rel=1e-6)
+
+
+def law_alone(text: str, delta: float) -> float:
+    """Return epsilon by the law that sums are made of."""
+    directions = realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE)
+    return max(
+        certified_epsilon(part.upper, delta, 1e-6).bound.upper for part in directions.values()
+    )
+
+
+def random_node(draw: random.Random, *, cheap: bool) -> tuple[str, str]:
+    """Return a base and a distribution of the number of runs."""
+    mean = 1.0 + 10.0 ** draw.uniform(-2.0, 1.5)
+    trials = draw.randint(2, 40)
+    families = (
+        f"geometric,mean={mean!r}",
+        f"logarithmic,mean={mean!r}",
+        f"tnb,shape={draw.uniform(-0.9, 5.0)!r},mean={mean!r}",
+        f"poisson,mean={mean - 0.9!r}",
+        f"binomial,n={trials},p={draw.uniform(0.02, 0.95)!r}",
+        f"fixed,n={draw.randint(1, 6)}",
+    )
+    noise = 10.0 ** draw.uniform(-0.5, 1.5)
+    bases = [
+        f"gaussian:sigma={noise!r}",
+        f"laplace:scale={noise!r}",
+        f"pure:epsilon={1.0 / noise!r}",
+        f"rr:p={draw.uniform(0.2, 0.9)!r}",
+        f"zcdp:rho={0.5 / noise**2!r}",
+        f"rdp:order={draw.uniform(1.5, 40.0)!r},epsilon={1.0 / noise!r}",
+        f"approx:epsilon={1.0 / noise!r},delta=1e-9",
+        f"gaussian:sigma={noise!r}+gaussian:sigma={2.0 * noise!r}",
+    ]
+    if not cheap:
+        bases = [
+            f"gaussian:sigma={noise!r}@poisson:q={draw.uniform(0.01, 0.9)!r}",
+            f"gaussian:sigma={noise!r}+laplace:scale={noise!r}",
+            f"(laplace:scale={noise!r})@3",
+        ]
+    return draw.choice(bases), draw.choice(families)
+
+
+def check(base: str, runs: str, delta: float, *, in_sums: bool) -> None:
+    """Compare a node with every method of the command."""
+    tree = cast("Wrapped", parse(node(base, runs)).tree)
+    try:
+        # What the command does, without the candidates that it lists besides.
+        brackets = SelectionBrackets(tree, Relation.ADD_OR_REMOVE_ONE, 1e-9, "auto")
+        command = brackets.answer("epsilon", delta)
+    except NotCertifiedError:
+        with pytest.raises(NotCertifiedError):
+            composed(node(base, runs), delta)
+        return
+    best = min(command.methods.values())
+    assert composed(node(base, runs), delta) == command.bound, (base, runs, delta)
+    assert command.bound.upper <= best
+    if in_sums:
+        found = law_alone(node(base, runs), delta)
+        # Prices for places suit one delta each, and there are two in every power of ten.
+        assert found <= best * (1.0 + BETWEEN) + LITTLE, (base, runs, delta, found, best)
+        assert (command.bound.lower or 0.0) <= found
+
+
+class TestRandomNodes:
+    def test_a_few(self) -> None:
+        """Some of each kind, alone and in sums."""
+        draw = random.Random(11)
+        for number in range(16):
+            base, runs = random_node(draw, cheap=number % 12 > 0)
+            check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 8 == 1)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(5))
+    def test_many(self, seed: int) -> None:
+        """Of 125 nodes, no method of the command is ever below the node."""
+        draw = random.Random(seed)
+        for number in range(25):
+            base, runs = random_node(draw, cheap=number > 0)
+            check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 12 == 0)

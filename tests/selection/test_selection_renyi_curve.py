@@ -1,0 +1,148 @@
+"""The Renyi curve of a selection against the exact law of the selected outcome, in every order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import mpmath
+import numpy as np
+import pytest
+
+from privcalc.renyi.conversion.formulas import joint_log_delta
+from privcalc.renyi.conversion.many_epsilons import ManyEpsilons
+from privcalc.renyi.conversion.optimum import best_log_delta
+from privcalc.renyi.known import LinearCurve, PointsCurve
+from privcalc.selection.rivals.renyi_curve import curve_of_best
+from privcalc.selection.runs.make import make_runs
+from tests.finite_base import FiniteBase
+
+ORDERS = (1.01, 1.2, 1.5819767, 2.0, 3.0, 8.0, 32.0)
+
+
+def generating(family: str, parameters: dict[str, float]) -> tuple[object, mpmath.mpf]:
+    """Return z -> E[z^K], and P(K = 0)."""
+    m = mpmath.mpf(parameters.get("mean", 1.0))
+    if family == "poisson":
+        return (lambda z: mpmath.exp(m * (z - 1))), mpmath.exp(-m)
+    if family == "geometric":
+        g = 1 / m
+        return (lambda z: g * z / (1 - (1 - g) * z)), mpmath.mpf(0)
+    n = int(parameters["n"])
+    p = m / n
+    return (lambda z: (1 - p + p * z) ** n), (1 - p) ** n
+
+
+def divergence(
+    p: list[float], q: list[float], family: str, parameters: dict[str, float], order: float
+) -> mpmath.mpf:
+    """Return the largest Renyi divergence of all orders of the outcomes, by enumeration."""
+    phi, none = generating(family, parameters)
+    worst = mpmath.mpf(0)
+    for ranking in itertools.permutations(range(len(p))):
+        total, before, before_q = mpmath.mpf(none), mpmath.mpf(0), mpmath.mpf(0)
+        for i in ranking:
+            after, after_q = before + mpmath.mpf(p[i]), before_q + mpmath.mpf(q[i])
+            a = phi(after) - phi(before)  # type: ignore[operator]
+            b = phi(after_q) - phi(before_q)  # type: ignore[operator]
+            total += a**order * b ** (1 - order)
+            before, before_q = after, after_q
+        worst = max(worst, mpmath.log(total) / (order - 1))
+    return worst
+
+
+def random_pair(draw: random.Random) -> tuple[list[float], list[float]]:
+    """Return two vectors of three or four outcomes, the larger losses on small slices."""
+    count = draw.choice([3, 4])
+    p = [draw.random() ** 2 + 1e-3 for _ in range(count)]
+    spread = draw.choice([0.1, 0.7, 2.5])
+    q = [x * math.exp(draw.uniform(-spread, spread)) for x in p]
+    return [x / sum(p) for x in p], [x / sum(q) for x in q]
+
+
+@pytest.mark.parametrize(
+    ("family", "parameters"),
+    [
+        ("poisson", {"mean": 0.05}),
+        ("poisson", {"mean": 1.0}),
+        ("poisson", {"mean": 6.0}),
+        ("geometric", {"mean": 4.0}),
+        ("binomial", {"n": 6, "mean": 0.4}),
+        ("binomial", {"n": 6, "mean": 4.0}),
+    ],
+)
+def test_no_order_costs_more(family: str, parameters: dict[str, float]) -> None:
+    """The curve is above the divergence of every order of the outcomes, K = 0 counted."""
+    draw = random.Random(family + repr(parameters))
+    runs = make_runs(family, **parameters)  # type: ignore[arg-type]
+    closest = 0.0
+    with mpmath.workdps(40):
+        for _ in range(12):
+            p, q = random_pair(draw)
+            base = FiniteBase(p, q)
+            curve = curve_of_best(runs, base, base.reverse)
+            assert curve is not None
+            for order in ORDERS:
+                found = float(curve.upper(np.array([order - 1.0]))[0]) / (order - 1.0)
+                exact = divergence(p, q, family, parameters, order)
+                assert exact <= mpmath.mpf(found) * (1 + mpmath.mpf(10) ** -12) + 1e-15
+                closest = max(closest, float(exact) / found)
+    # It is a bound that means something.
+    assert closest > 0.05
+
+
+def test_published_bound_for_few_runs_is_none() -> None:
+    """With 0.05 runs on average log(mean) / c alone would be below the truth, which is positive."""
+    base = FiniteBase([0.4, 0.6], [0.6, 0.4])
+    curve = curve_of_best(make_runs("poisson", mean=0.05), base, base.reverse)
+    assert curve is not None
+    with mpmath.workdps(40):
+        exact = divergence([0.4, 0.6], [0.6, 0.4], "poisson", {"mean": 0.05}, 2.0)
+    assert 0.0 < exact <= float(curve.upper(np.ones(1))[0])
+
+
+def test_one_expected_run_costs_what_one_run_does() -> None:
+    """Mean 1, at orders where no test exceeds the threshold: K itself."""
+    base = FiniteBase([0.4, 0.6], [0.6, 0.4])
+    curve = curve_of_best(make_runs("poisson", mean=1.0), base, base.reverse)
+    own = base.renyi
+    c = np.array([0.1, 0.5, 1.0, 1.9])
+    # H_{1 + 1/c} is 0 from 1 + 1/c = 3/2 on.
+    assert curve is not None
+    assert curve.upper(c) == pytest.approx(own.upper(c), rel=1e-12)
+    assert curve.upper(np.array([3.0]))[0] > own.upper(np.array([3.0]))[0] * 1.001
+
+
+class TestManyEpsilons:
+    @pytest.mark.parametrize("rho", [1e-4, 0.02, 0.5, 4.0])
+    def test_above_the_gaussian_that_has_the_curve(self, rho: float) -> None:
+        """N(sqrt(2 rho), 1) has this curve, so that its delta is below; to 40 digits."""
+        table = ManyEpsilons(LinearCurve(rho), joint_log_delta)
+        mu = mpmath.sqrt(2 * mpmath.mpf(rho))
+        epsilons = np.array([3.0, 0.0, 0.5, 1e-3, 8.0, 20.0]) * max(0.1, math.sqrt(rho))
+        with mpmath.workdps(40):
+            for epsilon, delta in zip(epsilons, table.deltas(epsilons), strict=True):
+                e = mpmath.mpf(float(epsilon))
+                true = mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+                assert true <= mpmath.mpf(float(delta))
+
+    @pytest.mark.parametrize(
+        "curve",
+        [
+            LinearCurve(0.05),
+            LinearCurve(0.5, xi=0.1),
+            PointsCurve(((1.0, 0.3), (7.0, 5.0), (30.0, 60.0))),
+            PointsCurve(((0.5, 0.01),), limit=0.5),
+        ],
+    )
+    def test_about_the_best_order(self, curve: LinearCurve | PointsCurve) -> None:
+        """No better than all orders together prove, and next to what one order proves."""
+        table = ManyEpsilons(curve, joint_log_delta)
+        epsilons = np.linspace(0.0, 4.0, 9)
+        found = table.log_deltas(epsilons)
+        for epsilon, value in zip(epsilons.tolist(), found.tolist(), strict=True):
+            single = best_log_delta(curve, epsilon, "optimal").value
+            together = best_log_delta(curve, epsilon, "trade_off").value
+            assert value >= together - 1e-9 * abs(together) or value == together
+            assert value <= single + 1e-3 or value == single

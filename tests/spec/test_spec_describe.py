@@ -1,0 +1,167 @@
+"""Help, manual table and JSON Schema are made from the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+import pytest
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import SpecError
+from privcalc.spec import registry
+from privcalc.spec.describe import overview, page, rows
+from privcalc.spec.json.form import from_json
+from privcalc.spec.parse import parse
+from privcalc.spec.schema import spec_schema, spec_schema_text
+from tests.spec.spec_trees import extra_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SCHEMA = Path(registry.__file__).parents[1] / "schema" / "spec-v1.json"
+
+
+@pytest.fixture
+def extra() -> Iterator[None]:
+    """Let the test-only mechanisms be known."""
+    with extra_entries():
+        yield
+
+
+def test_the_overview_fits_a_screen_and_names_everything() -> None:
+    """The language on one screen of 80 columns, and each example on it reads."""
+    text = overview()
+    assert max(map(len, text.splitlines())) <= 80
+    assert len(text.splitlines()) <= 60
+    for row in rows():
+        assert row.name in text
+        assert row.parameters in " ".join(text.split())
+    examples = [line.split("  ")[1].strip("' ") for line in text.splitlines()[3:7]]
+    for example in examples:
+        assert parse(example)
+
+
+def test_the_rows_of_the_manual() -> None:
+    """Alternatives come first, then the rest with defaults."""
+    table = {row.name: row for row in rows()}
+    assert table["gaussian"].parameters == "sigma or noise_multiplier, sensitivity (1)"
+    assert table["randomized-response"].aliases == ("rr",)
+    assert table["randomized-response"].parameters == "p or epsilon, categories (2)"
+    assert table["poisson"].aliases == ("poisson-sampled",)
+    assert table["poisson"].kind == "wrapper"
+    assert all(row.summary and not row.summary.endswith(".") for row in table.values())
+
+
+@pytest.mark.usefixtures("extra")
+def test_every_page_explains_its_entry() -> None:
+    """A page has the parameters with ranges, the rules, the relations and an example."""
+    for entry in (*registry.mechanisms(), *registry.wrappers()):
+        for name in entry.spellings:
+            assert page(entry.name) == page(name)
+        text = page(entry.name)
+        assert entry.example in text
+        for parameter in entry.parameters:
+            assert parameter.spelling in text
+            assert parameter.range_text in text
+    assert "exactly one of sigma or noise_multiplier" in page("Gaussian")
+    assert "Kairouz" in page("pure")
+    assert "Attributes" not in page("pure")
+    assert "m <= n" in page("ts")
+    assert "two-sided" in page("tk")
+
+
+def test_every_page_begins_in_plain_words() -> None:
+    """A reader who knows no mathematics understands the first sentence of each page."""
+    entries = (*registry.mechanisms(), *registry.wrappers())
+    assert all(entry.plain for entry in entries)
+    for entry in entries:
+        first = " ".join(page(entry.name).split("\n\n")[0].split())
+        assert first == f"{entry.spelling}: {entry.plain}"
+        assert first.endswith(".")
+        assert " ".join(entry.summary.split()) in " ".join(page(entry.name).split())
+
+
+def test_the_overview_has_the_limits_and_nothing_that_is_not_there() -> None:
+    """Help speaks of what this version does."""
+    text = overview()
+    for words in ("10000 characters", "100 levels", "1e15"):
+        assert words in text
+    for words in ("calibrate", "./", "_ for"):
+        assert words not in text
+
+
+def test_another_mechanism_is_no_slip_of_the_pen() -> None:
+    """A name that contains a known one gets the list of what is known."""
+    with pytest.raises(SpecError) as caught:
+        page("truncated_gaussian")
+    assert caught.value.hint.startswith("known: gaussian, laplace, ")
+
+
+def test_formulas_keep_their_lines() -> None:
+    """What is indented in a docstring is a formula that stands by itself."""
+    lines = page("exponential").splitlines()
+    assert any(line.startswith("      delta(x) = (1 - e^{(x - eta)/2})^2") for line in lines)
+    assert max(map(len, lines)) <= 80
+
+
+@pytest.mark.parametrize("name", ["profile", "pmf"])
+def test_the_example_of_a_file_is_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows the file, and with that file the example has an answer."""
+    entry = registry.entry(name)
+    text = page(name)
+    assert "whose name has a dot or a slash in it" in text
+    shown = text.partition("The file of the example\n")[2]
+    assert [line.strip() for line in shown.splitlines()] == entry.example_file.splitlines()
+    monkeypatch.chdir(tmp_path)
+    Path(f"{name}.csv").write_text(entry.example_file, encoding="utf-8")
+    (answer,) = compose(parse(entry.example).tree, deltas=[1e-3]).answers
+    assert answer.method.tolerance_met
+
+
+def test_an_unknown_page_suggests_one() -> None:
+    """A name that is not in the table gets the nearest that is."""
+    with pytest.raises(SpecError, match="unknown mechanism or wrapper: gausian") as caught:
+        page("gausian")
+    assert caught.value.hint == "did you mean gaussian?"
+
+
+def test_the_shipped_schema_is_the_registry() -> None:
+    """privcalc/schema/spec-v1.json is what `python -m privcalc.spec.schema` writes."""
+    assert SCHEMA.read_text(encoding="utf-8") == spec_schema_text()
+    jsonschema.Draft202012Validator.check_schema(spec_schema())
+
+
+@pytest.mark.usefixtures("extra")
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        {"type": "unknown"},
+        {"type": "gaussian"},
+        {"type": "gaussian", "standard_deviation": 0},
+        {"type": "gaussian", "standard_deviation": "1"},
+        {"type": "gaussian", "standard_deviation": 1, "noise_multiplier": 1},
+        {"type": "gaussian", "noise_multiplier": 1, "sensitivity": 1},
+        {"type": "gaussian", "standard_deviation": 1, "sigma": 1},
+        {"type": "pure", "epsilon": True},
+        {"type": "randomized_response", "probability": 0.5, "categories": 2.5},
+        {"type": "randomized_response", "probability": 1},
+        {"type": "composed", "events": []},
+        {"type": "self_composed", "count": 0, "event": {"type": "pure", "epsilon": 1}},
+        {"type": "poisson_sampled", "sampling_probability": 1},
+        {"type": "test_kinds", "noise": "other"},
+        {"type": "test_kinds", "noise": "gaussian", "file_name": "x"},
+        {"type": "test_kinds", "noise": "gaussian", "label": "A"},
+        {"type": "test_spec", "test": {"type": "pure"}},
+        {"type": "test_sampled", "source_dataset_size": 1, "event": {"type": "test_bare"}},
+    ],
+)
+def test_the_schema_and_the_reader_refuse_alike(value: object) -> None:
+    """What the schema refuses, the reader refuses."""
+    assert list(jsonschema.Draft202012Validator(spec_schema()).iter_errors(value))
+    with pytest.raises(SpecError):
+        from_json(value)

@@ -1,0 +1,204 @@
+"""The JSON twin is read strictly: what does not belong is refused, and its place is named."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.errors import SpecError
+from privcalc.relation import Relation
+from privcalc.spec.json.form import from_json, loads, to_json
+from privcalc.spec.json.text import MAX_JSON_LENGTH
+from privcalc.spec.parse import MAX_DEPTH, parse
+from privcalc.spec.read import read
+from privcalc.spec.tree import HOLE, Leaf, Repeated
+from tests.spec.spec_trees import extra_entries
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PURE = {"type": "pure", "epsilon": 1}
+
+
+@pytest.fixture(autouse=True)
+def _extra() -> Iterator[None]:
+    with extra_entries():
+        yield
+
+
+def refused(text: str) -> SpecError:
+    """Return the error of JSON that must not be read."""
+    with pytest.raises(SpecError) as caught:
+        loads(text)
+    return caught.value
+
+
+def test_the_twin_of_a_specification() -> None:
+    """Types are snake_case, fields are long names, holes are `_`, values keep their type."""
+    text = "gaussian:sigma=1.1@poisson:q=0.25@_+test-kinds:noise=two-sided,monotone=true,shift=3"
+    assert to_json(parse(text).tree) == {
+        "type": "composed",
+        "events": [
+            {
+                "type": "self_composed",
+                "count": "_",
+                "event": {
+                    "type": "poisson_sampled",
+                    "sampling_probability": 0.25,
+                    "event": {"type": "gaussian", "standard_deviation": 1.1},
+                },
+            },
+            {"type": "test_kinds", "monotone": True, "noise": "two_sided", "shift": 3},
+        ],
+    }
+    tree = parse("test-spec:test=(pure:epsilon=_)").tree
+    assert to_json(tree) == {"type": "test_spec", "test": {"type": "pure", "epsilon": "_"}}
+
+
+def test_reading_gives_the_normal_form() -> None:
+    """Nested sums are merged, a sum of one is that one, order is the registry's, 5.0 is 5."""
+    nested = {"type": "composed", "events": [PURE, {"type": "composed", "events": [PURE, PURE]}]}
+    assert from_json(nested) == parse("pure:epsilon=1+pure:epsilon=1+pure:epsilon=1").tree
+    assert from_json({"type": "composed", "events": [PURE]}) == parse("pure:epsilon=1").tree
+    gaussian = {"sensitivity": 2, "standard_deviation": 1, "type": "gaussian"}
+    assert from_json(gaussian) == parse("gaussian:sigma=1,sensitivity=2").tree
+    leaf = Leaf("pure", (("epsilon", 1.0),))
+    assert from_json({"type": "self_composed", "count": 5.0, "event": PURE}) == Repeated(5, leaf)
+    assert from_json({"type": "self_composed", "count": "_", "event": PURE}) == Repeated(HOLE, leaf)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        # The text of JSON.
+        ('{"type": "pure", "epsilon": NaN}', "NaN is not a number", ""),
+        ('{"type": "pure", "epsilon": -Infinity}', "-Infinity is not a number", ""),
+        ('{"type": "pure", "epsilon": 1e999}', "1e999 is too large", ""),
+        ('{"type": "pure", "epsilon": 1e-999}', "1e-999 is too small", ""),
+        ('{"type": "pure", "epsilon": 1, "epsilon": 1}', '"epsilon" is given twice', ""),
+        ('{"type": "pure", "epsilon": 1} x', "not JSON", ""),
+        ('{"type": ', "not JSON", ""),
+        ("{'type': 1}", "not JSON", ""),
+        # Its shape.
+        ("[]", "is an object, got a list", '"composed"'),
+        ('{"type": "composed", "events": []}', "at least one", ""),
+        ('{"type": "composed", "events": {}}', "a list of at least one", ""),
+        ('{"type": "composed", "events": [1]}', "object, got 1 (at events[0])", ""),
+        ('{"type": "composed"}', "composed needs events", ""),
+        ('{"type": "composed", "events": [], "event": 1}', 'no field "event"', "events"),
+        ('{"epsilon": 1}', 'has a "type"', ""),
+        ('{"type": 1}', 'has a "type"', ""),
+        ('{"type": "self_composed", "count": 2}', "self_composed needs event", ""),
+        ('{"type": "poisson_sampled", "sampling_probability": 1}', "needs event", ""),
+        # Names.
+        ('{"type": "gausian"}', 'unknown type: "gausian"', "did you mean gaussian?"),
+        ('{"type": "rr", "probability": 0.5}', 'unknown type: "rr"', '"randomized_response"'),
+        ('{"type": "Gaussian"}', "unknown type", '"gaussian"'),
+        ('{"type": "gaussian", "sigma": 1}', 'no field "sigma"', '"standard_deviation"'),
+        ('{"type": "pure", "epsilon": 1, "note": ""}', 'no field "note"', "epsilon"),
+        ('{"type": "pure", "epsilon": 1, "event": {}}', 'no field "event"', "wraps nothing"),
+        # Values.
+        ('{"type": "pure", "epsilon": true}', "takes a number, got true", ""),
+        ('{"type": "pure", "epsilon": null}', "takes a number, got null", ""),
+        ('{"type": "pure", "epsilon": "1"}', 'takes a number, got "1"', ""),
+        ('{"type": "pure", "epsilon": [1]}', "takes a number, got a list", ""),
+        ('{"type": "laplace", "scale": -1e10}', "scale must be > 0, got -1e10", ""),
+        ('{"type": "laplace", "scale": -12345.0}', "scale must be > 0, got -12345", ""),
+        ('{"type": "laplace", "scale": -1e-07}', "scale must be > 0, got -1e-7", ""),
+        ('{"type": "truncated_gaussian"}', "unknown type", "known: gaussian, laplace"),
+        ('{"type": "approx", "epsilon": 1, "delta": 1.5}', "delta must be in [0, 1]", ""),
+        ('{"type": "approx", "epsilon": 1}', "approx needs delta", ""),
+        ('{"type": "gaussian"}', "needs standard_deviation or noise_multiplier", ""),
+        ('{"type": "test_kinds", "noise": "two-sided"}', "one of gaussian, two-sided", ""),
+        ('{"type": "test_kinds", "noise": "gaussian", "label": "A-b"}', "a name", ""),
+        ('{"type": "test_kinds", "noise": "gaussian", "monotone": 1}', "true or false", ""),
+        ('{"type": "test_kinds", "noise": "gaussian", "shift": 0.5}', "a whole number", ""),
+        ('{"type": "test_kinds", "noise": "gaussian", "file_name": "x"}', "a file", "./name"),
+        ('{"type": "test_kinds", "noise": "gaussian", "file_name": "a b/c"}', "a file", "./name"),
+        ('{"type": "test_kinds", "noise": "gaussian", "file_name": 1}', "a file, got 1", ""),
+        ('{"type": "test_kinds", "noise": 1}', "one of gaussian, two-sided, got 1", ""),
+        ('{"type": "test_spec", "test": "gaussian"}', "an object", ""),
+        ('{"type": "test_spec", "test": "_"}', "an object", ""),
+    ],
+)
+def test_refusals(text: str, message: str, hint: str) -> None:
+    """Each mistake is named, and answered with what to write instead."""
+    error = refused(text)
+    assert message in str(error)
+    assert hint in error.hint
+    assert 0 <= error.span[0] <= error.span[1] <= len(error.text)
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "1.5", "true", '"x"', "1e300", "1" + "0" * 16])
+def test_counts_are_whole_positive_numbers(count: str) -> None:
+    """A count is an integer from 1 to 10^15."""
+    error = refused(f'{{"type": "self_composed", "count": {count}, "event": {json.dumps(PURE)}}}')
+    assert "count" in str(error)
+
+
+def test_huge_numbers_are_refused() -> None:
+    """Integers that no double holds are refused, however many digits they have."""
+    assert "a huge number" in str(refused('{"type": "pure", "epsilon": 1' + "0" * 390 + "}"))
+    assert "too large" in str(refused('{"type": "pure", "epsilon": ' + "9" * 9_000 + "}"))
+
+
+def test_nesting_and_length_are_limited() -> None:
+    """JSON nests as deep as text does, and its text is bounded."""
+
+    def chain(nodes: int) -> str:
+        head = '{"type": "self_composed", "count": 1, "event": '
+        return head * (nodes - 1) + json.dumps(PURE) + "}" * (nodes - 1)
+
+    assert loads(chain(MAX_DEPTH))
+    assert "nested deeper" in str(refused(chain(MAX_DEPTH + 1)))
+    assert "nested" in str(refused(chain(10_000)))
+    assert "nested" in str(refused("[" * 200_000))
+    assert f"at most {MAX_JSON_LENGTH}" in str(refused("[" * (MAX_JSON_LENGTH + 1)))
+
+
+def test_broken_json_has_a_span() -> None:
+    """An error in the text of JSON says where."""
+    text = '{"type": "pure" "epsilon": 1}'
+    error = refused(text)
+    assert (text, (16, 17)) == (error.text, error.span)
+
+
+def test_read_takes_the_first_character_as_the_form() -> None:
+    """Text, JSON after spaces, and a line break at the end."""
+    assert read("pure:epsilon=1\n").tree == read(f"  {json.dumps(PURE)}\r\n").tree
+    assert read("pure:epsilon=1.0").text == "pure:epsilon=1.0"
+    assert read(json.dumps(PURE)).text == "pure:epsilon=1"
+    assert read("pure:epsilon=1").relation is None
+    assert read("pure:epsilon=1").spans[("epsilon",)] == (13, 14)
+
+
+def test_an_answer_brings_its_specification_and_relation() -> None:
+    """Of an object printed by --json the specification and the relation are taken."""
+    answer = {
+        "schema": "privcalc/result/v1",
+        "version": "9",
+        "command": "compose",
+        "spec": PURE,
+        "relation": "replace_one",
+        "query": {"delta": 1e-5},
+        "result": {"epsilon": {"upper": "Infinity"}},
+    }
+    question = read(json.dumps(answer))
+    assert question.relation is Relation.REPLACE_ONE
+    assert question.tree == parse("pure:epsilon=1").tree
+    for change in (
+        {"schema": "privcalc/result/v2"},
+        {"schema": "privcalc/error/v1"},
+        {"schema": 1},
+        {"relation": "none"},
+        {"relation": 1},
+        {"spec": "pure:epsilon=1"},
+        {"spec": {"type": "composed", "events": []}},
+    ):
+        with pytest.raises(SpecError):
+            read(json.dumps({**answer, **change}))
+    for missing in ("spec", "relation"):
+        with pytest.raises(SpecError, match='"spec" and "relation"'):
+            read(json.dumps({key: answer[key] for key in answer if key != missing}))

@@ -1,0 +1,227 @@
+"""Trade-off functions of pairs with few outcomes against brute force, at corners above all."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.bounds import Bound
+from privcalc.engine.finite.outcomes import Outcomes
+from privcalc.tradeoff.atomic import AtomicTests
+from privcalc.tradeoff.function import trade_off
+from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
+from privcalc.tradeoff.pair_solver import PairSolver
+from privcalc.tradeoff.thresholds import Thresholds
+from tests.oracles.brute import BruteForce, TooManyOutcomesError
+from tests.random_mechanisms import Generator
+from tests.trade_off_helpers import (
+    ALPHAS,
+    TOLERANCE,
+    brute_powers,
+    check,
+    curve_of,
+    laws_of,
+    laws_of_rows,
+    meets,
+    narrow,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CORNERS = [
+    [("1e-6", "1/2"), ("0.999999", "1/2")],
+    [("1/2", "0"), ("1/2", "1")],
+    [("1/2", "0"), ("1/2", "0.999999"), ("0", "1e-6")],
+    [("0.001", "0.999"), ("0.999", "0.001")],
+    [("1", "1e-40"), ("0", f"0.{40 * '9'}")],
+    [("1/3", "1/3"), ("1/3", "1/2"), ("1/3", "1/6")],
+]
+
+
+@pytest.mark.parametrize("rows", CORNERS)
+def test_corners(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    """Where the chance of an outcome begins or ends brackets are as narrow as elsewhere."""
+    with mp.workdps(60):
+        pairs = [(mpf_of(first), mpf_of(other)) for first, other in rows]
+        alphas = [0.0, 1e-9, 1e-6, 0.001, 1 / 3, 0.5, 2 / 3, 0.999, 0.999999, 1.0]
+        found = trade_off(laws_of_rows(tmp_path, rows), alphas, TOLERANCE)
+        for name, curve in found.directions.items():
+            pair = [(q, p) for p, q in pairs] if name == "remove" else pairs
+            falling = sorted(pair, key=lambda each: each[1] / each[0] if each[0] else mp.inf)
+            check(curve, alphas, brute_powers(falling, alphas))
+            for beta, power in zip(curve.beta, curve.power, strict=True):
+                assert narrow(power, 1e-11)
+                # Masses are known to 32 units and losses to 160, not to those of a small beta.
+                assert beta.width <= max(1e-11 * beta.upper, 2e-12)
+            assert curve.engine == "closed-form"
+            assert curve.notes == ()
+
+
+def mpf_of(word: str) -> Any:
+    """Return the number that a decimal or a ratio stands for."""
+    top, _, bottom = word.partition("/")
+    return mpf(top) / mpf(bottom or 1)
+
+
+def test_nothing_in_common(tmp_path: Path) -> None:
+    """Laws that share no outcome are told apart without error, alone and among others."""
+    rows = [("1", "0"), ("0", "1")]
+    laws = laws_of_rows(tmp_path, rows)
+    path = tmp_path / "table.csv"
+    for each in (laws, laws_of(f"pmf:file={path}@3+gaussian:sigma=1")):
+        for engine in ("auto", "contour", "fft"):
+            curve = trade_off(each, [0.0, 0.3, 1.0], TOLERANCE, engine=engine).worst
+            assert [(power.lower, power.upper) for power in curve.power] == [(1.0, 1.0)] * 3
+            assert [(beta.lower, beta.upper) for beta in curve.beta] == [(0.0, 0.0)] * 3
+
+
+@pytest.mark.parametrize("engine", ["contour", "fft"])
+def test_extreme_losses(tmp_path: Path, engine: str) -> None:
+    """Losses that are all 0 are no obstacle to engines that are forced."""
+    alphas = [0.0, 1e-300, 0.3, 0.999999, 1.0]
+    laws_of_rows(tmp_path, [("1", "1")])
+    same = laws_of(f"pmf:file={tmp_path / 'table.csv'}@5")
+    check(trade_off(same, alphas, TOLERANCE, engine=engine).worst, alphas, map(mpf, alphas))
+
+
+@pytest.mark.parametrize("engine", [pytest.param("contour", marks=pytest.mark.slow), "fft"])
+def test_losses_far_below_zero(tmp_path: Path, engine: str) -> None:
+    """A loss of -688 beside ordinary ones, and hardly any of the other law's mass."""
+    alphas = [0.0, 1e-300, 0.3, 0.999999, 1.0]
+    laws_of_rows(tmp_path, [("1", "1e-299"), ("0", "1")])
+    far = laws_of(f"pmf:file={tmp_path / 'table.csv'}@3+laplace:scale=1@2")
+    for curve in trade_off(far, alphas, TOLERANCE, engine=engine).directions.values():
+        assert all(power.upper == 1.0 for power in curve.power[1:])
+
+
+@pytest.mark.parametrize("wrong", ["losses up", "losses down", "masses", "all", "nothing"])
+@pytest.mark.parametrize("seed", range(4))
+def test_errors_of_listed_outcomes(seed: int, wrong: str) -> None:
+    """Brackets from losses and masses that are off by what is said contain the true curve."""
+    rng = random.Random(seed)
+    count = rng.randint(2, 40)
+    p = [rng.random() ** 4 for _ in range(count + 1)]
+    q = [rng.random() ** 4 for _ in range(count + 1)]
+    mass, other = (rng.choice((0.0, 0.2)) for _ in range(2))
+    p = [(1.0 - mass) * x / math.fsum(p) for x in p]
+    q = [(1.0 - other) * x / math.fsum(q) for x in q]
+    # The last outcome is left out where everything is wrong.
+    size = count if wrong == "all" else count + 1
+    dropped = p[-1] if wrong == "all" else 0.0
+    loss_error = 1e-3 if wrong in ("losses up", "losses down", "all") else 1e-13
+    mass_error = 1e-3 if wrong in ("masses", "all") else 1e-14
+    signs = (1.0,) if wrong == "losses up" else (-1.0,) if wrong == "losses down" else (1.0, -1.0)
+    listed = Outcomes(
+        np.array([math.log(p[i] / q[i]) + loss_error * rng.choice(signs) for i in range(size)]),
+        np.array([p[i] * (1.0 + mass_error * rng.choice((-1.0, 1.0))) for i in range(size)]),
+        1.01 * loss_error,
+        np.full(size, 1.01 * mass_error + 1e-15),
+        dropped,
+    )
+    off = loss_error + mass_error
+    tests = AtomicTests(listed, Bound(mass, mass))
+    levels = np.array([1e-6, 0.01, 0.2, 0.5, 0.9, 0.999])
+    with mp.workdps(60):
+        p_true = [(1 - mpf(mass)) * x / mp.fsum(p) for x in p]
+        q_true = [(1 - mpf(other)) * x / mp.fsum(q) for x in q]
+    infinite = [(mpf(mass), mpf(0)), (mpf(0), mpf(other))]
+    true = [*infinite, *zip(p_true, q_true, strict=True)]
+    true = sorted(true, key=lambda each: each[0] / each[1] if each[1] else mp.inf, reverse=True)
+    powers = brute_powers(true, list(levels))
+    most, least_beta = tests.limited(levels)
+    tested, beta = tests.tested(levels)
+    for i, power in enumerate(powers):
+        # Probabilities of the oracle add up to 1 but for the last digits.
+        assert tested[i] <= power <= most[i] + mpf(1e-30)
+        assert least_beta[i] <= 1 - power + mpf(1e-30) <= beta[i] + mpf(2e-30)
+        assert most[i] - tested[i] <= 10.0 * off + dropped
+    # The other way round: the least Q-mass of a test with such powers.
+    backward = [(q_mass, p_mass) for p_mass, q_mass in reversed(true)]
+    spent, needed = tests.spent(levels), tests.needed(levels)
+    for i, level in enumerate(levels):
+        least_mass = 1 - brute_powers(backward, [1 - mpf(level)])[0]
+        assert needed[i] <= least_mass + mpf(1e-30)
+        assert least_mass <= spent[i] + mpf(1e-30)
+
+
+def test_both_ways_agree() -> None:
+    """The best tests and the minimum of g bracket the same numbers."""
+    for text in ("rr:p=0.73@20", "approx:epsilon=0.3,delta=0.01@9", "discrete-laplace:scale=2@7"):
+        laws = laws_of(text)
+        for name, direct in trade_off(laws, ALPHAS, TOLERANCE).directions.items():
+            profile = Profile(laws[name], TOLERANCE, "auto")
+            thresholds = Thresholds(profile)
+            solver = PairSolver(OrderedPair(profile, profile), thresholds, thresholds, TOLERANCE)
+            other = solver.curve(ALPHAS)
+            assert direct.engine == "closed-form"
+            for one, two in zip(
+                [*direct.power, *direct.beta], [*other.power, *other.beta], strict=True
+            ):
+                assert meets(one, two), (text, name, one, two)
+
+
+def test_groups_have_upper_ends(tmp_path: Path) -> None:
+    """An upper law of a group with few outcomes bounds the power, and claims no lower end."""
+    laws_of_rows(tmp_path, [("1/2", "1/3"), ("1/2", "2/3")])
+    curve = curve_of(f"pmf:file={tmp_path / 'table.csv'}@group:k=2", [0.0, 0.1, 0.5, 1.0]).worst
+    single = curve_of(f"pmf:file={tmp_path / 'table.csv'}", [0.0, 0.1, 0.5, 1.0]).worst
+    for index in (1, 2):
+        assert curve.power[index].lower is None
+        assert curve.power[index].upper > 1.1 * single.power[index].upper
+        assert curve.beta[index].lower == pytest.approx(1.0 - curve.power[index].upper)
+        assert curve.beta[index].upper == pytest.approx(1.0 - [0.0, 0.1, 0.5, 1.0][index])
+
+
+def test_small_discrete_mechanisms(tmp_path: Path) -> None:
+    """Random mechanisms with few outcomes, in every direction, by brute force."""
+    rng = random.Random(5)
+    generator = Generator(rng, tmp_path)
+    alphas = [0.0, 1e-6, 0.003, 0.1, 0.35, 0.6, 0.9, 0.999, 1.0]
+    done = 0
+    while done < 25:
+        base = generator.base()
+        count = rng.randint(1, 4)
+        if base.outcomes is None:
+            continue
+        try:
+            brute = BruteForce([(base.outcomes(), count)], most=4000)
+        except TooManyOutcomesError:
+            continue
+        done += 1
+        text = f"{base.text}@{count}"
+        found = curve_of(text, alphas)
+        with mp.workdps(60):
+            falling = brute.outcomes
+            backward = [(q, p) for p, q in reversed(falling)]
+            for name, curve in found.directions.items():
+                outcomes = backward if name == "remove" else falling
+                check(curve, alphas, brute_powers(outcomes, alphas))
+
+
+@pytest.mark.parametrize("p", ["0.73", "0.999", "0.501"])
+def test_randomized_response(p: str) -> None:
+    """The power is alpha p / (1 - p) up to alpha = 1 - p, and then rises to 1 as slowly."""
+    right = mpf(float(p))
+    alphas = [*ALPHAS, 1.0 - float(p), 0.25]
+    ratio = right / (1 - right)
+    powers = [min(mpf(a) * ratio, 1 - (1 - mpf(a)) / ratio) for a in alphas]
+    curve = curve_of(f"rr:p={p}", alphas).worst
+    check(curve, alphas, powers)
+    assert all(narrow(a) or narrow(b) for a, b in zip(curve.power, curve.beta, strict=True))
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 0.01), (0.0, 1e-8), (3.0, 0.0), (0.1, 0.3)])
+def test_approximate_guarantee(epsilon: float, delta: float) -> None:
+    """Beta = max(0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha))."""
+    alphas = [0.0, *ALPHAS, 1.0]
+    e, d = mp.exp(mpf(epsilon)), mpf(delta)
+    betas = [max(mpf(0), 1 - d - e * mpf(a), (1 - d - mpf(a)) / e) for a in alphas]
+    curve = curve_of(f"approx:epsilon={epsilon},delta={delta}", alphas).worst
+    check(curve, alphas, [1 - beta for beta in betas])
+    assert all(narrow(power) for power in curve.power)

@@ -1,0 +1,375 @@
+"""mu of Gaussian differential privacy: against mpmath, closed forms and dense scans."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from privcalc.accounting.realize import default_relation, realize
+from privcalc.bounds import Bound
+from privcalc.engine.arbiter import certified_delta
+from privcalc.errors import DomainError
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.concentration import pure_mu
+from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.sampled.glued import glued
+from privcalc.losses.sampled.law import sampled
+from privcalc.numerics.gaussian_profile import (
+    gaussian_profile,
+    log_tail_below,
+    mills,
+    tail_quantile,
+)
+from privcalc.spec.parse import parse
+from privcalc.tradeoff.mu.caps import LargeEpsilons, gaussian_cap
+from privcalc.tradeoff.mu.equivalent import GaussianEquivalent, mu_at, smallest_mu
+from privcalc.tradeoff.mu.tangent_polygon import corners
+
+if TYPE_CHECKING:
+    from privcalc.engine.terms import Realized
+    from privcalc.losses.law import LossLaw
+
+TOLERANCE = 1e-9
+
+
+def directions(text: str) -> dict[str, Realized]:
+    """Return the compositions of a specification under its default relation."""
+    tree = parse(text).tree
+    return realize(tree, default_relation(tree))
+
+
+@cache
+def mu_of(text: str) -> GaussianEquivalent:
+    """Return the smallest mu of a specification."""
+    return smallest_mu(directions(text), TOLERANCE)
+
+
+def tail(x: mpf) -> mpf:
+    """Return P(N > x)."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def quantile(p: mpf) -> mpf:
+    """Return the x with P(N > x) = p, for 0 < p <= 1/2."""
+    start = mp.sqrt(max(mpf(0), -2 * mp.log(2 * p)))
+    return mp.findroot(lambda x: mp.log(tail(x)) - mp.log(p), start)
+
+
+def profile(mu: float, epsilon: float) -> mpf:
+    """Return the profile from its definition, with digits enough for the difference."""
+    with mp.workdps(60 + int(max(0.0, -3.0 * math.log10(mu))) + int(min(epsilon, 2000.0))):
+        m, e = mpf(mu), mpf(epsilon)
+        return tail(e / m - m / 2) - mp.exp(e) * tail(e / m + m / 2)
+
+
+@settings(max_examples=150, deadline=None)
+@given(log_mu=st.floats(-8.0, 1.3), s=st.floats(0.0, 1.0))
+def test_gaussian_profile_is_proved(log_mu: float, s: float) -> None:
+    """Both ends enclose 60 digits, also far out and for tiny mu, and are near."""
+    mu = 10.0**log_mu
+    low = -min(0.5 * mu, 36.0)
+    epsilon = max(0.0, (low + s * (36.0 - low) + 0.5 * mu) * mu)
+    exact, found = profile(mu, epsilon), gaussian_profile(mu, epsilon)
+    assert found.lower <= exact <= found.upper
+    with mp.workdps(1000 if mu > 2.0 else 40):
+        rest = 1 - profile(mu, epsilon)
+        assert found.rest_lower <= rest <= found.rest_upper
+    assert found.upper - found.lower <= 1e-9 * exact
+    assert found.rest_upper - found.rest_lower <= max(1e-9 * float(rest), 4e-16)
+
+
+def test_mills_ratio_meets_its_assumptions() -> None:
+    """R is what it should be to 16 units, and R <= (x + 2) (1 - x R)."""
+    with mp.workdps(60):
+        for x in np.concatenate([np.linspace(0.0, 3.0, 40), np.geomspace(3.0, 1e4, 40)]):
+            exact = tail(mpf(x)) / (mp.exp(-(mpf(x) ** 2) / 2) / mp.sqrt(2 * mp.pi))
+            assert abs(mpf(mills(float(x))) / exact - 1) <= 16 * mpf(2) ** -53
+            assert exact <= (mpf(x) + 2) * (1 - mpf(x) * exact)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.floats(-9.0, 5.5))
+def test_tail_quantiles_are_proved(log_size: float) -> None:
+    """P(N > z) at both ends encloses the probability; the tail is below its value."""
+    log_p = -math.log(2.0) * (1.0 + 1e-15) - 10.0**log_size
+    low, high = tail_quantile(log_p)
+    with mp.workdps(40):
+        assert mp.log(tail(mpf(low))) >= log_p >= mp.log(tail(mpf(high)))
+        below = log_tail_below(max(0.0, low))
+        exact = mp.log(tail(mpf(max(0.0, low))))
+        assert below <= exact <= below + 1e-13 * (1.0 - below)
+    assert high - low <= 1e-13 * (1.0 + high)
+
+
+@pytest.mark.parametrize("delta", [0.9, 0.5, 0.1, 1e-5, 1e-12, 1e-30])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-6, 0.01, 1.0, 8.0, 300.0])
+def test_mu_at_a_point_makes_the_round_trip(epsilon: float, delta: float) -> None:
+    """The profile at both ends, at 60 digits, encloses delta; the bracket is narrow."""
+    mu = mu_at(epsilon, Bound(delta, delta))
+    assert mu.lower is not None
+    assert profile(mu.lower, epsilon) <= delta <= profile(mu.upper, epsilon)
+    assert mu.width <= 1e-10 * mu.upper
+
+
+def test_mu_at_the_edges() -> None:
+    """Nothing costs nothing, certainty costs everything, and ends go with ends."""
+    assert mu_at(1.0, Bound(0.0, 0.0)) == Bound(0.0, 0.0)
+    assert mu_at(1.0, Bound(1.0, 1.0)).upper == math.inf
+    assert mu_at(1.0, Bound(0.5)).lower is None
+    wide = mu_at(1.0, Bound(0.5, 0.1))
+    assert wide.lower == mu_at(1.0, Bound(0.1, 0.1)).lower
+    assert wide.upper == mu_at(1.0, Bound(0.5, 0.5)).upper
+    with pytest.raises(DomainError, match="epsilon"):
+        mu_at(-1.0, Bound(0.5, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("text", "square"),
+    [
+        ("gaussian:sigma=1@10", "10"),
+        ("gaussian:sigma=2@3+gdp:mu=0.5@4", "1.75"),
+        ("gaussian:sigma=2@poisson:q=0.001@100", "25"),
+        ("gaussian:sigma=1@wor:q=0.1", "1"),
+        ("gaussian:sigma=4@poisson:q=0.01@group:k=3@16", "9"),
+    ],
+)
+def test_gaussians_add_up_as_squares(text: str, square: str) -> None:
+    """Sampled ones come as near to their base as one likes, for large epsilon."""
+    mu = mu_of(text).mu
+    assert mu.lower is not None
+    with mp.workdps(30):
+        assert mu.lower <= mp.sqrt(mpf(square)) <= mu.upper
+    assert mu.width <= 1e-13 * mu.upper
+
+
+@pytest.mark.parametrize("p", [0.5001, 0.75, 0.99])
+def test_one_randomised_response_has_a_closed_form(p: float) -> None:
+    """Its corner (1 - p, p) needs 2 Phi^-1(p), as does its total variation."""
+    mu = mu_of(f"rr:p={p}").mu
+    assert mu.lower is not None
+    with mp.workdps(40):
+        exact = 2 * quantile(1 - mpf(p))
+    assert mu.lower <= exact <= mu.upper
+    assert mu.width <= 1e-9 * mu.upper
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.floats(-12.0, 2.9))
+def test_pure_guarantees_have_a_closed_form(log_epsilon: float) -> None:
+    """2 Phi^-1(e^epsilon / (1 + e^epsilon)), and never less."""
+    epsilon = 10.0**log_epsilon
+    with mp.workdps(60):
+        exact = 2 * quantile(1 / (1 + mp.exp(mpf(epsilon))))
+        assert exact <= pure_mu(epsilon) <= exact * (1 + mpf("0.15"))
+        assert epsilon > 600.0 or pure_mu(epsilon) <= exact * (1 + mpf("1e-10"))
+
+
+def outcomes(p: float, count: int) -> list[tuple[mpf, mpf]]:
+    """Return the masses of the sum of randomised responses, under both laws, best first."""
+    up, down = mpf(p), 1 - mpf(p)
+    return [
+        (mp.binomial(count, j) * up**j * down ** (count - j),
+         mp.binomial(count, j) * down**j * up ** (count - j))
+        for j in range(count, -1, -1)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("p", "count"), [(0.75, 1), (0.6, 2), (0.6, 7), (0.9, 4), (0.52, 40)])
+def test_randomised_responses_agree_with_all_tests(p: float, count: int) -> None:
+    """Tests of the sum are the corners of its curve: the largest Phi^-1(t) - Phi^-1(f) of all."""
+    mu = mu_of(f"rr:p={p}@{count}").mu
+    assert mu.lower is not None
+    with mp.workdps(40):
+        t = f = best = mpf(0)
+        for above, below in outcomes(p, count)[:-1]:
+            t, f = t + above, f + below
+            right = quantile(t) if t <= 0.5 else -quantile(1 - t)
+            wrong = quantile(f) if f <= 0.5 else -quantile(1 - f)
+            best = max(best, wrong - right)
+        assert mu.lower <= best <= mu.upper
+    assert mu.width <= 1e-8 * mu.upper
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0, 10.0])
+def test_one_laplace_agrees_with_a_dense_scan(scale: float) -> None:
+    """Tests are {x < a}; with a on either side of the nearer peak, the largest mu of all."""
+    mu = mu_of(f"laplace:scale={scale}").mu
+    assert mu.lower is not None
+    with mp.workdps(30):
+        e, best = 1 / mpf(scale), mpf(0)
+        for j in range(401):
+            # From the middle of the two peaks outward.
+            y = e * mpf(j) / 200 - e / 2
+            t = 1 - mp.exp(y) / 2 if y < 0 else mp.exp(-y) / 2
+            f = mp.exp(-y - e) / 2
+            right = quantile(t) if t <= 0.5 else -quantile(1 - t)
+            best = max(best, quantile(f) - right)
+        assert mu.lower <= best * (1 + mpf("1e-12"))
+        assert best <= mu.upper
+    assert mu.width <= 1e-8 * mu.upper
+
+
+COMPOSITIONS = {
+    "laplace:scale=1@20": 1e-6,
+    "laplace:scale=10@1000": 1e-8,
+    "laplace:scale=1@poisson:q=0.01@100": 1e-8,
+    # No mechanism attains the envelope of offsets, so that the ends do not meet.
+    "exponential:epsilon=1@20": 0.03,
+    "gaussian:sigma=1+rr:p=0.75": 1e-8,
+    "gaussian:sigma=0.5+laplace:scale=1@3": 1e-8,
+    "gaussian:sigma=4@100+laplace:scale=2@10": 1e-8,
+    "gaussian-pair:mean=0,deviation=1,other_mean=1,other_deviation=0.9@poisson:q=0.1": 1e-8,
+}
+
+
+# Only lattices answer here, and take seconds.
+LONGEST = "laplace:scale=1@20"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [pytest.param(text, marks=[pytest.mark.slow] * (text == LONGEST)) for text in COMPOSITIONS],
+)
+def test_compositions_agree_with_a_dense_scan(text: str) -> None:
+    """No epsilon needs more than the upper end; the best of a scan is near the lower one."""
+    answer = mu_of(text)
+    assert answer.mu.lower is not None
+    assert answer.mu.width <= COMPOSITIONS[text] * answer.mu.upper
+    best = 0.0
+    steps = [answer.at_epsilon + k * answer.mu.upper / 8.0 for k in range(-8, 25, 3)]
+    for part in directions(text).values():
+        for epsilon in [0.0, answer.at_epsilon, *(each for each in steps if each > 0.0)]:
+            found = certified_delta(part.upper, epsilon, 1e-6).bound
+            if found.upper > 1e-250:
+                best = max(best, mu_at(epsilon, found).lower or 0.0)
+    assert best <= answer.mu.upper
+    assert best >= answer.mu.lower * (1.0 - 1e-5)
+
+
+@pytest.mark.parametrize("text", COMPOSITIONS)
+@settings(max_examples=4, deadline=None)
+@given(part=st.floats(0.0, 1.0))
+def test_the_gaussian_dominates_at_every_epsilon(text: str, part: float) -> None:
+    """Delta of the composition is at most that of the upper end of mu."""
+    mu = mu_of(text).mu.upper
+    epsilon = part * part * (4.0 * mu + 0.5 * mu * mu)
+    for each in directions(text).values():
+        found = certified_delta(each.upper, epsilon, 1e-6).bound
+        assert found.lower is not None
+        assert found.lower <= gaussian_profile(mu, epsilon).upper
+
+
+@pytest.mark.parametrize(
+    ("text", "lower", "upper"),
+    [
+        # delta next to 1 says little: the sum of squares remains.
+        ("laplace:scale=1@1000", 27.0, 39.0),
+        # Sampling hides what is gained far out.
+        ("gaussian:sigma=1.1@poisson:q=0.01@1000+laplace:scale=2", 28.74, 28.76),
+        # No bound for the tests of large epsilon.
+        ("discrete-gaussian:sigma=2@10", math.sqrt(2.5), math.inf),
+        ("approx:epsilon=1,delta=1e-6", math.inf, math.inf),
+        ("gaussian-pair:mean=0,deviation=1.1,other_mean=1,other_deviation=1", math.inf, math.inf),
+    ],
+)
+def test_what_is_not_known_is_said(text: str, lower: float, upper: float) -> None:
+    """Wide brackets are wide, and infinite ones infinite."""
+    mu = mu_of(text).mu
+    assert mu.lower is not None
+    assert lower <= mu.lower <= mu.upper <= upper
+
+
+def test_curves_have_no_lower_end() -> None:
+    """Of a Renyi curve nothing is known for large epsilon, unless it has a limit."""
+    assert mu_of("zcdp:rho=0.1").mu == Bound(math.inf)
+    mu = mu_of("laplace:scale=5@2@poisson:q=0.1").mu
+    assert mu.lower is None
+    assert 0.0 < mu.upper < pure_mu(0.4)
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    parts=st.lists(
+        st.sampled_from(["rr:p=0.75", "rr:p=0.6@3", "gaussian:sigma=2", "gaussian:sigma=1@2"]),
+        min_size=1,
+        max_size=3,
+    ),
+    more=st.sampled_from(["rr:p=0.55", "gaussian:sigma=5"]),
+)
+def test_composing_more_never_lowers_mu(parts: list[str], more: str) -> None:
+    """More outputs tell more, and never more than by the sum of squares."""
+    text = "+".join(sorted(parts))
+    mu, larger = mu_of(text).mu, mu_of(f"{text}+{more}").mu
+    assert mu.lower is not None
+    assert larger.upper >= mu.lower
+    (found,) = directions(text).values()
+    assert mu.upper <= gaussian_cap(found.upper) * (1.0 + 1e-15)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [
+        sampled(GaussianLaw(1.0), 0.1, remove=True),
+        sampled(GaussianLaw(1.0), 0.1, remove=False),
+        sampled(LaplaceLaw(2.0), 0.3, remove=True),
+        GaussianMixtureLaw(0.5, 0.1, 3, remove=True),
+        glued(GaussianLaw(1.5), 0.2),
+        glued(LaplaceLaw(1.5), 0.2),
+    ],
+)
+def test_ranges_of_laws_hold_for_all_their_tests(law: LossLaw) -> None:
+    """No test that the tails of a law describe needs more than the upper end of its range."""
+    low, high = law.gaussian_range
+    losses = np.linspace(-3.0, min(12.0, law.max_loss), 120)
+    tails = law.tails(losses)
+    needed = 0.0
+    for t, f, miss in zip(tails.above_p, tails.above_q, tails.below_p, strict=True):
+        if not (t > 1e-280 and 1e-280 < f < 0.5 and miss > 1e-14):
+            continue
+        x = tail_quantile(math.log(f))[0]
+        z = tail_quantile(math.log(t))[1] if t <= 0.5 else -tail_quantile(math.log(miss))[0]
+        needed = max(needed, x - z)
+    assert low <= high
+    assert 0.05 * high <= needed <= high * (1.0 + 1e-6)
+
+
+def test_the_bound_beyond_falls_and_holds() -> None:
+    """A Gaussian law with one answer of randomised response, from its profile at large epsilon."""
+    (part,) = directions("gaussian:sigma=1+rr:p=0.75").values()
+    beyond = LargeEpsilons.of(part.upper)
+    assert math.isclose(beyond.rest, math.log(3.0), rel_tol=1e-12)
+    needed = [beyond.needed(epsilon) for epsilon in (1.0, 2.0, 5.0, 10.0, 20.0, 40.0)]
+    assert needed == sorted(needed, reverse=True)
+    for epsilon, bound in zip((2.0, 5.0, 10.0, 20.0), needed[1:], strict=False):
+        for further in (0.0, 1.0, 5.0):
+            found = certified_delta(part.upper, epsilon + further, 1e-9).bound
+            assert found.lower is not None
+            assert found.lower <= gaussian_profile(bound, epsilon + further).upper
+    assert needed[-1] < 1.04
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    mu=st.floats(0.05, 6.0),
+    places=st.lists(st.floats(0.0, 1.0), min_size=2, max_size=12, unique=True),
+)
+def test_polygons_are_above_what_they_touch(mu: float, places: list[float]) -> None:
+    """Lines that touch a Gaussian curve have corners outside, near ones just outside."""
+    epsilons = sorted({place * (0.5 * mu * mu + 4.0 * mu) for place in places})
+    points = [(epsilon, gaussian_profile(mu, epsilon).upper) for epsilon in epsilons]
+    for corner in corners(points):
+        assert corner.mu >= mu * (1.0 - 1e-12)
+        assert corner.left < corner.right
+    step = 1e-3 * mu
+    near = [(k * step, gaussian_profile(mu, k * step).upper) for k in range(5)]
+    for corner in corners(near):
+        assert mu * (1.0 - 1e-12) <= corner.mu <= mu * (1.0 + 1e-5)
+        assert corner.left <= corner.tangent <= corner.right

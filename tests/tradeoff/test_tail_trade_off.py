@@ -1,0 +1,206 @@
+"""Trade-off curves of Gaussians and of single uses against closed forms, at any rate."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.convert import Question, convert
+from privcalc.bounds import Bound
+from privcalc.numerics.normal_tails import quantile_of, upper_tail
+from privcalc.spec.parse import parse
+from privcalc.tradeoff.gaussian import gaussian_trade_off
+from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
+from privcalc.tradeoff.pair_solver import PairSolver
+from privcalc.tradeoff.tails import tail_trade_off
+from privcalc.tradeoff.thresholds import Thresholds
+from tests.trade_off_helpers import curve_of, holds, laws_of, meets
+
+RATES = [10.0**-k for k in (300, 100, 30, 16, 9, 6, 3, 2, 1)]
+RATES += [0.3, 0.5, 0.7, 0.9, 0.99, 1.0 - 2.0**-20, 1.0 - 2.0**-30, 1.0 - 2.0**-50]
+
+
+def tail(x: mpf) -> mpf:
+    """Return P(N > x)."""
+    return mp.erfc(x / mp.sqrt(2)) / 2
+
+
+def quantile(alpha: mpf) -> mpf:
+    """Return the x with P(N > x) = alpha, by bisection."""
+    low, high = mpf(-40), mpf(40)
+    for _ in range(140):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle) > alpha else (low, middle)
+    return low
+
+
+def relative(bound: Bound) -> float:
+    """Return the relative width."""
+    return bound.width / bound.upper if bound.upper > 0.0 else 0.0
+
+
+@pytest.fixture(autouse=True)
+def _digits() -> None:
+    mp.dps = 60
+
+
+@pytest.mark.parametrize(
+    ("text", "square"),
+    [
+        ("gaussian:sigma=50@1000000", "400"),
+        ("gaussian:sigma=0.04", "625"),
+        ("gaussian:sigma=1", "1"),
+        ("gaussian:sigma=3@7+gaussian:sigma=0.7", "2.8185941043083900226757369614512471655"),
+        ("gdp:mu=0.1@5", "0.05"),
+        ("gaussian:sigma=2@group:k=3", "2.25"),
+        ("gaussian:sigma=1000", "1e-6"),
+    ],
+)
+def test_gaussians_at_any_rate(text: str, square: str) -> None:
+    """mu^2 is exact; beta is P(N > mu - z) and the power P(N > z - mu)."""
+    mu = mp.sqrt(mpf(square))
+    found = curve_of(text, RATES).worst
+    for alpha, beta, power in zip(RATES, found.beta, found.power, strict=True):
+        z = quantile(mpf(alpha))
+        assert holds(beta, tail(mu - z)), alpha
+        assert holds(power, tail(z - mu)), alpha
+        assert relative(power) < 1e-10
+        assert relative(beta) < 1e-10 or beta.upper < 1e-300
+
+
+def test_the_stated_rate_of_a_million_gaussians() -> None:
+    """It was bracketed by [0.00036, 1]."""
+    beta = curve_of("gaussian:sigma=50@1000000", [1e-100]).worst.beta[0]
+    assert f"{beta.upper:.5f}" == f"{beta.lower:.5f}" == "0.89857"
+
+
+def test_an_unknown_mu_widens_both_ends() -> None:
+    """What mu may be is carried over: the bracket holds the values at both ends."""
+    found = gaussian_trade_off((0.9, 1.1), [0.01])
+    z = quantile(mpf(0.01))
+    for mu in (mpf(0.9), mpf(1), mpf(1.1)):
+        assert holds(found.beta[0], tail(mu - z))
+        assert holds(found.power[0], tail(z - mu))
+
+
+def test_normal_tails_and_quantiles() -> None:
+    """Against 60 digits."""
+    rng = random.Random(3)
+    for _ in range(300):
+        x = rng.uniform(-37, 37)
+        low, high = upper_tail(x)
+        assert low <= tail(mpf(x)) <= high
+        alpha = 10.0 ** rng.uniform(-300, 0) if rng.random() < 0.5 else rng.random()
+        low, high = quantile_of(alpha)
+        assert tail(mpf(high)) <= mpf(alpha) <= tail(mpf(low))
+        assert high - low < 1e-12 * (1.0 + abs(high))
+
+
+@pytest.mark.parametrize("text", ["gaussian:sigma=1", "gaussian:sigma=10@50", "gdp:mu=0.001"])
+def test_attack_rates_of_gaussians(text: str) -> None:
+    """The advantage is erf(mu / 8^{1/2})."""
+    mu = mp.sqrt({"gaussian:sigma=1": 1, "gdp:mu=0.001": mpf("1e-6")}.get(text, mpf("0.5")))
+    question = Question(to="risk", false_positive_rates=(1e-200,), priors=(0.5, 0.001))
+    result: Any = convert(parse(text).tree, question).answers[0].result
+    advantage, tpr = result["advantage"], result["tpr_at_fpr"][0]["tpr"]
+    assert isinstance(advantage, Bound)
+    assert holds(advantage, mp.erf(mu / mp.sqrt(8)))
+    assert relative(advantage) < 1e-10
+    assert isinstance(tpr, Bound)
+    assert holds(tpr, tail(quantile(mpf(1e-200)) - mu))
+
+
+def laplace_beta(epsilon: mpf, alpha: mpf) -> mpf:
+    """Return the trade-off function of Lap(0, 1) and Lap(epsilon, 1) (Dong, Roth, Su 2022)."""
+    if alpha < mp.exp(-epsilon) / 2:
+        return 1 - mp.exp(epsilon) * alpha
+    return mp.exp(-epsilon) / (4 * alpha) if alpha <= 0.5 else mp.exp(-epsilon) * (1 - alpha)
+
+
+@pytest.mark.parametrize(
+    ("text", "epsilon"),
+    [
+        ("laplace:scale=0.01", "100"),
+        ("laplace:scale=1", "1"),
+        ("laplace:scale=0.3,sensitivity=7", "23.333333333333333333333333333333333333333333333"),
+        ("laplace:scale=1e4", "1e-4"),
+        ("laplace:scale=0.002", "500"),
+    ],
+)
+def test_one_laplace(text: str, epsilon: str) -> None:
+    """At rates on either side of both atoms."""
+    mp.dps = 340
+    found = curve_of(text, RATES).worst
+    for alpha, beta, power in zip(RATES, found.beta, found.power, strict=True):
+        true = laplace_beta(mpf(epsilon), mpf(alpha))
+        assert holds(beta, true), alpha
+        assert holds(power, 1 - true), alpha
+        # What underflow may hide counts near the end of the range of doubles.
+        assert relative(power) < (1e-10 if alpha > 1e-290 else 1e-6)
+        assert relative(beta) < 1e-10
+
+
+@pytest.mark.parametrize(("sigma", "q"), [("1", "0.01"), ("0.5", "0.00001"), ("2", "0.4")])
+def test_one_sampled_gaussian(sigma: str, q: str) -> None:
+    """A sampled Gaussian has likelihood ratios that rise with x, so that x is the threshold."""
+    mu, rate = 1 / mpf(sigma), mpf(q)
+    laws = laws_of(f"gaussian:sigma={sigma}@poisson:q={q}")
+    rates = [alpha for alpha in RATES if alpha > 1e-250]
+    removed, added = (tail_trade_off(laws[name], rates) for name in ("remove", "add"))
+    assert removed is not None
+    assert added is not None
+    for place, alpha in enumerate(rates):
+        z = quantile(mpf(alpha))
+        power = (1 - rate) * mpf(alpha) + rate * tail(z - mu)
+        assert holds(removed.power[place], power)
+        assert holds(removed.beta[place], 1 - power)
+        assert relative(removed.power[place]) < 1e-9
+        # Of the other order the mixture is what is tested: its mass below x is alpha.
+        low, high = mpf(-45), mpf(45)
+        for _ in range(140):
+            x = (low + high) / 2
+            mass = (1 - rate) * tail(-x) + rate * tail(mu - x)
+            low, high = (low, x) if mass > mpf(alpha) else (x, high)
+        assert holds(added.power[place], tail(-low))
+        assert holds(added.beta[place], tail(low))
+
+
+SINGLE = (
+    "exponential:epsilon=1",
+    "staircase:epsilon=2",
+    "discrete-laplace:scale=500",
+    "noisy-max:noise=gumbel,scale=3,candidates=3",
+    "noisy-max:sigma=2,candidates=3",
+    "laplace:scale=0.2@poisson:q=0.1",
+    "laplace:scale=0.5@group:k=3",
+    "laplace:scale=3@wor:n=10,m=3",
+    "gaussian-pair:mean=1,deviation=2,other_mean=0,other_deviation=1",
+    "approx:epsilon=1,delta=0.1",
+    "rr:p=0.9,categories=4",
+)
+
+
+@pytest.mark.parametrize("text", SINGLE)
+def test_tails_agree_with_the_profile(text: str) -> None:
+    """Supporting lines of the privacy profile prove the same from other numbers of the law."""
+    laws = laws_of(text)
+    rates = [1e-12, 1e-6, 0.01, 0.3, 0.6, 0.95, 1.0 - 2.0**-20]
+    back = {"add": "remove", "remove": "add"}
+    for name, each in laws.items():
+        one, other = (Profile(part, 1e-9, "auto") for part in (each, laws[back.get(name, name)]))
+        solver = PairSolver(OrderedPair(one, other), Thresholds(one), Thresholds(other), 1e-9)
+        slow, fast = solver.curve(rates), tail_trade_off(each, rates)
+        assert fast is not None
+        assert all(meets(a, b) for a, b in zip(slow.beta, fast.beta, strict=True))
+        assert all(meets(a, b) for a, b in zip(slow.power, fast.power, strict=True))
+
+
+def test_more_than_one_use_has_no_tails() -> None:
+    """Compositions are left to the privacy profile."""
+    assert tail_trade_off(laws_of("laplace:scale=1@2")["both"], [0.1]) is None
+    assert tail_trade_off(laws_of("zcdp:rho=1")["both"], [0.1]) is None
+    assert math.isfinite(curve_of("laplace:scale=1@2", [0.1]).worst.beta[0].upper)

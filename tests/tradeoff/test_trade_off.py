@@ -1,0 +1,247 @@
+"""The trade-off function against closed forms and its own laws."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp
+
+from privcalc.engine.arbiter import certified_delta
+from privcalc.engine.lattice.answer import lattice_at
+from privcalc.engine.many import FULL, many_deltas
+from privcalc.errors import DomainError
+from privcalc.tradeoff.function import trade_off
+from tests.conftest import MNIST
+from tests.random_mechanisms import Generator
+from tests.trade_off_helpers import (
+    ALPHAS,
+    TOLERANCE,
+    curve_of,
+    holds,
+    laws_of,
+    narrow,
+    normal_quantile,
+)
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.source import Source
+
+
+@pytest.mark.parametrize(("sigma", "count"), [(5, 100), (1, 1), (20, 1), (100, 7), (1, 9)])
+def test_gaussian(sigma: int, count: int) -> None:
+    """Beta = Phi(Phi^-1(1 - alpha) - mu), with both ends and relatively narrow."""
+    curve = curve_of(f"gaussian:sigma={sigma}@{count}").worst
+    mu = mp.sqrt(count) / sigma
+    for alpha, beta, power in zip(ALPHAS, curve.beta, curve.power, strict=True):
+        z = normal_quantile(alpha)
+        assert holds(power, mp.ncdf(z + mu)), alpha
+        assert holds(beta, mp.ncdf(-z - mu)), alpha
+        assert narrow(power)
+        assert narrow(beta)
+
+
+def test_without_beta() -> None:
+    """Where accepting what only P shows is enough, beta is 0: alpha >= 1 - Q(L = -inf)."""
+    laws = laws_of("gaussian:sigma=1@2+approx:epsilon=0,delta=0.25")
+    curve = trade_off(laws, [0.0, 0.1, 0.75, 0.9], TOLERANCE).worst
+    assert curve.power[0].lower is not None
+    assert curve.power[0].lower <= 0.25 <= curve.power[0].upper
+    assert [beta.upper for beta in curve.beta[2:]] == [0.0, 0.0]
+    assert [power.lower for power in curve.power[2:]] == [1.0, 1.0]
+    assert narrow(curve.beta[1])
+    # power = delta + (1 - delta) power of the Gaussian part at alpha / (1 - delta)
+    z = normal_quantile(0.1 / 0.75)
+    assert curve.power[1].lower == pytest.approx(0.25 + 0.75 * mp.ncdf(z + mp.sqrt(2)), rel=1e-8)
+
+
+def test_answers_say_how() -> None:
+    """Each curve names the engine that proved most of it, and what kept it wide."""
+    assert curve_of(MNIST, [0.01, 0.2]).engine == "contour"
+    assert curve_of("gaussian:sigma=1", [0.01, 0.2]).engine == "closed-form"
+    assert curve_of("zcdp:rho=0.5", [0.01]).engine == "rdp"
+    assert "only upper bounds" in curve_of("zcdp:rho=0.5", [0.01]).notes[0]
+    found = curve_of("laplace:scale=1.5@3", [0.05, 0.3])
+    assert found.engine == "fft"
+    assert "wider than asked" in found.notes[0]
+    forced = trade_off(laws_of("rr:p=0.73@20"), [0.1], 1e-6, engine="contour")
+    assert forced.engine == "contour"
+
+
+def test_round_trip_of_dp_sgd() -> None:
+    """delta(eps) = max over alpha of power - e^eps alpha, attained at alpha = Q(L > eps)."""
+    laws = laws_of(MNIST)
+    found: dict[str, list[tuple[float, float]]] = {}
+    for name, each in laws.items():
+        step = 1e-5
+        for epsilon in (0.2, 1.0, 2.5):
+            low, high = many_deltas(each.upper, [epsilon - step, epsilon + step], 1e-12)
+            slope = (low.bound.upper - high.bound.upper) / (2.0 * step)
+            found.setdefault(name, []).append((epsilon, slope * math.exp(-epsilon)))
+    for name, points in found.items():
+        alphas = [alpha for _, alpha in points]
+        curve = trade_off(laws, alphas, TOLERANCE).directions[name]
+        for (epsilon, alpha), power in zip(points, curve.power, strict=True):
+            delta = many_deltas(laws[name].upper, [epsilon], TOLERANCE)[0].bound
+            assert power.lower is not None
+            assert delta.lower is not None
+            rest = math.exp(epsilon) * alpha
+            assert power.lower - rest <= delta.upper * (1.0 + 1e-12)
+            assert power.upper - rest >= delta.lower * (1.0 - 1e-12)
+            assert power.upper - rest <= delta.upper + 2.0 * TOLERANCE * power.upper
+
+
+@pytest.mark.parametrize("text", [MNIST, "gaussian:sigma=1@poisson:q=0.01@1000"])
+def test_directions_of_samples(text: str) -> None:
+    """The directions differ, one is the inverse of the other, and the relation takes the worse."""
+    curve = curve_of(text)
+    remove, add = curve.directions["remove"], curve.directions["add"]
+    assert remove.power[0].lower is not None
+    assert remove.power[0].lower > 1.01 * add.power[0].upper
+    for i in range(len(ALPHAS)):
+        assert curve.worst.power[i].upper == max(remove.power[i].upper, add.power[i].upper)
+        assert curve.worst.beta[i].upper == min(remove.beta[i].upper, add.beta[i].upper)
+        for direction in (remove, add):
+            assert narrow(direction.power[i])
+            assert narrow(direction.beta[i])
+    for i in (3, 12, 20, 30):
+        beta = remove.beta[i]
+        assert beta.lower is not None
+        back = curve_of(text, [beta.lower, beta.upper]).directions["add"].beta
+        assert back[1].lower is not None
+        assert back[1].lower <= ALPHAS[i] <= back[0].upper
+
+
+def test_work_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What only lattices prove gets few of them, brackets that hold, and a note."""
+    made: list[float] = []
+
+    def counted(composition: Composition, epsilon: float, *rest: float) -> Source:
+        made.append(epsilon)
+        return lattice_at(composition, epsilon, rest[0], int(rest[1]))
+
+    monkeypatch.setattr("privcalc.engine.many.lattice_at", counted)
+    # As much as one lattice of the finest kind costs.
+    monkeypatch.setattr("privcalc.engine.many.MOST_WORK", FULL)
+    laws = laws_of("laplace:scale=2.66@80+pure:epsilon=0.263@19")
+    alphas = [1e-6, 1e-3, 0.02, 0.2, 0.5, 0.8, 0.99]
+    found = trade_off(laws, alphas, TOLERANCE)
+    assert len(made) == 1
+    assert any("used up" in note for note in found.notes)
+    for epsilon in (0.3, 3.0):
+        delta = certified_delta(laws["both"].upper, epsilon, 1e-4).bound
+        for alpha, power in zip(alphas, found.worst.power, strict=True):
+            assert power.lower is not None
+            assert power.lower <= delta.upper + math.exp(epsilon) * alpha
+            assert power.width <= 0.1 * power.upper
+
+
+def test_finer_wishes() -> None:
+    """Where a tolerance is out of reach the answer is as narrow as it gets, not given up."""
+    laws = laws_of(MNIST)
+    for tolerance in (1e-10, 1e-12, 1e-14):
+        curve = trade_off(laws, [1e-6, 0.1, 0.9], tolerance)
+        assert all(narrow(power, 1e-10) for power in curve.worst.power)
+        assert curve.engine == "contour"
+    assert "remove: 3 of 3 brackets are wider than asked" in curve.notes[0]
+
+
+@pytest.mark.parametrize("text", ["laplace:scale=20@1000", "discrete-gaussian:sigma=5@20"])
+def test_width(text: str) -> None:
+    """Compositions meet the tolerance everywhere."""
+    curve = curve_of(text).worst
+    assert all(narrow(power) for power in curve.power[:20])
+    assert all(narrow(beta) for beta in curve.beta[20:])
+
+
+def test_fft_compositions() -> None:
+    """Where only the FFT engine answers brackets are wider, and hold: tests of delta prove some."""
+    text = "laplace:scale=1.5@3"
+    alphas = [1e-4, 0.02, 0.3]
+    curve = curve_of(text, alphas).worst
+    laws = laws_of(text)["both"].upper
+    for alpha, power in zip(alphas, curve.power, strict=True):
+        assert power.lower is not None
+        assert power.width < 1e-6
+        for epsilon, found in zip((0.3, 1.0), many_deltas(laws, [0.3, 1.0], 1e-9), strict=True):
+            assert power.lower <= found.bound.upper + math.exp(epsilon) * alpha
+
+
+def test_upper_bounds_only() -> None:
+    """A zCDP guarantee bounds the power of all its mechanisms, a Gaussian among them."""
+    curve = curve_of("zcdp:rho=0.5", [1e-6, 0.01, 0.4]).worst
+    gaussian = curve_of("gaussian:sigma=1", [1e-6, 0.01, 0.4]).worst
+    for alpha, beta, power, known in zip(
+        (1e-6, 0.01, 0.4), curve.beta, curve.power, gaussian.power, strict=True
+    ):
+        assert power.lower is None
+        assert power.upper >= known.upper
+        assert beta.upper >= 1.0 - alpha
+        assert beta.lower is not None
+        assert 0.0 <= beta.lower < beta.upper
+    grid = [float(e) for e in np.linspace(0.0, 3.0, 21)]
+    laws = laws_of("zcdp:rho=0.5")["both"].upper
+    best = min(
+        found.bound.upper + math.exp(e) * 0.01
+        for e, found in zip(grid, many_deltas(laws, grid, 1e-9), strict=True)
+    )
+    assert curve.power[1].upper <= best * (1.0 + 1e-4)
+
+
+def test_alphas_are_checked() -> None:
+    """Type I errors are probabilities."""
+    for alpha in (-0.1, 1.5, math.nan):
+        with pytest.raises(DomainError, match="alpha"):
+            curve_of("gaussian:sigma=1", [alpha])
+
+
+LEVELS = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=8, unique=True)
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.integers(0, 10**6), LEVELS)
+def test_laws_of_trade_off_functions(
+    tmp_path_factory: Any, chance: int, levels: list[float]
+) -> None:
+    """Beta <= 1 - alpha; beta falls; each direction is convex; brackets contain a common curve."""
+    check_laws(tmp_path_factory, chance, levels)
+
+
+@pytest.mark.slow
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), LEVELS)
+def test_more_laws_of_trade_off_functions(
+    tmp_path_factory: Any, chance: int, levels: list[float]
+) -> None:
+    """The same of more mechanisms."""
+    check_laws(tmp_path_factory, chance, levels)
+
+
+def check_laws(tmp_path_factory: Any, chance: int, levels: list[float]) -> None:
+    """Check the laws of the curves of a random mechanism."""
+    rng = random.Random(chance)
+    base = Generator(rng, tmp_path_factory.mktemp("tables")).base()
+    many = base.text.startswith(("laplace", "exponential", "gaussian-pair", "profile"))
+    text = f"{base.text}@{rng.choice((1, 400) if many else (1, 5, 400))}"
+    alphas = sorted(levels)
+    found = curve_of(text, alphas)
+    for curve in [found.worst, *found.directions.values()]:
+        for alpha, beta, power in zip(alphas, curve.beta, curve.power, strict=True):
+            assert beta.lower is not None
+            assert 0.0 <= beta.lower <= 1.0 - alpha + 1e-15
+            assert alpha <= power.upper <= 1.0
+        for i in range(len(alphas) - 1):
+            assert (curve.power[i].lower or 0.0) <= curve.power[i + 1].upper
+            assert (curve.beta[i + 1].lower or 0.0) <= curve.beta[i].upper
+    for curve in found.directions.values():
+        for i in range(len(alphas) - 2):
+            share = (alphas[i + 1] - alphas[i]) / (alphas[i + 2] - alphas[i])
+            chord = (1.0 - share) * (curve.power[i].lower or 0.0)
+            chord += share * (curve.power[i + 2].lower or 0.0)
+            assert curve.power[i + 1].upper >= chord - 1e-14

@@ -1,0 +1,250 @@
+"""Upper laws of groups: exact chains in rationals, published bounds, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.engine.lattice.groups import chained_term
+from privcalc.errors import UnsupportedError
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.grouped import grouped
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.sampled.glued import glued
+from privcalc.spec.parse import parse
+from tests.pairs import atoms_profile, hockey_stick, two_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.losses.law import LossLaw
+    from privcalc.relation import Relation
+    from tests.conftest import Outcome
+
+mp.dps = 40
+Outcomes = list[tuple[Fraction, Fraction]]
+Curve = list[tuple[Fraction, Fraction]]
+
+
+def curve_of(outcomes: Outcomes) -> Curve:
+    """Return the corners of G: the largest P(A) with Q(A) <= y."""
+    corners = [(Fraction(0), sum((p for p, q in outcomes if not q), Fraction(0)))]
+    finite = sorted((x for x in outcomes if x[1]), key=lambda x: x[0] / x[1], reverse=True)
+    for p, q in finite:
+        corners.append((corners[-1][0] + q, corners[-1][1] + p))
+    return corners
+
+
+def value(curve: Curve, y: Fraction) -> Fraction:
+    """Return the function between its corners."""
+    for (x0, v0), (x1, v1) in pairwise(curve):
+        if y <= x1:
+            return v0 + (v1 - v0) * (y - x0) / (x1 - x0) if x1 > x0 else v1
+    return curve[-1][1]
+
+
+def chained(curve: Curve, k: int) -> Curve:
+    """Compose G with itself, exactly: corners are where the inner or the outer one has a corner."""
+    total = curve
+    for _ in range(k - 1):
+        places = {x for x, _ in total}
+        for corner, _ in curve:
+            for (x0, v0), (x1, v1) in pairwise(total):
+                if v0 < corner < v1:
+                    places.add(x0 + (x1 - x0) * (corner - v0) / (v1 - v0))
+        total = [(x, value(curve, value(total, x))) for x in sorted(places)]
+    return total
+
+
+def chained_profile(curve: Curve, a: Any) -> Any:
+    """Return sup_y G(y) - a y, which a corner attains."""
+    return max(mpf(v.numerator) / v.denominator - a * mpf(x.numerator) / x.denominator
+               for x, v in curve)  # fmt: skip
+
+
+def law_of(outcomes: Outcomes) -> AtomicLaw:
+    """Return the law of an explicit pair."""
+    finite = [(p, q) for p, q in outcomes if p and q]
+    return AtomicLaw(
+        tuple(float(mp.log(mpf((p / q).numerator) / (p / q).denominator)) for p, q in finite),
+        tuple(float(p) for p, _ in finite),
+        float(sum(p for p, q in outcomes if not q)),
+        float(sum(q for p, q in outcomes if not p)),
+        lower_masses=tuple(float(q) for _, q in finite),
+    )
+
+
+def normalised(weights: list[tuple[int, int]]) -> Outcomes:
+    """Divide two columns of whole numbers by their sums."""
+    total_p, total_q = sum(p for p, _ in weights), sum(q for _, q in weights)
+    return [(Fraction(p, total_p), Fraction(q, total_q)) for p, q in weights]
+
+
+SCALES = [mpf(x) for x in ("0.05", "0.5", "0.9", "1", "1.01", "1.5", "4", "30", "1000")]
+weights = st.integers(min_value=0, max_value=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(weights, weights), min_size=2, max_size=5).filter(
+        lambda rows: (
+            any(p and q for p, q in rows)
+            and all(p or q for p, q in rows)
+            and len({Fraction(p, q) for p, q in rows if p and q})
+            == sum(1 for p, q in rows if p and q)
+        )
+    ),
+    k=st.integers(min_value=2, max_value=5),
+)
+def test_groups_are_exact_chains(rows: list[tuple[int, int]], k: int) -> None:
+    """For small rational pairs, infinite losses included, the bound is the chain to 1e-11."""
+    outcomes = normalised(rows)
+    ours, true = grouped(law_of(outcomes), k), chained(curve_of(outcomes), k)
+    assert math.fsum((*ours.masses, ours.infinity_mass)) <= 1.0 + 1e-12
+    for a in SCALES:
+        exact, bound = chained_profile(true, a), atoms_profile(ours, a)
+        assert exact <= bound + mpf("1e-15")
+        assert bound <= exact + mpf("1e-11")
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 20])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.0), (0.1, 1e-6), (1.0, 1e-9), (0.01, 1e-3)])
+def test_guarantees_against_the_classic_lemma(epsilon: float, delta: float, k: int) -> None:
+    """At k epsilon: no more than delta (e^{k epsilon} - 1) / (e^epsilon - 1), and not 0 for less.
+
+    The lemma is itself the chain at that one point, so the two agree there but for (1 - delta).
+    """
+    law = grouped(two_point(epsilon, delta), k)
+    lemma = mpf(delta) * mp.expm1(k * mpf(epsilon)) / mp.expm1(mpf(epsilon))
+    ours = atoms_profile(law, mp.exp(k * mpf(epsilon)) * (1 + mpf("1e-12")))
+    assert ours <= lemma * (1 + mpf("1e-10")) + mpf("1e-12")
+    if delta:
+        assert ours >= mpf(0.4) * min(lemma, mpf(1))
+    assert atoms_profile(law, mp.exp((k - 1) * mpf(epsilon))) > 0
+
+
+@pytest.mark.parametrize("k", [2, 5, 12])
+def test_shifted_geometric_noise_attains_its_chain(k: int) -> None:
+    """Noise shifted by k is what the chain says of noise shifted by 1, k times: both are exact."""
+    ratio = mpf("0.8")
+    reach = range(-1500, 1501)
+    noise = {x: (1 - ratio) / (1 + ratio) * ratio ** abs(x) for x in (*reach, *range(1501, 1520))}
+    one = AtomicLaw(
+        (float(-mp.log(ratio)), float(mp.log(ratio))),
+        (float(1 / (1 + ratio)), float(ratio / (1 + ratio))),
+        lower_masses=(float(ratio / (1 + ratio)), float(1 / (1 + ratio))),
+    )
+    law = grouped(one, k)
+    for a in SCALES:
+        shifted = hockey_stick(((noise[x], noise[x + k]) for x in reach), a)
+        assert shifted <= atoms_profile(law, a) + mpf("1e-13")
+        assert atoms_profile(law, a) <= shifted + mpf("1e-11")
+
+
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("mu", [0.2, 1.0])
+def test_discretised_laws_stay_above_the_chain(mu: float, k: int) -> None:
+    """A chain of mu-GDP steps is k mu-GDP: the bound from the tails of one step lies above it."""
+    found = chained_term(GaussianLaw(mu), k)
+    assert found.lower is None
+    m = mpf(mu) * k
+    for a in SCALES[3:7]:
+        epsilon = mp.log(a)
+        true = mp.ncdf(m / 2 - epsilon / m) - a * mp.ncdf(-m / 2 - epsilon / m)
+        bound = atoms_profile(found.above, a)
+        assert true <= bound
+        assert bound <= true * mpf("1.01") + mpf("1e-20")
+
+
+def test_thinned_chains_stay_above() -> None:
+    """A law of many values, whose chain has to be thinned, loses little and never gains."""
+    mu, points = mpf("0.05"), 1800
+    edges = [-mp.inf, *(mpf(i) * 8 / points - 4 for i in range(points)), mp.inf]
+    cells = [
+        (mp.ncdf(b - mu) - mp.ncdf(a - mu), mp.ncdf(b) - mp.ncdf(a)) for a, b in pairwise(edges)
+    ]
+    law = AtomicLaw(
+        tuple(float(mp.log(p / q)) for p, q in cells),
+        tuple(float(p) for p, _ in cells),
+        lower_masses=tuple(float(q) for _, q in cells),
+    )
+    bound = grouped(law, 10)
+    assert len(bound.losses) <= 4000
+    # Cells of 0.004 hide next to nothing of the normal laws at distance 10 mu.
+    m = 10 * mu
+    for a in SCALES[3:7]:
+        epsilon = mp.log(a)
+        true = mp.ncdf(m / 2 - epsilon / m) - a * mp.ncdf(-m / 2 - epsilon / m)
+        assert mpf("0.999") * true - mpf("1e-7") <= atoms_profile(bound, a)
+        assert atoms_profile(bound, a) <= mpf("1.001") * true + mpf("1e-5")
+
+
+def bound_of(text: str, relation: Relation | None = None, **query: Any) -> Any:
+    """Return the bracket of one answer."""
+    return compose(parse(text).tree, relation=relation, **query).answers[0].bound
+
+
+@pytest.mark.parametrize(
+    ("text", "largest"),
+    [
+        ("pure:epsilon=0.5@group:k=1000", 500.0),
+        ("staircase:epsilon=1@group:k=50", 50.0),
+        ("rr:p=0.75@poisson:q=0.1@group:k=200", math.inf),
+    ],
+)
+def test_large_groups(text: str, largest: float) -> None:
+    """Long chains end, and cost no more than k times the largest loss, to 1e-9 of it."""
+    bound = bound_of(text, deltas=[1e-6])
+    assert bound.lower is None
+    assert 0.0 < bound.upper <= largest * (1 + 1e-9)
+
+
+def test_a_group_multiplies_the_range() -> None:
+    """Scores move k times as far: the exponential mechanism of k times the epsilon, exactly."""
+    text = "exponential:epsilon=0.1@3@group:k=40"
+    found, other = bound_of(text, deltas=[1e-6]), bound_of("exponential:epsilon=4@3", deltas=[1e-6])
+    assert (found.lower, found.upper) == (other.lower, other.upper)
+    assert bound_of("exponential:epsilon=0.1@group:k=3", deltas=[0.0]).upper == 0.3
+
+
+def test_groups_without_a_number() -> None:
+    """Losses beyond doubles and groups beyond reason are refused; hopeless bounds are infinite."""
+    for text in ("pure:epsilon=1@group:k=1000", "pure:epsilon=0.1@group:k=1001"):
+        with pytest.raises(UnsupportedError, match="group"):
+            bound_of(text, deltas=[1e-6])
+    assert bound_of("approx:epsilon=0.5,delta=1e-6@group:k=40", deltas=[1e-4]).upper == math.inf
+
+
+def test_json_leaves_out_the_lower_end(run: Callable[..., Outcome]) -> None:
+    """A group bound has an upper end alone, and a check that it fails is undecided."""
+    text = "pure:epsilon=0.2@10@group:k=3"
+    printed = json.loads(run("compose", text, "--delta", "1e-5", "--json").stdout)
+    assert list(printed["result"]["epsilon"]) == ["upper"]
+    assert run("compose", text, "--max-epsilon", "1", "--delta", "1e-5").status == 1
+    assert run("compose", text, "--max-epsilon", "9", "--delta", "1e-5").status == 0
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_fixed_size_group_against_the_mixture(k: int) -> None:
+    """The chain for replaced records costs more than one step, and less than k steps in pure DP."""
+    law: LossLaw = glued(GaussianLaw(0.5), 0.01)
+    found = chained_term(law, k)
+    for loss in (0.0, 0.01, 0.1, 1.0):
+        a = math.exp(loss)
+        tails = law.tails(np.array([loss]))
+        one = float(tails.above_p[0] - a * tails.above_q[0])
+        # delta_k(k loss) <= delta_1(loss) (a^k - 1) / (a - 1), with room for the lattice.
+        many = float(atoms_profile(found.above, mpf(a) ** k))
+        geometric = sum(a**j for j in range(k))
+        assert many <= one * geometric * 1.1 + 1e-15
+        assert float(atoms_profile(found.above, a)) >= one
