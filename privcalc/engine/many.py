@@ -138,6 +138,8 @@ class ManyDeltas:
         self._largest = composition.max_loss().upper
         self._deviation = 0.0
         self._failures = 0
+        # Where a contour was made and was not narrow enough.
+        self._tried: set[float] = set()
         self._work = MOST_WORK
         # Where finite losses have no mass, or too little for doubles, delta is 1.
         self._certain = self._mass.upper >= 1.0
@@ -223,6 +225,7 @@ class ManyDeltas:
             self._share(work, pivot, [self._tolerance], self._width)
             if pivot in work.pending:
                 self._failures += 1
+                self._tried.add(pivot)
                 work.pending.remove(pivot)
                 left.append(pivot)
             else:
@@ -282,7 +285,9 @@ class ManyDeltas:
         """
         while work.pending and (left_over() > 0.0 or not (work.known or self._of_mass)):
             pivot, contour = work.pivot()
-            if self._lattices and not contour and self._by_lattice(work, pivot, GOOD):
+            # Where no contour was made, one may be narrower than a lattice that falls short.
+            most = GOOD if pivot in self._tried or not self._contours else WIDER * FFT_REACH
+            if self._lattices and not contour and self._by_lattice(work, pivot, most):
                 continue
             found = self._single(work, pivot)
             relative = work.relative(pivot)
@@ -329,8 +334,8 @@ class ManyDeltas:
     def _by_lattice(self, work: Work, pivot: float, most: float, points: int = MOST_POINTS) -> bool:
         """Serve an epsilon and its neighbours by the FFT engine; say whether that was best.
 
-        `certified_delta` looks no further where the FFT engine is narrower than the contour, whose
-        bracket, if there is any, is known by now. A relative width above `most` is not good enough.
+        `certified_delta` looks no further where the FFT engine is narrower than the contour. A
+        relative width above `most` is not good enough.
         """
         if self._engine == "auto":
             points = affordable(points, weight(self._composition))
