@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PHASE_ULPS = 32.0
 # Below this many points a plain table is as fast.
 FACTOR_FROM = 48
-CHUNK = 4_000_000
+CHUNK = 400_000
 # Work for each sine and cosine.
 PER_PHASE = 0.3
 

@@ -28,7 +28,7 @@ MANY_USES, ALL_FROM = 50, 0.0875
 EACH_LEVEL = 0.7
 SMALLEST_EXPONENT = -700.0
 # Nodes of one sum, and their work; where cells leave most of them out, the nodes there are.
-MOST_NODES, MOST_WORK, MOST_CELLS = 500_000, 4e6, 10_000_000
+MOST_NODES, MOST_WORK, MOST_CELLS = 500_000, 4e6, 5_000_000
 # Where decay is looked for, in units of the reciprocal deviation of one use.
 DECAY_FROM, DECAY_RATIO, DECAY_POINTS = 0.5, 1.04, 280
 

@@ -136,7 +136,7 @@ class ClosedBlocks:
     law: ContourLaw
 
     centre = 0.0
-    work = 4.0
+    work = 2.0
 
     @property
     def log_mgf_at(self) -> tuple[float, float]:
@@ -229,7 +229,7 @@ class LaplaceBlocks:
     @property
     def work(self) -> float:
         """Return the products of a node."""
-        return 2.0
+        return 1.0
 
     def powers(
         self, starts: Array, step: float, size: int, count: int

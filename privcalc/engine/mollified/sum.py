@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from privcalc.engine.mollified.laws import BlockLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
+# Nodes that are evaluated at once: what a cache holds.
+AT_ONCE = 8192
+
 
 @record
 class Line:
@@ -83,58 +86,72 @@ class MollifiedSum:
         the product with each law by 4.
         """
         self.line, self._blocks, self.deviation = line, blocks, deviation
-        c, tau = line.c, line.tau
         self._starts = blocks.starts
         self._offsets: Array = blocks.step * np.arange(blocks.size)
-        t = self._starts[:, None] + self._offsets
-        spread = 0.5 * (tau * t) ** 2
-        centre = tau * tau * (c + 0.5) - line.epsilon
-        angles = abs(centre) + abs(line.epsilon)
+        nodes = len(self._starts) * blocks.size
+        for law, _ in laws:
+            charge(law.work * nodes)
+        charge(nodes)
         log_mgf = log_error = 0.0
         for law, count in laws:
             at, wrong = law.log_mgf_at
             log_mgf += count * at
             log_error += count * (wrong + 8.0 * UNIT * abs(at))
+        log_moved = log_moment(line.tau, line.c)
+        terms = abs(log_mgf) + log_moved + line.c * abs(line.epsilon) + abs(line.log_scale)
+        self._peak_error = log_error + 16.0 * UNIT * (terms + 1.0)
+        self._log_peak = log_mgf + log_moved - line.c * line.epsilon
+        shape = len(self._starts), blocks.size
+        self._gap_values: ComplexArray = np.empty(shape, np.complex128)
+        self._values: ComplexArray = np.empty(shape, np.complex128)
+        noise = np.zeros(4)
+        rows = max(1, AT_ONCE // blocks.size)
+        for first in range(0, len(self._starts), rows):
+            noise += self._evaluate(laws, slice(first, first + rows))
+        self._gap_noise, self._payoff_noise, self._gap_drift, self._payoff_drift = (
+            float(each) * MARGIN for each in noise
+        )
+
+    def _evaluate(self, laws: Sequence[tuple[BlockLaw, int]], rows: slice) -> Array:
+        """Evaluate both integrands in some blocks, and return what their errors come to."""
+        line, blocks = self.line, self._blocks
+        starts = self._starts[rows]
+        t = starts[:, None] + self._offsets
+        spread = 0.5 * (line.tau * t) ** 2
+        centre = line.tau * line.tau * (line.c + 0.5) - line.epsilon
+        angles = abs(centre) + abs(line.epsilon)
+        for law, count in laws:
             centre += count * law.centre
             angles += count * abs(law.centre)
-        phase = np.exp(1j * centre * self._starts)[:, None] * np.exp(1j * centre * self._offsets)
+        phase = np.exp(1j * centre * starts)[:, None] * np.exp(1j * centre * self._offsets)
         product: ComplexArray = np.exp(-spread) * phase
         units = PHASE_ULPS + 16.0 + 4.0 * len(laws) + 8.0 * angles * t + 8.0 * spread
         error: Array = np.abs(product) * UNIT * units
         for law, count in laws:
-            value, wrong_by = law.powers(self._starts, blocks.step, blocks.size, count)
+            value, wrong_by = law.powers(starts, blocks.step, blocks.size, count)
             # |ab - a'b'| <= |a| |b - b'| + |a - a'| (|b| + |b - b'|).
             modulus = np.abs(value)
             error = np.abs(product) * wrong_by + error * (modulus + wrong_by)
             product = product * value
-            charge(law.work * t.size)
-        charge(4.0 * t.size)
-        log_moved = log_moment(tau, c)
-        terms = abs(log_mgf) + log_moved + c * abs(line.epsilon) + abs(line.log_scale)
-        self._peak_error = log_error + 16.0 * UNIT * (terms + 1.0)
-        self._log_peak = log_mgf + log_moved - c * line.epsilon
         weight = np.full(t.shape, blocks.step / math.pi)
         weight[t == 0.0] *= 0.5
-        self._gap_values: ComplexArray = product * weight
         z: ComplexArray = np.empty(t.shape, np.complex128)
-        z.real, z.imag = c, t
-        self._values: ComplexArray = self._gap_values / (z * (z + 1.0))
-        self._slopes: ComplexArray = self._values * z
-        self._noise(error * weight, np.abs(z * (z + 1.0)), t)
+        z.real, z.imag = line.c, t
+        kernel = z * (z + 1.0)
+        self._gap_values[rows] = product * weight
+        self._values[rows] = self._gap_values[rows] / kernel
+        return self._noise(np.abs(self._gap_values[rows]), error * weight, np.abs(kernel), t)
 
-    def _noise(self, error: Array, kernel: Array, t: Array) -> None:
+    def _noise(self, size: Array, error: Array, kernel: Array, t: Array) -> Array:
         """Sum what the errors of nodes come to, as a constant and in |epsilon - line.epsilon|.
 
         Moving to another epsilon multiplies by phases, which are off by PHASE_ULPS and 8 units of
         their angles; the nodes are summed first over blocks and then in the block.
         """
-        size = np.abs(self._gap_values)
-        sums = COMPLEX_TERM * float(sum(t.shape))
+        sums = COMPLEX_TERM * float(sum(self._gap_values.shape))
         units = UNIT * (2.0 * PHASE_ULPS + 16.0 + sums)
-        self._gap_noise = float((error + units * size).sum()) * MARGIN
-        self._payoff_noise = float(((error + units * size) / kernel).sum()) * MARGIN
-        self._gap_drift = 8.0 * UNIT * float((size * t).sum()) * MARGIN
-        self._payoff_drift = 8.0 * UNIT * float((size * t / kernel).sum()) * MARGIN
+        wrong, drift = error + units * size, 8.0 * UNIT * size * t
+        return np.array([each.sum() for each in (wrong, wrong / kernel, drift, drift / kernel)])
 
     @np.errstate(all="ignore")
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
@@ -171,7 +188,7 @@ class MollifiedSum:
         """Return delta and P(epsilon < L < inf) = delta - d delta / d epsilon, without bound."""
         factors = self._factors(epsilons, log_scale)
         value = self._at(self._values, epsilons) * factors
-        return value, value + self._at(self._slopes, epsilons) * factors
+        return value, value + self._slope_at(epsilons) * factors
 
     def _sums(self, epsilons: Array, log_scale: float) -> tuple[Array, Array, Array, Array, Array]:
         """Return both sums, bounds on their rounding errors, and upper bounds on P.
@@ -200,8 +217,20 @@ class MollifiedSum:
 
     def _at(self, values: ComplexArray, epsilons: Array) -> Array:
         """Sum values at nodes, moved to other epsilons."""
-        moved = epsilons - self.line.epsilon
-        rows = np.exp(-1j * np.multiply.outer(moved, self._starts))
-        columns = np.exp(-1j * np.multiply.outer(self._offsets, moved))
-        found: Array = ((rows @ values) * columns.T).sum(axis=1).real
+        rows, columns = self._phases(epsilons)
+        found: Array = ((rows @ values) * columns).sum(axis=1).real
         return found
+
+    def _slope_at(self, epsilons: Array) -> Array:
+        """Sum z = c + i (start + offset) times the values of the payoff, moved likewise."""
+        rows, columns = self._phases(epsilons)
+        sums = (rows * (self.line.c + 1j * self._starts)) @ self._values
+        sums += (rows @ self._values) * (1j * self._offsets)
+        found: Array = (sums * columns).sum(axis=1).real
+        return found
+
+    def _phases(self, epsilons: Array) -> tuple[ComplexArray, ComplexArray]:
+        moved = epsilons - self.line.epsilon
+        rows: ComplexArray = np.exp(-1j * np.multiply.outer(moved, self._starts))
+        columns: ComplexArray = np.exp(-1j * np.multiply.outer(moved, self._offsets))
+        return rows, columns

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.law import SampledLaw
     from privcalc.numerics.arrays import Array, Integers
 
-# Outcomes, in deviations of R below its mean and of W above its own, and their distance.
-BELOW, ABOVE, STEP = 10.0, 14.0, 0.1
+# Outcomes, in deviations of R below its mean and of W above its own, and their distance; where the
+# means are so far apart that there were more of them, they are farther apart.
+BELOW, ABOVE, STEP, MOST = 10.0, 14.0, 0.1, 4000
 # Beyond this, powers count as infinite: made merely large, they would attract searches.
 LARGEST = 690.0
 # Transforms below this have underflowed, or may have.
@@ -41,13 +42,14 @@ class Outcomes:
         """Take cells of equal size around both means."""
         piece = law.ratio.pieces[0]
         mu = piece.deviation
-        z = np.arange(-BELOW, mu + ABOVE, STEP)
+        step = max(STEP, (BELOW + mu + ABOVE) / MOST)
+        z = np.arange(-BELOW, mu + ABOVE, step)
         y, loss = y_and_loss(piece.mean + mu * z, law.q)
         tails = [
-            np.array([0.5 * math.erfc(each / ROOT) for each in z + 0.5 * STEP - shift])
+            np.array([0.5 * math.erfc(each / ROOT) for each in z + 0.5 * step - shift])
             for shift in (0.0, mu)
         ]
-        return cls(np.exp(-0.5 * z * z) * (STEP / math.sqrt(2.0 * math.pi)), y, loss, *tails)
+        return cls(np.exp(-0.5 * z * z) * (step / math.sqrt(2.0 * math.pi)), y, loss, *tails)
 
 
 @record
@@ -120,7 +122,7 @@ def near_sums(law: SampledLaw, top: float, exponents: Array) -> Array:
     piece = law.ratio.pieces[0]
     z_top = (top - piece.mean) / piece.deviation
     low = min(z_top - 1.0, -BELOW)
-    count = max(8, math.ceil((z_top - low) / STEP))
+    count = min(MOST, max(8, math.ceil((z_top - low) / STEP)))
     depth = np.linspace(STEP, z_top - low, count)
     edges = z_top - np.concatenate([[0.0], np.geomspace(1e-4, STEP, 30)[:-1], depth])
     z = 0.5 * (edges[1:] + edges[:-1])

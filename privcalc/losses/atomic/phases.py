@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Elements of one table of phases.
-MOST_ELEMENTS = 1_000_000
+MOST_ELEMENTS = 400_000
 # The first so many cells of one width are an arithmetic progression.
 UNIFORM_FROM = 64
 # Relative errors beyond this are not carried to first order.
