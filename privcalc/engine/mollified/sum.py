@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 # Nodes that are evaluated at once: what a cache holds.
 AT_ONCE = 8192
+# Work for the phase of a block, and its product with the block.
+PER_MOVE = 0.8
 
 
 @record
@@ -187,8 +189,13 @@ class MollifiedSum:
     def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
         """Return delta and P(epsilon < L < inf) = delta - d delta / d epsilon, without bound."""
         factors = self._factors(epsilons, log_scale)
-        value = self._at(self._values, epsilons) * factors
-        return value, value + self._slope_at(epsilons) * factors
+        rows, columns = self._phases(epsilons)
+        sums = rows @ self._values
+        value = (sums * columns).sum(axis=1).real * factors
+        # z = c + i (start + offset).
+        slopes = (rows * (self.line.c + 1j * self._starts)) @ self._values
+        slopes += sums * (1j * self._offsets)
+        return value, value + (slopes * columns).sum(axis=1).real * factors
 
     def _sums(self, epsilons: Array, log_scale: float) -> tuple[Array, Array, Array, Array, Array]:
         """Return both sums, bounds on their rounding errors, and upper bounds on P.
@@ -200,11 +207,12 @@ class MollifiedSum:
         moved = np.abs(epsilons - self.line.epsilon)
         units = np.expm1(self._peak_error + UNIT * (16.0 + 4.0 * self.line.c * moved))
         peaks = factors * (1.0 + units) * MARGIN
-        value = self._at(self._values, epsilons) * factors
+        rows, columns = self._phases(epsilons)
+        value = ((rows @ self._values) * columns).sum(axis=1).real * factors
         rounding = peaks * (self._payoff_noise + moved * self._payoff_drift)
         rounding = (rounding + np.abs(value) * units) * MARGIN
         share = gap_factor(self.line.tau)
-        gap = self._at(self._gap_values, epsilons) * (factors * share)
+        gap = ((rows @ self._gap_values) * columns).sum(axis=1).real * (factors * share)
         gap_rounding = peaks * share * (self._gap_noise + moved * self._gap_drift)
         gap_rounding = (gap_rounding + np.abs(gap) * (units + 16.0 * UNIT)) * MARGIN
         return value, gap, rounding, gap_rounding, peaks
@@ -215,21 +223,9 @@ class MollifiedSum:
         found: Array = np.where(exponent < LARGEST_EXPONENT, np.exp(exponent), np.inf)
         return found
 
-    def _at(self, values: ComplexArray, epsilons: Array) -> Array:
-        """Sum values at nodes, moved to other epsilons."""
-        rows, columns = self._phases(epsilons)
-        found: Array = ((rows @ values) * columns).sum(axis=1).real
-        return found
-
-    def _slope_at(self, epsilons: Array) -> Array:
-        """Sum z = c + i (start + offset) times the values of the payoff, moved likewise."""
-        rows, columns = self._phases(epsilons)
-        sums = (rows * (self.line.c + 1j * self._starts)) @ self._values
-        sums += (rows @ self._values) * (1j * self._offsets)
-        found: Array = (sums * columns).sum(axis=1).real
-        return found
-
     def _phases(self, epsilons: Array) -> tuple[ComplexArray, ComplexArray]:
+        """Return the phases, of blocks and within one, that move the nodes to other epsilons."""
+        charge(PER_MOVE * len(epsilons) * len(self._starts))
         moved = epsilons - self.line.epsilon
         rows: ComplexArray = np.exp(-1j * np.multiply.outer(moved, self._starts))
         columns: ComplexArray = np.exp(-1j * np.multiply.outer(moved, self._offsets))
