@@ -10,12 +10,13 @@ from privcalc.accounting.answer import Answer, Direction, Method, Quantity
 from privcalc.accounting.compose import check
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.accounting.selection import SelectionBrackets
+from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record
 from privcalc.wrappers.select import selection
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 # Relative error of epsilon where it decides on three digits of a number of runs.
 ROUGH = 1e-3
+# What of the work of a question may go into how many more candidates a method buys.
+GAIN_PART = 0.2
 
 
 @record
@@ -155,7 +158,6 @@ def candidates_of_answer(found: Selection, answer: Selected) -> float | None:
 
     For -v: it takes some times as long as the answer. None where there is none.
     """
-    from privcalc.selection.gain import mean_at_price
     from privcalc.selection.pointwise.bound import Pointwise
 
     if not answer.candidates:
@@ -167,15 +169,24 @@ def candidates_of_answer(found: Selection, answer: Selected) -> float | None:
         return max(bound.epsilon(delta) for bound in bounds)
 
     runs = next(iter(found.methods.values())).runs
-    return mean_at_price(runs, answer.methods["paper"], epsilon_at)
+    return _priced(runs, answer.methods["paper"], epsilon_at)
+
+
+def _priced(runs: Runs, price: float, epsilon_at: Callable[[Runs], float]) -> float | None:
+    """Return the mean number of runs at a price; None where that takes too much work."""
+    from privcalc.selection.gain import mean_at_price
+
+    try:
+        with allowance(GAIN_PART * QUESTION):
+            return mean_at_price(runs, price, epsilon_at)
+    except NotCertifiedError:
+        return None
 
 
 def _candidates(
     methods: dict[str, Methods], worst: dict[str, float], base: Answer
 ) -> dict[str, float]:
     """Return the mean of the runs, and what the tight constant allows at the published price."""
-    from privcalc.selection.gain import mean_at_price
-
     # Of a Renyi curve every point of the profile is a search of its own.
     if base.quantity != "epsilon" or any(part.laws.upper.curves for part in methods.values()):
         return {}
@@ -185,5 +196,5 @@ def _candidates(
     def epsilon_at(other: Runs) -> float:
         return max(part.tight_epsilon(other, delta) for part in methods.values())
 
-    found = mean_at_price(runs, worst["paper"], epsilon_at)
+    found = _priced(runs, worst["paper"], epsilon_at)
     return {} if found is None else {"paper": runs.mean.upper, "tight": found}

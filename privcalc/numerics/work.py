@@ -19,8 +19,8 @@ from privcalc.errors import NotCertifiedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# About five seconds: what one question may cost.
-QUESTION = 5e7
+# About four seconds: what one question may cost.
+QUESTION = 4e7
 # What is spent beyond an allowance, as a multiple of it, before work is refused.
 PATIENCE = 1.6
 

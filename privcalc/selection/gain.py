@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.numerics.work import left as spare
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +24,7 @@ def mean_at_price(runs: Runs, price: float, epsilon_at: Callable[[Runs], float])
     """Return a mean number of runs, about the largest, that costs at most a price.
 
     Rounded down to three digits, and checked there; None where the family has no free mean, the
-    price is infinite, or a billion runs do not cost it.
+    price is infinite, a billion runs do not cost it, or the work that is allowed is used up.
 
     Args:
         runs: what the price was asked for.
@@ -40,6 +41,8 @@ def mean_at_price(runs: Runs, price: float, epsilon_at: Callable[[Runs], float])
     # epsilon grows about linearly in the logarithm of the mean.
     x, above = min(left + 1.0, right), math.inf
     for _ in range(STEPS):
+        if spare() <= 0.0:
+            return None
         value = _excess(runs, x, price, epsilon_at)
         if value > 0.0:
             right, above = x, value

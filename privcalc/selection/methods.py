@@ -11,7 +11,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import left
+from privcalc.numerics.work import left, share
 from privcalc.record import record
 from privcalc.selection.base.worse import WorseBase
 from privcalc.selection.lower.worst_order import WorstOrder
@@ -130,18 +130,19 @@ class Methods:
             "paper": _shifted(constants["paper"], published),
             "tight": _shifted(constants["tight"], base),
         }
-        found["pointwise"] = pointwise.epsilon(delta)
+        # It is the dearest by far: its place is here, its turn after the others'.
+        found["pointwise"] = math.inf
         if runs.family in FAMILIES and forward.renyi is not None:
-            found["rdp"] = math.inf
-            if _open(found, math.inf):
-                found["rdp"] = min(
-                    rdp_epsilon(runs, forward, backward, delta),
-                    best_epsilon(runs, forward, backward, delta),
-                )
+            found["rdp"] = min(
+                rdp_epsilon(runs, forward, backward, delta),
+                best_epsilon(runs, forward, backward, delta),
+            )
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_epsilon(runs, forward, backward, delta)
         if math.isfinite(loss_bound(forward)):
             found["pure"] = pure_epsilon(runs, forward, backward, delta)
+        with share(2 if math.isfinite(runs.largest) else 1):
+            found["pointwise"] = pointwise.epsilon(delta)
         best = min(found.values())
         # Where epsilon is 0 already there is nothing to gain.
         if math.isfinite(runs.largest) and best > 0.0:
@@ -159,18 +160,18 @@ class Methods:
             profile = self.worse if name == "paper" else forward
             h = float(profile.upper(np.array([below]))[0]) if c < math.inf else 1.0
             found[name] = min(1.0, runs.mean.upper * h * (1.0 + 2.0 * UNIT))
-        found["pointwise"] = pointwise.delta(epsilon)
+        found["pointwise"] = 1.0
         if runs.family in FAMILIES and forward.renyi is not None:
-            found["rdp"] = 1.0
-            if _open(found, 1.0):
-                found["rdp"] = min(
-                    rdp_delta(runs, forward, backward, epsilon),
-                    best_delta(runs, forward, backward, epsilon),
-                )
+            found["rdp"] = min(
+                rdp_delta(runs, forward, backward, epsilon),
+                best_delta(runs, forward, backward, epsilon),
+            )
         if runs.family == "geometric":
             found["liu_talwar"] = liu_talwar_delta(runs, forward, backward, epsilon)
         if math.isfinite(loss_bound(forward)):
             found["pure"] = 0.0 if epsilon >= pure_epsilon(runs, forward, backward, 0.0) else 1.0
+        with share(2 if math.isfinite(runs.largest) else 1):
+            found["pointwise"] = pointwise.delta(epsilon)
         if math.isfinite(runs.largest):
             found["composition"] = 1.0
             if _open(found, 1.0):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from privcalc.numerics.work import left
+from privcalc.numerics.work import charge, left
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ FEW = 25
 NEAR_ONE = (2.0**-40, 2.0**-30)
 
 MOST_CORNERS = 200
+# Work for each of them, beside that of the estimates.
+PER_NARROWING = 1e4
 
 # Maps orders minus 1 and K there to certified epsilons or log deltas.
 Conversion: TypeAlias = Callable[["Array", "Array"], "Array"]
@@ -92,6 +94,7 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
     for narrowing in range(narrowings):
         if left() <= 0.0:
             break
+        charge(PER_NARROWING)
         vertex, foretold = _parabola(c, values)
         new = between(c, values, 1 if narrowing or curve.convex else 2, side)
         new = np.unique(np.append(new, vertex[np.isfinite(vertex)]))
