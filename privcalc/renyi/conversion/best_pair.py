@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from privcalc.numerics.bisection import halved
+from privcalc.numerics.work import charge
 from privcalc.record import record
 from privcalc.renyi.conversion.order_search import estimates
 
@@ -81,6 +82,7 @@ class Allowed:
 
     def largest_ratio(self, log_q: Array) -> tuple[Array, Integers]:
         """Return the largest log(p / q) allowed at each q, and which order is in the way."""
+        charge(BISECTIONS * (500.0 + 0.5 * len(self.c) * len(log_q)))
         low: Array = np.zeros(len(log_q))
         high = np.minimum(math.log1p(-self.infinite_mass) - log_q, self.k[-1])
 
