@@ -134,8 +134,10 @@ class SelectionBrackets:
             raise NotCertifiedError(self._why(quantity, at))
         if bound.lower is not None:
             bound = _bracket(bound.upper, max(bound.lower, self._one_run(base)))
-        names = next(iter(each.values())).methods
-        worst = {name: max(found.methods[name] for found in each.values()) for name in names}
+        # A loss that is bounded in one direction only has a closed form there only.
+        tables = [found.methods for found in each.values()]
+        names = [name for name in tables[0] if all(name in table for table in tables)]
+        worst = {name: max(table[name] for table in tables) for name in names}
         return SelectionBound(bound, base, worst, bounds)
 
     def _hull(self, quantity: Quantity, at: float, each: list[Proved]) -> float:

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Complex numbers that one matrix of nodes times epsilons may have.
-MOST_ELEMENTS = 400_000
+MOST_ELEMENTS = 50_000
+# Work for each node and epsilon of a sum.
+PER_TERM = 0.6
 # Slack of exponents for everything of order 1.
 SLACK = 1e-9
 LARGEST_EXPONENT = 700.0
@@ -163,6 +165,7 @@ class NodeSum:
 
     def _values(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
         """Return the sums and their slopes, without error bound."""
+        charge(PER_TERM * len(epsilons) * len(self._noise))
         terms = self._terms(epsilons)
         powers = np.exp(terms.exponent - log_scale)
         powers[:, self._noise >= 1.0] = 0.0
@@ -176,6 +179,7 @@ class NodeSum:
         off by at most m (e^w - 1) <= m w (1 + w) for w <= 1. Where w exceeds 1 the term is left
         out: its modulus is at most that at t = 0, times the majorant.
         """
+        charge(PER_TERM * len(epsilons) * len(self._noise))
         terms = self._terms(epsilons)
         powers = np.exp(terms.exponent - scales[:, None])
         wrong = np.abs(terms.exponent - self.nodes.log_mgf) + np.abs(scales)[:, None]

@@ -18,12 +18,15 @@ from privcalc.losses.sampled.excess_panels import (
 from privcalc.losses.sampled.excess_ratio import Sampling
 from privcalc.losses.sampled.renyi import HALF_SQUARE, Logs, log_largest_low
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 MOST_OUTCOMES = 2_000_000
 FIRST_BLOCKS, SHORT_BLOCK, MOST_BLOCKS = 64, 64, 20_000
+# Work for a round of blocks, and for each of them.
+PER_ROUND, PER_BLOCK = 4e3, 10.0
 
 
 def lattice_excess(
@@ -90,6 +93,7 @@ def _important(excess: Excess, first: int, last: int) -> tuple[Array, float]:
     done_starts, done_sizes, done_bounds = [], [], []
     log_best = -math.inf
     while len(starts):
+        charge(PER_ROUND + PER_BLOCK * len(starts))
         low, high = starts.astype(float), (starts + sizes - 1).astype(float)
         # The ends must differ for a line through them.
         bounds = excess.log_supremum(low, high + 1e-9 * (1.0 + np.abs(high)), np.zeros(len(low)))
