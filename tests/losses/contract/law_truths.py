@@ -21,6 +21,7 @@ from tests.losses.contract.law_densities import (
     DIGITS,
     LARGEST_TILT,
     MOST_OUTCOMES,
+    Exponential,
     Mixture,
     Normal,
     Quadratic,
@@ -60,6 +61,26 @@ def _laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth
     if "noise_multiplier" in given:
         return laplace(records / read(given["noise_multiplier"]))
     return laplace(records * read(given.get("sensitivity", 1)) / read(given["scale"]))
+
+
+def _truncated_laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """Integrate e^{-|x|} over where both densities are positive, and where one is."""
+    del adjacency
+    scale = read(given["scale"])
+    e = records * read(given.get("sensitivity", 1)) / scale
+    end = read(given["bound"]) / scale
+    if e >= end:
+        return None
+
+    def below(x: Number) -> Number:
+        return mp.exp(x) / 2 if x < 0 else 1 - mp.exp(-x) / 2
+
+    whole = below(end) - below(-end)
+    left, right, gone = (
+        (below(b) - below(a)) / whole for a, b in ((e - end, 0), (e, end), (-end, e - end))
+    )
+    atoms = ((e, left, right), (-e, right, left))
+    return Truth(atoms, Exponential(e, 1 / (2 * whole)), gone, gone)
 
 
 def _gdp(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
@@ -277,6 +298,7 @@ def _ratio(word: str) -> Number:
 TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "gaussian": _gaussian,
     "laplace": _laplace,
+    "truncated_laplace": _truncated_laplace,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,
     "staircase": _staircase,
