@@ -120,7 +120,7 @@ def test_many_agree_with_one_on_random_mechanisms(tmp_path: Path, seed: int, tot
 
 def test_fft_is_shared() -> None:
     """Where only the FFT engine answers, one pair of lattice laws serves neighbours."""
-    tree = parse("gaussian:sigma=2@wor:q=0.3@4").tree
+    tree = parse("truncated-laplace:scale=2,bound=30@4").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     many = many_deltas(composition, [0.4, 0.5, 0.55], TOLERANCE)
     assert {found.engine for found in many} == {"fft"}
