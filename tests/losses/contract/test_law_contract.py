@@ -20,7 +20,7 @@ from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.text import to_text
 from tests.losses.contract.law_cases import Draw, directions
 from tests.losses.contract.law_contract import breaches, curve_breaches
-from tests.losses.contract.law_truths import TRUTHS
+from tests.losses.contract.law_mechanisms import TRUTHS
 from tests.losses.contract.law_views import Subject
 
 if TYPE_CHECKING:
