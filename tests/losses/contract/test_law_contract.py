@@ -126,7 +126,10 @@ def some(name: str) -> frozenset[Relation] | None:
     return frozenset({Relation.ADD_OR_REMOVE_ONE}) if name in COSTLY else None
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in COSTLY else ()) for name in ENTRIES],
+)
 def test_modest_parameters(name: str, tmp_path: Path) -> None:
     """A law of every entry, with parameters as they are used."""
     check(drawn(name, 0, tmp_path, extreme=False), some(name))
@@ -136,6 +139,11 @@ def test_modest_parameters(name: str, tmp_path: Path) -> None:
 def test_extreme_parameters(name: str, tmp_path: Path) -> None:
     """The same with very small and very large ones."""
     check(drawn(name, 0, tmp_path, extreme=True))
+
+
+def test_a_cheap_selection() -> None:
+    """Of the costly entries, one that is not: the rest are slow tests."""
+    check(parse("pure:epsilon=0.5@select:runs=geometric,mean=3").tree, some("repeat_and_select"))
 
 
 @pytest.mark.parametrize(
