@@ -35,19 +35,21 @@ def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "alphas", "tolerance"),
-    [(2, [0.1], 1e-3), pytest.param(5, [1e-3, 0.1, 0.5, 0.9], 1e-6, marks=pytest.mark.slow)],
+    ("event", "count"),
+    [
+        ("discrete-laplace:scale=1", 3),
+        ("rr:p=0.7", 5),
+        pytest.param("gaussian:sigma=1", 5, marks=pytest.mark.slow),
+    ],
 )
-def test_tests_of_a_half_use_both_of_its_orders(
-    count: int, alphas: list[float], tolerance: float
-) -> None:
+def test_tests_of_a_half_use_both_of_its_orders(event: str, count: int) -> None:
     """The power of the half is that of removing a record from a Poisson sample."""
-    event = "gaussian:sigma=1"
-    glued = trade_off(realize(parse(f"{event}@wor:q=0.3@{count}").tree, REPLACE), alphas, tolerance)
+    alphas = [1e-3, 0.1, 0.5, 0.9]
+    glued = trade_off(realize(parse(f"{event}@wor:q=0.3@{count}").tree, REPLACE), alphas, 1e-6)
     plain = trade_off(
         realize(parse(f"{event}@poisson:q=0.3@{count}").tree, Relation.ADD_OR_REMOVE_ONE),
         alphas,
-        tolerance,
+        1e-6,
     )
     for mine, half in zip(glued.worst.power, plain.directions["remove"].power, strict=True):
         assert mine.lower is not None
