@@ -57,7 +57,7 @@ def relative(bound: Bound) -> float:
     [
         MNIST,
         "gaussian:sigma=1@poisson:q=0.01@1000",
-        "laplace:scale=20@1000",
+        pytest.param("laplace:scale=20@1000", marks=pytest.mark.slow),
         "gaussian:sigma=5@100",
         "discrete-gaussian:sigma=3@30",
         "rr:p=0.73@20+approx:epsilon=0.1,delta=1e-6@3",

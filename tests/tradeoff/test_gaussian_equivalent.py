@@ -242,7 +242,7 @@ def test_compositions_agree_with_a_dense_scan(text: str) -> None:
     assert answer.mu.lower is not None
     assert answer.mu.width <= COMPOSITIONS[text] * answer.mu.upper
     best = 0.0
-    steps = [answer.at_epsilon + k * answer.mu.upper / 8.0 for k in range(-8, 25, 3)]
+    steps = [answer.at_epsilon + k * answer.mu.upper / 8.0 for k in range(-8, 25, 6)]
     for part in directions(text).values():
         for epsilon in [0.0, answer.at_epsilon, *(each for each in steps if each > 0.0)]:
             found = certified_delta(part.upper, epsilon, 1e-6).bound
