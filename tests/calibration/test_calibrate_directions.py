@@ -25,6 +25,11 @@ LADDERS = {
     ("laplace", "scale"): ("laplace:scale={}@poisson:q=0.3", (0.3, 0.9, 1.0, 4.0, 50.0)),
     ("laplace", "sensitivity"): ("laplace:scale=2,sensitivity={}", (0.1, 1.0, 1.1, 9.0)),
     ("laplace", "noise_multiplier"): ("laplace:noise_multiplier={}", (0.5, 1.0, 1.1, 9.0)),
+    ("truncated_laplace", "bound"): ("truncated-laplace:scale=2,bound={}", (1.5, 4, 4.1, 20)),
+    ("truncated_laplace", "sensitivity"): (
+        "truncated-laplace:scale=2,bound=9,sensitivity={}",
+        (0.1, 1.0, 1.1, 8.9),
+    ),
     ("discrete_gaussian", "sensitivity"): (
         "discrete-gaussian:sigma=3,sensitivity={}",
         (1, 2, 3, 10),
@@ -75,6 +80,7 @@ ELSEWHERE = {
 }
 # Numbers that the cost does not follow, or is not known to.
 NOT_MONOTONE = {
+    ("truncated_laplace", "scale"),
     ("randomized_response", "probability"),
     ("staircase", "gamma"),
     ("staircase", "sensitivity"),

@@ -154,7 +154,8 @@ def examples() -> list[str]:
 
 def marked(example: str) -> Any:
     """Leave what asks many questions at once to the slow tests."""
-    many = "--sweep" in example or "--thresholds" in example or "logarithmic" in example
+    words = ("--sweep", "--thresholds", "--points", "logarithmic")
+    many = any(word in example for word in words)
     return pytest.param(example, marks=pytest.mark.slow if many else ())
 
 

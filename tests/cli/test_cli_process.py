@@ -14,6 +14,8 @@ import pytest
 
 from tests.conftest import MNIST, process
 
+# Cheap, and between the budgets 2 and 3 at delta 1e-5.
+CHEAP = "gaussian:sigma=1.6"
 HEAVY = {"numpy", "scipy", "rich", "pydantic", "jsonschema", "mpmath"}
 SLOW_TO_IMPORT = {"rich", "jsonschema", "importlib.metadata", "pydantic", "matplotlib"}
 
@@ -140,7 +142,7 @@ class TestPipes:
         assert done.stderr == "privcalc: No space left on device\n"
 
     @pytest.mark.parametrize(
-        "arguments", ["--help-spec", "--version", "--help", f"compose {MNIST} --delta 1e-5"]
+        "arguments", ["--help-spec", "--version", "--help", f"compose {CHEAP} --delta 1e-5"]
     )
     def test_closed_standard_output(self, arguments: str) -> None:
         """An answer that is lost is an error."""
@@ -149,7 +151,7 @@ class TestPipes:
 
     def test_closed_standard_output_is_not_missed_where_nothing_is_printed(self) -> None:
         """With -q the exit status is the answer."""
-        check = f"compose {MNIST} --delta 1e-5 --max-epsilon"
+        check = f"compose {CHEAP} --delta 1e-5 --max-epsilon"
         assert shell(f"{check} 3 -q >&-").returncode == 0
         assert shell(f"{check} 2 -q >&-").returncode == 1
 
@@ -169,7 +171,7 @@ class TestPipes:
 
     def test_verdict_does_not_depend_on_the_reader(self) -> None:
         """A budget that is exceeded stays exceeded when the reader of the table has gone."""
-        check = f"compose {MNIST} --delta 1e-5 --max-epsilon"
+        check = f"compose {CHEAP} --delta 1e-5 --max-epsilon"
         for budget, status in (("2", "1"), ("3", "0")):
             done = shell(f"{check} {budget} | true; echo ${{PIPESTATUS[0]}}")
             assert done.stdout == f"{status}\n"
@@ -247,15 +249,15 @@ class TestAnswers:
 
     def test_printed_answer_is_a_question(self) -> None:
         """JSON goes in where JSON came out, and the answer is the same."""
-        first = process("compose", MNIST, "--delta", "1e-5", "--json")
+        first = process("compose", CHEAP, "--delta", "1e-5", "--json")
         again = process("compose", "-", "--delta", "1e-5", "--json", input=first.stdout)
         assert again.stdout == first.stdout
 
     def test_exit_statuses(self) -> None:
         """0 within, 1 exceeded, 2 for an error in the specification."""
         check = ("--delta", "1e-5", "--max-epsilon")
-        assert process("compose", MNIST, *check, "3").returncode == 0
-        assert process("compose", MNIST, *check, "2").returncode == 1
+        assert process("compose", CHEAP, *check, "3").returncode == 0
+        assert process("compose", CHEAP, *check, "2").returncode == 1
         assert process("compose", "gausian:sigma=1", *check, "3").returncode == 2
 
     def test_stream_answers_as_questions_arrive(self) -> None:

@@ -56,7 +56,7 @@ def test_tables_fit_eighty_columns(run: Callable[..., Outcome]) -> None:
     """Tables, not the sentences around them, at every kind of order and size."""
     for arguments in (
         (GAUSSIAN, "--q", "0.001", "--orders", "1.0625,2,1000000"),
-        ("laplace:scale=0.3", "--q", "1e-3", "--delta", "1e-30", "--count", "1_000"),
+        ("rr:p=0.9", "--q", "1e-3", "--delta", "1e-30", "--count", "1_000"),
         ("gaussian:sigma=50", "--n", "60000", "--m", "256", "--delta", "1e-5"),
     ):
         done = run("subsample", *arguments)
@@ -165,7 +165,7 @@ def test_csv_and_markdown_and_github(run: Callable[..., Outcome]) -> None:
 def test_standard_input(run: Callable[..., Outcome]) -> None:
     """Each line is a question of its own."""
     done = run("subsample", "-", "--q", "0.01", "--delta", "1e-5", "-t",
-               stdin=f"{GAUSSIAN}\nlaplace:scale=2\nnonsense\n")  # fmt: skip
+               stdin=f"{GAUSSIAN}\nrr:p=0.7\nnonsense\n")  # fmt: skip
     assert done.status == 2
     assert len(done.stdout.split()) == 2
     assert "line 3" in done.stderr

@@ -88,7 +88,7 @@ def test_delta_and_epsilon_agree_with_brute_force(seed: int) -> None:
             assert brute_force_delta(terms, back.lower) >= float(truth)
 
 
-@pytest.mark.parametrize("count", [1, 7, 500, 20_000])
+@pytest.mark.parametrize("count", [1, 7, 500, pytest.param(20_000, marks=pytest.mark.slow)])
 def test_binomial_composition_equals_the_closed_sum(count: int) -> None:
     """The Kairouz-Oh-Viswanath sum of a pure guarantee, by exact binomials in mpmath."""
     law = two_point(0.1)

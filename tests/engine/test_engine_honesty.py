@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TOLERANCES = (1e-6, 1e-8, 1e-11)
 SPECS = 500
-BATCH = 25
+BATCH = 5
 # The other batches are slow tests.
 BY_DEFAULT = 1
 

@@ -57,7 +57,7 @@ def relative(bound: Bound) -> float:
     [
         MNIST,
         "gaussian:sigma=1@poisson:q=0.01@1000",
-        "laplace:scale=20@1000",
+        pytest.param("laplace:scale=20@1000", marks=pytest.mark.slow),
         "gaussian:sigma=5@100",
         "discrete-gaussian:sigma=3@30",
         "rr:p=0.73@20+approx:epsilon=0.1,delta=1e-6@3",
@@ -120,7 +120,7 @@ def test_many_agree_with_one_on_random_mechanisms(tmp_path: Path, seed: int, tot
 
 def test_fft_is_shared() -> None:
     """Where only the FFT engine answers, one pair of lattice laws serves neighbours."""
-    tree = parse("gaussian:sigma=2@wor:q=0.3@4").tree
+    tree = parse("truncated-laplace:scale=2,bound=30@4").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     many = many_deltas(composition, [0.4, 0.5, 0.55], TOLERANCE)
     assert {found.engine for found in many} == {"fft"}

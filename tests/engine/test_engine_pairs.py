@@ -161,7 +161,7 @@ def test_brute_force_catches_a_wrong_bracket(tmp_path: Path) -> None:
     caught = 0
     for _ in range(60):
         spec = generator.spec()
-        if spec.outcomes is None:
+        if spec.outcomes is None or caught == 3:
             continue
         bounds = answers(spec, "auto", 1e-9)
         moved = {
@@ -169,4 +169,4 @@ def test_brute_force_catches_a_wrong_bracket(tmp_path: Path) -> None:
             for name, bound in bounds.items()
         }
         caught += bool(contradictions(spec, {"moved": moved}))
-    assert caught >= 3
+    assert caught == 3

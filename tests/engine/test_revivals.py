@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from privcalc.record import replace
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
-Uses = list[tuple[Fraction, int, int]]  # variance, sensitivity, count
+Uses = tuple[tuple[Fraction, int, int], ...]  # variance, sensitivity, count
 
 
 def log_modulus(variance: Fraction, shift: int, c: float, t: Array) -> Array:
@@ -39,6 +40,7 @@ def reviving(uses: Uses) -> list[tuple[Revival, int]]:
     return [(Revival.of_lattice_normal(float(v), d), count) for v, d, count in uses]
 
 
+@cache
 def brute_force(uses: Uses, start: float, step: float, end: float) -> float:
     """Return sum of h prod |phi|^count / (kh)^2 over start < kh < end."""
     total = 0.0
@@ -106,11 +108,11 @@ def test_narrow_noise_has_no_bound() -> None:
 
 # Incommensurable; a beat of 6000 periods; both revive at 6 pi; shifts; three laws.
 CASES: list[Uses] = [
-    [(Fraction(1), 1, 5), (Fraction("2.7182818"), 1, 2)],
-    [(Fraction(1), 1, 5), (Fraction("1.000166"), 1, 4)],
-    [(Fraction(1), 1, 5), (Fraction("1.5"), 1, 3)],
-    [(Fraction("0.49"), 2, 9), (Fraction("1.7"), 3, 4)],
-    [(Fraction("0.6"), 1, 4), (Fraction("1.21"), 1, 4), (Fraction("2.0001"), 1, 3)],
+    ((Fraction(1), 1, 5), (Fraction("2.7182818"), 1, 2)),
+    ((Fraction(1), 1, 5), (Fraction("1.000166"), 1, 4)),
+    ((Fraction(1), 1, 5), (Fraction("1.5"), 1, 3)),
+    ((Fraction("0.49"), 2, 9), (Fraction("1.7"), 3, 4)),
+    ((Fraction("0.6"), 1, 4), (Fraction("1.21"), 1, 4), (Fraction("2.0001"), 1, 3)),
 ]
 
 

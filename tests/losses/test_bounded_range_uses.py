@@ -160,8 +160,7 @@ def test_one_mechanism_in_between_does_not_help() -> None:
     The Gaussian loss is taken on a grid of its quantiles, whose means are those of its tails.
     """
     eta, mu, epsilon = 1.0, 0.5, 0.7
-    _, upper = bracket("exponential:epsilon=1@2+gaussian:sigma=2", epsilon=epsilon)
-    lower, _ = bracket("exponential:epsilon=1@2+gaussian:sigma=2", epsilon=epsilon)
+    lower, upper = bracket("exponential:epsilon=1@2+gaussian:sigma=2", epsilon=epsilon)
     edges = np.linspace(-4.0, 4.5, 120)
     tail = np.array([0.5 * math.erfc(x / math.sqrt(2.0)) for x in edges])
     moved = np.array([0.5 * math.erfc((x + mu) / math.sqrt(2.0)) for x in edges])
@@ -254,8 +253,8 @@ def test_sums_take_the_best_of_both() -> None:
     ):
         lower, upper = bracket(text, delta=1e-6)
         assert 0.8 * upper < lower <= upper <= before
-    _, upper = bracket("exponential:epsilon=0.1@100+gaussian:sigma=5", delta=1e-6)
-    assert upper < 2.47
+        if "gaussian" in text:
+            assert upper < 2.47
 
 
 def test_lower_ends_of_a_known_law_are_its_own() -> None:

@@ -54,7 +54,7 @@ def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LossLaw, m
     """K(c + it) agrees with 40 digits, modulo 2 pi i, and the error is small."""
     mpmath.mp.dps = 40
     rng = random.Random(name)
-    for c in (0.125, 1.0, 3.5):
+    for c in (0.125, 3.5):
         t = np.array([0.0, rng.uniform(0.1, 1.0), rng.uniform(1.0, 4.0)])
         value, error = law.on_contour(c, 4.0, -36.0).log_mgf(t)
         for k in range(len(t)):
@@ -92,7 +92,7 @@ def test_cumulants_are_derivatives_of_the_log_mgf(name: str, law: LossLaw, mgf: 
 
 
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
-@pytest.mark.parametrize("start", [0.3, 2.0, 15.0])
+@pytest.mark.parametrize("start", [0.3, pytest.param(2.0, marks=pytest.mark.slow), 15.0])
 def test_modulus_supremum_bounds_every_later_point(
     name: str, law: LossLaw, mgf: Any, start: float
 ) -> None:

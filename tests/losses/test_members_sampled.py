@@ -17,7 +17,7 @@ from tests.pairs import bracket
 REPLACE = Relation.REPLACE_ONE
 
 
-@pytest.mark.parametrize(("q", "count"), [(0.1, 4), (0.3, 2)])
+@pytest.mark.parametrize(("q", "count"), [(0.1, 4), pytest.param(0.3, 2, marks=pytest.mark.slow)])
 def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
     """The half is the pair of a Poisson sample that may hold a record; one use is exact."""
     event = "gaussian:sigma=1"
@@ -34,12 +34,20 @@ def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
     assert one[1] - one[0] < 1e-8
 
 
-def test_tests_of_a_half_use_both_of_its_orders() -> None:
+@pytest.mark.parametrize(
+    ("event", "count"),
+    [
+        ("discrete-laplace:scale=1", 3),
+        ("rr:p=0.7", 5),
+        pytest.param("gaussian:sigma=1", 5, marks=pytest.mark.slow),
+    ],
+)
+def test_tests_of_a_half_use_both_of_its_orders(event: str, count: int) -> None:
     """The power of the half is that of removing a record from a Poisson sample."""
     alphas = [1e-3, 0.1, 0.5, 0.9]
-    glued = trade_off(realize(parse("gaussian:sigma=1@wor:q=0.3@5").tree, REPLACE), alphas, 1e-6)
+    glued = trade_off(realize(parse(f"{event}@wor:q=0.3@{count}").tree, REPLACE), alphas, 1e-6)
     plain = trade_off(
-        realize(parse("gaussian:sigma=1@poisson:q=0.3@5").tree, Relation.ADD_OR_REMOVE_ONE),
+        realize(parse(f"{event}@poisson:q=0.3@{count}").tree, Relation.ADD_OR_REMOVE_ONE),
         alphas,
         1e-6,
     )

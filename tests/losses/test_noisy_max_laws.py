@@ -150,7 +150,10 @@ def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> 
         assert law.profile(y)[0] <= normal_profile(mu, y)
 
 
-@pytest.mark.parametrize(("k", "j"), [(1, 1), (1, 4), (3, 2), (20, 5)])
+@pytest.mark.parametrize(
+    ("k", "j"),
+    [(1, 1), (20, 5), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, 4), (3, 2)))],
+)
 def test_chances_of_a_split_are_integrals(k: int, j: int) -> None:
     """The trapezoidal sum encloses the integral, far out as well."""
     low, high = _chances(k, j, np.array([-1.0, 0.0, 2.0, 7.0]))

@@ -84,7 +84,7 @@ def test_the_power_is_what_two_outcomes_attain(step: int) -> None:
 
 def test_zcdp_at_all_orders() -> None:
     """The power, and the advantage, which the order 1 limits."""
-    for row in ORACLE["zcdp"][::2]:
+    for row in ORACLE["zcdp"][::4]:
         curve = LinearCurve(float(row["rho"]))
         found = allowed_powers(curve, curve, np.array([float(row["alpha"])]))
         assert tight(float(found.power[0]) * (1.0 + 1e-14), row["power"], 1e-7), row
@@ -235,9 +235,9 @@ def test_largest_losses_bound_both_orders() -> None:
 def test_many_rates_interpolate_orders() -> None:
     """Where the search is done at some rates only, the others lose nothing that counts."""
     curve = LinearCurve(0.3)
-    rates = np.linspace(0.001, 0.999, 399)
+    rates = np.linspace(0.001, 0.999, 199)
     many = allowed_powers(curve, curve, rates).power
-    few = np.array([40, 180, 310])
+    few = np.array([20, 90, 155])
     assert many[few] == pytest.approx(allowed_powers(curve, curve, rates[few]).power, rel=1e-6)
 
 

@@ -236,7 +236,7 @@ def test_perfect_privacy_costs_next_to_nothing() -> None:
     assert np.all(joint_log_delta(c, k, 0.0) <= -30.0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.floats(-5.0, 5.0), st.floats(-15.0, 4.0), st.floats(0.0, 20.0), st.floats(0.0, 5.0))
 def test_log_delta_falls_with_epsilon_and_grows_with_k(
     log_c: float, log_k: float, epsilon: float, more: float

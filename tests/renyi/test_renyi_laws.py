@@ -106,8 +106,8 @@ def run(directory: Path, seed: int, number: int) -> None:
 
 
 def test_random_mechanisms(tmp_path: Path) -> None:
-    """Ten of them."""
-    run(tmp_path, 1, 10)
+    """Five of them."""
+    run(tmp_path, 1, 5)
 
 
 @pytest.mark.slow
@@ -143,7 +143,7 @@ def test_a_composition_is_the_product_of_its_outcomes(tmp_path: Path) -> None:
 def test_sampling_never_costs(text: str) -> None:
     """Epsilon with a sampling is at most epsilon without, and grows with the rate."""
     last = 0.0
-    for rate in ("1e-4", "0.01", "0.3", "0.9"):
+    for rate in ("1e-4", "0.01", "0.9"):
         bound = compose(parse(f"{text}@poisson:q={rate}@50").tree, deltas=[1e-6]).answers[0].bound
         assert bound is not None
         assert bound.lower is not None

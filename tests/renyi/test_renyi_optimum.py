@@ -227,7 +227,7 @@ def test_smooth_curves_need_one_order() -> None:
         assert curve.estimated <= 260
 
 
-@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [10, pytest.param(60, marks=pytest.mark.slow)])
 def test_mixtures_of_random_pairs_are_bounds(count: int) -> None:
     """Curves known at two orders of real pairs: no mixture is below the exact divergence."""
     random = np.random.default_rng(3)

@@ -116,7 +116,7 @@ class TestInSums:
 
     def test_next_to_nothing_costs_nothing(self) -> None:
         """Another release can only add."""
-        for base, runs, delta, _ in KNOWN[2:4]:
+        for base, runs, delta, _ in KNOWN[2:3]:
             alone = composed(node(base, runs), delta)
             both = composed(f"{node(base, runs)}+laplace:scale=1e4", delta).upper
             assert (alone.lower or 0.0) <= both <= (alone.upper + 1e-4) * (1.0 + ROOM) + LITTLE
@@ -218,8 +218,8 @@ class TestRandomNodes:
     def test_a_few(self) -> None:
         """Some of each kind, alone and in sums."""
         draw = random.Random(11)
-        for number in range(16):
-            base, runs = random_node(draw, cheap=number % 12 > 0)
+        for number in range(4):
+            base, runs = random_node(draw, cheap=True)
             check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 8 == 1)
 
     @pytest.mark.slow

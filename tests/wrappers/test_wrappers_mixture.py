@@ -191,7 +191,8 @@ def convolved_delta(
 @pytest.mark.parametrize(
     ("mu", "q", "k", "count"),
     [
-        (0.5, 0.2, 3, 10),
+        (0.5, 0.2, 3, 4),
+        pytest.param(0.5, 0.2, 3, 10, marks=pytest.mark.slow),
         pytest.param(1.0, 0.01, 2, 40, marks=pytest.mark.slow),
         pytest.param(0.1, 0.02, 10, 100, marks=pytest.mark.slow),
     ],

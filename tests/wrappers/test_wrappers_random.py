@@ -87,7 +87,7 @@ def infinite(brute: BruteForce) -> float:
 
 # A mass of 1/12 that is the double nearest to it only after rounding 1/3.
 @example(rows=[(0, 1), (1, 2)], q=0.25, way=(True, "auto"), count=1, part=0)
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(
     rows=ROWS,
     q=RATES,
@@ -140,7 +140,7 @@ def test_two_sampled_pairs(
         )
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @example(rows=[(0, 1), (1, 1)], q=1e-6, remove=False, count=2, part=0)
 @given(rows=ROWS, q=RATES, remove=st.booleans(), count=st.integers(1, 3), part=st.integers(0, 9))
 def test_sampled_tail_laws(

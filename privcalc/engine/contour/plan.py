@@ -19,9 +19,11 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from privcalc.engine.composition import Composition
     from privcalc.losses.contour import ContourLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 MAX_NODES = 200_000
 # Contour nodes times quadrature nodes that one sum may cost: some tenths of a second.
@@ -90,7 +92,10 @@ def make_plan(
     candidates = right_candidates(composition, c)
     step, c_right = best_step(candidates, c, epsilon, (log_scale, relative), refine)
     laws_right = on_contour(composition, c_right, 0.0, relative)
-    log_mgf_right = _certified_log_mgf(composition, laws_right)
+    zero = np.zeros(1)
+    log_mgf_right = log_mgf_upper(
+        (count, *law.log_mgf(zero)) for (_, count), law in zip(composition, laws_right, strict=True)
+    )
     target = log_scale + math.log(relative / 4.0) + c * epsilon - composition.cumulants(c)[0]
     return _choose_cut(composition, c, step, target, relative, right=(c_right, log_mgf_right))
 
@@ -106,12 +111,17 @@ def on_contour(
     )
 
 
-def _certified_log_mgf(composition: Composition, laws: tuple[ContourLaw, ...]) -> float:
-    total = 0.0
-    for (_, count), law in zip(composition, laws, strict=True):
-        value, error = law.log_mgf(np.zeros(1))
-        total += count * (float(value[0].real) + float(error[0]))
-    return total + 1e-12 * (1.0 + abs(total))
+def log_mgf_upper(parts: Iterable[tuple[int, ComplexArray, Array]]) -> float:
+    """Return an upper bound on K = sum of count K_j at one abscissa.
+
+    Each K_j is at most its value plus its error. The sum of n products is off by n + 2 units of the
+    sum of their moduli: less than 1e-12 of that for the thousands of laws that are composed.
+
+    Args:
+        parts: count, value and error of each law, at t = 0.
+    """
+    terms = [count * (float(value[0].real) + float(error[0])) for count, value, error in parts]
+    return sum(terms) + 1e-12 * (1.0 + sum(map(abs, terms)))
 
 
 def right_candidates(

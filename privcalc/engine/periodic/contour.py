@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.contour.plan import best_step, right_candidates
+from privcalc.engine.contour.plan import best_step, log_mgf_upper, right_candidates
 from privcalc.engine.periodic.grid import Period
 from privcalc.engine.periodic.nodes import choose_on_line, choose_on_period
 from privcalc.engine.periodic.sums import LineSum, PeriodSum, evaluate
@@ -50,7 +50,11 @@ def periodic_sum(
     offset = sum((count * law.lattice[0] for law, count in laws), Fraction(0))
     k0, _, variance = composition.cumulants(c)
     target = log_scale + math.log(relative / 4.0) + c * epsilon - k0
-    ends = right, _log_mgf(_uses(laws, right))
+    zero = np.zeros(1)
+    ends = (
+        right,
+        log_mgf_upper((count, *law.centred(zero, zero)) for law, count in _uses(laws, right)),
+    )
     grid = _period([law.lattice[1] for law, _ in laws], c, step)
     if grid is not None:
         with suppress(NotCertifiedError):
@@ -76,16 +80,6 @@ def lattice_laws(composition: Composition) -> list[tuple[DiscreteGaussianLaw, in
 
 def _uses(laws: list[tuple[DiscreteGaussianLaw, int]], c: float) -> list[tuple[LatticeNormal, int]]:
     return [(LatticeNormal(law.v, law.shift, c), count) for law, count in laws]
-
-
-def _log_mgf(uses: list[tuple[LatticeNormal, int]]) -> float:
-    """Return an upper bound on K at the abscissa of the laws."""
-    zero = np.zeros(1)
-    total = 0.0
-    for law, count in uses:
-        value, error = law.centred(zero, zero)
-        total += count * (float(value[0].real) + float(error[0]))
-    return total + 1e-12 * (1.0 + abs(total))
 
 
 def _period(steps: list[Fraction], c: float, step: float) -> Period | None:

@@ -20,7 +20,7 @@ from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.text import to_text
 from tests.losses.contract.law_cases import Draw, directions
 from tests.losses.contract.law_contract import breaches, curve_breaches
-from tests.losses.contract.law_truths import TRUTHS
+from tests.losses.contract.law_mechanisms import TRUTHS
 from tests.losses.contract.law_views import Subject
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ SHARP = (
     "laplace:scale=0.7",
     "laplace:scale=0.01",
     "laplace:noise_multiplier=3",
+    "truncated-laplace:scale=2,bound=3",
+    "truncated-laplace:scale=0.7,bound=9",
+    "truncated-laplace:scale=30,bound=1.1",
     "exponential:epsilon=0.5",
     "exponential:epsilon=30.5",
     "noisy-max:noise=gumbel,scale=4,candidates=3",
@@ -61,6 +64,7 @@ SHARP = (
     "bernoulli-pair:p=0.3,other_p=0.6",
     "bernoulli-pair:p=0.25,other_p=0",
     "laplace:scale=0.7@poisson:q=0.3",
+    "truncated-laplace:scale=0.7,bound=9@poisson:q=0.3",
     "discrete-laplace:scale=0.75,sensitivity=3@poisson:q=0.25",
     "rr:p=0.7,categories=3@poisson:q=0.3",
     "exponential:epsilon=0.5@poisson:q=0.25",
@@ -122,7 +126,10 @@ def some(name: str) -> frozenset[Relation] | None:
     return frozenset({Relation.ADD_OR_REMOVE_ONE}) if name in COSTLY else None
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name in COSTLY else ()) for name in ENTRIES],
+)
 def test_modest_parameters(name: str, tmp_path: Path) -> None:
     """A law of every entry, with parameters as they are used."""
     check(drawn(name, 0, tmp_path, extreme=False), some(name))
@@ -132,6 +139,11 @@ def test_modest_parameters(name: str, tmp_path: Path) -> None:
 def test_extreme_parameters(name: str, tmp_path: Path) -> None:
     """The same with very small and very large ones."""
     check(drawn(name, 0, tmp_path, extreme=True))
+
+
+def test_a_cheap_selection() -> None:
+    """Of the costly entries, one that is not: the rest are slow tests."""
+    check(parse("pure:epsilon=0.5@select:runs=geometric,mean=3").tree, some("repeat_and_select"))
 
 
 @pytest.mark.parametrize(

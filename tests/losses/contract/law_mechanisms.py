@@ -1,0 +1,298 @@
+"""What the privacy-loss laws of mechanisms are, from definitions: one function for each."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from mpmath import mp, mpf
+
+from privcalc.mechanisms.files.tables import read_rows
+from privcalc.relation import Adjacency
+from tests.losses.contract.law_densities import (
+    DIGITS,
+    LARGEST_TILT,
+    MOST_OUTCOMES,
+    Exponential,
+    Quadratic,
+)
+from tests.losses.contract.law_truth import (
+    Truth,
+    bounded_range,
+    laplace,
+    normal,
+    of_outcomes,
+    of_profile,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.losses.contract.law_densities import Masses, Number
+
+
+def _gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
+    """Noise multiplier, or sigma over sensitivity."""
+    del adjacency
+    if "noise_multiplier" in given:
+        return normal(records / read(given["noise_multiplier"]))
+    return normal(records * read(given.get("sensitivity", 1)) / read(given["standard_deviation"]))
+
+
+def _laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
+    del adjacency
+    if "noise_multiplier" in given:
+        return laplace(records / read(given["noise_multiplier"]))
+    return laplace(records * read(given.get("sensitivity", 1)) / read(given["scale"]))
+
+
+def _truncated_laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """Integrate e^{-|x|} over where both densities are positive, and where one is."""
+    del adjacency
+    scale = read(given["scale"])
+    e = records * read(given.get("sensitivity", 1)) / scale
+    end = read(given["bound"]) / scale
+    if e >= end:
+        return None
+
+    def below(x: Number) -> Number:
+        return mp.exp(x) / 2 if x < 0 else 1 - mp.exp(-x) / 2
+
+    whole = below(end) - below(-end)
+    left, right, gone = (
+        (below(b) - below(a)) / whole for a, b in ((e - end, 0), (e, end), (-end, e - end))
+    )
+    atoms = ((e, left, right), (-e, right, left))
+    return Truth(atoms, Exponential(e, 1 / (2 * whole)), gone, gone)
+
+
+def _gdp(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    del adjacency
+    return normal(read(given["mu"])) if records == 1 else None
+
+
+def _discrete_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    del adjacency
+    sigma, shift = read(given["standard_deviation"]), int(given.get("sensitivity", 1)) * records
+    reach = int(38 * sigma) + 4 + LARGEST_TILT * shift
+    if reach > MOST_OUTCOMES:
+        return None
+    weights = {x: mp.exp(-((x / sigma) ** 2) / 2) for x in range(-reach - shift, reach + 1)}
+    total = mp.fsum(weights.values())
+    step = shift / sigma**2
+    return Truth(
+        tuple(
+            (step * (mpf(shift) / 2 - x), weights[x] / total, weights[x - shift] / total)
+            for x in range(-reach, reach + 1)
+        ),
+        unbounded=True,
+    )
+
+
+def _discrete_laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    del adjacency
+    shift = int(given.get("sensitivity", 1))
+    step = read(given["epsilon"]) / shift if "epsilon" in given else 1 / read(given["scale"])
+    shift *= records
+    if shift > MOST_OUTCOMES:
+        return None
+    a = mp.exp(-step)
+    # Outputs up to 0 and from the shift on have one loss each; 1 / (1 + a) is the sum of the tail.
+    tail, share = 1 / (1 + a), -mp.expm1(-step) / (1 + a)
+    rows = [(shift * step, tail, a**shift * tail), (-shift * step, a**shift * tail, tail)]
+    rows += [
+        ((shift - 2 * x) * step, share * a**x, share * a ** (shift - x)) for x in range(1, shift)
+    ]
+    return Truth(tuple(rows))
+
+
+def _staircase(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """Density A e^{-eps n}, n = 0 for |x| < gamma, 1 for 1 + gamma, ...: cells of [0, 1)."""
+    del adjacency
+    if records > 1:
+        return None
+    eps = read(given["epsilon"])
+    b = mp.exp(-eps)
+    gamma = read(given["gamma"]) if "gamma" in given else 1 / (1 + mp.exp(eps / 2))
+    height = -mp.expm1(-eps) / (2 * (gamma + b * (1 - gamma)))
+    short = min(gamma, 1 - gamma)
+    middle = height * (b * (1 - 2 * gamma) if 2 * gamma < 1 else 2 * gamma - 1)
+    # Negative outputs have loss eps, those beyond 1 loss -eps.
+    up = mpf(1) / 2 + height * short
+    rows = [(eps, up, b * up), (-eps, b * up, up)]
+    return Truth(tuple(rows + ([(mpf(0), middle, middle)] if middle else [])))
+
+
+def _randomized_response(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
+    del adjacency, records
+    others = int(given.get("categories", 2)) - 1
+    if "epsilon" in given:
+        weight = mp.exp(read(given["epsilon"]))
+        p = weight / (weight + others)
+        q = 1 / (weight + others)
+    else:
+        p = read(given["probability"])
+        q = (1 - p) / others
+    return of_outcomes([(p, q), (q, p), *([((others - 1) * q, (others - 1) * q)] * (others > 1))])
+
+
+def _exponential(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    if records > 1:
+        return None
+    halved = given.get("monotone", False) and adjacency is not Adjacency.REPLACE
+    return bounded_range(read(given["epsilon"]) / (2 if halved else 1))
+
+
+def _noisy_max(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    candidates = int(given["candidates"])
+    if candidates == 1:
+        return Truth(((mpf(0), mpf(1), mpf(1)),))
+    noise = given.get("noise", "gaussian")
+    moved = 1 if given.get("monotone", False) and adjacency is not Adjacency.REPLACE else 2
+    spread = read(given["standard_deviation" if noise == "gaussian" else "scale"])
+    step = moved * records * read(given.get("sensitivity", 1)) / spread
+    if noise == "gumbel":
+        return bounded_range(step)
+    if noise == "exponential":
+        return laplace(step)
+    if noise == "gaussian" and candidates == 2:
+        return normal(step / mp.sqrt(2))
+    return None
+
+
+def _approx(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    del adjacency
+    if records > 1:
+        return None
+    eps, delta = read(given["epsilon"]), read(given.get("delta", 0))
+    high, low = 1 / (1 + mp.exp(-eps)), 1 / (1 + mp.exp(eps))
+    rest = 1 - delta
+    if not rest:
+        return Truth(infinity_mass=mpf(1), lower_infinity_mass=mpf(1))
+    rows = [(eps, rest * high, rest * low), (-eps, rest * low, rest * high)]
+    if not eps:
+        rows = [(eps, rest, rest)]
+    return Truth(tuple(rows), infinity_mass=delta, lower_infinity_mass=delta)
+
+
+def _gaussian_pair(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    if records > 1:
+        return None
+    first = read(given["mean"]), read(given["deviation"])
+    other = read(given["other_mean"]), read(given["other_deviation"])
+    if adjacency is Adjacency.REMOVE:
+        first, other = other, first
+    (m, s), (n, r) = first, other
+    if s == r:
+        return normal(abs(m - n) / s) if m != n else Truth(((mpf(0), mpf(1), mpf(1)),))
+
+    def moment(z: Number) -> Number:
+        """Integrate a Gaussian: p^{z+1} q^{-z}."""
+        a, b = (z + 1) / s**2 - z / r**2, (z + 1) * m / s**2 - z * n / r**2
+        rest = (z + 1) * (m / s) ** 2 - z * (n / r) ** 2
+        return mp.exp(z * mp.log(r / s) + (b * b / a - rest) / 2) / (s * mp.sqrt(a))
+
+    return Truth(density=Quadratic(first, other), closed=moment)
+
+
+def _both_orders(outcomes: list[Masses]) -> Truth:
+    """Return the pair of the larger of the profiles of the two orders."""
+
+    def one(rows: list[Masses], a: Number) -> Number:
+        return mp.fsum(p - a * q for p, q in rows if p > a * q)
+
+    turned = [(q, p) for p, q in outcomes]
+    ratios = sorted({p / q for p, q in outcomes + turned if p and q})
+    corners = [mpf(0), *ratios]
+    points = []
+    for k, a in enumerate(corners):
+        points.append((a, max(one(outcomes, a), one(turned, a))))
+        if k + 1 < len(corners):
+            b = corners[k + 1]
+            gaps = [one(outcomes, x) - one(turned, x) for x in (a, b)]
+            # A gap of nothing but rounding is none: the two cross at the corner itself.
+            if gaps[0] * gaps[1] < 0 and min(map(abs, gaps)) > mpf(10) ** (8 - DIGITS):
+                x = a + (b - a) * gaps[0] / (gaps[0] - gaps[1])
+                # Both orders have one total variation: what is next to 1 is 1.
+                x = mpf(1) if abs(x - 1) < mpf(10) ** (8 - DIGITS) else x
+                points.append((x, one(outcomes, x)))
+    return of_profile(points)
+
+
+def _table(outcomes: list[Masses], adjacency: Adjacency) -> Truth:
+    if adjacency is Adjacency.REPLACE:
+        return _both_orders(outcomes)
+    if adjacency is Adjacency.REMOVE:
+        outcomes = [(q, p) for p, q in outcomes]
+    return of_outcomes(outcomes)
+
+
+def _bernoulli_pair(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    if records > 1:
+        return None
+    p, q = read(given["p"]), read(given["other_p"])
+    return _table([(p, q), (1 - p, 1 - q)], adjacency)
+
+
+def _rows(given: Any, names: tuple[str, str]) -> list[tuple[str, str]]:
+    return [(row.entries[0], row.entries[1]) for row in read_rows(given["file"], names)]
+
+
+def _pmf(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    del read
+    if records > 1:
+        return None
+    rows = [[_ratio(word) for word in row] for row in _rows(given, ("first", "other"))]
+    sums = [mp.fsum(row[k] for row in rows) for k in range(2)]
+    return _table([(p / sums[0], q / sums[1]) for p, q in rows], adjacency)
+
+
+def _profile(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """Return the pair of the lower convex hull of the points and of their mirror images."""
+    del adjacency
+    if records > 1:
+        return None
+    rows = [(w, d) for w, d in _rows(given, ("epsilon", "delta")) if "inf" not in w.lower()]
+    points, losses = {mpf(0): mpf(1)}, dict[Any, Any]()
+    for word, other in rows:
+        eps, delta = read(float(Fraction(word))), _ratio(other)
+        a = mp.exp(eps)
+        losses[a], losses[1 / a] = eps, -eps
+        for x, h in ((a, delta), (1 / a, 1 - 1 / a + delta / a)):
+            points[x] = min(h, points.get(x, h))
+    hull: list[Masses] = []
+    for a, h in sorted(points.items()):
+        if hull and h >= hull[-1][1]:
+            continue
+        while len(hull) > 1:
+            (a0, h0), (a1, h1) = hull[-2:]
+            if (h1 - h0) * (a - a1) < (h - h1) * (a1 - a0):
+                break
+            hull.pop()
+        hull.append((a, h))
+    return of_profile(hull, losses)
+
+
+def _ratio(word: str) -> Number:
+    found = Fraction(word)
+    return mpf(found.numerator) / found.denominator
+
+
+TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
+    "gaussian": _gaussian,
+    "laplace": _laplace,
+    "truncated_laplace": _truncated_laplace,
+    "discrete_gaussian": _discrete_gaussian,
+    "discrete_laplace": _discrete_laplace,
+    "staircase": _staircase,
+    "randomized_response": _randomized_response,
+    "exponential": _exponential,
+    "noisy_max": _noisy_max,
+    "pure": _approx,
+    "approx": _approx,
+    "gdp": _gdp,
+    "gaussian_pair": _gaussian_pair,
+    "bernoulli_pair": _bernoulli_pair,
+    "pmf": _pmf,
+    "profile": _profile,
+}

@@ -1,0 +1,128 @@
+"""Gaussian and finite pairs by their profiles, and numbers of runs, for the tests of constants."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import log_ndtr
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+    from privcalc.renyi.curve import RenyiCurve
+
+MU = 0.25
+
+
+class Profile:
+    """A base mechanism with the Gaussian profile in closed form, without certificate."""
+
+    def __init__(self, mu: float = MU) -> None:
+        """Take the distance of the means."""
+        self.mu = mu
+        self.calls = 0
+        self.points = 0
+
+    @property
+    def reverse(self) -> Profile:
+        """Return the same: the pair is symmetric."""
+        return self
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return 0."""
+        return 0.0
+
+    @property
+    def largest(self) -> float:
+        """Return infinity."""
+        return math.inf
+
+    @property
+    def renyi(self) -> RenyiCurve | None:
+        """Return nothing."""
+        return None
+
+    def upper(self, logs: Array) -> Array:
+        """Return the Gaussian H_{e^x}."""
+        self.calls += 1
+        self.points += len(logs)
+        first = log_ndtr(-logs / self.mu + self.mu / 2.0)
+        second = logs + log_ndtr(-logs / self.mu - self.mu / 2.0)
+        value: Array = np.exp(first) * -np.expm1(second - first)
+        return value
+
+    def lower(self, logs: Array) -> None:
+        """Return nothing."""
+        del logs
+
+    def epsilon(self, delta: float) -> float:
+        """Invert by bisection."""
+        left, right = -10.0, 60.0
+        for _ in range(90):
+            middle = 0.5 * (left + right)
+            enough = float(self.upper(np.array([middle]))[0]) <= delta
+            left, right = (left, middle) if enough else (middle, right)
+        return right
+
+
+class Pair:
+    """A base mechanism with finitely many outcomes."""
+
+    def __init__(self, p: Array, q: Array) -> None:
+        """Take both probability vectors."""
+        self.p, self.q = p, q
+
+    @property
+    def reverse(self) -> Pair:
+        """Return the other direction."""
+        return Pair(self.q, self.p)
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return what Q does not have."""
+        return float(self.p[self.q == 0.0].sum())
+
+    @property
+    def largest(self) -> float:
+        """Return the largest finite loss, rounded up."""
+        finite = (self.q > 0.0) & (self.p > 0.0)
+        return float(np.log(self.p[finite] / self.q[finite]).max()) + 1e-15
+
+    @property
+    def renyi(self) -> RenyiCurve | None:
+        """Return nothing."""
+        return None
+
+    def upper(self, logs: Array) -> Array:
+        """Return sums of (p - a q)_+, a few units up where not 0."""
+        excess = np.maximum(self.p - np.exp(logs)[:, None] * self.q, 0.0)
+        total: Array = np.where(logs >= self.largest, self.infinity_mass, excess.sum(axis=1))
+        return total * (1.0 + 1e-15)
+
+    def lower(self, logs: Array) -> None:
+        """Return nothing."""
+        del logs
+
+    def epsilon(self, delta: float) -> float:
+        """Not needed here."""
+        raise NotImplementedError
+
+
+GAUSSIAN = Profile()
+
+
+RUNS: list[tuple[str, dict[str, Any]]] = [
+    ("geometric", {"mean": 6.0}),
+    ("logarithmic", {"mean": 4.0}),
+    ("tnb", {"shape": -0.5, "mean": 3.0}),
+    ("tnb", {"shape": 5.0, "gamma": 0.3}),
+    ("poisson", {"mean": 3.0}),
+    ("binomial", {"n": 5, "p": 0.4}),
+    ("binomial", {"n": 4, "mean": 3.9}),
+    ("distribution", {"probabilities": (0.1, 0.2, 0.3, 0.4)}),
+    ("distribution", {"probabilities": (0.0, 0.01) + (0.0,) * 20 + (0.99,)}),
+    ("distribution", {"probabilities": (0.0, 0.0, 0.7, 0.0, 0.3)}),
+    ("fixed", {"n": 3}),
+]

@@ -1,0 +1,76 @@
+"""Small bases, numbers of runs and a published bound, for the tests of methods of selection."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from mpmath import mp, mpf
+
+from privcalc.selection.rivals.pure import loss_bound
+from privcalc.selection.rivals.shape import SHAPED, shape
+from tests.finite_base import FiniteBase
+from tests.oracles.selected_law import PlainRuns
+
+if TYPE_CHECKING:
+    import random
+
+    from privcalc.selection.base.pair import Base
+    from privcalc.selection.runs.protocol import Runs
+
+DIGITS = 50
+# Rounding of the plain oracle.
+ROOM = 1e-11
+
+ALL_RUNS = (
+    PlainRuns("geometric", 1.0, 0.2),
+    PlainRuns("geometric", 1.0, 0.01),
+    PlainRuns("logarithmic", 0.0, 0.05),
+    PlainRuns("tnb", -0.5, 0.02),
+    PlainRuns("tnb", 3.0, 0.3),
+    PlainRuns("poisson", 0.4),
+    PlainRuns("poisson", 6.0),
+    PlainRuns("binomial", 5.0, 0.4),
+    PlainRuns("binomial", 12.0, 0.9),
+)
+
+
+def exact_gaussian(mu: float, x: float) -> mpf:
+    """Return delta of a Gaussian of that mu at an epsilon, to 50 digits."""
+    with mp.workdps(DIGITS):
+        m, point = mpf(mu), mpf(x)
+        above = mp.ncdf(m / 2 - point / m)
+        return above - mp.exp(point) * mp.ncdf(-m / 2 - point / m)
+
+
+def published_pure_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> float:
+    """Return f + (eta + 1) b, that is (eta + 2) epsilon_0; infinity for other numbers of runs.
+
+    Papernot, Steinke 2022; Koskela, Redberg, Wang 2024, Corollary 5.3; 3 epsilon_0 for
+    the geometric numbers of Liu, Talwar 2019, Theorem 1.3. It is never below `pure_epsilon`.
+    """
+    if delta >= 1.0:
+        return 0.0
+    f, b = loss_bound(forward), loss_bound(backward)
+    if runs.family not in SHAPED or math.isinf(f):
+        return math.inf
+    return (f + (shape(runs) + 1.0) * b) * (1.0 + 1e-14)
+
+
+def random_base(generator: random.Random, *, infinite: bool) -> FiniteBase:
+    """Return a pair with four outcomes; two of them are infinite losses, or nearly."""
+    size = 4
+    p = np.array([generator.expovariate(1.0) for _ in range(size)])
+    tilt = np.array([generator.uniform(-1.0, 1.0) for _ in range(size)])
+    q = p * np.exp(generator.choice([0.1, 0.5, 2.0]) * tilt)
+    if infinite:
+        p[0] = 0.0 if generator.random() < 0.5 else p[0] * 0.02
+        q[1] = 0.0
+    return FiniteBase(p / p.sum(), q / q.sum())
+
+
+def randomised_response(epsilon: float) -> FiniteBase:
+    """Return the pair of randomised response."""
+    high = 1.0 / (1.0 + math.exp(-epsilon))
+    return FiniteBase([high, 1.0 - high], [1.0 - high, high])
