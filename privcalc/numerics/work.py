@@ -3,7 +3,7 @@
 A unit is about a tenth of a microsecond of one core: one value of a characteristic function, one
 point of a transform. Whoever does much work charges for it; whoever chooses between engines, or
 goes on with a search, looks at what is left. What goes on regardless is refused by the next charge
-after 1.6 times as much: it counts as a bound that could not be proved.
+after 1.4 times as much: it counts as a bound that could not be proved.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # About four seconds: what one question may cost.
-QUESTION = 4e7
+QUESTION = 3.5e7
 # What is spent beyond an allowance, as a multiple of it, before work is refused.
-PATIENCE = 1.6
+PATIENCE = 1.4
 
 
 @dataclass(slots=True)
