@@ -148,7 +148,7 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
     curves = [entry for entry in registry.mechanisms() if "renyi" in vars(entry.factory)]
     assert {entry.name for entry in curves} == {"zcdp", "rdp"}
     # A node that engines were asked for already (test_accounting_select.py), and a law that the
-    # lattice engine alone composes (test_truncated_laplace.py).
+    # lattice engine alone composes (test_mechanisms_truncated_laplace.py).
     left_out = {"repeat_and_select", "truncated_laplace"}
     lossy = [entry for entry in registry.mechanisms() if entry not in curves]
     for entry in (*lossy, *registry.wrappers()):
