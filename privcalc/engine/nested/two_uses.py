@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,12 +16,12 @@ from privcalc.engine.terms import one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.log_ratio import MOST_UNITS
+from privcalc.losses.sampled.law import SampledLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
-    from privcalc.losses.sampled.law import SampledLaw
     from privcalc.numerics.arrays import Array
 
 # Beyond this density and tails underflow.
@@ -117,12 +117,12 @@ def two_uses(composition: Composition) -> TwoUses | None:
     """Return the source, where there are two uses of sampled Gaussians, or one and a Gaussian."""
     if composition.curves:
         return None
-    sampled = [(law, n) for law, n in composition if law.cuttable]
-    others = [(law, n) for law, n in composition if not law.cuttable]
-    uses = [_sampled(cast("SampledLaw", law)) for law, n in sampled for _ in range(min(n, 3))]
+    sampled = [(law, n) for law, n in composition if isinstance(law, SampledLaw) and law.cuttable]
+    others = [(law, n) for law, n in composition if (law, n) not in sampled]
+    uses = [_sampled(law) for law, n in sampled for _ in range(min(n, 3))]
     if not (len(uses) == 2 and not others) and not (len(uses) == 1 and others):
         return None
-    remove = {cast("SampledLaw", law).remove for law, _ in sampled}
+    remove = {law.remove for law, _ in sampled}
     if len(remove) != 1:
         return None
     if others:

@@ -58,7 +58,7 @@ class Search:
         largest = min(max(60.0, 60.0 / math.sqrt(max(parts.variance, 1e-300))), MOST_ORDER)
         self._orders = np.geomspace(LEAST_ORDER, largest, ORDERS)
         self._step = math.log(self._orders[1] / self._orders[0])
-        low = min(law.q for law, _ in parts.sampled)
+        low = min(law.rate for law, _ in parts.sampled)
         self._levels = np.geomspace(low, parts.largest_loss, LEVELS)
         tables = [Tables.of(law, n, self._orders, self._levels) for law, n in parts.sampled]
         table = tables[0]
