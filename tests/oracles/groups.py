@@ -2,7 +2,7 @@
 
 The pair is sum_j Bin(k, q)(j) N(j mu, 1) against N(0, 1). One contour for the whole composition, no
 split: M(s) by the trapezoid rule in the output z, which is exact to all digits for such integrands,
-in 80-bit numbers. Two contours of different abscissas and steps agree to the digits that are stored.
+in 80-bit numbers. Two contours of different abscissas and steps agree to the digits that are kept.
 
     python -m tests.oracles.groups
 """

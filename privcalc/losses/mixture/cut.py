@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.log_ratio import Piece
 from privcalc.losses.mixture.part import MixturePart
+from privcalc.losses.quadrature.contour import QuadratureContour
 from privcalc.losses.quadrature.cuttable import Cuttable
 from privcalc.losses.quadrature.part import Outcomes
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
@@ -50,11 +52,6 @@ class CutMixture(Cuttable):
         ratio = self.ratio
         weights = ratio.log_weights
         return len(weights) <= LARGEST_GROUP and self.farthest <= FARTHEST and weights[-1] > -700.0
-
-    @property
-    def rate(self) -> float:
-        """Return 1 - b_0."""
-        return -math.expm1(self.ratio.log_floor)
 
     @property
     def normal(self) -> Piece:
@@ -99,6 +96,16 @@ class CutMixture(Cuttable):
         del exponent, below
         return NOTHING
 
+    def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
+        """Build certified nodes for |t| <= t_max.
+
+        Raises:
+            NotCertifiedError: the group is too large.
+        """
+        if not self.cuttable:
+            raise NotCertifiedError("the group is too large for certified quadrature")
+        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
+
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the cut, under R and W."""
         low, high = self._interval
@@ -121,8 +128,8 @@ class CutMixture(Cuttable):
         """Return the W-mass on one side of a place, and its relative error.
 
         The arguments x - c_j are off by 5 units of c_j and 2 of themselves, 1 / 2^{1/2} included:
-        tails by 1 + max(z, 0) times that; 1 - b_0, an expm1 of a logarithm that is off by the
-        weights' error, by that and 8 units; the sum by a unit a term.
+        tails by 1 + max(z, 0) times that; the weights and their logs by their errors, exp by 4
+        units, the rate by 16; the sum by a unit a term.
         """
         ratio, sign = self.ratio, 1.0 if right else -1.0
         total = worst = 0.0
@@ -133,7 +140,7 @@ class CutMixture(Cuttable):
             total += math.exp(log_b) * 0.5 * math.erfc(z / math.sqrt(2.0))
             worst = max(worst, (1.0 + max(z, 0.0)) * (6.0 * c + 4.0 * abs(z)))
         error = float(ratio.weight_errors.max()) + self.weight_error
-        error += UNIT * (2.0 * FUNCTION_ULPS + 24.0 + len(ratio.centres) + worst)
+        error += UNIT * (2.0 * FUNCTION_ULPS + 32.0 + len(ratio.centres) + worst)
         return total / self.rate, error * MARGIN
 
     def place(self, level: float) -> float:

@@ -83,6 +83,11 @@ class GaussianMixtureLaw(CutMixture):
         return math.inf if self.remove else -self.size * math.log1p(-self.q)
 
     @property
+    def rate(self) -> float:
+        """Return 1 - b_0, off by 16 units: a difference from b_0 would be off by a unit of 1."""
+        return -math.expm1(self.size * math.log1p(-self.q))
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         """Return the floor (for adding, minus that), near which most outputs are for small q."""
         floor = self.size * math.log1p(-self.q)
