@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 STANDARD = Piece.normal(0.0, 1.0)
 NOTHING = Outcomes(*(np.zeros(0) for _ in Outcomes._fields))
 # Of larger groups, and losses that grow faster, panels would be too narrow.
-LARGEST_GROUP, FARTHEST = 40, 12.0
+LARGEST_GROUP, FARTHEST = 40, 20.0
 
 
 class CutMixture(Cuttable):
