@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from privcalc.engine.certified import CONTOUR, PAD
-from privcalc.engine.question import exact_sum, single_use
+from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance, left
@@ -100,7 +100,7 @@ def _steps(
 
     if engine == "auto":
         yield _Step("exact sum", partial(whole, exact_sum))
-        yield _Step("single use", partial(whole, single_use))
+        yield _Step("few uses", partial(whole, few_uses))
     if engine in ("auto", CONTOUR):
         if wish.rough:
             yield contour(COARSE)

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 # Epsilons below 1e-5 are bracketed more narrowly than the floor of the tolerance asks.
 LEAST_WIDTH = 0.01 * EPSILON_FLOOR
-# Steps of the search; after so many every other one halves what is left.
-STEPS, SMOOTH = 120, 10
+# Steps of the search; after so many, what is left is halved where a step of Newton's does not make
+# the excess so many times smaller.
+STEPS, SMOOTH, FASTER = 120, 10, 4.0
 # No larger epsilon is looked at.
 LARGEST = 1e18
 # log delta is not known better than this, nor epsilon than its own rounding.
@@ -108,6 +109,8 @@ def root(
     """
     low, high, tangent = -1.0, math.inf, math.nan
     epsilon, rate, before = max(guess, 0.0), 0.0, math.inf
+    # The excess that Newton's last step started from; infinite after another kind of step.
+    started = math.inf
     for trial in range(STEPS):
         values, above = source.estimates(np.array([epsilon]), log_delta)
         # A sum that overflows, and so is no number, is far too large.
@@ -131,9 +134,11 @@ def root(
         before = abs(step)
         wanted = epsilon + step
         # Now and then halve what is left, lest steps become ever shorter.
-        halve = trial > SMOOTH and trial % 2 == 0 and high < math.inf
+        slow = started < math.inf and FASTER * abs(excess) > started
+        halve = trial > SMOOTH and high < math.inf and slow
+        started = math.inf
         if low < wanted < high and not halve:
-            epsilon = max(0.0, wanted)
+            epsilon, started = max(0.0, wanted), abs(excess)
         elif low < 0.0:
             epsilon = 0.0
         elif low < tangent < high and not halve:

@@ -19,7 +19,7 @@ from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.lattice.levels import MOST_POINTS
 from privcalc.engine.mollified.answer import mollified_at
 from privcalc.engine.mollified.cells import MANY_USES
-from privcalc.engine.question import exact_sum, single_use
+from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import is_split, split_at
 from privcalc.engine.wish import affordable
@@ -156,8 +156,8 @@ class ManyDeltas:
         self._ranges: list[_Range] = []
         asked = self._laws and engine == "auto"
         self._exact = exact_sum(composition) if asked else None
-        single = single_use(composition) if asked else None
-        self._whole = [source for source in (self._exact, single) if source is not None]
+        few = few_uses(composition) if asked else None
+        self._whole = [source for source in (self._exact, few) if source is not None]
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:

@@ -24,10 +24,15 @@ def exact_sum(composition: Composition) -> Source | None:
     return None if outcomes is None else outcomes.source()
 
 
-def single_use(composition: Composition) -> Source | None:
-    """Return the tails of the law, where there is one use of one."""
-    alone = [count for _, count in composition] == [1]
-    return SingleUse(composition.terms[0][0]) if alone else None
+def few_uses(composition: Composition) -> Source | None:
+    """Return the tails of the law, where there is one use of one; of two, one integral."""
+    if [count for _, count in composition] == [1]:
+        return SingleUse(composition.terms[0][0])
+    if not composition.cuttable:
+        return None
+    from privcalc.engine.nested.two_uses import two_uses
+
+    return two_uses(composition)
 
 
 class Question(Protocol):

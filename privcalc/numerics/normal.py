@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import FUNCTION_ULPS, UNIT
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -56,3 +56,17 @@ def log_tail(z: float) -> float:
     else:
         value = -0.5 * z * z - math.log(z * math.sqrt(2.0 * math.pi))
     return min(0.0, value + UNIT * (16.0 + 8.0 * (z * z + abs(value))))
+
+
+def normal_tail(distance: float, mean: float, scale: float) -> tuple[float, float]:
+    """Return P(N > z), z = distance / s, and a bound on its relative error.
+
+    The deviation s is off by 4 units, s^2 by 9, and the means -s^2 / 2 and s^2 / 2 so by 12
+    units of s^2; differences, quotients and erfc's argument add 1 + 1 + 2 units of themselves.
+    |d log P(N > z) / dz| <= 1 + max(z, 0) (Mills), 1 % more over so short a way; erfc itself is
+    off by FUNCTION_ULPS. (Where it underflows, what is left of it is too small for any use.)
+    """
+    z = distance / scale
+    moved = UNIT * (9.0 * abs(z) + (12.0 * scale * scale + 2.0 * abs(mean)) / scale)
+    relative = 1.01 * (1.0 + max(z, 0.0)) * moved + 2.0 * FUNCTION_ULPS * UNIT
+    return 0.5 * math.erfc(distance / (scale * math.sqrt(2.0))), relative

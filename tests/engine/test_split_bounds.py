@@ -51,7 +51,7 @@ def transform(cut: CutLaw, exponent: complex, low: float, high: float) -> comple
     mu = cut.piece.deviation
     density = np.exp(-0.5 * ((x + 0.5 * mu * mu) / mu) ** 2) / (mu * math.sqrt(2.0 * math.pi))
     terms = (
-        (half * weights).ravel() * density * np.exp(exponent * np.log1p(cut.law.q * np.expm1(x)))
+        (half * weights).ravel() * density * np.exp(exponent * np.log1p(cut.law.rate * np.expm1(x)))
     )
     return complex(math.fsum(np.real(terms)), math.fsum(np.imag(terms)))
 
@@ -70,7 +70,7 @@ def test_no_later_modulus_exceeds_the_bound(cut: CutLaw, order: float, *, remove
     exponent = order + 1.0 if remove else -order
     x = np.linspace(cut.low, cut.top, 100_001)
     piece = cut.piece
-    loss = np.log1p(cut.law.q * np.expm1(x))
+    loss = np.log1p(cut.law.rate * np.expm1(x))
     weight = np.exp(piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x)
     weight = weight * np.exp(exponent * loss) * (x[1] - x[0])
     weight[[0, -1]] *= 0.5
@@ -106,7 +106,7 @@ def test_the_edge_of_the_shifted_line_is_needed(monkeypatch: pytest.MonkeyPatch)
     contour = cut.near(6.0, 0.0, -25.0, remove=True)
     x = np.linspace(cut.low, cut.top, 2_000_001)
     piece = cut.piece
-    loss = np.log1p(cut.law.q * np.expm1(x))
+    loss = np.log1p(cut.law.rate * np.expm1(x))
     weight = np.exp(piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x + 7.0 * loss)
     seen = abs(np.exp(1j * ts[0] * loss) @ weight) / weight.sum()
     assert seen <= math.exp(log_suprema(cut, 7.0, contour.mgf_range, ts, shifted=True)[0])
@@ -155,7 +155,7 @@ def test_tails_and_the_closed_form(cut: CutLaw) -> None:
         found_r, found_w, error = cut.tails
         assert abs(found_r / r - 1) <= error
         assert abs(found_w / w - 1) <= error
-        q = mp.mpf(cut.law.q)
+        q = mp.mpf(cut.law.rate)
         p_event = 1 - (1 - (1 - q) * r - q * w) ** 50
         q_event = 1 - (1 - r) ** 50
         closed = Closed.of([(cut, 50)])

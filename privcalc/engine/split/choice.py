@@ -58,7 +58,7 @@ class Search:
         largest = min(max(60.0, 60.0 / math.sqrt(max(parts.variance, 1e-300))), MOST_ORDER)
         self._orders = np.geomspace(LEAST_ORDER, largest, ORDERS)
         self._step = math.log(self._orders[1] / self._orders[0])
-        low = min(law.q for law, _ in parts.sampled)
+        low = min(law.rate for law, _ in parts.sampled)
         self._levels = np.geomspace(low, parts.largest_loss, LEVELS)
         tables = [Tables.of(law, n, self._orders, self._levels) for law, n in parts.sampled]
         table = tables[0]
@@ -73,8 +73,9 @@ class Search:
         self._p, self._q = -np.expm1(table.log_p), -np.expm1(table.log_q)
         self._allowed = table.log_p > LEAST_LOG_P
         if not parts.remove:
-            # All of the law, at any level.
-            self._right, self._p = table.left + other, np.zeros(LEVELS)
+            # All of the law, which is what lies below the last level.
+            whole = np.broadcast_to(table.left[:, -1:], table.left.shape)
+            self._right, self._p = whole + other, np.zeros(LEVELS)
 
     def at(self, epsilon: float, allowed: float, move: float = 1.0) -> Choice:
         """Choose for an epsilon; what has P-mass at most `allowed` may be dropped."""

@@ -45,7 +45,7 @@ class Closed:
         log_p = log_q = error = 0.0
         for cut, count in cuts:
             r, w, relative = cut.tails
-            rate = cut.law.q
+            rate = cut.law.rate
             p = (1.0 - rate) * r + rate * w
             if not max(p, r) <= 0.5:
                 raise NotCertifiedError("the split leaves out half of a law")

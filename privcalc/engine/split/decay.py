@@ -23,9 +23,9 @@ running maximum, so that each value holds for all later t):
   On the line arg and |1 + y| increase with x. All of it falls with t. For -t the path is mirrored.
 
 The measures are bounded on cells: h from below by its ends where it is monotone, and by the most
-that it can swing where not; the line's integrand from above alike. Losses of the cells are off by
-32 units, so that only cells count that are longer than RESOLVED of their losses: their lengths, and
-their places in units of these, are then right to 1e-7 (SLACK covers that and rounding of log h).
+that it can swing where not; the line's integrand from above alike. Only cells count that are
+longer than RESOLVED of their losses, and 1e7 times the error of these: their lengths, and their
+places in units of these, are then right to 1e-7 (SLACK covers that and rounding of log h).
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from privcalc.losses.quadrature.cuttable import Cuttable
     from privcalc.losses.sampled.cut import CutLaw
     from privcalc.numerics.arrays import Array
 
@@ -68,12 +69,12 @@ def log_suprema(
         shifted: whether to look at the shifted line, which pays for small counts.
     """
     cells = Cells.of(cut.part, exponent)
-    steps = _Steps.below(cells, cut.law.q)
+    steps = _Steps.below(cells, cut.law)
     gain = np.maximum(steps.moments(ts), steps.layers(ts)) / mass[1] * (1.0 - SLACK)
     with np.errstate(divide="ignore"):
         bound = np.log1p(-np.minimum(gain, 1.0 - UNIT))
         bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
-        if shifted:
+        if shifted and cut.law.lines:
             line = np.min([_shifted(cut, exponent, each, ts) for each in HEIGHTS], axis=0)
             bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
     bound = np.clip(bound, LEAST_LOG, 0.0)
@@ -89,11 +90,13 @@ class _Steps:
     heights: Array
 
     @classmethod
-    def below(cls, cells: Cells, q: float) -> _Steps:
-        losses = y_and_loss(cells.x, q)[1]
+    def below(cls, cells: Cells, law: Cuttable) -> _Steps:
+        _, losses, wrong = law.losses(cells.x)
         least = np.minimum(cells.log_g[1:], cells.log_g[:-1])
         least = np.where(cells.certain, least, least - cells.swing)
-        long = np.diff(losses) > RESOLVED * np.maximum(np.abs(losses[1:]), np.abs(losses[:-1]))
+        width = np.diff(losses)
+        long = width > RESOLVED * np.maximum(np.abs(losses[1:]), np.abs(losses[:-1]))
+        long &= width > 1e7 * np.maximum(wrong[1:], wrong[:-1])
         with np.errstate(over="ignore", under="ignore"):
             heights = np.where(long & (least < -LEAST_LOG), np.exp(np.minimum(least, 700.0)), 0.0)
         return cls(losses, heights)
@@ -147,7 +150,7 @@ class _Steps:
 
 def _shifted(cut: CutLaw, exponent: float, height: float, ts: Array) -> Array:
     """Return the log of the bound by the line at Im x = height, or 2 s if that is less."""
-    piece, q = cut.piece, cut.law.q
+    piece, q = cut.piece, cut.law.rate
     height = min(height, 2.0 * piece.deviation)
     x = np.linspace(cut.low, cut.top, 2 * CELLS + 1)
     log_size, turn = _on_line(q, x, height)

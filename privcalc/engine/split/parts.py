@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.sampled.cut import CutLaw, place_of
+from privcalc.losses.sampled.cut import CutLaw
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.sampled.law import SampledLaw
+    from privcalc.losses.quadrature.cuttable import Cuttable
     from privcalc.numerics.arrays import Array
 
 # Losses of outcomes so many deviations above the mean under W are the largest that are looked at.
@@ -23,7 +23,7 @@ FARTHEST = 14.0
 
 @record
 class Parts:
-    """Sampled Gaussians, and laws that tilt by themselves, with counts.
+    """Sampled Gaussians, of one record or a group, and laws that tilt by themselves, with counts.
 
     Attributes:
         sampled: laws that are cut, all of one direction.
@@ -32,7 +32,7 @@ class Parts:
             right side alone, cut where nothing is left, is all there is.
     """
 
-    sampled: tuple[tuple[SampledLaw, int], ...]
+    sampled: tuple[tuple[Cuttable, int], ...]
     others: tuple[tuple[LossLaw, int], ...]
     remove: bool
 
@@ -45,11 +45,11 @@ class Parts:
         """
         if composition.curves:
             return None
-        sampled: list[tuple[SampledLaw, int]] = []
+        sampled: list[tuple[Cuttable, int]] = []
         others: list[tuple[LossLaw, int]] = []
         for law, count in composition:
             if law.cuttable:
-                sampled.append((cast("SampledLaw", law), count))
+                sampled.append((cast("Cuttable", law), count))
             elif law.symmetric:
                 others.append((law, count))
             else:
@@ -67,17 +67,15 @@ class Parts:
     @property
     def samples(self) -> float:
         """Return the expected number of samples that hold a record."""
-        return sum(count * law.q for law, count in self.sampled)
+        return sum(count * law.rate for law, count in self.sampled)
 
     @property
     def variance(self) -> float:
         """Return about the variance of the loss, overflow cut off."""
         total = sum(n * law.cumulants(0.0)[2] for law, n in self.others)
         for law, n in self.sampled:
-            mu = law.ratio.pieces[0].deviation
             # Adding, large outcomes hardly count.
-            largest = 500.0 if self.remove else 0.2
-            total += n * law.q**2 * math.expm1(min(mu * mu, largest))
+            total += n * law.variance(500.0 if self.remove else 0.2)
         return total
 
     @property
@@ -85,9 +83,8 @@ class Parts:
         """Return the largest loss that is looked at."""
         found = 0.0
         for law, _ in self.sampled:
-            piece = law.ratio.pieces[0]
-            x = piece.mean + piece.deviation * (piece.deviation + FARTHEST)
-            found = max(found, float(np.logaddexp(math.log1p(-law.q), math.log(law.q) + x)))
+            x = law.normal.mean + law.normal.deviation * (law.farthest + FARTHEST)
+            found = max(found, float(law.losses(np.array([x]))[1][0]))
         return found
 
     def other_cumulants(self, orders: Array) -> Array:
@@ -107,9 +104,9 @@ class Parts:
         z = math.sqrt(max(-2.0 * log_rare, 1.0))
         cuts = []
         for law, count in self.sampled:
-            piece = law.ratio.pieces[0]
+            piece = law.normal
             low, far = piece.mean - z * piece.deviation, piece.mean + z * piece.deviation
-            top = place_of(level, law.q) if self.remove else far
+            top = law.place(level) if self.remove else far
             if not low < top - 0.1 * piece.deviation:
                 raise NotCertifiedError("the split lies below all that the samples do")
             cuts.append((CutLaw(law, low, top, max(far, top)), count))

@@ -37,7 +37,7 @@ SHIFTED_UP_TO = 20_000
 RATIO = 1.2
 # Nodes of a quadrature for each radian of the largest phase, about, and beside them.
 PER_RADIAN, BESIDE = 0.35, 100.0
-# No more where long phases are integrated apart.
+# No more where long phases are integrated apart, on shifted lines.
 APART = 150.0
 
 
@@ -70,7 +70,8 @@ def make_line(
     nodes = max(2, math.ceil(cut / step - 0.5))
     reach = (nodes + 0.5) * step
     top = max(each.top_loss for each, _ in frame.cuts)
-    work = nodes * (min(PER_RADIAN * reach * top, APART) + BESIDE) * len(frame.cuts)
+    most = APART if all(each.law.lines for each, _ in frame.cuts) else math.inf
+    work = nodes * (min(PER_RADIAN * reach * top, most) + BESIDE) * len(frame.cuts)
     if not (nodes <= MAX_NODES and work <= MAX_WORK):
         raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
     laws = frame.laws(c, reach, right=right)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.sampled.part import y_and_loss
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.sampled.law import SampledLaw
+    from privcalc.losses.quadrature.cuttable import Cuttable
     from privcalc.numerics.arrays import Array, Integers
 
 # Outcomes, in deviations of R below its mean and of W above its own, and their distance; where the
@@ -24,7 +23,6 @@ BELOW, ABOVE, STEP, MOST = 10.0, 14.0, 0.1, 4000
 LARGEST = 690.0
 # Transforms below this have underflowed, or may have.
 LEAST = 1e-280
-ROOT = math.sqrt(2.0)
 
 
 @record
@@ -38,17 +36,13 @@ class Outcomes:
     tail_w: Array
 
     @classmethod
-    def of(cls, law: SampledLaw) -> Outcomes:
-        """Take cells of equal size around both means."""
-        piece = law.ratio.pieces[0]
-        mu = piece.deviation
-        step = max(STEP, (BELOW + mu + ABOVE) / MOST)
-        z = np.arange(-BELOW, mu + ABOVE, step)
-        y, loss = y_and_loss(piece.mean + mu * z, law.q)
-        tails = [
-            np.array([0.5 * math.erfc(each / ROOT) for each in z + 0.5 * step - shift])
-            for shift in (0.0, mu)
-        ]
+    def of(cls, law: Cuttable) -> Outcomes:
+        """Take cells of equal size around all means."""
+        piece = law.normal
+        step = max(STEP, (BELOW + law.farthest + ABOVE) / MOST)
+        z = np.arange(-BELOW, law.farthest + ABOVE, step)
+        y, loss, _ = law.losses(piece.mean + piece.deviation * z)
+        tails = _tails(law, piece.mean + piece.deviation * (z + 0.5 * step))
         return cls(np.exp(-0.5 * z * z) * (step / math.sqrt(2.0 * math.pi)), y, loss, *tails)
 
 
@@ -71,20 +65,22 @@ class Tables:
     log_q: Array
 
     @classmethod
-    def of(cls, law: SampledLaw, count: int, orders: Array, levels: Array) -> Tables:
+    def of(cls, law: Cuttable, count: int, orders: Array, levels: Array) -> Tables:
         """Evaluate one law, for the removing side at the orders and for the adding side alike."""
         found = Outcomes.of(law)
         index = np.clip(np.searchsorted(found.loss, levels) - 1, 0, len(found.loss) - 1)
         tail_r, tail_w = found.tail_r[index], found.tail_w[index]
         with np.errstate(all="ignore"):
-            right = count * np.log1p(_below(found, law.q, orders + 1.0, index))
-            whole = _below(found, law.q, -orders, index)
+            right = count * np.log1p(_below(found, law.rate, orders + 1.0, index))
+            whole = _below(found, law.rate, -orders, index)
             terms = found.weights * np.exp(-np.minimum(orders[:, None] * found.loss, LARGEST))
             later = np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
             beyond = np.concatenate([later[:, 1:], np.zeros((len(orders), 1))], axis=1)[:, index]
             rest = count * np.log1p(beyond / (1.0 + whole))
             rest = np.where((beyond > LEAST) & (rest > 0.0), rest, np.nan)
-            log_p = count * np.log1p(-np.minimum((1.0 - law.q) * tail_r + law.q * tail_w, 1.0))
+            log_p = count * np.log1p(
+                -np.minimum((1.0 - law.rate) * tail_r + law.rate * tail_w, 1.0)
+            )
             log_q = count * np.log1p(-np.minimum(tail_r, 1.0))
         return cls(right, count * np.log1p(whole), rest, log_p, log_q)
 
@@ -97,6 +93,14 @@ class Tables:
             self.log_p + other.log_p,
             self.log_q + other.log_q,
         )
+
+
+def _tails(law: Cuttable, x: Array) -> tuple[Array, Array]:
+    """Return the R- and W-masses to the right of places."""
+    scale = law.normal.deviation * math.sqrt(2.0)
+    r = [0.5 * math.erfc(each) for each in ((x - law.normal.mean) / scale).tolist()]
+    w = [law.tail_of_w(each, right=True)[0] for each in x.tolist()]
+    return np.array(r), np.array(w)
 
 
 def _below(found: Outcomes, q: float, exponents: Array, index: Integers) -> Array:
@@ -117,9 +121,9 @@ def _excess(exponents: Array, loss: Array, y: Array) -> Array:
     return np.where(power > LARGEST, np.inf, np.where(small, series, full))
 
 
-def near_sums(law: SampledLaw, top: float, exponents: Array) -> Array:
+def near_sums(law: Cuttable, top: float, exponents: Array) -> Array:
     """Return A - 1 for a cut exactly at `top`: midpoints of cells that are graded towards it."""
-    piece = law.ratio.pieces[0]
+    piece = law.normal
     z_top = (top - piece.mean) / piece.deviation
     low = min(z_top - 1.0, -BELOW)
     count = min(MOST, max(8, math.ceil((z_top - low) / STEP)))
@@ -127,23 +131,22 @@ def near_sums(law: SampledLaw, top: float, exponents: Array) -> Array:
     edges = z_top - np.concatenate([[0.0], np.geomspace(1e-4, STEP, 30)[:-1], depth])
     z = 0.5 * (edges[1:] + edges[:-1])
     weights = np.exp(-0.5 * z * z) * -np.diff(edges) / math.sqrt(2.0 * math.pi)
-    y, loss = y_and_loss(piece.mean + piece.deviation * z, law.q)
-    tail_r = 0.5 * math.erfc(z_top / ROOT)
-    tail_w = 0.5 * math.erfc((z_top - piece.deviation) / ROOT)
+    y, loss, _ = law.losses(piece.mean + piece.deviation * z)
+    tail_r, tail_w = (float(each[0]) for each in _tails(law, np.array([top])))
     e = exponents[:, None]
     with np.errstate(all="ignore"):
         sums = (_excess(e, loss, y) * weights).sum(axis=1)
-    result: Array = sums - tail_r + exponents * law.q * (tail_r - tail_w)
+    result: Array = sums - tail_r + exponents * law.rate * (tail_r - tail_w)
     return result
 
 
-def far_sums(law: SampledLaw, top: float, orders: Array) -> Array:
+def far_sums(law: Cuttable, top: float, orders: Array) -> Array:
     """Return J at each order, cells graded from `top`; not a number where it underflows."""
-    piece = law.ratio.pieces[0]
+    piece = law.normal
     z_top = (top - piece.mean) / piece.deviation
     edges = z_top + np.concatenate([[0.0], np.geomspace(1e-5, 14.0, 130)])
     z = 0.5 * (edges[1:] + edges[:-1])
     weights = np.exp(-0.5 * z * z) * np.diff(edges) / math.sqrt(2.0 * math.pi)
-    loss = y_and_loss(piece.mean + piece.deviation * z, law.q)[1]
+    loss = law.losses(piece.mean + piece.deviation * z)[1]
     sums = (weights * np.exp(-np.minimum(orders[:, None] * loss, 740.0))).sum(axis=1)
     return np.where(sums > LEAST, sums, np.nan)

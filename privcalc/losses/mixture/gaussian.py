@@ -24,14 +24,15 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.losses.concentration import mixed_concentration
-from privcalc.losses.law import LossLaw
+from privcalc.losses.mixture.cut import CutMixture
 from privcalc.losses.mixture.exponential_sum import ExponentialSum
 from privcalc.losses.mixture.renyi import mixture_excess
 from privcalc.losses.mixture.sums import MixtureSums
+from privcalc.losses.sampled.law import DEFAULT_LOG_MASS
 from privcalc.losses.sampled.renyi import from_excess
 from privcalc.losses.tails import Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
@@ -48,7 +49,7 @@ LOW_LOSS = -0.5
 
 
 @record
-class GaussianMixtureLaw(LossLaw):
+class GaussianMixtureLaw(CutMixture):
     """One direction of the pair of a sampled group.
 
     Attributes:
@@ -56,12 +57,14 @@ class GaussianMixtureLaw(LossLaw):
         q: sampling probability, 0 < q < 1.
         size: k.
         remove: whether the group is removed: then the mixture is P.
+        log_mass: log of the P-mass that a cut of the outputs may drop.
     """
 
     mu: float
     q: float
     size: int
     remove: bool
+    log_mass: float = DEFAULT_LOG_MASS
 
     def __post_init__(self) -> None:
         """Refuse groups whose binomial probabilities leave the range of doubles."""
@@ -80,6 +83,11 @@ class GaussianMixtureLaw(LossLaw):
         return math.inf if self.remove else -self.size * math.log1p(-self.q)
 
     @property
+    def rate(self) -> float:
+        """Return 1 - b_0, off by 16 units: a difference from b_0 would be off by a unit of 1."""
+        return -math.expm1(self.size * math.log1p(-self.q))
+
+    @property
     def anchors(self) -> tuple[float, ...]:
         """Return the floor (for adding, minus that), near which most outputs are for small q."""
         floor = self.size * math.log1p(-self.q)
@@ -87,7 +95,7 @@ class GaussianMixtureLaw(LossLaw):
 
     @cached_property
     def _weights(self) -> Array:
-        """Return b_0, b_1, ... by their ratios; each is off by `_weight_error`, relatively."""
+        """Return b_0, b_1, ... by their ratios; each is off by `weight_error`, relatively."""
         weight = math.exp(self.size * math.log1p(-self.q))
         odds = self.q / (1.0 - self.q)
         weights = [weight]
@@ -102,11 +110,11 @@ class GaussianMixtureLaw(LossLaw):
         return MixtureSums(self.mu, self._weights)
 
     @cached_property
-    def _ratio(self) -> ExponentialSum:
+    def ratio(self) -> ExponentialSum:
         """Return dP/dQ for removing, its weights as logs: b_j may underflow, e^{j mu x} b_j not.
 
         By their ratios, log b_j is off by 8 units of each log and one of each sum; where the
-        product of the ratios is a normal double, its log is off by `_weight_error` and 8 units
+        product of the ratios is a normal double, its log is off by `weight_error` and 8 units
         of itself.
         """
         j = np.arange(self.size)
@@ -119,7 +127,7 @@ class GaussianMixtureLaw(LossLaw):
         weights = self._weights
         plain = weights > 0.0
         logs[plain] = np.log(weights[plain])
-        own = self._weight_error + 8.0 * UNIT * np.abs(logs)
+        own = self.weight_error + 8.0 * UNIT * np.abs(logs)
         return ExponentialSum(self.mu, logs, np.where(plain, own, errors))
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
@@ -129,7 +137,7 @@ class GaussianMixtureLaw(LossLaw):
         is also at most b_0^-c for adding, and at least 1. For removing no term of r is larger than
         r, so that e^{K(c)} >= b_j^alpha e^{c (c + 1) (j mu)^2 / 2}.
         """
-        ratio = self._ratio
+        ratio = self.ratio
         square = 0.5 * c * (c + 1.0)
         terms = (
             ratio.log_weights + ratio.weight_errors + np.multiply.outer(square, ratio.centres**2)
@@ -157,7 +165,7 @@ class GaussianMixtureLaw(LossLaw):
         rho = 0.5 * centres * centres * (1.0 + 16.0 * UNIT)
         if not self.remove or not (self._weights > 0.0).all():
             return np.full(c.shape, rho[-1])
-        return mixed_concentration(self._weights * (1.0 + self._weight_error), rho, c)
+        return mixed_concentration(self._weights * (1.0 + self.weight_error), rho, c)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
@@ -166,13 +174,17 @@ class GaussianMixtureLaw(LossLaw):
         return mu * (1.0 - 16.0 * UNIT), mu * (1.0 + 16.0 * UNIT)
 
     def _log_excess(self, c: float) -> Logs:
-        return mixture_excess(self._ratio, c, remove=self.remove)
+        return mixture_excess(self.ratio, c, remove=self.remove)
 
     @property
-    def _weight_error(self) -> float:
+    def weight_error(self) -> float:
         """Return 11 units of the exponent of b_0 and 8, and 7 for each ratio; q may be rounded."""
         size = float(self.size)
         return UNIT * (16.0 + 8.0 * size - 12.0 * size * math.log1p(-self.q))
+
+    def truncated(self, log_mass: float) -> GaussianMixtureLaw:
+        """Cut the outputs so that the P-mass outside is at most exp(log_mass)."""
+        return replace(self, log_mass=min(log_mass, math.log(0.01)))
 
     def tails(self, losses: Array) -> Tails:
         """Return the masses beyond the outputs x with L(x) = +-loss: sums of normal tails.
@@ -193,11 +205,11 @@ class GaussianMixtureLaw(LossLaw):
             above_q=q[0],
             below_p=p[1],
             below_q=q[1],
-            error=found.error[order] + self._weight_error,
+            error=found.error[order] + self.weight_error,
             shift=float(moved.max(initial=0.0)),
             between_p=p[2],
             between_q=q[2],
-            between_error=found.between_error[order] + self._weight_error,
+            between_error=found.between_error[order] + self.weight_error,
         )
 
     def _outputs(self, losses: Array) -> tuple[Array, Array]:
@@ -225,5 +237,5 @@ class GaussianMixtureLaw(LossLaw):
         x, displaced = np.full(len(losses), -np.inf), wrong
         if alive.any():
             x[alive], off = self._sums.solve(target[alive])
-            displaced[alive] += (off + self._weight_error) * share[alive]
+            displaced[alive] += (off + self.weight_error) * share[alive]
         return x, displaced * MARGIN

@@ -19,17 +19,17 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.quadrature.contour import LOSS_UNITS, QuadratureContour
 from privcalc.losses.quadrature.nodes import NodeSet
 from privcalc.losses.quadrature.part import Outcomes
-from privcalc.losses.sampled.part import SampledPart, y_and_loss
 from privcalc.losses.sampled.shifted import Path, ShiftedPart
 from privcalc.numerics.complexlog import log1p_with_error
-from privcalc.numerics.normal import log_tail
+from privcalc.numerics.normal import log_tail, normal_tail
 from privcalc.numerics.phases import PHASE_ULPS, progression_sums
-from privcalc.numerics.rounding import COMPLEX_TERM, FUNCTION_ULPS, MARGIN, UNIT
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import Piece
-    from privcalc.losses.sampled.law import SampledLaw
+    from privcalc.losses.quadrature.cuttable import Cuttable
+    from privcalc.losses.quadrature.part import Part
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Transforms below this are not told from what underflowed.
@@ -47,16 +47,16 @@ NOTHING = Outcomes(*(np.zeros(0) for _ in Outcomes._fields))
 
 @record
 class CutLaw:
-    """A Poisson-sampled Gaussian, for removing a record, cut at `top`.
+    """A Poisson-sampled Gaussian, or a group of records of one, cut at `top`.
 
     Attributes:
-        law: the whole law, of one normal piece.
+        law: the whole law.
         low: outcomes below are left out.
         top: where it is cut.
         far: outcomes beyond are left out of J; at least `top`.
     """
 
-    law: SampledLaw
+    law: Cuttable
     low: float
     top: float
     far: float
@@ -64,17 +64,17 @@ class CutLaw:
     @property
     def piece(self) -> Piece:
         """Return the density of x under R."""
-        return self.law.ratio.pieces[0]
+        return self.law.normal
 
     @property
-    def part(self) -> SampledPart:
+    def part(self) -> Part:
         """Return the part A."""
-        return SampledPart(self.piece, self.low, self.top, self.law.q)
+        return self.law.between(self.low, self.top)
 
     @property
     def top_loss(self) -> float:
         """Return about the loss at the cut."""
-        return float(y_and_loss(np.array([self.top]), self.law.q)[1][0])
+        return float(self.law.losses(np.array([self.top]))[1][0])
 
     @property
     def tails(self) -> tuple[float, float, float]:
@@ -84,9 +84,8 @@ class CutLaw:
             NotCertifiedError: they are too near the end of the range of doubles.
         """
         piece = self.piece
-        shifted = piece.mean + piece.deviation**2
-        r, r_error = self._tail(self.top - piece.mean, piece.mean)
-        w, w_error = self._tail(self.top - shifted, shifted)
+        r, r_error = normal_tail(self.top - piece.mean, piece.mean, piece.deviation)
+        w, w_error = self.law.tail_of_w(self.top, right=True)
         error = max(r_error, w_error)
         if not (min(r, w) > LEAST and error < 1e-6):
             raise NotCertifiedError("the tail beyond the split is too small, or too inexact")
@@ -96,25 +95,10 @@ class CutLaw:
     def _outside(self) -> tuple[float, float, float]:
         """Return R and W outside [low, top], and their relative error."""
         piece = self.piece
-        shifted = piece.mean + piece.deviation**2
         r, w, error = self.tails
-        low_r, r_error = self._tail(piece.mean - self.low, piece.mean)
-        low_w, w_error = self._tail(shifted - self.low, shifted)
+        low_r, r_error = normal_tail(piece.mean - self.low, piece.mean, piece.deviation)
+        low_w, w_error = self.law.tail_of_w(self.low, right=False)
         return r + low_r, w + low_w, (max(error, r_error, w_error) + 2.0 * UNIT) * MARGIN
-
-    def _tail(self, distance: float, mean: float) -> tuple[float, float]:
-        """Return P(N > z), z = distance / s, and a bound on its relative error.
-
-        The deviation s is off by 4 units, s^2 by 9, and the means -s^2 / 2 and s^2 / 2 so by 12
-        units of s^2; differences, quotients and erfc's argument add 1 + 1 + 2 units of themselves.
-        |d log P(N > z) / dz| <= 1 + max(z, 0) (Mills), 1 % more over so short a way; erfc itself is
-        off by FUNCTION_ULPS. (Where it underflows, what is left of it is below LEAST.)
-        """
-        scale = self.piece.deviation
-        z = distance / scale
-        moved = UNIT * (9.0 * abs(z) + (12.0 * scale * scale + 2.0 * abs(mean)) / scale)
-        relative = 1.01 * (1.0 + max(z, 0.0)) * moved + 2.0 * FUNCTION_ULPS * UNIT
-        return 0.5 * math.erfc(distance / (scale * math.sqrt(2.0))), relative
 
     @property
     def log_below(self) -> float:
@@ -139,7 +123,7 @@ class CutLaw:
             log_error,
             remainder=True,
             out=(r, w),
-            rate=self.law.q,
+            rate=self.law.rate,
             out_error=relative,
         )
         law = self.law if remove else replace(self.law, remove=False)
@@ -149,8 +133,8 @@ class CutLaw:
         self, c: float, t_max: float, log_error: float, *, remove: bool
     ) -> QuadratureContour | JoinedContour:
         """Prepare the same; where phases are long, what lies beyond a turn or so apart."""
-        middle = place_of(TURN / max(t_max, 1e-9), self.law.q)
-        if t_max * self.top_loss <= LONG or middle >= self.top - LEAST_LENGTH:
+        middle = self.law.place(TURN / max(t_max, 1e-9))
+        if not self.law.lines or t_max * self.top_loss <= LONG or middle >= self.top - LEAST_LENGTH:
             return self.near(c, t_max, log_error, remove=remove)
         share, ends = log_error - math.log(2.0), (middle, self.top)
         base = replace(self, top=middle).near(c, t_max, share, remove=remove)
@@ -166,8 +150,8 @@ class CutLaw:
 class PowerPart:
     """E_R[(1 + y)^a; low < x <= high], a = e + it, or e - it for adding: positive weights.
 
-    On the real line for short phases, and where they are long, block by block of t, each twice as
-    long as the last, on a shifted line (`losses/sampled/shifted.py`).
+    On the real line for short phases, and for groups; elsewhere, where they are long, block by
+    block of t, each twice as long as the last, on a shifted line (`losses/sampled/shifted.py`).
 
     Rounding on the real line: exp of log_w + e l is off by the errors of the exponent, `jitter`
     units from x and the density and LOSS_UNITS of e l, and 16 more; the phases by PHASE_ULPS,
@@ -185,18 +169,19 @@ class PowerPart:
         remove: bool,
     ) -> None:
         """Place the nodes of the real line, and sum up what the errors depend on."""
-        self._path = (cut.piece, cut.law.q, exponent, ends)
+        self._path = (cut.piece, cut.law.rate, exponent, ends)
         self._log_error, self._direction = log_error, 1.0 if remove else -1.0
-        longest = float(y_and_loss(np.array(ends[1:]), cut.law.q)[1][0])
-        self._plain_to = t_max if t_max * longest <= LONG else PLAIN / longest
+        longest = float(cut.law.losses(np.array(ends[1:]))[1][0])
+        short = not cut.law.lines or t_max * longest <= LONG
+        self._plain_to = t_max if short else PLAIN / longest
         nodes = NodeSet.placed(
-            [SampledPart(cut.piece, *ends, cut.law.q)],
+            [cut.law.between(*ends)],
             NOTHING,
             (exponent, self._plain_to),
             log_error,
             remainder=False,
             out=(0.0, 0.0),
-            rate=cut.law.q,
+            rate=cut.law.rate,
         )
         _, _, loss, jitter, moved = nodes.outcomes
         self._loss, self._tilted = loss, nodes.tilted
@@ -253,8 +238,3 @@ class JoinedContour:
         more, more_error = self._part.progression(step, count)
         rounding = UNIT * (np.abs(value) + np.abs(more))
         return log1p_with_error(value + more, (error + more_error + rounding) * MARGIN)
-
-
-def place_of(level: float, q: float) -> float:
-    """Return about the x whose loss log(1 - q + q e^x) is the level > 0."""
-    return math.log1p(math.expm1(level) / q) if level < 600.0 else level - math.log(q)

@@ -24,18 +24,20 @@ import numpy as np
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.losses.quadrature.contour import QuadratureContour
-from privcalc.losses.quadrature.law import QuadratureLaw
+from privcalc.losses.quadrature.cuttable import Cuttable
 from privcalc.losses.quadrature.part import Outcomes
 from privcalc.losses.sampled.part import SampledPart, y_and_loss
 from privcalc.losses.sampled.profile import sampled_profile
 from privcalc.losses.sampled.renyi import sampled_excess
 from privcalc.losses.sampled.tails import SampledTailLaw, sampled_anchors
+from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.log_ratio import LogRatio, Piece
+    from privcalc.numerics.arrays import Array
 
 # Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
 DEFAULT_LOG_MASS = -140.0
@@ -44,7 +46,7 @@ OTHER_ERROR = MASS_ULPS * UNIT
 
 
 @record
-class SampledLaw(QuadratureLaw, SampledTailLaw):
+class SampledLaw(Cuttable, SampledTailLaw):
     """One direction of a sampled pair; density pieces of X may be cut to [low, high].
 
     Attributes:
@@ -107,6 +109,44 @@ class SampledLaw(QuadratureLaw, SampledTailLaw):
     def rate(self) -> float:
         """Return q."""
         return self.q
+
+    @property
+    def normal(self) -> Piece:
+        """Return the only piece of a sampled Gaussian: X under R."""
+        return self.ratio.pieces[0]
+
+    @property
+    def farthest(self) -> float:
+        """Return the deviation: under W the mean of X is its square larger."""
+        return self.normal.deviation
+
+    @property
+    def lines(self) -> bool:
+        """Whether this is one sampled Gaussian."""
+        return True
+
+    def between(self, low: float, high: float) -> SampledPart:
+        """Return the outcomes of X between two places."""
+        return SampledPart(self.normal, low, high, self.q)
+
+    def losses(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return y and log(1 + y), off by 32 units of itself."""
+        y, loss = y_and_loss(x, self.q)
+        return y, loss, 32.0 * UNIT * np.abs(loss)
+
+    def tail_of_w(self, x: float, *, right: bool) -> tuple[float, float]:
+        """Return the W-mass on one side of a place; the shifted mean is off as the piece's is."""
+        mean = self.normal.mean + self.normal.deviation**2
+        return normal_tail(x - mean if right else mean - x, mean, self.normal.deviation)
+
+    def place(self, level: float) -> float:
+        """Return about the x whose loss log(1 - q + q e^x) is the level > 0."""
+        q = self.q
+        return math.log1p(math.expm1(level) / q) if level < 600.0 else level - math.log(q)
+
+    def variance(self, largest: float) -> float:
+        """Return q^2 (e^{s^2} - 1)."""
+        return self.q**2 * math.expm1(min(self.normal.deviation**2, largest))
 
     @cached_property
     def _parts(self) -> tuple[SampledPart, ...]:
