@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
 MAX_WORK = 150_000_000
+# Work for each term of a node: blocks of nodes are products of matrices.
+PER_TERM = 0.03
 # Abscissas that are tried, as factors of the one from the tables; the ratio of neighbours is 1.043.
 GRID = np.exp(np.linspace(math.log(0.5), math.log(6.0), 60))
 START, MOVES = 36, 6
@@ -75,7 +77,7 @@ def make_line(
     if not (nodes <= MAX_NODES and work <= MAX_WORK):
         raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
     laws = frame.laws(c, reach, right=right)
-    charge(nodes * laws.size)
+    charge(nodes * (1.0 + PER_TERM * laws.size))
     line = Line(
         right, c, step, nodes, c_far, log_far, here.log_f, float(log_cuts[good[0]]), log_mass
     )
