@@ -68,6 +68,68 @@ def test_shares_are_equal_and_refuse_nothing() -> None:
                 work.charge(130.0)
 
 
+def test_what_is_remembered_is_forgotten_with_the_question() -> None:
+    """Parts of a question share it; another question pays for it again."""
+    asked = []
+
+    @work.remembered(2)
+    def found(number: int) -> int:
+        work.charge(10.0)
+        asked.append(number)
+        return number
+
+    for _ in range(2):
+        with counted() as spent:
+            assert [found(n) for n in (1, 1, 2)] == [1, 1, 2]
+            with work.allowance(100.0), work.share(2):
+                found(1)
+        assert spent == [20.0]
+    assert asked == [1, 2, 1, 2]
+    with work.allowance(100.0):
+        # The one that was asked for longest ago is forgotten.
+        assert [found(n) for n in (1, 2, 1, 3, 1, 2)] == [1, 2, 1, 3, 1, 2]
+    assert asked[4:] == [1, 2, 3, 2]
+
+
+ASKED_AGAIN = [
+    "noisy-max:noise=laplace,scale=3,candidates=5",
+    "rdp:order=8,epsilon=0.2",
+    *(
+        pytest.param(text, marks=pytest.mark.slow)
+        for text in (
+            "noisy-max:sigma=2,candidates=100",
+            "noisy-max:noise=gumbel,scale=3,candidates=3@5",
+            "exponential:epsilon=0.3@4",
+            "zcdp:rho=0.1@poisson:q=0.1",
+            "laplace:scale=3@poisson:q=0.2",
+            "(laplace:scale=3@2)@poisson:q=0.2@5",
+            "discrete-gaussian:sigma=3@5",
+            "gaussian:sigma=4@select:runs=poisson,mean=3",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("text", ASKED_AGAIN)
+def test_a_question_that_is_asked_again_costs_as_much(text: str) -> None:
+    """Nothing of an earlier question is left: else the same question had two answers."""
+    tree, runs = parse(text).tree, read_runs("geometric:mean=3")
+
+    def questions() -> list[object]:
+        return [
+            compose(tree, deltas=[1e-5]).answers,
+            convert(tree, Question(to="rdp", orders=(2.0, 5.0))).answers,
+            select(tree, runs, deltas=[1e-5]).answers,
+        ]
+
+    with counted() as first:
+        answers = questions()
+    with counted() as second:
+        assert questions() == answers
+    assert first == second
+    assert first[0] > 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
