@@ -7,7 +7,7 @@ counts. The lower end is the cost of one order of results, or of ranking them by
 from __future__ import annotations
 
 import math
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +18,7 @@ from privcalc.bounds import Bound
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.exact import distinct
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import remembered
 from privcalc.record import record
 from privcalc.selection.base.proved import bases
 from privcalc.selection.methods import Methods
@@ -74,7 +75,7 @@ class PreparedBase:
         return self._answers[quantity, at]
 
 
-@lru_cache(maxsize=4)
+@remembered(4)
 def _kept(
     event: Node, relation: Relation, tolerance: float, engine: str, numbers: object
 ) -> PreparedBase:

@@ -4,6 +4,9 @@ A unit is about a tenth of a microsecond of one core: one value of a characteris
 point of a transform. Whoever does much work charges for it; whoever chooses between engines, or
 goes on with a search, looks at what is left. What goes on regardless is refused by the next charge
 after 1.4 times as much: it counts as a bound that could not be proved.
+
+What is remembered is remembered for one question: a later one that found it there would have more
+work left, and another answer.
 """
 
 from __future__ import annotations
@@ -11,13 +14,17 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 # About four seconds: what one question may cost.
 QUESTION = 3.5e7
@@ -25,14 +32,21 @@ QUESTION = 3.5e7
 PATIENCE = 1.4
 
 
+# What each function has found, by its arguments.
+_Memory = dict[Any, dict[Any, Any]]
+
+
 @dataclass(slots=True)
 class _Allowance:
     limit: float
     most: float
+    memory: _Memory = field(default_factory=dict)
     spent: float = 0.0
 
 
 _current: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
+# Of calls that belong to no question, where nothing is counted.
+_unlimited: _Memory = {}
 
 
 @contextmanager
@@ -41,6 +55,8 @@ def allowance(units: float) -> Iterator[None]:
     outer = _current.get()
     rest = math.inf if outer is None else outer.most - outer.spent
     inner = _Allowance(min(units, left()), min(PATIENCE * units, rest))
+    if outer is not None:
+        inner.memory = outer.memory
     token = _current.set(inner)
     try:
         yield
@@ -57,7 +73,7 @@ def share(parts: int) -> Iterator[None]:
     if outer is None:
         yield
         return
-    inner = _Allowance(left() / parts, outer.most - outer.spent)
+    inner = _Allowance(left() / parts, outer.most - outer.spent, outer.memory)
     token = _current.set(inner)
     try:
         yield
@@ -88,3 +104,29 @@ def left() -> float:
     """Return what may still be spent; infinity where nothing is limited."""
     allowed = _current.get()
     return math.inf if allowed is None else max(0.0, allowed.limit - allowed.spent)
+
+
+def remembered(size: int) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """Let a function remember its last results, as `lru_cache` does, within one question.
+
+    Args:
+        size: how many of them.
+    """
+
+    def decorated(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        @wraps(function)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+            allowed = _current.get()
+            memory = _unlimited if allowed is None else allowed.memory
+            known = memory.setdefault(function, {})
+            key = args, *kwargs.items()
+            # The last one asked for comes last.
+            found: _R = known.pop(key) if key in known else function(*args, **kwargs)
+            known[key] = found
+            if len(known) > size:
+                del known[next(iter(known))]
+            return found
+
+        return call
+
+    return decorated

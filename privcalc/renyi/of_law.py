@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.work import remembered
 from privcalc.record import record
 from privcalc.renyi.curve import RenyiCurve
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
+
+# Laws whose divergences are remembered at a time.
+MANY_LAWS = 32
 
 
 @record
@@ -54,15 +58,39 @@ class LawCurve(RenyiCurve):
 
     def upper(self, c: Array) -> Array:
         """Return the upper ends of the law's brackets."""
-        return self.law.renyi(c)[1]
+        return self._bounds(c)[1]
 
     def lower(self, c: Array) -> Array | None:
         """Return the lower ends."""
-        return self.law.renyi(c)[0] if self.attained else None
+        return self._bounds(c)[0] if self.attained else None
 
     def estimate(self, c: Array) -> Array:
         """Return the upper bound: cumulants leave out outcomes that large orders rest on."""
         return self.upper(c)
+
+    def _bounds(self, c: Array) -> tuple[Array, Array]:
+        """Return the law's brackets; expensive ones are found once in a question.
+
+        Sums over whole orders, and searches for the best one, ask for the same again and again.
+        """
+        if self.law.cheap_orders:
+            return self.law.renyi(c)
+        known, orders = _found(self.law), c.tolist()
+        new = [each for each in dict.fromkeys(orders) if each not in known]
+        found = dict(known)
+        if new:
+            found |= dict(zip(new, zip(*self.law.renyi(np.array(new)), strict=True), strict=True))
+            # What is infinite may have been refused for want of work, of which a part may be left.
+            known.update((each, found[each]) for each in new if math.isfinite(found[each][1]))
+        low, high = np.array([found[each] for each in orders]).reshape(-1, 2).T
+        return low, high
+
+
+@remembered(MANY_LAWS)
+def _found(law: LossLaw) -> dict[float, tuple[float, float]]:
+    """Return what is known of K of a law, lower and upper ends by order minus 1."""
+    del law
+    return {}
 
 
 def curve_of(law: LossLaw) -> RenyiCurve:

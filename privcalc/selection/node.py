@@ -41,11 +41,10 @@ TOLERANCE, NEAR = 1e-7, 1e-4
 # What is lost between points, relatively to epsilon, is not less than this.
 ACCURACY = 1e-5
 # Points of a profile, and how much a delta may be above what remains at infinity, in parts of that.
-FIRST, COUNT, ABOVE = 40, 300, 1e-3
+FIRST, COUNT, ABOVE = 40, 450, 1e-3
 # Deltas below this are not resolved; and those at which the pointwise bound is made good.
 SMALLEST = 1e-30
 PREPARED = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-9, 1e-11, 1e-14)
-BETWEEN = (0.03, 3e-3, 3e-4, 3e-5, 3e-6, 3e-7, 3e-8, 1e-8, 1e-10)
 # More runs than this are not composed; at so many epsilons it is seen whether that is of use.
 MOST_RUNS, TRIED = 100, 6
 # Probabilities of more runs than are composed.
@@ -85,7 +84,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     places = np.linspace(0.0, last, FIRST)
     good = [epsilon for part in parts for epsilon in part.prepare(places)]
     places = np.union1d(places, good)
-    points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT)
+    points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT + len(good))
     end = max(pure_epsilon(runs, part.forward, part.backward, 0.0) for part in parts)
     if mass == 0.0 and end < math.inf:
         points = (*(point for point in points if point[0] < end), (end, Fraction(0)))
@@ -138,14 +137,17 @@ class Bounds:
         """Make the grids good where delta matters; see whether composing helps.
 
         The pointwise bound has grids and prices of its own at each delta (`pointwise/pricing.py`).
-        With a price it does not fall any more below what that costs, so that there are kinks.
+        With a price it does not fall any more below what that costs, so that there are kinks: all
+        deltas get a price that is about theirs, if prices are of use.
 
         Returns:
             Epsilons at which the bound is good.
         """
         found = [self.pointwise.epsilon(delta) for delta in PREPARED]
-        if self.pointwise.priced and left() > 0.0:
-            found += [self.pointwise.epsilon(delta) for delta in BETWEEN]
+        if left() > 0.0:
+            filled = self.pointwise.fill()
+            self.pointwise.refine(found)
+            found += filled
         some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
         others, useful = self.deltas(some), []
         for count in _counts(self.runs) if left() > 0.0 else ():

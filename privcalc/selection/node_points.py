@@ -25,14 +25,16 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.arrays import Array
 
-COUNT = 300
 # Deltas below this are not resolved; none that is positive may be below 1e-300.
 SMALLEST, LEAST = 1e-30, 1e-300
 LARGEST_EPSILON = 600.0
 # How much a delta may be above what remains at infinity, in parts of that.
 NEAR = 1e-3
-# Relative errors count by this power of delta.
-POWER = 0.15
+# Relative errors of delta count by this power of it.
+POWER = 0.05
+# What they make of epsilon, relatively, is less by the steepness |d log delta / d log epsilon|,
+# where that is between these; an epsilon below SMALL_EPSILON counts as that.
+STEEPNESS, SMALL_EPSILON = (1.0, 30.0), 0.1
 FIRST, ROUNDS = 40, 4
 # Where the end is looked for.
 FIRST_STEP, GROWTH, STEPS = 1e-3, 1.5, 34
@@ -63,7 +65,7 @@ def node_points(
         wanted = len(epsilons) + (count - len(epsilons)) * number / rounds
         heights, tips = triangles(epsilons, deltas)
         size = np.maximum(deltas[:-1], smallest)
-        errors = heights / size * size**POWER
+        errors = heights / size * size**POWER / _steepness(epsilons, deltas)
         places = np.setdiff1d(_more(epsilons, errors, tips, int(wanted)), epsilons)
         if not len(places) or left() <= 0.0:
             break
@@ -78,6 +80,13 @@ def node_points(
         (float(epsilon), Fraction(float(delta)))
         for epsilon, delta in zip(epsilons[kept], deltas[kept], strict=True)
     )
+
+
+def _steepness(epsilons: Array, deltas: Array) -> Array:
+    """Return about |d log delta / d log epsilon| between points, within STEEPNESS."""
+    fall = -np.diff(np.log(np.maximum(deltas, LEAST)))
+    steepness: Array = np.maximum(epsilons[1:], SMALL_EPSILON) * fall / np.diff(epsilons)
+    return np.clip(steepness, *STEEPNESS)
 
 
 def _more(epsilons: Array, errors: Array, tips: Array, wanted: int) -> Array:

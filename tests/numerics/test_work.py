@@ -39,7 +39,7 @@ def counted() -> Iterator[list[float]]:
 def test_work_is_refused_after_half_as_much_again() -> None:
     """What is over the allowance is allowed for a while, then it is an error with words."""
     with work.allowance(100.0):
-        work.charge(150.0)
+        work.charge(130.0)
         assert work.left() == 0.0
         with pytest.raises(NotCertifiedError, match="ask for fewer values"):
             work.charge(20.0)
@@ -66,6 +66,68 @@ def test_shares_are_equal_and_refuse_nothing() -> None:
             assert work.left() == 20.0
             with pytest.raises(NotCertifiedError):
                 work.charge(130.0)
+
+
+def test_what_is_remembered_is_forgotten_with_the_question() -> None:
+    """Parts of a question share it; another question pays for it again."""
+    asked = []
+
+    @work.remembered(2)
+    def found(number: int) -> int:
+        work.charge(10.0)
+        asked.append(number)
+        return number
+
+    for _ in range(2):
+        with counted() as spent:
+            assert [found(n) for n in (1, 1, 2)] == [1, 1, 2]
+            with work.allowance(100.0), work.share(2):
+                found(1)
+        assert spent == [20.0]
+    assert asked == [1, 2, 1, 2]
+    with work.allowance(100.0):
+        # The one that was asked for longest ago is forgotten.
+        assert [found(n) for n in (1, 2, 1, 3, 1, 2)] == [1, 2, 1, 3, 1, 2]
+    assert asked[4:] == [1, 2, 3, 2]
+
+
+ASKED_AGAIN = [
+    "noisy-max:noise=laplace,scale=3,candidates=5",
+    "rdp:order=8,epsilon=0.2",
+    *(
+        pytest.param(text, marks=pytest.mark.slow)
+        for text in (
+            "noisy-max:sigma=2,candidates=100",
+            "noisy-max:noise=gumbel,scale=3,candidates=3@5",
+            "exponential:epsilon=0.3@4",
+            "zcdp:rho=0.1@poisson:q=0.1",
+            "laplace:scale=3@poisson:q=0.2",
+            "(laplace:scale=3@2)@poisson:q=0.2@5",
+            "discrete-gaussian:sigma=3@5",
+            "gaussian:sigma=4@select:runs=poisson,mean=3",
+        )
+    ),
+]
+
+
+@pytest.mark.parametrize("text", ASKED_AGAIN)
+def test_a_question_that_is_asked_again_costs_as_much(text: str) -> None:
+    """Nothing of an earlier question is left: else the same question had two answers."""
+    tree, runs = parse(text).tree, read_runs("geometric:mean=3")
+
+    def questions() -> list[object]:
+        return [
+            compose(tree, deltas=[1e-5]).answers,
+            convert(tree, Question(to="rdp", orders=(2.0, 5.0))).answers,
+            select(tree, runs, deltas=[1e-5]).answers,
+        ]
+
+    with counted() as first:
+        answers = questions()
+    with counted() as second:
+        assert questions() == answers
+    assert first == second
+    assert first[0] > 0.0
 
 
 @pytest.mark.slow
@@ -109,9 +171,9 @@ def test_a_calibration_keeps_within_its_work() -> None:
 
 
 def test_a_selection_out_of_work_names_all_its_methods() -> None:
-    """Both directions have the same methods; those that were not asked prove nothing."""
+    """Both directions have the same methods, whether they were cut short or not."""
     tree = parse("gaussian:sigma=1@poisson:q=0.01").tree
     with work.allowance(1e5):
         found = select(tree, read_runs("geometric:mean=10"), deltas=[1e-6]).answers[0]
-    assert found.methods["rdp"] == math.inf
-    assert found.bound.upper < math.inf
+    assert {"paper", "tight", "pointwise", "rdp"} <= set(found.methods)
+    assert found.bound.upper == min(found.methods.values()) < math.inf

@@ -34,8 +34,15 @@ KNOWN = (
     ("pure:epsilon=0.5", "geometric,mean=10", 0.0, 1.312548),
     ("rr:p=0.4", "binomial,n=5,mean=2", 0.01, 3.0),
 )
+# Deltas far from those at which the bound is prepared, in both ways: with prices and without.
+BETWEEN = (
+    ("rr:p=0.465", "binomial,n=39,p=0.94", 6.4e-9),
+    ("gaussian:sigma=0.99", "geometric,mean=1.017", 0.02),
+    ("gaussian:sigma=2", "poisson,mean=100", 0.0456),
+    ("gaussian:sigma=0.41", "logarithmic,mean=1.21", 0.004),
+)
 # What a law of points may be above the methods, relatively and absolutely.
-ROOM, LITTLE, BETWEEN = 1e-3, 1e-4, 0.02
+ROOM, LITTLE, BESIDE = 1e-3, 1e-4, 3e-3
 
 
 def node(base: str, runs: str) -> str:
@@ -113,6 +120,18 @@ class TestInSums:
         del proved
         best = min(asked(base, runs, delta).methods.values())
         assert law_alone(node(base, runs), delta) <= best * (1.0 + ROOM) + LITTLE
+
+    @pytest.mark.parametrize(
+        ("base", "runs", "delta"),
+        [
+            pytest.param(*row, marks=[pytest.mark.slow] * (i in (0, 2)))
+            for i, row in enumerate(BETWEEN)
+        ],
+    )
+    def test_every_delta_has_its_price(self, base: str, runs: str, delta: float) -> None:
+        """Where the bound was prepared for a tenth of a delta it was 3 % above the method."""
+        best = min(asked(base, runs, delta).methods.values())
+        assert law_alone(node(base, runs), delta) <= best * (1.0 + ROOM)
 
     def test_next_to_nothing_costs_nothing(self) -> None:
         """Another release can only add."""
@@ -209,8 +228,8 @@ def check(base: str, runs: str, delta: float, *, in_sums: bool) -> None:
     assert command.bound.upper <= best
     if in_sums:
         found = law_alone(node(base, runs), delta)
-        # Prices for places suit one delta each, and there are two in every power of ten.
-        assert found <= best * (1.0 + BETWEEN) + LITTLE, (base, runs, delta, found, best)
+        # Between its points, and between its prices, the law is above the methods by a little.
+        assert found <= best * (1.0 + BESIDE) + LITTLE, (base, runs, delta, found, best)
         assert (command.bound.lower or 0.0) <= found
 
 

@@ -189,21 +189,10 @@ class SampledLaw(Cuttable, SampledTailLaw):
     def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
 
-        Searches over orders, and tables of many deltas, come back to the same orders.
-
         Raises:
             NotCertifiedError: the quadrature is too long.
         """
-        at = c, positive
-        if at not in self._known:
-            self._known[at] = sampled_excess(
-                self.ratio, self.q, c, remove=self.remove, positive=positive
-            )
-        return self._known[at]
-
-    @cached_property
-    def _known(self) -> dict[tuple[float, bool], tuple[float, float]]:
-        return {}
+        return sampled_excess(self.ratio, self.q, c, remove=self.remove, positive=positive)
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max."""

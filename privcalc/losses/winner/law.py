@@ -51,7 +51,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,6 +64,7 @@ from privcalc.losses.winner.limits import enough_mu, largest_quotient
 from privcalc.losses.winner.renyi import winner_renyi
 from privcalc.numerics.power_excess import TINY
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import remembered
 
 if TYPE_CHECKING:
     from privcalc.losses.winner.pieces import Pieces
@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 LARGEST_STEP = 12.0
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 def winner_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
     """Return the law of the envelope; of the vector bound alone where it is the least.
 
@@ -149,7 +149,7 @@ class WinnerLaw(LossLaw):
         return 0.0, _limits(self)[1]
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 def _limits(law: WinnerLaw) -> tuple[float, float]:
     """Return rho and mu for the mechanism: of the envelope, or mu^2 / 2 and mu by the vector bound.
 

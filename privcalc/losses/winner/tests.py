@@ -23,7 +23,7 @@ import numpy as np
 from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
 from privcalc.losses.members import threshold_tests
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
@@ -76,12 +76,12 @@ def _moved(thresholds: Array, step: float) -> Array:
     return moved - 2.0 * UNIT * (np.abs(moved) + np.abs(thresholds))
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 def _hull(m: int, step: float) -> AtomicLaw:
     return tests_law(_gaussian_tests(m, step))
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 def _gaussian_tests(m: int, step: float) -> ThresholdTests:
     lower: list[Array] = []
     upper: list[Array] = []
@@ -111,7 +111,7 @@ def _pair_of_normals(step: float) -> ThresholdTests:
     return threshold_tests(lower, upper)
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 def laplace_tests(step: float, error: float = 0.0) -> AtomicLaw:
     """Return the law of the tests for two candidates with Laplace noise; s in scales."""
     return tests_law(laplace_members(step, error))

@@ -19,13 +19,13 @@ is attained where they meet, in that very pair. From s on both orders prove no m
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from privcalc.numerics.enclosure import expm1, log
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import remembered
 from privcalc.renyi.conversion.boundary import (
     Sides,
     Term,
@@ -62,7 +62,7 @@ class Corner(NamedTuple):
     order: float
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 @np.errstate(all="ignore")
 def corner(curve: RenyiCurve) -> Corner | None:
     """Return the corner of a curve that bounds both orders of whole distributions; None if none."""

@@ -14,6 +14,8 @@ improvement for large numbers of runs.
 from __future__ import annotations
 
 import math
+import operator
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +50,14 @@ SHARES, GAIN, CLOSE = (0.1, 0.02, 0.3, 0.6, 0.85), 1e-3, 0.8
 PRICED = 3
 # A range of epsilons need not be looked at again within one that is wider by up to this factor.
 WIDER = 3.0
+# Between prices that are of use, and up to FARTHER beyond them while that is so, costs are such
+# factors apart: for deltas above LARGE, where epsilon depends on them most, and below.
+LARGE, CLOSER, APART, FARTHER = 1e-3, 1.2, 1.5, 16.0
+# Parts of each gap at whose ends the bound without a price is looked at, where it is not above the
+# least by more than this factor.
+STEPS, COMPETES = 4, 1.1
+# What a price costs, as parts of the deltas that it is likely to suit; what it is compared with.
+SUITED, NEIGHBOURS = (0.85, 0.4), 2
 
 
 class Pointwise:
@@ -75,11 +85,6 @@ class Pointwise:
         self._plain = Mixture(runs, self.grid, tolerance, (0.0, 0.0))
         self._mixtures = [self._plain]
         self._ranges: list[tuple[float, float]] = []
-
-    @property
-    def priced(self) -> bool:
-        """Whether a price was of use so far."""
-        return len(self._mixtures) > 1
 
     def delta(self, epsilon: float) -> float:
         """Return an upper end of H_{e^epsilon}(A || A') at any real epsilon, at most 1."""
@@ -121,6 +126,65 @@ class Pointwise:
                 return True
         self._ranges.append((first, last))
         return False
+
+    @np.errstate(all="ignore")
+    def refine(self, epsilons: Sequence[float]) -> None:
+        """Make the bound without a price as good between some epsilons as it is there.
+
+        Where one with a price is clearly better it does not matter.
+        """
+        places = np.unique(np.minimum(epsilons, LARGEST_EPSILON))
+        steps = np.arange(len(places) - 1.0 + 1.0 / STEPS, step=1.0 / STEPS)
+        some = np.interp(steps, np.arange(float(len(places))), places)
+        some = some[self._least([self._plain], some) <= COMPETES * self._bounds(some)]
+        if len(some):
+            self._improve(self._plain, some, None)
+
+    @np.errstate(all="ignore")
+    def fill(self) -> list[float]:
+        """Add prices for all the deltas between, and just beyond, those that have one of use.
+
+        They take the refined grids of the base as they are, and are improved once each.
+
+        Returns:
+            Epsilons at which they are good.
+        """
+        costs = sorted(mixture.cost for mixture in self._mixtures[1:])
+        if not costs:
+            return []
+        found = [
+            epsilon
+            for first, last in pairwise(costs)
+            for cost in _steps(first, last)[:-1]
+            for epsilon in self._added(cost)
+        ]
+        for first, last in (
+            (costs[0], costs[0] / FARTHER),
+            (costs[-1], min(1.0, FARTHER * costs[-1])),
+        ):
+            for cost in _steps(first, last):
+                good = self._added(cost)
+                if not good:
+                    break
+                found += good
+        return found
+
+    def _added(self, budget: float) -> list[float]:
+        """Add the price that costs so much, if it is of use; return an epsilon where it is good."""
+        price = self._pricing.price(budget)
+        if not price > 0.0:
+            return []
+        mixture = Mixture(self.runs, self.grid, self.tolerance, (price, self._pricing.cost(price)))
+        deltas = [mixture.cost / part for part in SUITED]
+        places = [self._solve([mixture], delta)[0] for delta in deltas]
+        mixture.improve(np.array(places), deltas[0])
+        found = [self._solve([mixture], delta)[1] for delta in deltas]
+        others = [self._plain, *self._mixtures[-NEIGHBOURS:]]
+        before = [self._solve(others, delta)[1] for delta in deltas]
+        if not any(map(operator.lt, found, before)):
+            return []
+        self._mixtures.append(mixture)
+        return found[:1]
 
     @np.errstate(all="ignore")
     def epsilon(self, delta: float) -> float:
@@ -203,3 +267,10 @@ class Pointwise:
         none = self.runs.no_runs.upper * np.maximum(0.0, -np.expm1(epsilons))
         total: Array = (values + none) * (1.0 + 16.0 * UNIT)
         return total
+
+
+def _steps(first: float, last: float) -> list[float]:
+    """Return costs from one, without it, to another."""
+    apart = math.log(CLOSER if max(first, last) > LARGE else APART)
+    count = math.ceil(abs(math.log(last / first)) / apart)
+    return np.geomspace(first, last, count + 1)[1:].tolist() if count else []
