@@ -35,7 +35,7 @@ def contours(
         from privcalc.engine.periodic.answer import periodic_delta, periodic_epsilon
 
         yield periodic_epsilon, periodic_delta
-    elif composition.comes_back:
+    if composition.comes_back:
         from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
 
         yield mollified_epsilon, mollified_delta

@@ -7,6 +7,7 @@ of neighbours. All there is to decide is which brackets are narrow enough to kee
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -248,6 +249,9 @@ class ManyDeltas:
     ) -> NodeSum | MollifiedSum | Split:
         if self._split:
             return split_at(self._composition, pivot, tolerance, reach)
+        if self._composition.on_lattices:
+            with suppress(NotCertifiedError):
+                return contour_at(self._composition, pivot, tolerance, reach)
         if self._mollified:
             return mollified_at(self._composition, pivot, tolerance, reach)
         return contour_at(self._composition, pivot, tolerance, reach)

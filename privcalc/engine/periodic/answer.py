@@ -1,26 +1,23 @@
-"""Certified brackets for compositions of discrete Gaussians, however their losses lie.
-
-By a contour, or by listing the outcomes where they are few, or where the contour is too wide.
-"""
+"""Brackets for discrete Gaussians: by a list of few outcomes, or by one period of a contour."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
-from privcalc.engine.contour.answer import contour_delta, contour_epsilon
+from privcalc.engine.contour.answer import contour_delta, contour_epsilon, scale_at
 from privcalc.engine.inverse import inverse
 from privcalc.engine.periodic.contour import lattice_laws
 from privcalc.engine.periodic.outcomes import list_outcomes
 from privcalc.engine.source import bracket
+from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
 
-# Outcomes that are listed at once, and where the contour was too wide.
-FEW_OUTCOMES, MANY_OUTCOMES = 200_000, 2_000_000
+# Outcomes that are listed.
+FEW_OUTCOMES = 200_000
 
 
 def periodic_epsilon(
@@ -29,28 +26,25 @@ def periodic_epsilon(
     """Bracket the least epsilon >= 0 at which delta is at most a target between two numbers.
 
     Raises:
-        NotCertifiedError: not all laws are discrete Gaussians, or no upper end could be proved.
+        NotCertifiedError: not all laws are discrete Gaussians, or they have too many outcomes and
+            are on no common lattice.
     """
-    laws, log_delta = lattice_laws(composition), math.log(delta_low)
-    outcomes = list_outcomes(laws, log_delta, FEW_OUTCOMES)
+    outcomes = list_outcomes(lattice_laws(composition), math.log(delta_low), FEW_OUTCOMES)
     if outcomes is not None:
         return inverse(outcomes.source(), delta_low, delta_high, tolerance)
-    found = contour_epsilon(composition, delta_low, delta_high, tolerance)
-    if found.bound.within_tolerance(tolerance, EPSILON_FLOOR):
-        return found
-    outcomes = list_outcomes(laws, log_delta, MANY_OUTCOMES)
-    if outcomes is None:
-        return found
-    return found.merged(inverse(outcomes.source(), delta_low, delta_high, tolerance))
+    return contour_epsilon(composition, delta_low, delta_high, tolerance)
 
 
 def periodic_delta(composition: Composition, epsilon: float, tolerance: float) -> Certified:
-    """Bracket delta at an epsilon, relative width `tolerance`; see `periodic_epsilon`."""
-    found = contour_delta(composition, epsilon, tolerance)
-    if found.bound.within_tolerance(tolerance, DELTA_FLOOR):
-        return found
-    log_delta = math.log(max(found.bound.upper, 1e-290))
-    outcomes = list_outcomes(lattice_laws(composition), log_delta, MANY_OUTCOMES)
-    if outcomes is None:
-        return found
-    return found.merged(bracket(outcomes.source(), epsilon, tolerance))
+    """Bracket delta at an epsilon, relative width `tolerance`; see `periodic_epsilon`.
+
+    Next to a loss a contour says more, as it needs no rounded losses.
+    """
+    laws = lattice_laws(composition)
+    try:
+        return contour_delta(composition, epsilon, tolerance)
+    except NotCertifiedError:
+        outcomes = list_outcomes(laws, scale_at(composition, epsilon)[1], FEW_OUTCOMES)
+        if outcomes is None:
+            raise
+        return bracket(outcomes.source(), epsilon, tolerance)
