@@ -31,14 +31,18 @@ def contours(
         log_delta: log of delta, or of where the search for it begins.
         epsilon: where delta is asked for; None where epsilon is.
     """
-    if composition.on_lattices:
-        from privcalc.engine.periodic.answer import periodic_delta, periodic_epsilon
-
-        yield periodic_epsilon, periodic_delta
     if composition.comes_back:
         from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
 
-        yield mollified_epsilon, mollified_delta
+        mollified = mollified_epsilon, mollified_delta
+        if not composition.on_lattices:
+            yield mollified
+            return
+        from privcalc.engine.periodic import answer as periodic
+
+        yield periodic.periodic_epsilon, periodic.periodic_delta
+        yield mollified
+        yield periodic.listed_epsilon, periodic.listed_delta
     else:
         from privcalc.engine.contour.answer import contour_delta, contour_epsilon
 
@@ -46,12 +50,12 @@ def contours(
         if not composition.cuttable:
             yield plain
             return
-        from privcalc.engine.split import answer
+        from privcalc.engine.split import answer as by_split
 
-        split = answer.split_epsilon, answer.split_delta
-        if not answer.applies(composition):
+        split = by_split.split_epsilon, by_split.split_delta
+        if not by_split.applies(composition):
             yield plain
-        elif answer.rare_outcomes_matter(composition, log_delta, epsilon):
+        elif by_split.rare_outcomes_matter(composition, log_delta, epsilon):
             yield split
             yield plain
         else:

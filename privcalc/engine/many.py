@@ -149,8 +149,8 @@ class ManyDeltas:
         # Whether contours are split ones.
         self._split = self._contours and not of_mass and is_split(composition)
         # Of few uses, and where widths are relative to a mass, one lattice does for many lines.
-        most = max((count for _, count in composition), default=0)
-        worth = engine == CONTOUR or (not of_mass and most >= MANY_USES)
+        uses = sum(count for _, count in composition)
+        worth = engine == CONTOUR or (not of_mass and uses >= MANY_USES)
         self._mollified = composition.comes_back and worth
         # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
         self._lattices = self._laws and engine in ("auto", "fft") and not self._split

@@ -23,7 +23,7 @@ BLOCK_WIDTH, CELL_WIDTH = 0.3, 0.35
 # Fewer blocks than these are all taken.
 FEW_BLOCKS = 256
 # So few uses, with nodes so far apart in deviations of one use, leave nothing out.
-MANY_USES, ALL_FROM = 50, 0.0875
+MANY_USES, ALL_FROM = 12, 0.0875
 # Part of what may still be left out that one level of cells leaves out.
 EACH_LEVEL = 0.7
 SMALLEST_EXPONENT = -700.0

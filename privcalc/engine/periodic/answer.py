@@ -15,9 +15,10 @@ from privcalc.errors import NotCertifiedError
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
+    from privcalc.engine.finite.listed import Listed
 
-# Outcomes that are listed.
-FEW_OUTCOMES = 200_000
+# Outcomes that are listed at once, and where contours were too wide.
+FEW_OUTCOMES, MANY_OUTCOMES = 200_000, 2_000_000
 
 
 def periodic_epsilon(
@@ -29,9 +30,9 @@ def periodic_epsilon(
         NotCertifiedError: not all laws are discrete Gaussians, or they have too many outcomes and
             are on no common lattice.
     """
-    outcomes = list_outcomes(lattice_laws(composition), math.log(delta_low), FEW_OUTCOMES)
-    if outcomes is not None:
-        return inverse(outcomes.source(), delta_low, delta_high, tolerance)
+    source = _listed(composition, math.log(delta_low), FEW_OUTCOMES)
+    if source is not None:
+        return inverse(source, delta_low, delta_high, tolerance)
     return contour_epsilon(composition, delta_low, delta_high, tolerance)
 
 
@@ -40,11 +41,35 @@ def periodic_delta(composition: Composition, epsilon: float, tolerance: float) -
 
     Next to a loss a contour says more, as it needs no rounded losses.
     """
-    laws = lattice_laws(composition)
     try:
         return contour_delta(composition, epsilon, tolerance)
     except NotCertifiedError:
-        outcomes = list_outcomes(laws, scale_at(composition, epsilon)[1], FEW_OUTCOMES)
-        if outcomes is None:
+        source = _listed(composition, scale_at(composition, epsilon)[1], FEW_OUTCOMES)
+        if source is None:
             raise
-        return bracket(outcomes.source(), epsilon, tolerance)
+        return bracket(source, epsilon, tolerance)
+
+
+def listed_epsilon(
+    composition: Composition, delta_low: float, delta_high: float, tolerance: float
+) -> Certified:
+    """Bracket epsilon by a longer list; see `periodic_epsilon`."""
+    source = _many(composition, math.log(delta_low))
+    return inverse(source, delta_low, delta_high, tolerance)
+
+
+def listed_delta(composition: Composition, epsilon: float, tolerance: float) -> Certified:
+    """Bracket delta by a longer list; see `periodic_epsilon`."""
+    return bracket(_many(composition, scale_at(composition, epsilon)[1]), epsilon, tolerance)
+
+
+def _listed(composition: Composition, log_delta: float, most: int) -> Listed | None:
+    outcomes = list_outcomes(lattice_laws(composition), log_delta, most)
+    return None if outcomes is None else outcomes.source()
+
+
+def _many(composition: Composition, log_delta: float) -> Listed:
+    source = _listed(composition, log_delta, MANY_OUTCOMES)
+    if source is None:
+        raise NotCertifiedError("there are too many outcomes to list")
+    return source
