@@ -19,7 +19,6 @@ from privcalc.engine.contour.answer import contour_at
 from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.lattice.levels import MOST_POINTS
 from privcalc.engine.mollified.answer import mollified_at
-from privcalc.engine.mollified.cells import MANY_USES
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import is_split, split_at
@@ -148,10 +147,6 @@ class ManyDeltas:
         self._contours = self._laws and engine in ("auto", CONTOUR)
         # Whether contours are split ones.
         self._split = self._contours and not of_mass and is_split(composition)
-        # Of few uses, and where widths are relative to a mass, one lattice does for many lines.
-        uses = sum(count for _, count in composition)
-        worth = engine == CONTOUR or (not of_mass and uses >= MANY_USES)
-        self._mollified = composition.comes_back and worth
         # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
         self._lattices = self._laws and engine in ("auto", "fft") and not self._split
         self._ranges: list[_Range] = []
@@ -252,7 +247,7 @@ class ManyDeltas:
         if self._composition.on_lattices:
             with suppress(NotCertifiedError):
                 return contour_at(self._composition, pivot, tolerance, reach)
-        if self._mollified:
+        if self._composition.comes_back:
             return mollified_at(self._composition, pivot, tolerance, reach)
         return contour_at(self._composition, pivot, tolerance, reach)
 
