@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.engine.certified import CONTOUR
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from privcalc.engine.source import Source
     from privcalc.engine.wish import Wish
 
-# Tolerances of the looser contours that help out where a tolerance is missed.
-LADDER = (1e-10, 1e-8, 1e-6, 1e-4)
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
 # The FFT engine hardly gets any narrower.
@@ -74,12 +72,11 @@ def weight(composition: Composition) -> float:
 
 @record
 class _Step:
-    """One engine with a question; `reach` is about the narrowest relative width it can give."""
+    """One engine with a question."""
 
     name: str
     solve: Callable[[], Certified | None]
-    reach: float = 0.0
-    looser: bool = False
+    further: bool = False
 
 
 def _steps(
@@ -94,20 +91,14 @@ def _steps(
         source = prepare(question.composition)
         return None if source is None else question.source(source, wish.tolerance)
 
-    def contour(tolerance: float, *, looser: bool = False) -> _Step:
-        solve = partial(question.contour, tolerance)
-        return _Step(CONTOUR, solve, 2.0 * PAD * tolerance, looser)
-
     if engine == "auto":
         yield _Step("exact sum", partial(whole, exact_sum))
         yield _Step("few uses", partial(whole, few_uses))
     if engine in ("auto", CONTOUR):
-        if wish.rough:
-            yield contour(COARSE)
-        yield contour(wish.tolerance)
-        ladder = [] if question.composition.comes_back else LADDER
-        for looser in reversed([each for each in ladder if each > wish.tolerance]):
-            yield contour(looser, looser=True)
+        for index, solve in enumerate(question.contours()):
+            if wish.rough and not index:
+                yield _Step(CONTOUR, partial(solve, COARSE))
+            yield _Step(CONTOUR, partial(solve, wish.tolerance), further=index > 0)
     if engine in ("auto", "fft"):
         for tolerance, points in wish.lattices(weight(question.composition)):
             yield _Step("fft", partial(question.fft, Effort(tolerance, points, worth)))
@@ -123,17 +114,15 @@ class _Known:
         wish: what is wanted.
         found: the intersection of their brackets.
         notes: what each of them said.
-        steady: whether looser contours add something: once one has not, others will not.
     """
 
     wish: Wish
     found: Certified | None = None
     notes: list[str] = field(default_factory=list)
-    steady: bool = True
 
     def vain(self, step: _Step) -> bool:
         """Say whether an engine has nothing to add to what was found."""
-        if step.looser and not (self.steady and left() > 0.0):
+        if step.further and not left() > 0.0:
             return True
         if self.found is None:
             return False
@@ -142,32 +131,21 @@ class _Known:
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
         if step.name == "fft":
             return self.wish.met(self.found.bound) or width <= FFT_REACH
-        # Looser contours steady a contour; they are at least as wide as they are asked to be.
-        return step.looser and (step.reach >= width or (self.wish.stop.quick and width < HOPELESS))
+        return step.further and self.wish.stop.quick and width < HOPELESS
 
     def failed(self, step: _Step, error: NotCertifiedError) -> None:
         """Keep why an engine has no answer."""
-        self.steady = self.steady and not step.looser
         self.notes.append(f"{step.name}: {error}")
 
     def enough(self, step: _Step, certified: Certified) -> bool:
-        """Add a bracket, and say whether it is the last one that is needed.
-
-        A contour whose errors took up more than their share gives ends that carry its noise; looser
-        contours are then intersected with it, so that a finer wish never gives a wider answer.
-        """
-        before = self.found
-        self.found = certified if before is None else before.merged(certified)
-        if before is not None and step.looser:
-            self.steady = self.found.bound.width < before.bound.width
-        met = self.wish.met(self.found.bound)
-        if met and not (certified.strained and certified.engine == CONTOUR):
+        """Add a bracket, and say whether it is the last one that is needed."""
+        self.found = certified if self.found is None else self.found.merged(certified)
+        if self.wish.met(self.found.bound):
             return True
         if self.wish.stop.decided(self.found.bound):
             self.notes.append(f"{step.name}: {self.wish.stop.words}")
             return True
-        if not met:
-            self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
+        self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
         return False
 
     def result(self) -> Certified:

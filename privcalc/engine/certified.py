@@ -31,7 +31,6 @@ class Certified:
         engine: closed-form, contour, ...
         terms: error terms relative to delta, where the engine has such.
         notes: sentences on what limited the bracket.
-        strained: whether the errors needed more than the pad, so that the ends carry their noise.
         order: the Renyi order that proved the upper end, if one did.
         conversion: how that order was converted, or "".
     """
@@ -40,7 +39,6 @@ class Certified:
     engine: str
     terms: dict[str, float] = field(factory=dict)
     notes: tuple[str, ...] = ()
-    strained: bool = False
     order: float | None = None
     conversion: str = ""
 

@@ -167,10 +167,9 @@ class Composition:
 
     @property
     def comes_back(self) -> bool:
-        """Whether the laws are known at every t, and |phi| of some comes back, off any lattice."""
+        """Whether the laws are known at every t, and |phi| of some comes back."""
         laws = [law for law, _ in self.terms]
-        known = all(law.everywhere for law in laws)
-        return known and any(law.comes_back for law in laws) and not self.on_lattices
+        return all(law.everywhere for law in laws) and any(law.comes_back for law in laws)
 
     @property
     def cuttable(self) -> bool:

@@ -82,7 +82,7 @@ def around(
     if up.proved == math.inf:
         raise NotCertifiedError(why(source.name, proof.last))
     bound = Bound(centre + up.proved, max(0.0, centre - down.proved))
-    return Certified(bound, source.name, proof.terms, strained=bound.width > 2.5 * pad)
+    return Certified(bound, source.name, proof.terms)
 
 
 def root(

@@ -7,18 +7,18 @@ of neighbours. All there is to decide is which brackets are narrow enough to kee
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.engine.arbiter import certified_delta
-from privcalc.engine.asking import FFT_REACH, LADDER, weight
+from privcalc.engine.asking import FFT_REACH, weight
 from privcalc.engine.certified import CLOSED, CONTOUR, Certified
 from privcalc.engine.contour.answer import contour_at
 from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.lattice.levels import MOST_POINTS
 from privcalc.engine.mollified.answer import mollified_at
-from privcalc.engine.mollified.cells import MANY_USES
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import is_split, split_at
@@ -28,7 +28,7 @@ from privcalc.numerics.work import left as left_over
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.contour.sum import NodeSum
@@ -147,10 +147,6 @@ class ManyDeltas:
         self._contours = self._laws and engine in ("auto", CONTOUR)
         # Whether contours are split ones.
         self._split = self._contours and not of_mass and is_split(composition)
-        # Of few uses, and where widths are relative to a mass, one lattice does for many lines.
-        most = max((count for _, count in composition), default=0)
-        worth = engine == CONTOUR or (not of_mass and most >= MANY_USES)
-        self._mollified = composition.comes_back and worth
         # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
         self._lattices = self._laws and engine in ("auto", "fft") and not self._split
         self._ranges: list[_Range] = []
@@ -222,7 +218,7 @@ class ManyDeltas:
         while work.pending and self._failures < MOST_FAILURES and left_over() > 0.0:
             first = work.pending[0]
             pivot = min(work.pending, key=lambda e: abs(e - first - STRIDE * self._deviation))
-            self._share(work, pivot, [self._tolerance], self._width)
+            self._share(work, pivot, self._tolerance, self._width)
             if pivot in work.pending:
                 self._failures += 1
                 self._tried.add(pivot)
@@ -232,26 +228,26 @@ class ManyDeltas:
                 self._failures = 0
         work.pending = sorted([*work.pending, *left])
 
-    def _share(self, work: Work, pivot: float, wishes: Iterable[float], width: float) -> None:
-        """Make contours of growing tolerance until one serves the pivot, and what it can."""
-        for wish in wishes:
-            for reach in (REACH, 0.0):
-                try:
-                    source = self._contour(pivot, wish, reach)
-                except NotCertifiedError:
-                    continue
-                self._deviation = source.deviation
-                self._serve(work, source, pivot, width)
-                if pivot not in work.pending:
-                    return
-                break
+    def _share(self, work: Work, pivot: float, wish: float, width: float) -> None:
+        """Make a contour through the pivot, and serve what it can."""
+        for reach in (REACH, 0.0):
+            try:
+                source = self._contour(pivot, wish, reach)
+            except NotCertifiedError:
+                continue
+            self._deviation = source.deviation
+            self._serve(work, source, pivot, width)
+            return
 
     def _contour(
         self, pivot: float, tolerance: float, reach: float
     ) -> NodeSum | MollifiedSum | Split:
         if self._split:
             return split_at(self._composition, pivot, tolerance, reach)
-        if self._mollified:
+        if self._composition.on_lattices:
+            with suppress(NotCertifiedError):
+                return contour_at(self._composition, pivot, tolerance, reach)
+        if self._composition.comes_back:
             return mollified_at(self._composition, pivot, tolerance, reach)
         return contour_at(self._composition, pivot, tolerance, reach)
 
@@ -327,8 +323,7 @@ class ManyDeltas:
         work.keep(pivot, found)
         relative = work.relative(pivot)
         if pivot in work.pending and relative <= HOPELESS and found.engine == CONTOUR:
-            wishes = [self._tolerance, *(w for w in LADDER if w > self._tolerance)]
-            self._share(work, pivot, wishes, WIDER * relative)
+            self._share(work, pivot, max(self._tolerance, relative), WIDER * relative)
         return found.engine
 
     def _by_lattice(self, work: Work, pivot: float, most: float, points: int = MOST_POINTS) -> bool:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
+from privcalc.engine.contours import contours
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.inverse import inverse
 from privcalc.engine.single import SingleUse
@@ -12,10 +15,15 @@ from privcalc.engine.source import bracket
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.source import Source
     from privcalc.engine.wish import Effort
+
+# Where the search for a delta begins.
+FIRST_LOG_DELTA = -20.0
 
 
 def exact_sum(composition: Composition) -> Source | None:
@@ -52,8 +60,8 @@ class Question(Protocol):
         """Ask a source that knows everything."""
         ...
 
-    def contour(self, tolerance: float) -> Certified:
-        """Ask the contour: of lattice laws, with a mollified payoff, split, or the plain one."""
+    def contours(self) -> Iterator[Callable[[float], Certified]]:
+        """Yield the contours to ask, given a tolerance, in order."""
         ...
 
     def fft(self, effort: Effort) -> Certified:
@@ -88,26 +96,10 @@ class EpsilonAt:
         """Invert a source."""
         return inverse(source, self.low, self.high, tolerance)
 
-    def contour(self, tolerance: float) -> Certified:
-        """Ask the contour."""
-        ends = self.low, self.high
-        if self.composition.on_lattices:
-            from privcalc.engine.periodic.answer import periodic_epsilon
-
-            return periodic_epsilon(self.composition, *ends, tolerance)
-        if self.composition.comes_back:
-            from privcalc.engine.mollified.answer import mollified_epsilon
-
-            return mollified_epsilon(self.composition, *ends, tolerance)
-        if self.composition.cuttable:
-            from privcalc.engine.split.answer import asked_epsilon
-
-            found = asked_epsilon(self.composition, *ends, tolerance)
-            if found is not None:
-                return found
-        from privcalc.engine.contour.answer import contour_epsilon
-
-        return contour_epsilon(self.composition, *ends, tolerance)
+    def contours(self) -> Iterator[Callable[[float], Certified]]:
+        """Yield the contours."""
+        for solve, _ in contours(self.composition, math.log(self.low)):
+            yield partial(solve, self.composition, self.low, self.high)
 
     def fft(self, effort: Effort) -> Certified:
         """Ask the FFT engine."""
@@ -146,25 +138,10 @@ class DeltaAt:
         """Ask a source at one epsilon."""
         return bracket(source, self.epsilon, tolerance)
 
-    def contour(self, tolerance: float) -> Certified:
-        """Ask the contour."""
-        if self.composition.on_lattices:
-            from privcalc.engine.periodic.answer import periodic_delta
-
-            return periodic_delta(self.composition, self.epsilon, tolerance)
-        if self.composition.comes_back:
-            from privcalc.engine.mollified.answer import mollified_delta
-
-            return mollified_delta(self.composition, self.epsilon, tolerance)
-        if self.composition.cuttable:
-            from privcalc.engine.split.answer import asked_delta
-
-            found = asked_delta(self.composition, self.epsilon, tolerance)
-            if found is not None:
-                return found
-        from privcalc.engine.contour.answer import contour_delta
-
-        return contour_delta(self.composition, self.epsilon, tolerance)
+    def contours(self) -> Iterator[Callable[[float], Certified]]:
+        """Yield the contours."""
+        for _, solve in contours(self.composition, FIRST_LOG_DELTA, self.epsilon):
+            yield partial(solve, self.composition, self.epsilon)
 
     def fft(self, effort: Effort) -> Certified:
         """Ask the FFT engine."""

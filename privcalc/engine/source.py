@@ -90,7 +90,6 @@ def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certifie
         upper = (found.upper + pad) * (scale * (1.0 + slack) + tiny) + tiny
         lower = (found.lower - pad) * scale * (1.0 - slack)
         lower = np.where(lower < SMALLEST_NORMAL, 0.0, lower)
-        strained = found.upper - found.lower > pad
         # Relative to a delta that underflows, errors say nothing.
         relative = {name: each / found.value for name, each in found.terms.items()}
         sized = found.value * scale > 0.0
@@ -99,7 +98,6 @@ def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certifie
             Bound.probability(float(upper[i]), float(lower[i])),
             source.name,
             {name: float(each[i]) for name, each in relative.items()} if sized[i] else {},
-            strained=bool(strained[i]),
         )
         if np.isfinite(upper[i] + lower[i])
         else None

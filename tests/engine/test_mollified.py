@@ -14,6 +14,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.composition import Composition
+from privcalc.engine.contour.answer import scale_at
 from privcalc.engine.mollified import answer as mollified
 from privcalc.engine.mollified import cells, payoff
 from privcalc.engine.mollified.laws import prepared
@@ -407,7 +408,7 @@ class TestHonesty:
         """Another abscissa, another tau: the brackets of delta have a point in common."""
         composition = next(iter(compositions(text).values()))
         at = 0.6 if "discrete" in text else 2.5
-        c, log_scale, _ = mollified.scale_at(composition, at)
+        c, log_scale, _ = scale_at(composition, at)
         ends = []
         for shift, coarse in ((1.0, 1.0), (0.7, 1.0), (1.4, 1.0), (1.0, 2.0), (1.0, 0.5)):
             with np.errstate(all="ignore"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from fractions import Fraction
 from typing import Any
@@ -20,8 +21,11 @@ from privcalc.engine.split.answer import rare_outcomes_matter, split_at, split_d
 from privcalc.engine.split.parts import Parts
 from privcalc.engine.split.total import Split
 from privcalc.errors import NotCertifiedError
+from privcalc.exact import Enclosed
+from privcalc.losses.atomic.atoms import two_point
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.split_cases import TRUTHS, holds, meet, relative, uses, written
 
@@ -194,6 +198,46 @@ def test_what_it_does_not_apply_to() -> None:
         assert Parts.of(composition) is None
         with pytest.raises(NotCertifiedError):
             split_epsilon(composition, 1e-6, 1e-6, 1e-9)
+
+
+def _pure_thrice() -> tuple[Composition, dict[float, float]]:
+    p = math.exp(0.5) / (1.0 + math.exp(0.5))
+    masses = {0.5 * (3 - 2 * k): math.comb(3, k) * p ** (3 - k) * (1.0 - p) ** k for k in range(4)}
+    return Composition.of([(two_point(Enclosed(Fraction(1, 2), Fraction(1, 2))), 3)]), masses
+
+
+def _discrete_gaussian() -> tuple[Composition, dict[float, float]]:
+    weights = {x: math.exp(-2.0 * x * x) for x in range(-4, 5)}
+    total = math.fsum(weights.values())
+    masses = {2.0 - 4.0 * x: weight / total for x, weight in weights.items()}
+    return Composition.of([(DiscreteGaussianLaw(Fraction(1, 4), 1), 1)]), masses
+
+
+@pytest.mark.parametrize("beside", [_pure_thrice, _discrete_gaussian])
+@pytest.mark.parametrize("remove", [True, False])
+def test_atoms_stay_whole(beside: Any, remove: bool) -> None:
+    """Given the outcome of the atoms, the samples alone are left, at another epsilon.
+
+    Below 0 that is delta(-a) = 1 - e^{-a} + e^{-a} delta'(a) with the neighbours exchanged.
+    """
+    atoms, masses = beside()
+    both = {
+        each: Composition.of([(sampled(GaussianLaw(1.6), 0.002, remove=each), 40)])
+        for each in (True, False)
+    }
+    epsilon, low, high = 1.1, 0.0, 0.0
+    for loss, mass in masses.items():
+        rest = epsilon - loss
+        part = certified_delta(both[remove == (rest > 0.0)], min(abs(rest), 2.5), 1e-6).bound
+        least = (part.lower or 0.0) if abs(rest) <= 2.5 else 0.0
+        scale, base = (1.0, 0.0) if rest > 0.0 else (math.exp(rest), -math.expm1(rest))
+        low += mass * (base + scale * least)
+        high += mass * (base + scale * part.upper)
+    found = split_delta(Composition.of([*atoms, *both[remove]]), epsilon, 1e-9).bound
+    assert found.lower is not None
+    assert found.lower <= high * (1.0 + 1e-12)
+    assert low * (1.0 - 1e-12) <= found.upper
+    assert relative(found) <= 1e-8
 
 
 @pytest.mark.parametrize("cell", [(1.0, 0.05, 0.03), (0.7, 0.2, 0.2)])

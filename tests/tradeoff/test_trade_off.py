@@ -67,7 +67,7 @@ def test_answers_say_how() -> None:
     assert curve_of("gaussian:sigma=1", [0.01, 0.2]).engine == "closed-form"
     assert curve_of("zcdp:rho=0.5", [0.01]).engine == "rdp"
     assert "only upper bounds" in curve_of("zcdp:rho=0.5", [0.01]).notes[0]
-    found = curve_of("laplace:scale=1.5@3", [0.05, 0.3])
+    found = curve_of("gaussian:sigma=1.5@wor:q=0.2@3", [0.05, 0.3])
     assert found.engine == "fft"
     assert "wider than asked" in found.notes[0]
     forced = trade_off(laws_of("rr:p=0.73@20"), [0.1], 1e-6, engine="contour")
@@ -131,7 +131,7 @@ def test_work_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privcalc.engine.many.MOST_WORK", FULL)
     laws = laws_of("laplace:scale=2.66@80+pure:epsilon=0.263@19")
     alphas = [1e-6, 1e-3, 0.02, 0.2, 0.5, 0.8, 0.99]
-    found = trade_off(laws, alphas, TOLERANCE)
+    found = trade_off(laws, alphas, TOLERANCE, engine="fft")
     assert len(made) == 1
     assert any("used up" in note for note in found.notes)
     for epsilon in (0.3, 3.0):

@@ -1,7 +1,7 @@
 """The contour engine: which contour answers a question, for any laws.
 
-Compositions of discrete Gaussians have nodes of their own (`engine/periodic/`); where the contour
-runs is decided here for all.
+Compositions of discrete Gaussians on one lattice have nodes of their own (`engine/periodic/`);
+where the contour runs is decided here for all.
 """
 
 from __future__ import annotations
@@ -99,16 +99,7 @@ def contour_at(
         NotCertifiedError: there is no such contour.
     """
     relative = _relative(SHARE * PAD * tolerance)
-    # What may be dropped depends on delta, and far outcomes that are not dropped mislead the
-    # search for it: from a moderate cut the two settle within a few rounds.
-    log_scale = FIRST_LOG_DELTA
-    for _ in range(REFINEMENTS):
-        before = log_scale
-        cut = composition.truncated(log_scale + math.log(0.1 * relative))
-        c = saddle_for_epsilon(cut, epsilon)
-        log_scale = min(0.0, log_delta_at(cut, c)[1])
-        if abs(log_scale - before) < 1.0 or cut == composition:
-            break
+    c, log_scale, cut = scale_at(composition, epsilon, 0.1 * relative)
     deviation = math.sqrt(max(cut.cumulants(c)[2], 0.0))
     smaller, drop = log_scale - 0.5 * reach * reach, reach * (c * deviation + 0.5 * reach)
     if reach > 0.0 and composition.on_lattices:
@@ -119,6 +110,25 @@ def contour_at(
         depth = math.log(4.0 / relative)
         refine *= max(1.0, (depth - log_scale + drop) / (depth - smaller))
     return node_sum(cut, c * shift, epsilon, smaller, relative, refine=refine, deviation=deviation)
+
+
+def scale_at(
+    composition: Composition, epsilon: float, drop: float = SEARCH_DROP
+) -> tuple[float, float, Composition]:
+    """Return abscissa and log delta at an epsilon, about, and the laws that they are searched with.
+
+    What may be dropped, a part of delta, depends on delta, and far outcomes that are not dropped
+    mislead the search for it: from a moderate cut the two settle within a few rounds.
+    """
+    log_scale = FIRST_LOG_DELTA
+    for _ in range(REFINEMENTS):
+        before = log_scale
+        cut = composition.truncated(log_scale + math.log(drop))
+        c = saddle_for_epsilon(cut, epsilon)
+        log_scale = min(0.0, log_delta_at(cut, c)[1])
+        if abs(log_scale - before) < 1.0 or cut == composition:
+            break
+    return c, log_scale, cut
 
 
 def contour_epsilon(

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.contour.aliasing import log_right
-from privcalc.engine.contour.revivals import revivals_bound
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
@@ -48,8 +47,6 @@ class Plan:
         c_right: the c' of the right aliasing term.
         log_mgf_right: certified upper bound on K(c').
         log_decay: certified upper bound on sum of count log sup_{t >= cut} |phi|.
-        log_rest: certified upper bound on log of sum_{k > n} h prod |phi(kh)|^count / (kh)^2 / pi
-            where laws revive; infinite where only `log_decay` is known.
     """
 
     c: float
@@ -59,7 +56,6 @@ class Plan:
     c_right: float
     log_mgf_right: float
     log_decay: float
-    log_rest: float = math.inf
 
     @property
     def cut(self) -> float:
@@ -225,9 +221,7 @@ def _choose_cut(
         # A little further usually does; where |phi| has a plateau, only 1 / t1 helps.
         least = end * (1.25 if proofs < 3 else min(4.0, math.exp(min(missing, 2.0))))
         reach = max(reach, 1.05 * least)
-    # Revivals are bounded only where the laws that decay do not end the contour by themselves.
-    log_rest = _revived(composition, laws, (end, step), target, log_decay)
-    return Plan(c, step, nodes, laws, *right, log_decay, log_rest)
+    return Plan(c, step, nodes, laws, *right, log_decay)
 
 
 def _probe(
@@ -250,31 +244,6 @@ def _probe(
     later = np.maximum.accumulate(excess[::-1])[::-1]
     good = np.flatnonzero((later <= 0.0) & (t[1:] >= least))
     return float(t[1:][good[0]]) if len(good) else math.inf, float(excess[-1])
-
-
-def _revived(
-    composition: Composition,
-    laws: tuple[ContourLaw, ...],
-    nodes: tuple[float, float],
-    target: float,
-    log_decay: float,
-) -> float:
-    """Bound what is left out beyond the cut where laws revive; infinity if none does.
-
-    `nodes` are the cut and the step.
-
-    |phi| of the laws that do not revive is at most their supremum, whose product is in log_decay.
-    """
-    cut, step = nodes
-    reviving = [
-        (law.revival, count)
-        for (_, count), law in zip(composition, laws, strict=True)
-        if law.revival is not None
-    ]
-    if not reviving or log_decay - math.log(math.pi * cut) <= target:
-        return math.inf
-    goal = target + math.log(math.pi) - log_decay
-    return revivals_bound(reviving, cut, step, goal) - math.log(math.pi) + log_decay
 
 
 def _proved_decay(

@@ -257,7 +257,6 @@ class ContourSum(NodeSum):
             value, slack = law.log_mgf_progression(plan.step, len(t))
             total = total + count * value
             error = error + count * slack + (2.0 + laws) * UNIT * count * np.abs(value)
-        log_rest = min(plan.log_decay - math.log(math.pi * plan.cut), plan.log_rest)
         nodes = Nodes(
             plan.c,
             plan.step,
@@ -265,7 +264,7 @@ class ContourSum(NodeSum):
             error,
             np.zeros(len(t)),
             (plan.c_right, plan.log_mgf_right),
-            exp_bound(log_rest + SLACK),
+            exp_bound(plan.log_decay - math.log(math.pi * plan.cut) + SLACK),
             composition.log_dropped_mass(),
         )
         super().__init__(nodes, deviation)

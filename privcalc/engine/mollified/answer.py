@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.certified import PAD
+from privcalc.engine.contour.answer import scale_at
 from privcalc.engine.contour.plan import best_step, on_contour, right_candidates
-from privcalc.engine.contour.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
+from privcalc.engine.contour.saddle import saddle_for_delta, saddle_for_epsilon
 from privcalc.engine.inverse import LEAST_WIDTH, around, root
 from privcalc.engine.mollified.cells import Nodes, choose_blocks, most_nodes, where_decayed
 from privcalc.engine.mollified.laws import log_mgf_above, prepared
@@ -34,7 +35,6 @@ COARSE, FINEST = 8.0, 0.125
 GAP = 0.2
 TRIALS = 8
 SEARCH_DROP = 1e-14
-FIRST_LOG_DELTA = -20.0
 # A line that was made for another epsilon is not good any more where log delta differs by so much.
 FAR = 3.0
 
@@ -132,22 +132,6 @@ def mollified_at(
             break
         aim = replace(aim, coarse=_finer(aim.coarse, wanted / gap))
     return nodes
-
-
-def scale_at(composition: Composition, epsilon: float) -> tuple[float, float, Composition]:
-    """Return abscissa and log delta at an epsilon, about, and the laws that they are searched with.
-
-    What may be dropped depends on delta, and far outcomes that are not dropped mislead the search.
-    """
-    log_scale = FIRST_LOG_DELTA
-    for _ in range(TRIALS):
-        before = log_scale
-        cut = composition.truncated(log_scale + math.log(SEARCH_DROP))
-        c = saddle_for_epsilon(cut, epsilon)
-        log_scale = min(0.0, log_delta_at(cut, c)[1])
-        if abs(log_scale - before) < 1.0 or cut == composition:
-            break
-    return c, log_scale, cut
 
 
 def _gap(nodes: MollifiedSum, epsilon: float, log_scale: float) -> float:

@@ -23,7 +23,7 @@ BLOCK_WIDTH, CELL_WIDTH = 0.3, 0.35
 # Fewer blocks than these are all taken.
 FEW_BLOCKS = 256
 # So few uses, with nodes so far apart in deviations of one use, leave nothing out.
-MANY_USES, ALL_FROM = 50, 0.0875
+MANY_USES, ALL_FROM = 12, 0.0875
 # Part of what may still be left out that one level of cells leaves out.
 EACH_LEVEL = 0.7
 SMALLEST_EXPONENT = -700.0
@@ -56,7 +56,7 @@ class Blocks:
 
 def most_nodes(laws: Sequence[tuple[BlockLaw, int]]) -> float:
     """Return how many nodes one sum may have; beyond, tau grows, and the bracket with it."""
-    if max(count for _, count in laws) >= MANY_USES:
+    if sum(count for _, count in laws) >= MANY_USES:
         return MOST_CELLS
     return min(MOST_NODES, MOST_WORK / sum(law.work for law, _ in laws))
 
@@ -113,7 +113,7 @@ def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
     size = int(min(MOST, max(FEWEST, 2.0 ** round(math.log2(max(ratio, 1e-9))))))
     blocks = int(nodes.last / (step * size)) + 1
     end = (blocks * size - 0.5) * step
-    few = max(count for _, count in laws) < MANY_USES and deviation * step > ALL_FROM
+    few = sum(count for _, count in laws) < MANY_USES and deviation * step > ALL_FROM
     if few and blocks > FEW_BLOCKS:
         size, blocks = MOST, blocks * size // MOST + 1
         end = (blocks * size - 0.5) * step

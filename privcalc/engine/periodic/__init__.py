@@ -1,4 +1,4 @@
-"""Discrete Gaussians on a contour: |phi| comes back, and the nodes are chosen for it.
+"""Discrete Gaussians on one lattice: |phi| has a period, and the nodes of one period are enough.
 
-`contour.py` prepares a contour, on a line or on one period; `answer.py` also lists outcomes.
+`contour.py` prepares a contour; `answer.py` lists the outcomes instead where they are few.
 """

@@ -1,9 +1,8 @@
-"""Contours of compositions of discrete Gaussians: on one period of a lattice, or on the line."""
+"""Contours of compositions of discrete Gaussians on one lattice: the nodes of one period."""
 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,8 +10,8 @@ import numpy as np
 
 from privcalc.engine.contour.plan import best_step, log_mgf_upper, right_candidates
 from privcalc.engine.periodic.grid import Period
-from privcalc.engine.periodic.nodes import choose_on_line, choose_on_period
-from privcalc.engine.periodic.sums import LineSum, PeriodSum, evaluate
+from privcalc.engine.periodic.nodes import choose
+from privcalc.engine.periodic.sums import PeriodSum, evaluate
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.lattice.normal import LatticeNormal
@@ -40,7 +39,7 @@ def periodic_sum(
     """Prepare a contour; see `node_sum` of `engine/contour/answer.py`.
 
     Raises:
-        NotCertifiedError: the laws are others, or there is no such contour.
+        NotCertifiedError: the laws are others, or on no common lattice that is coarse enough.
     """
     laws = lattice_laws(composition)
     c = few_bits(c)
@@ -48,22 +47,11 @@ def periodic_sum(
     step, right = best_step(candidates, c, epsilon, (log_scale, relative), refine)
     uses = _uses(laws, c)
     offset = sum((count * law.lattice[0] for law, count in laws), Fraction(0))
-    k0, _, variance = composition.cumulants(c)
-    target = log_scale + math.log(relative / 4.0) + c * epsilon - k0
+    target = log_scale + math.log(relative / 4.0) + c * epsilon - composition.cumulants(c)[0]
     zero = np.zeros(1)
-    ends = (
-        right,
-        log_mgf_upper((count, *law.centred(zero, zero)) for law, count in _uses(laws, right)),
-    )
-    grid = _period([law.lattice[1] for law, _ in laws], c, step)
-    if grid is not None:
-        with suppress(NotCertifiedError):
-            chosen = choose_on_period(uses, grid, target)
-            return PeriodSum(evaluate(uses, chosen, ends), chosen, offset, grid, deviation)
-    frequencies = tuple(step * law.shift / (2.0 * math.pi * law.v) for law, _ in uses)
-    spread = math.sqrt(max(variance, 1e-300))
-    chosen = choose_on_line(uses, step, frequencies, spread, target)
-    return LineSum(evaluate(uses, chosen, ends), chosen, offset, deviation)
+    ends = right, log_mgf_upper((count, *law.centred(zero)) for law, count in _uses(laws, right))
+    chosen = choose(uses, _period([law.lattice[1] for law, _ in laws], c, step), target)
+    return PeriodSum(evaluate(uses, chosen, ends), chosen, offset, deviation)
 
 
 def lattice_laws(composition: Composition) -> list[tuple[DiscreteGaussianLaw, int]]:
@@ -82,12 +70,12 @@ def _uses(laws: list[tuple[DiscreteGaussianLaw, int]], c: float) -> list[tuple[L
     return [(LatticeNormal(law.v, law.shift, c), count) for law, count in laws]
 
 
-def _period(steps: list[Fraction], c: float, step: float) -> Period | None:
-    """Return one period of nodes no further apart than `step`, if the laws share a lattice."""
+def _period(steps: list[Fraction], c: float, step: float) -> Period:
+    """Return one period of nodes no further apart than `step`."""
     gap = _common_divisor(steps)
     bits = max(4, math.ceil(math.log2(2.0 * math.pi / step) - _log2(gap)))
     if bits > LARGEST_BITS:
-        return None
+        raise NotCertifiedError("the losses are on no common lattice")
     return Period(gap, c, bits, tuple(int(each / gap) for each in steps))
 
 

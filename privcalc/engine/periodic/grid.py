@@ -1,8 +1,8 @@
-"""The nodes k h of a contour of discrete Gaussians: all of the line, or one period of it.
+"""The nodes k h of a contour over one period, of discrete Gaussians on one lattice.
 
-On the line the integrand is that of `engine/contour/sum.py`. Where all steps D / v of the laws are
-whole multiples m of one number g, the composed loss is a + g Y with whole Y, and e^{K(s) - s a} has
-the period 2 pi / g in t. Summing the nodes over all periods leaves one, with another kernel. For
+Where all steps D / v of the laws are whole multiples m of one number g, the composed loss is
+a + g Y with whole Y, and e^{K(s) - s a} has the period 2 pi / g in t. Summing the nodes of the line
+(`engine/contour/sum.py`) over all periods leaves one, with another kernel. For
 l0 = a + g j0 the least possible loss above epsilon and r = e^{epsilon - l0}, in (e^{-g}, 1],
 
     delta(epsilon) = sum_{j >= 0} P(L = l0 + g j) (1 - r e^{-g j})
@@ -18,11 +18,11 @@ period of a law is exact.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -30,79 +30,10 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.arrays import Array, Integers
 
-# t / p is off by so many units of itself: v, pi, a product and a quotient.
-TURN_ULPS = 8.0
-
-
-class Grid(Protocol):
-    """Nodes k h for 0 <= k <= last; those of negative k are their mirror images."""
-
-    @property
-    def step(self) -> float:
-        """Return h."""
-        ...
-
-    @property
-    def last(self) -> int:
-        """Return the largest k."""
-        ...
-
-    def frequency(self, law: int) -> float:
-        """Return the turns of one law, t / p, from one node to the next, nearly."""
-        ...
-
-    def places(self, law: int, k: Integers) -> tuple[Array, Array]:
-        """Return u in [-1/2, 1/2], the place of t in the law's period, and its absolute error."""
-        ...
-
-    def weights(self, k: Integers) -> Array:
-        """Bound the weights of |phi| at +-k, k >= 1, in units of e^{K(c) - c epsilon}."""
-        ...
-
-    def weight_from(self, first: int) -> float:
-        """Bound the sum of these weights over k >= first >= 1."""
-        ...
-
-
-@record
-class Line:
-    """The whole line, up to k = last; what is beyond is bounded elsewhere.
-
-    Attributes:
-        step: h.
-        c: abscissa.
-        last: number of nodes on one side, but for k = 0.
-        frequencies: h / p for each law.
-    """
-
-    step: float
-    c: float
-    last: int
-    frequencies: tuple[float, ...]
-
-    def frequency(self, law: int) -> float:
-        """Return h / p."""
-        return self.frequencies[law]
-
-    def places(self, law: int, k: Integers) -> tuple[Array, Array]:
-        """Return the fractional part of k h / p."""
-        turns = k * self.frequencies[law]
-        return turns - np.rint(turns), TURN_ULPS * UNIT * turns
-
-    def weights(self, k: Integers) -> Array:
-        """Return h / (pi |s (s + 1)|)."""
-        t = k * self.step
-        size: Array = np.hypot(self.c, t) * np.hypot(self.c + 1.0, t)
-        return self.step / math.pi * MARGIN / size
-
-    def weight_from(self, first: int) -> float:
-        """Return 1 / (pi (first - 1/2) h), as 1 / t^2 is convex."""
-        return MARGIN / (math.pi * (first - 0.5) * self.step)
-
 
 @record
 class Period:
-    """One period of 2^bits nodes.
+    """One period of 2^bits nodes k h, 0 <= k <= last; those of negative k are mirror images.
 
     Attributes:
         exact_gap: g, the step of the losses.
@@ -137,32 +68,35 @@ class Period:
         return self.size // 2
 
     def frequency(self, law: int) -> float:
-        """Return m / N."""
+        """Return m / N, the turns of one law from one node to the next."""
         return self.multiples[law] / self.size
 
-    def places(self, law: int, k: Integers) -> tuple[Array, Array]:
-        """Return the fractional part of k m / N, exactly: products wrap at 2^64."""
+    def places(self, law: int, k: Integers) -> Array:
+        """Return u in [-1/2, 1/2], the place k m / N mod 1, exactly: products wrap at 2^64."""
         mask = np.uint64(self.size - 1)
         rest = (k.astype(np.uint64) * np.uint64(self.multiples[law] % self.size)) & mask
         signed = rest.astype(np.int64)
-        signed = np.where(signed > self.last, signed - self.size, signed)
-        return signed / float(self.size), np.zeros(k.shape)
+        found: Array = np.where(signed > self.last, signed - self.size, signed) / float(self.size)
+        return found
 
     def weights(self, k: Integers) -> Array:
-        """Bound 2 |kappa| / N by |numerator| <= 1 - e^{-g}: it is linear in r on [e^{-g}, 1]."""
+        """Bound the weights 2 |kappa| / N of |phi| at +-k, in units of e^{K(c) - c epsilon}.
+
+        |numerator| <= 1 - e^{-g}: it is linear in r on [e^{-g}, 1].
+        """
         below = -math.expm1(-self.gap) * 2.0 / self.size * (1.0 + 1e-12)
         _, first, second = self.factors(k)
         return below * MARGIN / (np.abs(first) * np.abs(second))
 
-    def weight_from(self, first: int) -> float:
-        """Bound the sum of the weights over k >= first.
+    @property
+    def whole_weight(self) -> float:
+        """Bound the sum of the weights over k >= 1.
 
         |1 - x| >= 0.6 t g / pi: it is at least 1 - e^{-cg} and 2 e^{-cg/2} sin(tg/2), with
         sin(tg/2) >= tg / pi, and 1 - e^{-1} > 0.6, 2 e^{-1/2} > 0.6. The same holds for y. With
-        t g = 2 pi k / N the weight is at most (1 - e^{-g}) N / (0.72 k^2).
+        t g = 2 pi k / N the weight is at most (1 - e^{-g}) N / (0.72 k^2), and sum k^-2 < 1.65.
         """
-        squares = min(1.0 / (first - 0.5), 1.65)
-        return -math.expm1(-self.gap) * self.size / 0.71 * squares
+        return -math.expm1(-self.gap) * self.size / 0.71 * 1.65
 
     def factors(self, k: Integers) -> tuple[Array, Array, Array]:
         """Return x, 1 - x and 1 - y, each real part a sum of like signs: 12 units each.

@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.contour.sum import Nodes, NodeSum, Terms
-from privcalc.numerics.arrays import vertical
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
-    from privcalc.engine.periodic.grid import Period
     from privcalc.engine.periodic.nodes import Chosen, Uses
     from privcalc.numerics.arrays import Array, ComplexArray
 
@@ -32,53 +30,23 @@ def evaluate(uses: Uses, chosen: Chosen, right: tuple[float, float]) -> Nodes:
     total: ComplexArray = np.zeros(len(chosen.k), np.complex128)
     error: Array = np.zeros(len(chosen.k))
     for index, (law, count) in enumerate(uses):
-        value, slack = law.centred(*chosen.grid.places(index, chosen.k))
+        value, slack = law.centred(chosen.grid.places(index, chosen.k))
         total = total + count * value
         error = error + count * slack + (2.0 + len(uses)) * UNIT * count * np.abs(value)
     step = chosen.grid.step * (1.0 + 4.0 * UNIT)
     c = uses[0][0].c
-    return Nodes(c, step, total, error, chosen.log_majorant, right, chosen.left_out)
-
-
-class LineSum(NodeSum):
-    """The sum over nodes of the whole line."""
-
-    def __init__(
-        self, nodes: Nodes, chosen: Chosen, offset: Fraction, deviation: float = 0.0
-    ) -> None:
-        """Take the nodes' values, where they are, and a possible value a of the composed loss."""
-        super().__init__(nodes, deviation)
-        self._offset = offset
-        self._t: Array = chosen.grid.step * chosen.k
-        z = vertical(nodes.c, self._t)
-        share = np.where(chosen.k == 0, 0.5, 1.0) * (chosen.grid.step / math.pi)
-        self._kernel: ComplexArray = np.divide(share, np.multiply(z, z + 1.0))
-        self._size: Array = np.abs(self._kernel)
-        self._steepness: ComplexArray = -z * self._kernel
-
-    def _terms(self, epsilons: Array) -> Terms:
-        """Return the terms of the integral; a - epsilon is formed exactly and rounded once."""
-        rest = np.array([float(self._offset - Fraction(epsilon)) for epsilon in epsilons.tolist()])
-        phases = np.multiply.outer(rest, self._t)
-        exponent: ComplexArray = np.empty(phases.shape, np.complex128)
-        exponent.real = self.nodes.log_mgf.real - self.nodes.c * epsilons[:, None]
-        exponent.imag = self.nodes.log_mgf.imag + phases
-        return Terms(exponent, self._kernel, self._size, self._steepness, TERM_ULPS)
+    return Nodes(c, step, total, error, chosen.log_modulus, right, chosen.left_out)
 
 
 class PeriodSum(NodeSum):
     """The sum over one period of nodes, of losses on a lattice (see `periodic/grid.py`)."""
 
     def __init__(
-        self,
-        nodes: Nodes,
-        chosen: Chosen,
-        offset: Fraction,
-        grid: Period,
-        deviation: float = 0.0,
+        self, nodes: Nodes, chosen: Chosen, offset: Fraction, deviation: float = 0.0
     ) -> None:
-        """Evaluate the kernel's factors at the nodes."""
+        """Take the nodes' values and a possible value a of the composed loss."""
         super().__init__(nodes, deviation)
+        grid = chosen.grid
         self._offset = offset
         self._grid = grid
         self._k = chosen.k.astype(np.uint64)

@@ -71,6 +71,11 @@ def rare_outcomes_matter(
     return not 1.0 - less.cumulants(c)[2] / whole.cumulants(c)[2] < MUCH
 
 
+def applies(composition: Composition) -> bool:
+    """Say whether there is a split of these laws."""
+    return Parts.of(composition) is not None
+
+
 def is_split(composition: Composition) -> bool:
     """Say whether the split is likely to be asked first, whatever the epsilon."""
     return composition.cuttable and rare_outcomes_matter(composition, FIRST_LOG_DELTA)
@@ -174,25 +179,3 @@ def _parts(composition: Composition) -> Parts:
     if parts is None:
         raise NotCertifiedError("the split is for samples of Gaussians, all in one direction")
     return parts
-
-
-def asked_epsilon(
-    composition: Composition, low: float, high: float, tolerance: float
-) -> Certified | None:
-    """Return `split_epsilon` where it is likely to be the better contour; None elsewhere."""
-    if not rare_outcomes_matter(composition, math.log(low)):
-        return None
-    try:
-        return split_epsilon(composition, low, high, tolerance)
-    except NotCertifiedError:
-        return None
-
-
-def asked_delta(composition: Composition, epsilon: float, tolerance: float) -> Certified | None:
-    """Return `split_delta` where it is likely to be the better contour; None elsewhere."""
-    if not rare_outcomes_matter(composition, FIRST_LOG_DELTA, epsilon):
-        return None
-    try:
-        return split_delta(composition, epsilon, tolerance)
-    except NotCertifiedError:
-        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,6 +121,14 @@ class AtomicLaw(LossLaw):
             lower_infinity=(self.lower_infinity_mass, error + MASS_ULPS * UNIT),
             units=(self.loss_units, MASS_ULPS),
         )
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether losses -l with the Q-masses of l are these losses with these masses."""
+        if self.infinity_mass or self.lower_infinity_mass or self.log_dropped_mass > -math.inf:
+            return False
+        back = zip((-loss for loss in self.losses), self.lower_masses, strict=False)
+        return dict(back) == dict(zip(self.losses, self.masses, strict=True))
 
     @property
     def gaussian_range(self) -> tuple[float, float]:

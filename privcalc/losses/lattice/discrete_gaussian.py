@@ -59,6 +59,7 @@ class DiscreteGaussianLaw(LossLaw):
     cheap_orders = True
     everywhere = True
     comes_back = True
+    symmetric = True
 
     @cached_property
     def v(self) -> float:

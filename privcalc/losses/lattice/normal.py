@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # beta and b are equal, pi, at this v: below it the direct sum converges faster.
 DIRECT_BELOW = 1.0 / (2.0 * math.pi)
-# Part of a nat that the majorant of `count` uses may exceed 1 by before |phi|^2 is used instead.
-SLACK = 1e-3
 
 
 @record
@@ -67,74 +65,43 @@ class LatticeNormal:
         product = self.shift * self.c
         return float(round(product)), product - round(product)
 
-    def centred(self, u: Array, moved: Array) -> tuple[ComplexArray, Array]:
-        """Return C(u) and a bound on its error; `moved` bounds the absolute error of u.
+    def centred(self, u: Array) -> tuple[ComplexArray, Array]:
+        """Return C(u) and a bound on its error.
 
-        Each real term is charged 16 units of itself (beta and b are off by 6), the phases 16
-        units and 2 pi times their factor times `moved`, the square 2 beta (|u| + moved) moved.
+        Each real term is charged 16 units of itself (beta and b are off by 6), as are phases.
         """
         beta = self.beta
         whole, rest = self._split
         base = self.shift * self.c * (self.c + 1.0) * (self.shift / (2.0 * self.v))
-        flat = np.full(u.shape, rest)
+        flat, exact = np.full(u.shape, rest), np.zeros(u.shape)
         if self.direct:
-            series, error = log_theta(beta, -flat, u, moved)
+            series, error = log_theta(beta, -flat, u, exact)
             square = np.full(u.shape, beta * rest * rest)
             turns = whole
-            bent: Array = np.zeros(u.shape)
         else:
-            series, error = log_theta(beta, u, flat, moved)
+            series, error = log_theta(beta, u, flat, exact)
             square = beta * u * u
             turns = self.shift * self.c
-            bent = 2.0 * beta * (np.abs(u) + moved) * moved
         constant, wrong = log_theta_constant(beta)
         value = series + (base - square - constant)
         value = value + vertical(0.0, 2.0 * math.pi * turns * u)
         size = np.abs(series) + base + square + constant + 2.0 * math.pi * turns * np.abs(u)
-        error = error + bent + 2.0 * math.pi * turns * moved + 16.0 * UNIT * size + wrong
+        error = error + 16.0 * UNIT * size + wrong
         return value, error
 
-    def log_modulus(self, u: Array, moved: Array) -> Array:
+    def log_modulus(self, u: Array) -> Array:
         """Return an upper bound on log |phi| at u."""
-        zero = np.zeros(1)
-        (peak,), (slack,) = self.centred(zero, zero)
-        value, error = self.centred(u, moved)
+        (peak,), (slack,) = self.centred(np.zeros(1))
+        value, error = self.centred(u)
         # Where nothing is known about C, |phi| <= 1 is.
         known: Array = np.where(np.isfinite(error), value.real - peak.real + (error + slack), 0.0)
         return np.minimum(known, 0.0)
 
-    def log_majorant(self, u: Array, moved: Array, count: int) -> Array:
-        """Return an upper bound on log A(u), where A >= |phi|^count is positive definite in t.
-
-        Three positive definite functions are used, and products of such are positive definite:
-
-        * |phi|^2, the characteristic function of the difference of two independent losses;
-        * (1 + |phi|^2) / 2 >= |phi|;
-        * the wrapped normal density sum_k e^{-beta (u + k)^2} / (sum_j e^{-beta j^2 + 2 pi i j r}),
-          whose Fourier coefficients are positive: it exceeds |phi|, as its terms are the moduli
-          of those of phi, and the denominator is that of phi(0) (not for the direct sum).
-
-        Which of them depends on the law and the count, not on u.
-        """
-        if not self.direct and count * self._excess <= SLACK:
-            return self.log_wrapped(u, moved, count)
-        modulus = self.log_modulus(u, moved)
-        if count % 2 == 0:
-            return count * modulus
-        if not self.direct:
-            return (count - 1) * modulus + self.log_wrapped(u, moved, 1)
-        half: Array = np.log1p(np.exp(2.0 * modulus)) - math.log(2.0) + 8.0 * UNIT
-        return (count - 1) * modulus + half
-
-    @cached_property
-    def _excess(self) -> float:
-        """Return the log of the wrapped density at u = 0, rounded up."""
-        return float(self.log_wrapped(np.zeros(1), np.zeros(1), 1)[0])
-
-    def log_wrapped(self, u: Array, moved: Array, count: int) -> Array:
+    def log_wrapped(self, u: Array, count: int) -> Array:
         """Return log of the power of the wrapped normal density, rounded up; 0 for direct sums.
 
-        It exceeds |phi|^count, and every majorant.
+        It is sum_k e^{-beta (u + k)^2} / (sum_j e^{-beta j^2 + 2 pi i j r}), and exceeds |phi|, as
+        its terms are the moduli of those of phi, and the denominator is that of phi(0).
         """
         beta = self.beta
         if self.direct:
@@ -147,7 +114,7 @@ class LatticeNormal:
         others = np.exp(-beta * (1.0 - 2.0 * a)) + np.exp(-beta * (1.0 + 2.0 * a))
         others = others + 3.0 * np.exp(-beta * (4.0 - 4.0 * a))
         value: Array = -beta * a * a + np.log1p(others) - (norm.real - slack)
-        return count * (value + 4.0 * beta * moved + UNIT * (32.0 + 48.0 * beta))
+        return count * (value + UNIT * (32.0 + 48.0 * beta))
 
     def window(self, count: int, log_bound: float) -> float:
         """Return w such that |phi(u)|^count <= e^{log_bound} wherever w <= |u| <= 1/2; or 1/2.
@@ -159,5 +126,5 @@ class LatticeNormal:
         if self.direct:
             return 0.5
         u = np.linspace(0.0, 0.5, 2049)
-        small = np.flatnonzero(self.log_wrapped(u, np.full(u.shape, 1e-9), count) <= log_bound)
+        small = np.flatnonzero(self.log_wrapped(u, count) <= log_bound)
         return float(u[small[0]]) if len(small) else 0.5

@@ -1,0 +1,63 @@
+"""Which contours answer a question, in the order in which they are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition
+
+
+class _Epsilon(Protocol):
+    def __call__(
+        self, composition: Composition, delta_low: float, delta_high: float, tolerance: float
+    ) -> Certified: ...
+
+
+class _Delta(Protocol):
+    def __call__(self, composition: Composition, epsilon: float, tolerance: float) -> Certified: ...
+
+
+def contours(
+    composition: Composition, log_delta: float, epsilon: float | None = None
+) -> Iterator[tuple[_Epsilon, _Delta]]:
+    """Yield what brackets epsilon, and what brackets delta; a further pair if those before miss.
+
+    Args:
+        composition: laws and counts of one adjacency.
+        log_delta: log of delta, or of where the search for it begins.
+        epsilon: where delta is asked for; None where epsilon is.
+    """
+    if composition.comes_back:
+        from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
+
+        mollified = mollified_epsilon, mollified_delta
+        if not composition.on_lattices:
+            yield mollified
+            return
+        from privcalc.engine.periodic import answer as periodic
+
+        yield periodic.periodic_epsilon, periodic.periodic_delta
+        yield mollified
+        yield periodic.listed_epsilon, periodic.listed_delta
+    else:
+        from privcalc.engine.contour.answer import contour_delta, contour_epsilon
+
+        plain = contour_epsilon, contour_delta
+        if not composition.cuttable:
+            yield plain
+            return
+        from privcalc.engine.split import answer as by_split
+
+        split = by_split.split_epsilon, by_split.split_delta
+        if not by_split.applies(composition):
+            yield plain
+        elif by_split.rare_outcomes_matter(composition, log_delta, epsilon):
+            yield split
+            yield plain
+        else:
+            yield plain
+            yield split
