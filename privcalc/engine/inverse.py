@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # Epsilons below 1e-5 are bracketed more narrowly than the floor of the tolerance asks.
 LEAST_WIDTH = 0.01 * EPSILON_FLOOR
-# Steps of the search; after so many, what is left is halved where a step of Newton's does not make
-# the excess so many times smaller.
+# Steps of the search; after so many, what is left is halved where a step along a tangent does not
+# make the excess so many times smaller.
 STEPS, SMOOTH, FASTER = 120, 10, 4.0
 # No larger epsilon is looked at.
 LARGEST = 1e18
@@ -109,7 +109,7 @@ def root(
     """
     low, high, tangent = -1.0, math.inf, math.nan
     epsilon, rate, before = max(guess, 0.0), 0.0, math.inf
-    # The excess that Newton's last step started from; infinite after another kind of step.
+    # The excess that the last step along a tangent started from; infinite after another one.
     started = math.inf
     for trial in range(STEPS):
         values, above = source.estimates(np.array([epsilon]), log_delta)
@@ -142,7 +142,7 @@ def root(
         elif low < 0.0:
             epsilon = 0.0
         elif low < tangent < high and not halve:
-            epsilon = tangent
+            epsilon, started = tangent, abs(excess)
         else:
             epsilon = max(2.0 * low, 1.0) if high == math.inf else 0.5 * (low + high)
         if not low < epsilon < high or epsilon > LARGEST:
