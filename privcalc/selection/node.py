@@ -12,7 +12,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import left
+from privcalc.numerics.work import left, share
 from privcalc.record import replace
 from privcalc.renyi.conversion.formulas import balle_log_delta, joint_log_delta
 from privcalc.renyi.conversion.many_epsilons import ManyEpsilons
@@ -145,7 +145,8 @@ class Bounds:
         """
         found = [self.pointwise.epsilon(delta) for delta in PREPARED]
         if left() > 0.0:
-            filled = self.pointwise.fill()
+            with share(2):
+                filled = self.pointwise.fill()
             self.pointwise.refine(found)
             found += filled
         some = epsilons[1 :: max(1, len(epsilons) // TRIED)]

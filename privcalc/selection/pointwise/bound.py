@@ -22,6 +22,8 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
+from privcalc.numerics.work import left as left_over
 from privcalc.selection.base.profile_grid import ProfileGrid
 from privcalc.selection.pointwise.measure import COARSE
 from privcalc.selection.pointwise.mixture import Mixture
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from privcalc.selection.base.pair import Base
     from privcalc.selection.runs.protocol import Runs
 
+# Work for a price more.
+PER_PRICE = 3e5
 # Error of epsilon that refinement aims at, by its own estimates: this part of epsilon, or of 0.1
 # where that is more.
 TOLERANCE = 2e-6
@@ -171,6 +175,9 @@ class Pointwise:
 
     def _added(self, budget: float) -> list[float]:
         """Add the price that costs so much, if it is of use; return an epsilon where it is good."""
+        if left_over() <= 0.0:
+            return []
+        charge(PER_PRICE)
         price = self._pricing.price(budget)
         if not price > 0.0:
             return []
