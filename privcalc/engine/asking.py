@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.engine.certified import CONTOUR
+from privcalc.engine.certified import CONTOUR, PAD
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from privcalc.engine.source import Source
     from privcalc.engine.wish import Wish
 
+# Tolerances at which a contour that missed is asked again.
+LADDER = (1e-8, 1e-6)
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
 # The FFT engine hardly gets any narrower.
@@ -72,11 +74,20 @@ def weight(composition: Composition) -> float:
 
 @record
 class _Step:
-    """One engine with a question."""
+    """One engine with a question.
+
+    Attributes:
+        name: of the engine.
+        solve: asks it.
+        further: whether it is a contour beside the one that is likely to be best.
+        looser: whether it is the same contour again; `reach` is the least width it then proves.
+    """
 
     name: str
     solve: Callable[[], Certified | None]
     further: bool = False
+    looser: bool = False
+    reach: float = 0.0
 
 
 def _steps(
@@ -95,15 +106,28 @@ def _steps(
         yield _Step("exact sum", partial(whole, exact_sum))
         yield _Step("few uses", partial(whole, few_uses))
     if engine in ("auto", CONTOUR):
-        for index, solve in enumerate(question.contours()):
-            if wish.rough and not index:
-                yield _Step(CONTOUR, partial(solve, COARSE))
-            yield _Step(CONTOUR, partial(solve, wish.tolerance), further=index > 0)
+        yield from _contours(question, wish)
     if engine in ("auto", "fft"):
         for tolerance, points in wish.lattices(weight(question.composition)):
             yield _Step("fft", partial(question.fft, Effort(tolerance, points, worth)))
     if engine == "rdp" or (engine == "auto" and not question.composition.sharper):
         yield _Step("rdp", question.renyi)
+
+
+def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
+    """Yield the contours, and the one that is likely to be best again, looser.
+
+    How far one gets beyond its tolerance may depend on that by leaps.
+    """
+    solves: list[Callable[[float], Certified]] = []
+    for solve in question.contours():
+        if wish.rough and not solves:
+            yield _Step(CONTOUR, partial(solve, COARSE))
+        solves.append(solve)
+        yield _Step(CONTOUR, partial(solve, wish.tolerance), further=len(solves) > 1)
+    for each in LADDER:
+        if each > wish.tolerance and solves:
+            yield _Step(CONTOUR, partial(solves[0], each), looser=True, reach=2.0 * PAD * each)
 
 
 @dataclass(slots=True)
@@ -122,26 +146,35 @@ class _Known:
 
     def vain(self, step: _Step) -> bool:
         """Say whether an engine has nothing to add to what was found."""
-        if step.further and not left() > 0.0:
+        if (step.further or step.looser) and not left() > 0.0:
             return True
         if self.found is None:
-            return False
+            return step.looser
         width = _width(self.found.bound)
         if step.name == "rdp":
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
         if step.name == "fft":
             return self.wish.met(self.found.bound) or width <= FFT_REACH
-        return step.further and self.wish.stop.quick and width < HOPELESS
+        if step.looser and (step.reach >= width or self.found.engine != CONTOUR):
+            return True
+        if step.further and self.wish.met(self.found.bound):
+            return True
+        return (step.further or step.looser) and self.wish.stop.quick and width < HOPELESS
 
     def failed(self, step: _Step, error: NotCertifiedError) -> None:
         """Keep why an engine has no answer."""
         self.notes.append(f"{step.name}: {error}")
 
     def enough(self, step: _Step, certified: Certified) -> bool:
-        """Add a bracket, and say whether it is the last one that is needed."""
+        """Add a bracket, and say whether it is the last one that is needed.
+
+        Where a tolerance is missed the ends carry the contour's noise; looser contours are then
+        intersected with it, so that a finer wish does not give a wider answer.
+        """
         self.found = certified if self.found is None else self.found.merged(certified)
         if self.wish.met(self.found.bound):
-            return True
+            # Tiny epsilons are met by their absolute width, and may carry noise as well.
+            return step.name != CONTOUR or _width(self.found.bound) <= self.wish.tolerance
         if self.wish.stop.decided(self.found.bound):
             self.notes.append(f"{step.name}: {self.wish.stop.words}")
             return True
