@@ -18,6 +18,7 @@ from privcalc.engine.contour.answer import scale_at
 from privcalc.engine.mollified import answer as mollified
 from privcalc.engine.mollified import cells, payoff
 from privcalc.engine.mollified.laws import prepared
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.phases import NearOne, tilted
 from privcalc.losses.lattice.sampled_atoms import sampled_atoms
@@ -460,3 +461,11 @@ class TestHonesty:
             assert (inside <= bounds + 1e-12).all()
             missed += int((inside > half + 1e-12).sum())
         assert missed > 0
+
+
+def test_so_few_nodes_that_everything_is_smoothed_are_refused() -> None:
+    """Losses of that size want a tau whose gap overflows; an error says so."""
+    tree = parse("bernoulli-pair:p=0.032,other_p=0.165@166952017").tree
+    for laws in realize(tree, default_relation(tree)).values():
+        with pytest.raises(NotCertifiedError, match="smooths over"):
+            mollified.mollified_delta(laws.upper, 0.022, 1e-14)

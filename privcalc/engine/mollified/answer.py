@@ -35,6 +35,8 @@ COARSE, FINEST = 8.0, 0.125
 GAP = 0.2
 TRIALS = 8
 SEARCH_DROP = 1e-14
+# Beyond this the gap, tau^2 e^{tau^2 / 8} times a density, says nothing, and overflows in the end.
+WIDEST = 40.0
 # A line that was made for another epsilon is not good any more where log delta differs by so much.
 FAR = 3.0
 
@@ -177,6 +179,8 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
         capped = last > most
         if capped:
             tau, last = tau * last / most, most
+        if tau > WIDEST:
+            raise NotCertifiedError("a contour of so few nodes smooths over all of the losses")
     budget = math.exp(min(room, 700.0))
     blocks = choose_blocks(laws, Nodes(step, last, tau, budget, max(deviations)))
     at_right = on_contour(cut, c_right, 0.0, relative)
