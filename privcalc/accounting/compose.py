@@ -102,7 +102,7 @@ class _Solver(Protocol):
 
 def _profile(solver: _Solver) -> Answer:
     """Return delta at 21 round epsilons, from 0 to where delta is about 1e-10."""
-    with share(PROFILE_POINTS):
+    with share(PROFILE_POINTS // 4):
         epsilons = _epsilons(solver)
     points = []
     for number, epsilon in enumerate(epsilons):
@@ -134,6 +134,8 @@ def _epsilons(solver: _Solver) -> tuple[float, ...]:
     try:
         bound = solver.answer("epsilon", target).bound
         reach = bound.upper if bound is not None else 1.0
+        if bound is not None and bound.lower:
+            reach = min(reach, 2.0 * bound.lower)
     except NotCertifiedError:
         reach = 1.0
     return round_points(reach if 0.0 < reach < math.inf else 1.0, PROFILE_POINTS)

@@ -25,6 +25,7 @@ from privcalc.engine.split.answer import is_split, split_at
 from privcalc.engine.wish import affordable
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import left as left_over
+from privcalc.numerics.work import share
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 # through one that lies so many right of the first epsilon without a bracket.
 REACH = 3.0
 STRIDE = 1.8
+# Of the work that is left one contour may take one of so many parts.
+PARTS = 4
 # After so many contours in a row that did not even serve their own epsilon no more are tried.
 MOST_FAILURES = 2
 # Where the tolerance is out of reach, a neighbour's bracket may be so many times wider.
@@ -231,8 +234,10 @@ class ManyDeltas:
     def _share(self, work: Work, pivot: float, wish: float, width: float) -> None:
         """Make a contour through the pivot, and serve what it can."""
         for reach in (REACH, 0.0):
+            # One that takes more serves too few epsilons for what it leaves to the others.
             try:
-                source = self._contour(pivot, wish, reach)
+                with share(PARTS):
+                    source = self._contour(pivot, wish, reach)
             except NotCertifiedError:
                 continue
             self._deviation = source.deviation

@@ -13,11 +13,14 @@ import numpy as np
 from privcalc.engine.certified import CLOSED
 from privcalc.engine.source import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
+# Work for one value of a law's own profile.
+PER_PROFILE = 200.0
 # Beyond this e^epsilon overflows.
 LARGEST_EXPONENT = 700.0
 # A loss slightly below epsilon, by more than any displacement of the tails.
@@ -65,6 +68,7 @@ class SingleUse:
 
     def _closed(self, epsilons: Array) -> tuple[Array, Array]:
         """Return the law's own bounds, not a number where it has none."""
+        charge(PER_PROFILE * len(epsilons))
         found = [self._law.profile(float(epsilon)) or (np.nan, np.nan) for epsilon in epsilons]
         bounds = np.array(found, dtype=float).reshape(-1, 2)
         return bounds[:, 0].copy(), bounds[:, 1].copy()

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
-# About four seconds: what one question may cost.
-QUESTION = 3.5e7
+# About four seconds, where a unit takes longer than it should: what one question may cost.
+QUESTION = 2.5e7
 # What is spent beyond an allowance, as a multiple of it, before work is refused.
 PATIENCE = 1.4
 

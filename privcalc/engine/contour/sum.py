@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 MOST_ELEMENTS = 50_000
 # Work for each node and epsilon of a sum.
 PER_TERM = 0.6
+# Work for a node, and there for an outcome of a law: products of matrices.
+PER_NODE, PER_OUTCOME = 10.0, 0.03
 # Slack of exponents for everything of order 1.
 SLACK = 1e-9
 LARGEST_EXPONENT = 700.0
@@ -252,7 +254,7 @@ class ContourSum(NodeSum):
         total = np.zeros(len(t), np.complex128)
         error = np.zeros(len(t))
         laws = len(plan.laws)
-        charge(len(t) * sum(law.size for law in plan.laws))
+        charge(len(t) * (PER_NODE + PER_OUTCOME * sum(law.size for law in plan.laws)))
         for (_, count), law in zip(composition, plan.laws, strict=True):
             value, slack = law.log_mgf_progression(plan.step, len(t))
             total = total + count * value

@@ -18,6 +18,7 @@ from privcalc.engine.finite.lattice_sum import lattice_power
 from privcalc.engine.finite.listed import Listed, Side
 from privcalc.engine.finite.tail_sums import SUM_ULPS
 from privcalc.losses.atomic.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
+from privcalc.numerics import work
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 MAX_OUTCOMES = 3_000_000
 # Sums of two values are formed at once, one after the other for each number of draws of the others.
 MOST_SUMS = 200_000
+# Units of work for one of these, and for one outcome.
+PER_SUM, PER_OUTCOME = 500.0, 2.0
 # Laws of more values are not composed here: the recursion goes one level down for each.
 MOST_VALUES = 60
 # Below this a mass is on its way out of the normal range of doubles.
@@ -86,7 +89,8 @@ def enumerate_outcomes(composition: Composition) -> Outcomes | None:
 def _uses(law: AtomicLaw, count: int) -> Outcomes | None:
     """Return the law of `count` uses, or None where it has too many outcomes.
 
-    Three or more values on a lattice have far fewer distinct sums than draws.
+    Three or more values on a lattice have far fewer distinct sums than draws. What would take more
+    than half of the work that is left is left to the other engines.
     """
     if count > 1 and len(law.losses) > 2:
         power = lattice_power(law.losses, law.masses, count)
@@ -95,6 +99,11 @@ def _uses(law: AtomicLaw, count: int) -> Outcomes | None:
             return Outcomes(power.losses, power.masses, power.loss_error, error, power.dropped)
     if not _feasible(law, count):
         return None
+    if count > 1 and len(law.losses) > 2:
+        cost = _cost(len(law.losses), count)
+        if cost > 0.5 * work.left():
+            return None
+        work.charge(cost)
     return _self_composed(law.losses, law.masses, count, law.infinity_mass)
 
 
@@ -111,6 +120,12 @@ def _feasible(law: AtomicLaw, count: int) -> bool:
     if count >= 10**7 or math.comb(count + values - 2, values - 2) > MOST_SUMS:
         return False
     return math.comb(count + values - 1, values - 1) <= MAX_OUTCOMES
+
+
+def _cost(values: int, count: int) -> float:
+    """Return the work of forming all sums of so many values."""
+    sums = math.comb(count + values - 2, values - 2)
+    return PER_SUM * sums + PER_OUTCOME * math.comb(count + values - 1, values - 1)
 
 
 def _product(a: Outcomes, b: Outcomes) -> Outcomes:

@@ -97,7 +97,7 @@ def cells(law: LossLaw, points: Array) -> Cells:
 
     `below` and `above` are upper bounds of the P-masses outside the points.
     """
-    charge(2.0 * len(points))
+    charge(0.5 * len(points))
     tails = law.tails(points)
     error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape) + 2.0 * UNIT
     p, p_error = _between(tails.above_p, tails.below_p, error)

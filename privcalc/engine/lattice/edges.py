@@ -37,7 +37,7 @@ THIN = 0.4
 # In steps.
 LOST = 0.03
 # Work for each edge and round.
-PER_EDGE = 2.0
+PER_EDGE = 0.5
 
 
 @record

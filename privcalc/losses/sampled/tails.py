@@ -111,7 +111,7 @@ def sampled_tails(base: LossLaw, q: float, losses: Array, *, remove: bool) -> Ta
 
     The masses are (1 - q) r + q w, with 1 - q and the products and sums rounded once each.
     """
-    charge(3e3 + 2.0 * len(losses))
+    charge(2e3 + 0.5 * len(losses))
     places = thresholds(losses if remove else -losses, q)
     inside = places.x > -math.inf
     points = -places.x[inside]

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from privcalc.selection.base.pair import Base
     from privcalc.selection.runs.protocol import Runs
 
-# Work for a price more.
-PER_PRICE = 3e5
+# Work for a first look with a price.
+PER_PRICE = 1e5
 # Error of epsilon that refinement aims at, by its own estimates: this part of epsilon, or of 0.1
 # where that is more.
 TOLERANCE = 2e-6
@@ -232,6 +232,9 @@ class Pointwise:
         """Return a mixture with a price that suits a delta, or the plain one."""
         best, least = self._plain, epsilon
         for i, share in enumerate(SHARES):
+            if left_over() <= 0.0:
+                return best
+            charge(PER_PRICE)
             price = self._pricing.price(share * delta)
             if not price > 0.0:
                 return best

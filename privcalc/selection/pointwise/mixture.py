@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge, left
 from privcalc.selection.pointwise.chain import Chain
 from privcalc.selection.pointwise.envelope import LOWEST
 from privcalc.selection.pointwise.measure import Measure, measure, weigh
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from privcalc.selection.base.profile_grid import ProfileGrid
     from privcalc.selection.runs.protocol import Runs
 
+# Work for one refinement.
+PER_PASS = 1e5
 MOST_POINTS, MOST_KNOTS = 2500, 8000
 # Part of a bound that may be lost at the ends of the grids, and slopes to be left out at first.
 NEGLIGIBLE, FAINT = 1e-8, 1e-30
@@ -73,7 +76,12 @@ class Mixture:
         Args:
             epsilons: where the bound is to be good.
             delta: what it is compared with there, if that is known.
+
+        Without work left nothing is done: what there is is a bound.
         """
+        if left() <= 0.0:
+            return True
+        charge(PER_PASS)
         third = self.tolerance / 3.0
         done = not self._deepen(epsilons, delta)
         asked = self.grid.asked
