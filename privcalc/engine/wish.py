@@ -20,7 +20,7 @@ ROUGH_LATTICES = ((1e-3, 2**15), (1e-5, 2**18))
 POINTS = 2**21
 FEWEST_POINTS = 2**11
 # What the FFT engine does for each point, and for each point of each law, in units of work.
-PER_POINT, PER_LAW = 8.0, 32.0
+PER_POINT, PER_LAW = 2.0, 6.0
 # A few units outward.
 ABOVE, BELOW = 1.0 + 1e-15, 1.0 - 1e-15
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from privcalc.accounting.realize import realize
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
+from privcalc.engine.finite.spread import Spread, gaps
 from privcalc.engine.lattice.answer import _Question, fft_delta, fft_epsilon
 from privcalc.engine.lattice.cells import Grid
+from privcalc.engine.lattice.dots import coarsen, discretised
 from privcalc.engine.lattice.law import LatticeLaw
-from privcalc.engine.lattice.lower import cluster, coarsen_lower
 from privcalc.engine.lattice.sketch import look, scales_for_epsilon
 from privcalc.engine.lattice.transform import compose_lattice
-from privcalc.engine.lattice.upper import coarsen_upper, connect_the_dots
 from privcalc.engine.lattice.window import find_window
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
@@ -65,12 +65,16 @@ def laplace_profile(e: float, epsilon: float) -> float:
 
 
 def profile(law: LatticeLaw, epsilon: float) -> float:
-    """Return the profile of a lattice law from its weights, with its slack and what it lost."""
+    """Return what a lattice law proves of delta from its weights, with its slack and the rest."""
     losses = law.losses()
     moved = law.slack if law.side == "upper" else -law.slack
     masses = law.weights * np.exp(law.log_scale - law.c * losses)
     gap = losses + moved - epsilon
-    return float((masses * -np.expm1(-np.maximum(gap, 0.0))).sum()) + law.lost
+    spread = gaps(
+        losses, law.weights, np.array([epsilon - moved]), Spread(law.c, law.spread, law.missing)
+    )
+    added = float(spread[0]) * math.exp(law.log_scale - law.c * (epsilon - moved))
+    return float((masses * -np.expm1(-np.maximum(gap, 0.0))).sum()) + law.lost - added
 
 
 @pytest.mark.parametrize("c", [0.0, 3.0])
@@ -84,8 +88,8 @@ def test_one_use_is_bounded_at_every_epsilon(step: Fraction, c: float) -> None:
     for law, truth, reach in cases:
         count = math.ceil(reach / step) + 1
         grid = Grid(Fraction(0), step, np.arange(-count, count + 1))
-        upper = connect_the_dots(law, grid, c, 0.0)
-        lower = cluster(law, grid, c, 0.0)
+        upper = discretised(law, grid, "upper", c, 0.0)
+        lower = discretised(law, grid, "lower", c, 0.0)
         for epsilon in np.linspace(-2.0, 3.0, 101):
             value = truth(float(epsilon))
             assert profile(lower, float(epsilon)) <= value + 1e-13
@@ -94,20 +98,19 @@ def test_one_use_is_bounded_at_every_epsilon(step: Fraction, c: float) -> None:
 
 @pytest.mark.parametrize("factor", [3, 5, 9])
 def test_coarsening_goes_outward(factor: int) -> None:
-    """A coarser upper law is above, and a coarser lower law below, at every epsilon."""
+    """A coarser upper law is above the finer one, and a coarser lower law proves what is true."""
     grid = Grid(Fraction(0), Fraction(1, 40), np.arange(-300, 301))
     law = GaussianLaw(0.8)
-    upper = connect_the_dots(law, grid, 2.0, 1.0)
-    lower = cluster(law, grid, 2.0, 1.0)
-    coarse_upper, coarse_lower = coarsen_upper(upper, factor), coarsen_lower(lower, factor)
+    upper, lower = (discretised(law, grid, side, 2.0, 1.0) for side in ("upper", "lower"))
+    coarse_upper, coarse_lower = coarsen(upper, factor), coarsen(lower, factor)
     for epsilon in np.linspace(-3.0, 4.0, 141):
         at = float(epsilon)
         assert profile(coarse_upper, at) >= profile(upper, at) * (1.0 - 1e-12) - 1e-13
-        assert profile(coarse_lower, at) <= profile(lower, at) * (1.0 + 1e-12) + 1e-13
+        assert profile(coarse_lower, at) <= gaussian_profile(0.8, at) + 1e-13
     # And not too far: what is added is of the order of the step squared.
     room = (factor / 40) ** 2
     assert profile(coarse_upper, 1.0) <= profile(upper, 1.0) * (1.0 + room)
-    assert profile(coarse_lower, 1.0) >= profile(lower, 1.0) * (1.0 - room)
+    assert profile(coarse_lower, 1.0) >= profile(lower, 1.0) * (1.0 - 4.0 * room)
 
 
 @settings(deadline=None, max_examples=40)
@@ -270,7 +273,7 @@ def test_what_a_window_leaves_out_counts() -> None:
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     sketches = look(composition, -140.0)
     scales = scales_for_epsilon(composition, sketches, 20.0)
-    source = _Question(composition, sketches, scales, -140.0).source(1e-4, 2**16)
+    source = _Question(composition, sketches, scales, -140.0).source(1e-4, 2**15)
     assert source.upper.losses[0] > 1.0
     assert source.upper.missing > 0.0
     points = np.array([0.0, 1.0, 4.0, 20.0])

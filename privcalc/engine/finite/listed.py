@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.certified import PAD
+from privcalc.engine.finite.spread import Spread, gaps
 from privcalc.engine.finite.tail_sums import BlockSums, tail_sums
 from privcalc.engine.source import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -36,6 +37,7 @@ class Side:
         log_scale: see above.
         lost: P-mass that is left out, at most.
         missing: sum of weights that are left out, at most.
+        spread: tau^2 of `engine/finite/spread.py`, of a list that proves lower ends.
     """
 
     losses: Array
@@ -45,6 +47,7 @@ class Side:
     log_scale: float = 0.0
     lost: float = 0.0
     missing: float = 0.0
+    spread: float = 0.0
 
     def bounds(self, epsilons: Array, *, above: bool) -> Array:
         """Bound delta at increasing epsilons from above, or from below.
@@ -56,7 +59,8 @@ class Side:
 
         An outcome of weight w at any loss l = epsilon + g contributes w e^{log_scale - c epsilon}
         e^{-cg} (1 - e^{-g}), g > 0, which is at most w e^{log_scale - c epsilon} / (1 + c): so
-        much is added for weights that are missing, and all of the mass that is left out.
+        much is added for weights that are missing, and all of the mass that is left out. What a
+        spread may have added is taken from a lower end.
         """
         sign = 1.0 if above else -1.0
         ends = np.append(self.losses[:1], self.losses[-1:])
@@ -75,7 +79,10 @@ class Side:
         with np.errstate(over="ignore", invalid="ignore"):
             factor = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
             if not above:
-                return np.maximum(payoff * factor - SUBNORMAL, 0.0)
+                gap = gaps(
+                    self.losses, self.weights, points, Spread(self.c, self.spread, self.missing)
+                )
+                return np.maximum((payoff - gap) * factor * (1.0 - 4.0 * UNIT) - SUBNORMAL, 0.0)
             absent = self.missing / (1.0 + self.c) * (1.0 + units)
             value = (payoff + absent) * factor + self.lost * MARGIN + SUBNORMAL
             return np.where(exponent <= LARGEST_EXPONENT, value, np.inf)

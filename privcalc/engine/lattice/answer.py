@@ -170,4 +170,13 @@ def _side(law: LatticeLaw) -> Side:
     if not len(law.indices):
         raise NotCertifiedError("nothing of the law is left on the lattice")
     moved = law.slack + law.loss_error()
-    return Side(law.losses(), law.weights, moved, law.c, law.log_scale, law.lost, law.missing)
+    return Side(
+        law.losses(),
+        law.weights,
+        moved,
+        law.c,
+        law.log_scale,
+        law.lost,
+        law.missing,
+        law.spread,
+    )

@@ -41,8 +41,10 @@ class LatticeLaw:
         log_scale: see above.
         slack: displacement of the losses that the bound needs.
         lost: P-mass that an upper law counts as infinite loss.
-        missing: bound on the sum of the weights of outcomes that an upper law leaves out, wherever
-            their losses are.
+        missing: bound on the sum of the weights of outcomes that the law leaves out, wherever their
+            losses are; of a lower law, of what the weights lack.
+        spread: of a lower law, tau^2 of `engine/finite/spread.py`: the profile to be lowered yet is
+            that of a spread of losses that are below the true ones.
     """
 
     side: Side
@@ -55,6 +57,7 @@ class LatticeLaw:
     slack: float
     lost: float
     missing: float = 0.0
+    spread: float = 0.0
 
     def losses(self) -> Array:
         """Return the losses, each off by 4 units of the largest of its terms."""
@@ -75,12 +78,13 @@ def normalised(law: LatticeLaw) -> LatticeLaw:
     if not total > 0.0:
         return law
     error = UNIT * (8.0 + 2.0 * abs(math.log(total)) + 2.0 * abs(law.log_scale))
-    factor = (1.0 + error) if law.side == "upper" else (1.0 - error)
+    below = law.side == "lower"
+    factor = (1.0 - error) if below else (1.0 + error)
     return replace(
         law,
         weights=law.weights * (factor / total),
         log_scale=law.log_scale + math.log(total),
-        missing=law.missing * (factor / total),
+        missing=law.missing * (1.0 + 4.0 * error) / total + (4.0 * error if below else 0.0),
     )
 
 

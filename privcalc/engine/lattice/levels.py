@@ -15,9 +15,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.engine.lattice.cells import make_grid
-from privcalc.engine.lattice.lower import cluster, coarsen_lower
+from privcalc.engine.lattice.dots import coarsen, discretised
 from privcalc.engine.lattice.transform import compose_lattice
-from privcalc.engine.lattice.upper import coarsen_upper, connect_the_dots
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -32,6 +31,8 @@ MOST_POINTS, FEWER_POINTS = 2**21, 2**20
 MANY_USES = 1000
 WINDOW = 22.0
 MOST_LEVELS = 7
+# See `plan_journey`.
+COST = 0.8
 FEW, FEWER, FINE = 0.8, 0.25, 1e-7
 
 
@@ -71,7 +72,9 @@ def plan_journey(
 ) -> Journey:
     """Choose steps and levels for a relative width of epsilon near the tolerance, if affordable.
 
-    Upper and lower ends differ by about (c + 1) / 8 sum over levels of uses step^2.
+    Upper and lower ends differ by about 0.8 (c + 1) sum over levels of uses step^2: 2.1 times
+    tau^2 = uses step^2 / 4 times the density at epsilon (`engine/finite/spread.py`), and the mean
+    of what the spread of the upper law adds.
     """
     shared = _shared_lattice(composition, scales, most_points)
     if shared is not None:
@@ -86,7 +89,7 @@ def plan_journey(
         share = largest ** (1.0 / levels)
         if levels > 1 and share < 8.0:
             break
-        wanted = math.sqrt(4.0 * width / ((scales.c + 1.0) * levels))
+        wanted = math.sqrt(width / COST / ((scales.c + 1.0) * levels))
         affordable = WINDOW * deviation * math.sqrt(max(share, 1.0)) / most_points
         affordable = max(affordable, 3.0 * span * math.sqrt(largest) / most_points)
         unit = max(wanted, affordable)
@@ -113,7 +116,7 @@ def plan_journey(
         _route(law, count, chosen, share, seen)
         for (law, count), seen in zip(composition, sketches, strict=True)
     )
-    return Journey(sketches, scales, routes, 0.25 * (scales.c + 1.0) * levels * unit * unit)
+    return Journey(sketches, scales, routes, COST * (scales.c + 1.0) * levels * unit * unit)
 
 
 def _shared_lattice(
@@ -199,13 +202,12 @@ def compose_levels(
     An upper law counts P-mass of about e^{log_drop} as infinite loss for each window it uses.
     """
     c = journey.scales.c
-    discretise = connect_the_dots if side == "upper" else cluster
     parts: list[tuple[LatticeLaw, int]] = []
     for (law, count), seen, route, deviation in zip(
         composition, journey.sketches, journey.routes, journey.scales.deviations, strict=True
     ):
         grid = make_grid(route.origin, route.step, seen, deviation)
-        first = discretise(law, grid, c, seen.tilted(c)[0])
+        first = discretised(law, grid, side, c, seen.tilted(c)[0])
         parts += _levels(first, count, route, log_drop)
     return compose_lattice(parts, log_drop)
 
@@ -214,7 +216,6 @@ def _levels(
     first: LatticeLaw, count: int, route: Route, log_drop: float
 ) -> list[tuple[LatticeLaw, int]]:
     """Return laws on the final lattice, with counts, that make up `count` uses of one."""
-    coarsen = coarsen_upper if first.side == "upper" else coarsen_lower
     items = [(first, count)]
     for level, (uses, factor) in enumerate(zip(route.uses, route.factors, strict=True)):
         align = math.prod(route.factors[level:])

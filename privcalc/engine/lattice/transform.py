@@ -14,7 +14,8 @@ prod b_j^n_j sum n_j e / b_j (change one factor at a time); b_j = |g_j| + e will
 Window. The cyclic sum adds to each index those that differ by a multiple of N. For an upper law
 this only adds to the window; what lies above it is counted as infinite, and the weight below it as
 missing (none, if the least indices add up to one in the window). A lower law gives up the weight
-outside the window at every point. (The bounds are in `engine/lattice/window.py`.)
+outside the window at every point, and what it lacks is missing, too. (The bounds are in
+`engine/lattice/window.py`.)
 
 Missing. If true weights are at most f_j + h_j, where the sum of f_j is T_j and that of h_j at most
 m_j, their composition is at most that of the f_j and weights of sum prod (T_j + m_j)^n_j -
@@ -77,7 +78,7 @@ def compose_lattice(
         size *= 2
     if size > LARGEST_SIZE:
         raise WindowError(f"the transform would need {size} points")
-    charge(size * (3.0 + len(parts)))
+    charge(size * (0.8 + 0.4 * len(parts)))
     low = window.low - (size - (window.high - window.low)) // 2
     product, each = _power(parts, centres, size)
     values = np.fft.irfft(product, size)
@@ -92,14 +93,18 @@ def compose_lattice(
         weights = np.maximum(values - error - 2.0 * window.outside, 0.0)
     indices = low + np.arange(size)
     weights = weights[indices % size]
+    moved = 8.0 * UNIT * math.fsum(count * abs(law.log_scale) for law, count in parts)
     lost = sum(count * law.lost for law, count in parts)
-    missing = 0.0
+    missing = _inherited(parts) + window.outside
     if upper:
         end = low + size
         lost += window.lost(end, float(origin + first.step * end), first.c, log_scale)
-        missing = _inherited(parts) + (window.outside if low > _least(parts, centres) else 0.0)
+        if low <= _least(parts, centres):
+            missing = _inherited(parts)
+    else:
+        # Every weight was lowered by at most twice what it is off by, and `moved` below.
+        missing += 2.0 * size * (error + window.outside) + 2.0 * moved * float(weights.sum())
     slack = math.fsum(count * law.slack for law, count in parts) * MARGIN
-    moved = 8.0 * UNIT * math.fsum(count * abs(law.log_scale) for law, count in parts)
     weights = weights * ((1.0 + moved) if upper else (1.0 - moved))
     return LatticeLaw(
         first.side,
@@ -112,6 +117,7 @@ def compose_lattice(
         slack,
         lost * MARGIN,
         missing * (1.0 + moved) * MARGIN,
+        math.fsum(count * law.spread for law, count in parts) * MARGIN,
     )
 
 
