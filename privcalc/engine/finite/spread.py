@@ -24,8 +24,8 @@ E (1 - vN)_+, as E N = 1. First, with s^2 = e^{tau^2} - 1, which bounds the vari
       <= e^{-x / 2} (tau / 2) (sqrt(u^2 + 1) - u) e^{u tau + 0.6 tau^2}              (near)
 
 (v s^2 / tau^2 <= e^{u tau + 0.6 tau^2}). Second, (y - 1)_+ <= C y^k and (1 - y)_+ <= C y^{1 - k}
-with C = (1 - 1 / k)^{k - 1} / k <= e^{1 / k - 1} / k, so that D <= C M_k e^{-x / 2 - (k - 1/2) |x|}.
-With k = u / tau + 1/2, for u >= 1,
+with C = (1 - 1 / k)^{k - 1} / k <= e^{1 / k - 1} / k: D <= C M_k e^{-x / 2 - (k - 1/2) |x|}. With
+k = u / tau + 1/2, for u >= 1,
 
     D <= e^{-x / 2} (tau / u) e^{-1 + tau / u - u^2 / 2}.                             (far)
 
