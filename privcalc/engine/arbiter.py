@@ -140,9 +140,9 @@ def _sharpened(question: Question, found: Certified, stop: Stop) -> Certified:
     """
     if not question.composition.sharper or stop.within(found.bound):
         return found
-    if question.rough() > found.bound.upper * SHARPER:
-        return found
     try:
+        if question.rough() > found.bound.upper * SHARPER:
+            return found
         other = question.renyi()
     except NotCertifiedError:
         return found

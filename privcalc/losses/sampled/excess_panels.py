@@ -180,7 +180,7 @@ def log_sum_bounds(values: Array, errors: Array) -> tuple[float, float]:
     return low, top + math.log(total + off) + slack if off < math.inf else math.inf
 
 
-# Work for each round of panels, and for each of them.
+# Work for each round of panels, and for each of them and exponential of the ratio.
 PER_ROUND, PER_PANEL = 8e3, 12.0
 
 
@@ -244,7 +244,7 @@ def log_difference(first: float, second: float) -> float:
 
 def _columns(excess: Excess, centres: Array, halves: Array) -> Array:
     """Return centres, halves, the two log errors and a rough log of the integral, as rows."""
-    charge(PER_ROUND + PER_PANEL * len(centres))
+    charge(PER_ROUND + PER_PANEL * len(centres) * excess.ratio.size)
     rule, whole = excess.log_errors(centres, halves)
     value, _ = excess.log_values(centres, np.zeros_like(centres))
     return np.stack([centres, halves, rule, whole, value + np.log(2.0 * halves)])
