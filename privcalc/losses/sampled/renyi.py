@@ -25,6 +25,7 @@ from privcalc.losses.sampled.excess_ratio import Sampling
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.power_excess import log1p_bracket
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import left
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -247,10 +248,15 @@ def add_logs(parts: list[Logs]) -> Logs:
 def from_excess(
     excess: Callable[[float], Logs], c: Array, lower: Array, upper: Array
 ) -> tuple[Array, Array]:
-    """Return bounds on K = log(1 + excess), order by order, and no worse than those given."""
+    """Return bounds on K = log(1 + excess), order by order, and no worse than those given.
+
+    Without work left the rest is what was given.
+    """
     found = np.full((2, len(c)), -math.inf)
     found[1] = math.inf
     for i, each in enumerate(c):
+        if left() <= 0.0:
+            break
         try:
             with np.errstate(over="ignore", under="ignore"):
                 found[:, i] = excess(float(each))
