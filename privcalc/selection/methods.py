@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from privcalc.selection.base.pair import Base
     from privcalc.selection.runs.protocol import Runs
 
+# The order, less 1, at which the member of an envelope is chosen that stands for all.
+TYPICAL = 3.0
 # Relative error of epsilon that the pointwise bound aims at: less than the gap to the lower end.
 TOLERANCE = 3e-5
 # Relative width of what composing runs costs; at first, and where that is within CLOSE of the best.
@@ -112,7 +114,7 @@ class Methods:
         else:
             found = self._deltas(at, pointwise)
         upper = min(found.values())
-        order = WorstOrder(self.runs, self.forward, pointwise.grid)
+        order = self._order(quantity, at, pointwise)
         lower = None
         if order.known and quantity == "delta":
             lower = order.delta_lower(at)
@@ -120,6 +122,24 @@ class Methods:
             # At an infinite guess nothing would be found.
             lower = order.epsilon_lower(at, upper)
         return Proved(found, lower, pointwise)
+
+    def _order(self, quantity: str, at: float, pointwise: Pointwise) -> WorstOrder:
+        """Return what finds lower ends of the base's pair, or of one that stands for an envelope.
+
+        One use of an envelope has lower ends of different mechanisms at different places; an order
+        of results needs all of the profile of one.
+        """
+        if not self.laws.alone:
+            return WorstOrder(self.runs, self.forward, pointwise.grid)
+        from privcalc.engine.terms import Realized
+        from privcalc.selection.base.proved import EngineBase
+
+        pair = [self.laws.member(sign * TYPICAL) for sign in (1.0, -1.0)]
+        laws, back = (Realized(each, each) for each in pair)
+        member, _ = EngineBase.pair(laws, back, self.tolerance, self.engine)
+        looked = Pointwise(self.runs, member, self.tolerance)
+        looked.epsilon(at) if quantity == "epsilon" else looked.delta(at)
+        return WorstOrder(self.runs, member, looked.grid)
 
     def _epsilons(self, delta: float, pointwise: Pointwise) -> dict[str, float]:
         runs, forward, backward = self.runs, self.forward, self.backward

@@ -89,22 +89,23 @@ class Side:
 
 
 class Listed:
-    """Two lists, one for each end."""
+    """A list for upper ends, and any number of them for lower ends."""
 
     pad = PAD
 
-    def __init__(self, name: str, upper: Side, lower: Side) -> None:
-        """Take the list that proves upper ends, and the one that proves lower ends."""
+    def __init__(self, name: str, upper: Side, *lowers: Side) -> None:
+        """Take the list that proves upper ends, and those that prove lower ends."""
         self.name = name
         self.upper = upper
-        self.lower = lower
+        self.lowers = lowers
         self._blocks: BlockSums | None = None
 
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
         """Bracket the finite part of delta at increasing epsilons, in absolute units."""
         del log_scale
         upper = self.upper.bounds(epsilons, above=True)
-        lower = self.lower.bounds(epsilons, above=False)
+        lowers = [each.bounds(epsilons, above=False) for each in self.lowers]
+        lower = np.max([np.zeros(len(epsilons)), *lowers], axis=0)
         value = np.where(np.isfinite(upper), 0.5 * (lower + upper), lower)
         terms = {}
         if self.upper.c > 0.0:

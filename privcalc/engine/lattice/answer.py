@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.lattice.law import LatticeLaw
+    from privcalc.engine.lattice.levels import Journey
     from privcalc.engine.lattice.sketch import Scales, Sketch
 
     Worth = Callable[[float], bool]
@@ -39,6 +40,8 @@ LOG_DROP = math.log(1e-11)
 FIRST_LOG_DELTA, LEAST_LOG_DELTA = -80.0, -690.0
 REFINEMENTS = 6
 NAME = "fft"
+# In units of tau (`engine/finite/spread.py`).
+NEAR_TOP = 1e3
 # Where windows are too large, the lattice is made coarser, so many times.
 COARSER = 6
 
@@ -155,14 +158,28 @@ class _Question:
                 self.composition, self.sketches, self.scales, tolerance, most_points / 2.0**trial
             )
             try:
-                return Listed(
-                    NAME,
-                    _side(compose_levels(self.composition, journey, "upper", self.log_drop)),
-                    _side(compose_levels(self.composition, journey, "lower", self.log_drop)),
-                )
+                upper = compose_levels(self.composition, journey, "upper", self.log_drop)
+                return Listed(NAME, _side(upper), *self._lowers(journey))
             except WindowError as error:
                 reason = str(error)
         raise NotCertifiedError(reason)
+
+    def _lowers(self, journey: Journey) -> list[Side]:
+        """Return lower laws: near the largest loss of few uses of atoms one without spreads."""
+        try:
+            lower = compose_levels(self.composition, journey, "lower", self.log_drop)
+            found = [_side(lower)]
+        except WindowError:
+            raise
+        except NotCertifiedError:
+            return []
+        atoms = any(law.anchors for law, _ in self.composition)
+        one_level = not any(route.uses for route in journey.routes)
+        top = self.composition.max_loss().upper - self.scales.epsilon
+        if atoms and one_level and top <= NEAR_TOP * math.sqrt(lower.spread):
+            floor = compose_levels(self.composition, journey, "lower", self.log_drop, floor=True)
+            found.append(_side(floor))
+        return found
 
 
 def _side(law: LatticeLaw) -> Side:

@@ -45,7 +45,7 @@ class Grid:
     @property
     def error(self) -> float:
         """Bound the rounding of `points`."""
-        reach = float(np.abs(self.indices).max()) * float(self.step)
+        reach = float(np.abs(self.indices).max(initial=0)) * float(self.step)
         return 4.0 * UNIT * (abs(float(self.origin)) + reach)
 
 

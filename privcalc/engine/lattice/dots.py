@@ -28,7 +28,7 @@ import numpy as np
 from privcalc.engine.lattice.cells import LARGEST_EXPONENT, LARGEST_INDEX, Grid, cells, tilt
 from privcalc.engine.lattice.law import LatticeLaw, gather, normalised
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 
 if TYPE_CHECKING:
     from privcalc.engine.lattice.law import Side
@@ -41,18 +41,24 @@ LIGHT = 1e-13
 FARTHEST = 1e-3
 # An atom is on the lattice if it is this near, in steps.
 NEAR = 1e-9
+# Cells that are floored begin so far below their point, in steps.
+JUST_BELOW = 1e-6
 # Sums of two numbers each, and the products below.
 MARGIN_UP = 1.0 + 8.0 * UNIT
 
 
-def discretised(law: LossLaw, grid: Grid, side: Side, c: float, log_scale: float) -> LatticeLaw:
+def discretised(
+    law: LossLaw, grid: Grid, side: Side, c: float, log_scale: float, *, floor: bool = False
+) -> LatticeLaw:
     """Return a law of one side on a lattice, for one use.
 
     Where all losses are on the lattice there is nothing to split, and a lower law has masses
-    around its points.
+    around its points. With `floor` a lower law splits nothing.
     """
     if side == "upper":
         return connect_the_dots(law, grid, c, log_scale)
+    if floor:
+        return floored(law, grid, c, log_scale)
     return on_points(law, grid, c, log_scale) or split_below(law, grid, c, log_scale)
 
 
@@ -101,8 +107,8 @@ def split_below(law: LossLaw, grid: Grid, c: float, log_scale: float) -> Lattice
     """Return a lower law of one use, from a spread of losses that are at most the true ones.
 
     As in `connect_the_dots`, losses are moved into their cell by at most `shift`, here with q up,
-    and the law's slack moves them down by as much. In cells wider than a step all goes to the low
-    end, so that the spread is a step at most.
+    and the law's slack moves them down by as much. Cells wider than a step are floored as a whole,
+    so that the spread is a step at most.
     """
     points, step = grid.points(), float(grid.step)
     found = cells(law, points)
@@ -111,11 +117,11 @@ def split_below(law: LossLaw, grid: Grid, c: float, log_scale: float) -> Lattice
     scaled = _scaled(q, points[:-1], grid.error)
     slack = _least_slack(p, scaled, p * _relative(points[:-1], c), FARTHEST * step)
     scaled *= math.exp(-slack) * (1.0 + 4.0 * UNIT)
-    split = (p >= scaled * (1.0 + 8.0 * UNIT)) & (p > 0.0)
-    width = step * np.diff(grid.indices)[split]
+    narrow = np.diff(grid.indices) == 1
+    split = narrow & (p >= scaled * (1.0 + 8.0 * UNIT)) & (p > 0.0)
     mass = p[split]
-    high = (mass - scaled[split] - 8.0 * UNIT * mass) / -np.expm1(-width) * (1.0 - 16.0 * UNIT)
-    high = np.where(width > 1.5 * step, 0.0, np.clip(high, 0.0, mass))
+    high = (mass - scaled[split] - 8.0 * UNIT * mass) / -math.expm1(-step) * (1.0 - 16.0 * UNIT)
+    high = np.clip(high, 0.0, mass)
     low = (mass - high) * (1.0 - 4.0 * UNIT)
     rest, further = _floored(grid, p[~split], q[~split])
     indices = np.concatenate([grid.indices[:-1][split], grid.indices[1:][split], further])
@@ -124,6 +130,23 @@ def split_below(law: LossLaw, grid: Grid, c: float, log_scale: float) -> Lattice
     spread = 0.25 * step * step * MARGIN
     given = (c, log_scale)
     return _below(grid, masses, indices, given, slack=moved, spread=spread, merged=len(rest))
+
+
+def floored(law: LossLaw, grid: Grid, c: float, log_scale: float) -> LatticeLaw:
+    """Return a lower law of one use: all of [point, next point) at the point, from just below it.
+
+    Of first order where there is a density, but all but exact for atoms on the lattice, which
+    decide delta near the largest loss. Of cells wider than a step see `split_below`.
+    """
+    below = JUST_BELOW * float(grid.step)
+    found = cells(law, grid.points() - below)
+    p = np.maximum(found.p - found.p_error, 0.0)
+    narrow = np.diff(grid.indices) == 1
+    rest, further = _floored(grid, p[~narrow], (found.q + found.q_error)[~narrow])
+    masses = np.concatenate([p[narrow], rest])
+    indices = np.concatenate([grid.indices[:-1][narrow], further])
+    slack, given = (below + found.shift) * MARGIN, (c, log_scale)
+    return _below(grid, masses, indices, given, slack=slack, spread=0.0, merged=len(rest))
 
 
 def on_points(law: LossLaw, grid: Grid, c: float, log_scale: float) -> LatticeLaw | None:
@@ -267,7 +290,7 @@ def coarsen(law: LatticeLaw, factor: int) -> LatticeLaw:
     weights[:-1] += table @ stay
     weights[1:] += table @ move
     # What is missing may be moved to where it weighs more.
-    missing = law.missing * math.exp(c * factor * step)
+    missing = law.missing * exp_bound(c * factor * step) if law.missing > 0.0 else 0.0
     return normalised(
         LatticeLaw(
             law.side,

@@ -195,7 +195,7 @@ def _route(law: LossLaw, count: int, final: Fraction, share: int, seen: Sketch) 
 
 
 def compose_levels(
-    composition: Composition, journey: Journey, side: Side, log_drop: float
+    composition: Composition, journey: Journey, side: Side, log_drop: float, *, floor: bool = False
 ) -> LatticeLaw:
     """Return the lattice law of a whole composition, a bound of one side.
 
@@ -207,7 +207,7 @@ def compose_levels(
         composition, journey.sketches, journey.routes, journey.scales.deviations, strict=True
     ):
         grid = make_grid(route.origin, route.step, seen, deviation)
-        first = discretised(law, grid, side, c, seen.tilted(c)[0])
+        first = discretised(law, grid, side, c, seen.tilted(c)[0], floor=floor)
         parts += _levels(first, count, route, log_drop)
     return compose_lattice(parts, log_drop)
 

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.cut import JoinedContour, PowerPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
+# Work for an exponential by itself, in units of what one costs in a product of matrices.
+BY_ITSELF = 16
+
 
 @record
 class Term:
@@ -121,7 +124,8 @@ class Laws:
     def size(self) -> int:
         """Return the work for one t."""
         near = sum(each.size for each in self.near)
-        return near + sum(each.size for each in self.far) + len(self.others)
+        others = sum(BY_ITSELF * each.size for each, _ in self.others)
+        return near + sum(each.size for each in self.far) + others
 
     def values(self, step: float, nodes: int) -> Values:
         """Evaluate sum n log A with the others' cumulants, and sum n log(1 + J / A).

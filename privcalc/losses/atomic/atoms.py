@@ -37,6 +37,8 @@ MASS_ULPS = 32.0
 CHEAP_ATOMS = 2000
 # More atoms than this cannot all be put on a lattice of the FFT engine.
 MOST_ANCHORS = 64
+# Complex numbers that are formed at once.
+AT_ONCE = 1_000_000
 NOTHING = Enclosed(Fraction(0), Fraction(0))
 
 
@@ -219,6 +221,10 @@ class AtomicContour(ContourLaw):
         law = self.law
         if law.log_dropped_mass > -math.inf:
             return law.near_one(self.c).log_mgf(t)
+        rows = max(1, AT_ONCE // max(1, self.size))
+        if len(t) > rows:
+            parts = [self.log_mgf(t[i : i + rows]) for i in range(0, len(t), rows)]
+            return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
         z = vertical(self.c, t)
         top = law.max_loss
         shifted = np.array(law.losses) - top
