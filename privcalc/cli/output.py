@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
+from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.exit_status import ExitStatus
-from privcalc.cli.options import ColorMode, Format
 from privcalc.cli.streams import abandon, complain
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError

@@ -9,7 +9,6 @@ the target is at most the answer. Neither of the two proofs is taken to be monot
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.source import why
 from privcalc.errors import NotCertifiedError
+from privcalc.record import mutable
 
 if TYPE_CHECKING:
     from privcalc.engine.source import Deltas, Source
@@ -192,7 +192,7 @@ class _Proof:
         ]
 
 
-@dataclass(slots=True)
+@mutable
 class _End:
     """The way from an estimate, up or down, to the nearest epsilon whose proof succeeds.
 

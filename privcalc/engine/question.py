@@ -36,7 +36,7 @@ def few_uses(composition: Composition) -> Source | None:
     """Return the tails of the law, where there is one use of one; of two, one integral."""
     if [count for _, count in composition] == [1]:
         return SingleUse(composition.terms[0][0])
-    if not composition.cuttable:
+    if not 1 <= sum(count for law, count in composition if law.cuttable) <= 2:
         return None
     from privcalc.engine.nested.two_uses import two_uses
 

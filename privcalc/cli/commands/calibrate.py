@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from privcalc.cli import options
+from privcalc.cli import choices
 from privcalc.cli.answering import answered, read_output
 from privcalc.cli.commands.targets import QUANTITIES, read_ratio, read_sweep, read_target
 from privcalc.cli.numbers import read_tolerance
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from privcalc.accounting.calibrate import Calibration, CalibrationTarget
+    from privcalc.cli import options
     from privcalc.cli.commands.targets import Sweep
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
@@ -199,7 +200,7 @@ def calibrate(
     terse: options.TerseSufficientOption = False,
     quiet: options.QuietOption = False,
     verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    color: options.ColorOption = choices.ColorMode.AUTO,
 ) -> int:
     """Find the value of the hole in a specification that meets a target: how much noise, say.
 
@@ -222,7 +223,7 @@ def calibrate(
         target=read_target({name: text for name, text in given.items() if text is not None}),
         ratio=read_ratio(ratio),
         sweep=None if sweep is None else read_sweep(sweep),
-        relation=options.relation_named(relation),
+        relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
         show_progress=not quiet,
     )

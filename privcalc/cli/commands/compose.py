@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
-from privcalc.cli import options
+from privcalc.cli import choices
 from privcalc.cli.answering import answered, proof, read_output
 from privcalc.cli.check import read_budget
 from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
@@ -15,6 +15,7 @@ from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, Composition
+    from privcalc.cli import options
     from privcalc.cli.check import Budget
     from privcalc.relation import Relation
     from privcalc.render.report import Estimate, Quantity, Report
@@ -125,13 +126,13 @@ def compose(
     max_delta: options.MaxDeltaOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    engine: options.EngineOption = options.Engine.AUTO,
+    engine: options.EngineOption = choices.Engine.AUTO,
     json: options.JsonOption = False,
     form: options.FormatOption = None,
     terse: options.TerseOption = False,
     quiet: options.QuietOption = False,
     verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    color: options.ColorOption = choices.ColorMode.AUTO,
     file: options.FileOption = None,
 ) -> int:
     """Say what everything together costs: epsilon at each delta, or delta at each epsilon.
@@ -147,7 +148,7 @@ def compose(
     )
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
-    estimate = engine is options.Engine.AFA
+    estimate = engine is choices.Engine.AFA
     if terse and not (deltas or epsilons):
         raise UsageError("-t prints one number for each question: add --delta D or --epsilon E")
     if terse and estimate:
@@ -155,7 +156,7 @@ def compose(
     ask = Composing(
         deltas,
         epsilons,
-        options.relation_named(relation),
+        choices.relation_named(relation),
         read_tolerance("--tolerance", tolerance),
         engine.value,
         read_budget(

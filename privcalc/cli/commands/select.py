@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli import options
+from privcalc.cli import choices
 from privcalc.cli.answering import answered, read_output
 from privcalc.cli.commands.runs import read_runs, runs_remark
 from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.accounting.select import Selected, Selection
+    from privcalc.cli import options
     from privcalc.relation import Relation
     from privcalc.render.report import Named, Quantity, Report
     from privcalc.spec.read import Question
@@ -164,13 +165,13 @@ def select(
     epsilon_q: options.RunEpsilonOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    engine: options.EngineOfCurveOption = options.ProvedEngine.AUTO,
+    engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
     json: options.JsonOption = False,
     form: options.FormatOption = None,
     terse: options.TerseOption = False,
     quiet: options.QuietOption = False,
     verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    color: options.ColorOption = choices.ColorMode.AUTO,
 ) -> int:
     """Say what it costs to publish the best of a random number of runs.
 
@@ -196,7 +197,7 @@ def select(
         runs=read_runs(runs),
         deltas=deltas,
         epsilons=epsilons,
-        relation=options.relation_named(relation),
+        relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
         engine=engine.value,
         verbose=verbose,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli import options
+from privcalc.cli import choices
 from privcalc.cli.answering import answered, read_output
 from privcalc.cli.commands.amplified import columns, details, remarks
 from privcalc.cli.numbers import (
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privcalc.accounting.subsample import Accounted, Sample, Subsampled
+    from privcalc.cli import options
     from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
@@ -178,13 +179,13 @@ def subsample(
     count: options.CountOption = None,
     relation: options.SampledRelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    engine: options.ProvedEngineOption = options.ProvedEngine.AUTO,
+    engine: options.ProvedEngineOption = choices.ProvedEngine.AUTO,
     json: options.JsonOption = False,
     form: options.FormatOption = None,
     terse: options.TerseOption = False,
     quiet: options.QuietOption = False,
     verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    color: options.ColorOption = choices.ColorMode.AUTO,
 ) -> int:
     """Say what sampling buys: Renyi divergences of a specification that sees a sample only.
 
@@ -202,14 +203,14 @@ def subsample(
         raise UsageError("--count needs the delta at which epsilon is asked: add --delta D")
     if terse and not deltas:
         raise UsageError("-t prints one number for each question: add --delta D")
-    if engine is not options.ProvedEngine.AUTO and not deltas:
+    if engine is not choices.ProvedEngine.AUTO and not deltas:
         raise UsageError("--engine is for epsilon: add --delta D")
     ask = Subsampling(
         read_sample(q, n, m),
-        read_all(read_order, "--orders", orders) or options.DEFAULT_ORDERS,
+        read_all(read_order, "--orders", orders) or choices.DEFAULT_ORDERS,
         deltas,
         1 if count is None else read_count("--count", count),
-        options.relation_named(relation),
+        choices.relation_named(relation),
         read_tolerance("--tolerance", tolerance),
         engine.value,
         curve=not terse,

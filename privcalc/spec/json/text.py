@@ -6,7 +6,6 @@ infinity. In a specification each of these would change a privacy claim without 
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import NoReturn
@@ -34,6 +33,8 @@ def load_json(text: str) -> object:
     """
     if len(text) > MAX_JSON_LENGTH:
         _fail(f"JSON has at most {MAX_JSON_LENGTH} characters, this text has {len(text)}")
+    import json
+
     try:
         value: object = json.loads(
             text,
