@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from privcalc.cli.commands import call
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import failure, shown, wanted_form, wants_traceback
 from privcalc.cli.plain import read_plainly
@@ -51,4 +52,4 @@ def _run(arguments: list[str]) -> int:
 
         return run(arguments)
     function, values = plain
-    return function(**values)
+    return call(function, values)

@@ -215,7 +215,8 @@ FormatOption = Annotated[
     Format | None, typer.Option("--format", help="Output format. Without it: table.")
 ]
 TerseOption = Annotated[
-    bool, typer.Option("--terse", "-t", help="Print the safe number alone: the upper end.")
+    bool,
+    typer.Option("--terse", "-t", help="Print the safe number alone: an upper end, or sufficient."),
 ]
 QuietOption = Annotated[
     bool,
@@ -278,7 +279,4 @@ SweepOption = Annotated[
         "NAME=LOW:HIGH:STEPS",
         "Fill the hole for each of so many values of another parameter, spread over the logarithm.",
     ),
-]
-TerseSufficientOption = Annotated[
-    bool, typer.Option("--terse", "-t", help="Print the safe number alone: the sufficient value.")
 ]

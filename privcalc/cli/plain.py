@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from privcalc.cli import choices
 from privcalc.cli.commands import COMMANDS, load
+from privcalc.cli.output import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +54,7 @@ def read_plainly(
         found[parameter] = [*found.get(parameter, ()), read] if kind == "texts" else read
     function = getattr(load(name), name)
     needed = {parameter for parameter, _ in known.values()} - function.__kwdefaults__.keys()
-    return (function, found) if needed <= found.keys() else None
+    return (function, found) if needed <= found.keys() | OPTIONS else None
 
 
 def _read(kind: str, value: str) -> object:

@@ -2,19 +2,20 @@
 
 # No postponed annotations: Typer reads them at run time.
 
-from collections.abc import Iterable
-from typing import Annotated, get_type_hints
+from collections.abc import Callable, Iterable
+from inspect import Signature
+from typing import Annotated
 
 import typer
 from typer._click import Command
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
 from privcalc import errors
-from privcalc.cli import options
 from privcalc.cli.choices import SchemaName, Shell
-from privcalc.cli.commands import COMMANDS, load
+from privcalc.cli.commands import COMMANDS, call, load
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import Failure, shown, wanted_form
+from privcalc.cli.parameters import parameters
 from privcalc.cli.streams import complain
 from privcalc.cli.strict import StrictCommand
 from privcalc.cli.topics import print_completion, print_language, print_schema, print_version
@@ -46,19 +47,25 @@ def program(names: Iterable[str] = COMMANDS) -> Command:
     app.callback()(privcalc)
     for name in names:
         module = load(name)
-        function = getattr(module, name)
-        # A question that is written plainly loads no declarations: the function names them only.
-        function.__annotations__ = get_type_hints(
-            function, localns={"options": options}, include_extras=True
-        )
         app.command(
             name,
             short_help=COMMANDS[name],
             cls=StrictCommand,
             epilog=module.EXAMPLES,
             no_args_is_help=True,
-        )(function)
+        )(_typed(getattr(module, name)))
     return typer.main.get_command(app)
+
+
+def _typed(function: Callable[..., int]) -> Callable[..., int]:
+    """Return a command as a function with the parameters that Typer reads."""
+
+    def typed(**values: object) -> int:
+        return call(function, values)
+
+    typed.__doc__ = function.__doc__
+    vars(typed)["__signature__"] = Signature(parameters(function))
+    return typed
 
 
 def privcalc(

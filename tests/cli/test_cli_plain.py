@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import inspect
 import random
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.cli import app, choices, options
-from privcalc.cli.commands import COMMANDS, load
+from privcalc.cli import app, choices, program
+from privcalc.cli.commands import COMMANDS
+from privcalc.cli.output import read_output
 from privcalc.cli.plain import read_plainly
-from privcalc.cli.program import run as with_typer
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -94,27 +93,12 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """Let commands keep what they are called with, and do nothing."""
     calls: list[dict[str, object]] = []
 
-    def recorder(function: Any) -> Any:
-        def record(**values: object) -> int:
-            calls.append(function.__kwdefaults__ | values)
-            return 0
+    def record(function: Any, values: dict[str, object]) -> int:
+        calls.append(function.__kwdefaults__ | read_output.__kwdefaults__ | values)
+        return 0
 
-        hints = get_type_hints(function, localns={"options": options}, include_extras=True)
-        signature = inspect.signature(function)
-        parameters = [
-            each.replace(annotation=hints[each.name]) for each in signature.parameters.values()
-        ]
-        for name, value in {
-            "__signature__": signature.replace(parameters=parameters),
-            "__annotations__": hints,
-            "__kwdefaults__": function.__kwdefaults__,
-        }.items():
-            setattr(record, name, value)
-        return record
-
-    for name in COMMANDS:
-        module = load(name)
-        monkeypatch.setattr(module, name, recorder(getattr(module, name)))
+    monkeypatch.setattr(app, "call", record)
+    monkeypatch.setattr(program, "call", record)
     return calls
 
 
@@ -141,12 +125,10 @@ def test_arguments_are_read_alike(called: list[dict[str, object]]) -> None:
     """Both ways call the same function with the same values of the same types."""
     plain = 0
     for words in random_lines():
-        read = read_plainly(words)
-        if read is None:
+        if read_plainly(words) is None:
             continue
         plain += 1
-        function, values = read
-        assert function(**values) == with_typer(words) == 0
+        assert app.main(words) == program.run(words) == 0
         quick, full = called[-2:]
         assert quick == full, words
         assert [*map(type, quick.values())] == [type(full[name]) for name in quick]

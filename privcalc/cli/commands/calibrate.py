@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered, read_output
+from privcalc.cli.answering import answered
 from privcalc.cli.commands.targets import QUANTITIES, read_ratio, read_sweep, read_target
 from privcalc.cli.numbers import read_tolerance
 from privcalc.cli.questions import reads_standard_input, relation_in_force
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.calibrate import Calibration, CalibrationTarget
     from privcalc.cli import options
     from privcalc.cli.commands.targets import Sweep
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
@@ -195,21 +196,13 @@ def calibrate(
     sweep: options.SweepOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseSufficientOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = choices.ColorMode.AUTO,
+    output: Output,
 ) -> int:
     """Find the value of the hole in a specification that meets a target: how much noise, say.
 
     Write _ for one value, or for a count. The value printed is certain to meet the target, and the
     one beside it is certain to miss it; both are judged as privcalc compose judges them.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     given = {
         "epsilon": epsilon,
         "delta": delta,
@@ -225,9 +218,9 @@ def calibrate(
         sweep=None if sweep is None else read_sweep(sweep),
         relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
-        show_progress=not quiet,
+        show_progress=not output.quiet,
     )
-    if terse and ratio is not None:
+    if output.terse and ratio is not None:
         raise UsageError("-t prints one number, and with --ratio there are several; use --json")
     if sweep is not None and reads_standard_input(specs):
         raise UsageError("--sweep goes with one specification, not with -")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.cli import choices
-from privcalc.cli.answering import answered, proof, read_output
+from privcalc.cli.answering import answered, proof
 from privcalc.cli.check import read_budget
 from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.cli.questions import relation_in_force
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, Composition
     from privcalc.cli import options
     from privcalc.cli.check import Budget
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Estimate, Quantity, Report
     from privcalc.spec.read import Question
@@ -127,12 +128,7 @@ def compose(
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
     engine: options.EngineOption = choices.Engine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = choices.ColorMode.AUTO,
+    output: Output,
     file: options.FileOption = None,
 ) -> int:
     """Say what everything together costs: epsilon at each delta, or delta at each epsilon.
@@ -143,15 +139,12 @@ def compose(
     """
     if file is not None:
         raise UsageError("--file is not available yet; write the specification as SPEC, or pipe -")
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
     estimate = engine is choices.Engine.AFA
-    if terse and not (deltas or epsilons):
+    if output.terse and not (deltas or epsilons):
         raise UsageError("-t prints one number for each question: add --delta D or --epsilon E")
-    if terse and estimate:
+    if output.terse and estimate:
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
     ask = Composing(
         deltas,
@@ -166,6 +159,6 @@ def compose(
             epsilons=bool(epsilons),
             estimate=estimate,
         ),
-        hints=not quiet,
+        hints=not output.quiet,
     )
     return answered(specs, ask, output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered, proof, read_output
+from privcalc.cli.answering import answered, proof
 from privcalc.cli.numbers import (
     read_all,
     read_count,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Value
     from privcalc.accounting.convert import Conversion, Converted, Target
     from privcalc.cli import options
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
@@ -164,12 +165,7 @@ def convert(
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = choices.ColorMode.AUTO,
+    output: Output,
 ) -> int:
     """State one guarantee in another language.
 
@@ -177,9 +173,6 @@ def convert(
     one number has to stand for a whole curve (zcdp, gdp), or only an upper bound is known, the
     answer is the tightest that is true, and says so.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     given = {
         "--delta": delta,
         "--epsilon": epsilon,
@@ -196,7 +189,7 @@ def convert(
         raise UsageError("--to dp needs --delta D or --epsilon E; --to profile needs neither")
     if points and (epsilon or fpr):
         raise UsageError("--points chooses points; it contradicts a list of them")
-    if terse and to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
+    if output.terse and to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
         raise UsageError("-t prints one number; it goes with --to dp, zcdp and gdp")
     if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
         raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered, read_output
+from privcalc.cli.answering import answered
 from privcalc.cli.commands.runs import read_runs, runs_remark
 from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.cli.output import Printer
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from privcalc.accounting.select import Selected, Selection
     from privcalc.cli import options
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Named, Quantity, Report
     from privcalc.spec.read import Question
@@ -166,12 +167,7 @@ def select(
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = choices.ColorMode.AUTO,
+    output: Output,
 ) -> int:
     """Say what it costs to publish the best of a random number of runs.
 
@@ -179,9 +175,6 @@ def select(
     publishing the best result only. SPEC is what one run costs. Every known bound is shown; the
     answer is the smallest, and its lower end an order of the results that does cost so much.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
     written = specs or []
@@ -200,7 +193,7 @@ def select(
         relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
         engine=engine.value,
-        verbose=verbose,
+        verbose=output.verbose,
     )
     if epsilon_q is not None:
         from privcalc.cli.commands.thresholds import thresholds_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered, read_output
+from privcalc.cli.answering import answered
 from privcalc.cli.commands.amplified import columns, details, remarks
 from privcalc.cli.numbers import (
     read_all,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from privcalc.accounting.subsample import Accounted, Sample, Subsampled
     from privcalc.cli import options
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
@@ -180,12 +181,7 @@ def subsample(
     relation: options.SampledRelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
     engine: options.ProvedEngineOption = choices.ProvedEngine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = choices.ColorMode.AUTO,
+    output: Output,
 ) -> int:
     """Say what sampling buys: Renyi divergences of a specification that sees a sample only.
 
@@ -195,13 +191,10 @@ def subsample(
     (upper), and the dominating pair (exact).
     With --delta also epsilon after --count rounds, by each accountant.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     deltas = read_all(read_delta, "--delta", delta)
     if count is not None and not deltas:
         raise UsageError("--count needs the delta at which epsilon is asked: add --delta D")
-    if terse and not deltas:
+    if output.terse and not deltas:
         raise UsageError("-t prints one number for each question: add --delta D")
     if engine is not choices.ProvedEngine.AUTO and not deltas:
         raise UsageError("--engine is for epsilon: add --delta D")
@@ -213,6 +206,6 @@ def subsample(
         choices.relation_named(relation),
         read_tolerance("--tolerance", tolerance),
         engine.value,
-        curve=not terse,
+        curve=not output.terse,
     )
     return answered([spec], ask, output)

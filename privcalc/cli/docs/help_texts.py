@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import EnumType
-from typing import TYPE_CHECKING, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, get_args, get_origin
 
 from typer._click import Context
 
 from privcalc.cli.commands import load
+from privcalc.cli.parameters import parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def help_texts(parser: Command) -> Iterator[tuple[str, str]]:
 def plain_options(parser: Command) -> Iterator[str]:
     """Yield a line for every option that is read without Typer: its command, parameter and kind."""
     for name, command in vars(parser)["commands"].items():
-        hints = get_type_hints(getattr(load(name), name))
+        hints = {each.name: each.annotation for each in parameters(getattr(load(name), name))}
         flags = {flag for each in command.params for flag in each.opts}
         for each in command.params:
             if each.name not in hints:
@@ -45,8 +46,9 @@ def plain_options(parser: Command) -> Iterator[str]:
 
 def _kind(hint: object) -> str:
     """Name the type of a parameter: `flag`, `text`, `texts`, or the class of its choices."""
-    parts = {hint, *get_args(hint)} - {type(None)}
+    plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+    parts = {plain, *get_args(plain)}
     chosen = next((each for each in parts if isinstance(each, EnumType)), None)
     if chosen is not None:
         return chosen.__name__
-    return "flag" if hint is bool else "texts" if list[str] in parts else "text"
+    return "flag" if plain is bool else "texts" if list[str] in parts else "text"
