@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["field", "mutable", "record", "replace"]
-
 _T = TypeVar("_T")
 _C = TypeVar("_C", bound=type)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.engine.contours import contours
 from privcalc.engine.finite.outcomes import enumerate_outcomes
-from privcalc.engine.inverse import inverse
+from privcalc.engine.inverse import FIRST_LOG_DELTA, inverse
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
 from privcalc.record import record
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.source import Source
     from privcalc.engine.wish import Effort
-
-# Where the search for a delta begins.
-FIRST_LOG_DELTA = -20.0
 
 
 def exact_sum(composition: Composition) -> Source | None:

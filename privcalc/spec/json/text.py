@@ -14,8 +14,6 @@ from privcalc.errors import SpecError
 from privcalc.exact import DIGITS, significant_digits, standing_for
 from privcalc.spec.spelling import shorten
 
-__all__ = ["MAX_JSON_LENGTH", "is_json", "load_json"]
-
 # The JSON twin of the longest text that is read stays far below this.
 MAX_JSON_LENGTH = 1_000_000
 _MAX_DIGITS = 400
