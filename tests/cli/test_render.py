@@ -43,7 +43,6 @@ def report(
     return Report(
         command="compose",
         spec=parse(TEXT).tree,
-        text=TEXT,
         relation=Relation.ADD_OR_REMOVE_ONE,
         sampling="Poisson",
         query={"delta": 1e-5} if query is None else query,

@@ -115,7 +115,6 @@ class Calibrating:
         return Report(
             command="calibrate",
             spec=found.tree,
-            text=text,
             relation=found.relation,
             sampling=found.sampling,
             query=self._query(at),

@@ -38,7 +38,6 @@ class Composing:
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
         from privcalc.accounting import compose as accounting
-        from privcalc.spec.text import to_text
 
         composition = accounting.compose(
             question.tree,
@@ -50,12 +49,9 @@ class Composing:
             max_epsilon=self.budget.max_epsilon,
             max_delta=self.budget.max_delta,
         )
-        text = to_text(question.tree)
-        return [self._report(question, text, composition, each) for each in composition.answers]
+        return [self._report(question, composition, each) for each in composition.answers]
 
-    def _report(
-        self, question: Question, text: str, composition: Composition, answer: Answer
-    ) -> Report:
+    def _report(self, question: Question, composition: Composition, answer: Answer) -> Report:
         from privcalc.render.report import Report
 
         check = None
@@ -82,7 +78,6 @@ class Composing:
         return Report(
             command="compose",
             spec=question.tree,
-            text=text,
             relation=composition.relation,
             sampling=composition.sampling,
             query=answer.query,

@@ -86,7 +86,6 @@ class Converting:
 
     def _report(self, found: Conversion, answer: Converted) -> Report:
         from privcalc.render.report import Report
-        from privcalc.spec.text import to_text
 
         remarks = [("conversion", found.kind), *proof(answer.method, answer.query)]
         if self.to == "risk":
@@ -94,7 +93,6 @@ class Converting:
         return Report(
             command="convert",
             spec=found.tree,
-            text=to_text(found.tree),
             relation=found.relation,
             sampling=found.sampling,
             query=answer.query,

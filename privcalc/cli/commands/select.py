@@ -78,14 +78,12 @@ class Selecting:
 
     def _report(self, found: Selection, answer: Selected) -> Report:
         from privcalc.render.report import Report
-        from privcalc.spec.text import to_text
 
         result = _result(found, answer)
         rivals = tuple(name for name in RIVALS if name in result)
         return Report(
             command="select",
             spec=found.tree,
-            text=to_text(found.tree),
             relation=found.relation,
             sampling=found.sampling,
             query=answer.query,

@@ -85,7 +85,6 @@ class Subsampling:
     def _curve(self, found: Subsampled) -> Report:
         from privcalc.accounting.answer import Method
         from privcalc.render.report import Report
-        from privcalc.spec.text import to_text
 
         curve = found.curve
         result = columns(curve)
@@ -96,7 +95,6 @@ class Subsampling:
         return Report(
             command="subsample",
             spec=found.tree,
-            text=to_text(found.tree),
             relation=found.relation,
             sampling=found.sampling,
             query={**self.sample, **rounds},
@@ -110,7 +108,6 @@ class Subsampling:
 
     def _epsilon(self, found: Subsampled, each: Accounted) -> Report:
         from privcalc.render.report import OneSided, Report
-        from privcalc.spec.text import to_text
 
         if each.answer.bound is None:
             raise AssertionError("the engines that are admitted prove brackets")
@@ -123,7 +120,6 @@ class Subsampling:
         return Report(
             command="subsample",
             spec=found.rounds,
-            text=to_text(found.rounds),
             relation=found.relation,
             sampling=found.sampling,
             query=query,
