@@ -15,23 +15,6 @@ from typing import Self
 
 from privcalc.record import record
 
-__all__ = [
-    "DIGITS",
-    "Enclosed",
-    "Nearest",
-    "Written",
-    "decimal_above",
-    "decimal_below",
-    "distinct",
-    "doubles",
-    "enclosure",
-    "exact",
-    "rounding",
-    "shown",
-    "significant_digits",
-    "standing_for",
-]
-
 DIGITS = 15
 UNIT = Fraction(1, 2**53)
 # Half the distance of subnormal doubles.

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["field", "record", "replace"]
-
 _T = TypeVar("_T")
 _C = TypeVar("_C", bound=type)
 
@@ -72,6 +70,13 @@ def record(cls: _C) -> _C:
         if name not in cls.__dict__:
             setattr(cls, name, value)
     return cls
+
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable(cls: _C) -> _C:
+    """Make a record of which the fields may be set: the state of a search."""
+    cls.__setattr__ = object.__setattr__  # type: ignore[assignment]
+    return record(cls)
 
 
 def replace(old: _T, **changes: object) -> _T:

@@ -89,7 +89,7 @@ RULES = {
 
 # The one import that points upward, of every module of two packages, and the table of commands, of
 # which only the one that is asked for is loaded.
-BY_NAME = {"privcalc.spec.registry", "privcalc.cli.app"}
+BY_NAME = {"privcalc.spec.registry", "privcalc.cli.commands"}
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from privcalc.calibration.probe import log_value
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.numerics.work import left
+from privcalc.record import field, mutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ MOST_REFUSALS = 12
 LITTLE = 1e-8
 
 
-@dataclass
+@mutable
 class Crossing:
     """One way to neighbouring values on either side of the budget: what it tried so far.
 
@@ -44,7 +44,7 @@ class Crossing:
     end: End
     step: float = FIRST_STEP
     creep: int = 1
-    steps: list[float] = field(default_factory=list)
+    steps: list[float] = field(factory=list)
     down: int = 0
     refusals: int = 0
 

@@ -10,12 +10,12 @@ not, by the ends of its own bracket.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.calibration.probe import Probe, log_value
 from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.record import field, mutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ NARROW = 0.1
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
 
-@dataclass
+@mutable
 class Search:
     """Probes of one question at one tolerance.
 
@@ -51,7 +51,7 @@ class Search:
     tolerance: float
     slope: float = 1.0
     far: Callable[[], None] | None = None
-    probes: dict[int, Probe] = field(default_factory=dict)
+    probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
     high: int = 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli.output import Printer, read_output
+from privcalc.cli.output import Printer
 from privcalc.cli.questions import joined, reads_standard_input, refuse_terminal
 
 if TYPE_CHECKING:
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from privcalc.cli.output import Output
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
-
-__all__ = ["answered", "proof", "read_output"]
 
 
 def answered(

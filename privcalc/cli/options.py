@@ -3,95 +3,13 @@
 The help texts here are also the man page and the shell completions (`privcalc.cli.docs`).
 """
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 from typer.models import OptionInfo
 
+from privcalc.cli.choices import ColorMode, Engine, Format, ProvedEngine, RelationName, Target
 from privcalc.cli.strict import Names
-from privcalc.relation import Relation
-
-
-class Format(StrEnum):
-    """Output formats."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-    GITHUB = "github"
-
-
-class Engine(StrEnum):
-    """Engines that can be forced."""
-
-    AUTO = "auto"
-    CONTOUR = "contour"
-    FFT = "fft"
-    RDP = "rdp"
-    AFA = "afa"
-
-
-class Target(StrEnum):
-    """Languages into which a guarantee can be put."""
-
-    DP = "dp"
-    PROFILE = "profile"
-    RDP = "rdp"
-    ZCDP = "zcdp"
-    GDP = "gdp"
-    TRADEOFF = "tradeoff"
-    RISK = "risk"
-
-
-class ProvedEngine(StrEnum):
-    """Engines that prove what they answer."""
-
-    AUTO = "auto"
-    CONTOUR = "contour"
-    FFT = "fft"
-    RDP = "rdp"
-
-
-class RelationName(StrEnum):
-    """Neighbouring relations, with dashes."""
-
-    ADD_OR_REMOVE_ONE = "add-or-remove-one"
-    REPLACE_ONE = "replace-one"
-    REPLACE_SPECIAL = "replace-special"
-
-
-class ColorMode(StrEnum):
-    """When to use colour."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class SchemaName(StrEnum):
-    """JSON Schemas that are shipped."""
-
-    RESULT = "result"
-    SPEC = "spec"
-    ERROR = "error"
-
-
-class Shell(StrEnum):
-    """Shells with completions."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
-
-
-DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
-
-
-def relation_named(name: RelationName | None) -> Relation | None:
-    """Return the relation that an option names."""
-    return None if name is None else Relation(name.value.replace("-", "_"))
 
 
 def _option(flag: str, metavar: str, text: str) -> OptionInfo:
@@ -297,7 +215,8 @@ FormatOption = Annotated[
     Format | None, typer.Option("--format", help="Output format. Without it: table.")
 ]
 TerseOption = Annotated[
-    bool, typer.Option("--terse", "-t", help="Print the safe number alone: the upper end.")
+    bool,
+    typer.Option("--terse", "-t", help="Print the safe number alone: an upper end, or sufficient."),
 ]
 QuietOption = Annotated[
     bool,
@@ -360,7 +279,4 @@ SweepOption = Annotated[
         "NAME=LOW:HIGH:STEPS",
         "Fill the hole for each of so many values of another parameter, spread over the logarithm.",
     ),
-]
-TerseSufficientOption = Annotated[
-    bool, typer.Option("--terse", "-t", help="Print the safe number alone: the sufficient value.")
 ]

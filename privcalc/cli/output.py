@@ -6,8 +6,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
+from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.exit_status import ExitStatus
-from privcalc.cli.options import ColorMode, Format
 from privcalc.cli.streams import abandon, complain
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
@@ -16,6 +16,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from privcalc.cli import options
     from privcalc.render.report import Report
 
 
@@ -45,15 +46,28 @@ class Output:
 
 
 def read_output(
-    *, json: bool, form: Format | None, terse: bool, quiet: bool, verbose: bool, color: ColorMode
+    *,
+    json: options.JsonOption = False,
+    form: options.FormatOption = None,
+    terse: options.TerseOption = False,
+    quiet: options.QuietOption = False,
+    verbose: options.VerboseOption = False,
+    color: options.ColorOption = ColorMode.AUTO,
 ) -> Output:
-    """Turn the output options into one value; refuse those that contradict each other."""
+    """Turn the options of the output, which all commands have, into the value that they take.
+
+    Raises:
+        UsageError: two of them contradict each other.
+    """
     if json and form not in (None, Format.JSON):
         raise UsageError(f"--json contradicts --format {form.value if form else ''}; give one")
     if terse and (json or form is not None):
         raise UsageError("-t prints a bare number; it does not go with --json or --format")
     chosen = Format.JSON if json else form or Format.TABLE
     return Output(chosen, terse, quiet, verbose, terminal(color))
+
+
+OPTIONS = frozenset(read_output.__kwdefaults__ or ())
 
 
 class Printer:

@@ -6,7 +6,6 @@ import errno
 import io
 import os
 import sys
-from pathlib import Path
 from typing import NoReturn, TextIO
 
 
@@ -27,7 +26,7 @@ def open_closed_streams() -> None:
         os.open(os.devnull, os.O_WRONLY)
         sys.stdout = ClosedOutput()
     if sys.stderr is None:
-        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115  (until the process ends)
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115  (until the process ends)
 
 
 def complain(text: str) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 
-from privcalc.cli.options import ColorMode
+from privcalc.cli.choices import ColorMode
 from privcalc.record import record
 
 
@@ -34,5 +33,8 @@ def terminal(mode: ColorMode) -> Terminal:
         colour = False
     else:
         colour = capable or bool(os.environ.get("FORCE_COLOR"))
-    columns = shutil.get_terminal_size().columns
-    return Terminal(boxed=capable, colour=colour, columns=columns)
+    if not capable:
+        return Terminal(boxed=False, colour=colour)
+    from shutil import get_terminal_size
+
+    return Terminal(boxed=True, colour=colour, columns=get_terminal_size().columns)

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from privcalc import __version__
-from privcalc.cli.options import SchemaName, Shell
+from privcalc.cli.choices import SchemaName, Shell
 
 _SCHEMAS = Path(__file__).parent.parent / "schema"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance, left
-from privcalc.record import record, replace
+from privcalc.record import field, mutable, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -130,7 +129,7 @@ def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
             yield _Step(CONTOUR, partial(solves[0], each), looser=True, reach=2.0 * PAD * each)
 
 
-@dataclass(slots=True)
+@mutable
 class _Known:
     """What the engines came to so far.
 
@@ -142,7 +141,7 @@ class _Known:
 
     wish: Wish
     found: Certified | None = None
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(factory=list)
 
     def vain(self, step: _Step) -> bool:
         """Say whether an engine has nothing to add to what was found."""

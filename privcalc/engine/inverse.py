@@ -9,7 +9,6 @@ the target is at most the answer. Neither of the two proofs is taken to be monot
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,10 +17,17 @@ from privcalc.bounds import Bound
 from privcalc.engine.certified import EPSILON_FLOOR, PAD, Certified
 from privcalc.engine.source import why
 from privcalc.errors import NotCertifiedError
+from privcalc.record import mutable
 
 if TYPE_CHECKING:
     from privcalc.engine.source import Deltas, Source
 
+# Part of the pad that each error term of a contour may use up, and the relative errors of delta
+# that are asked for: below is rounding, above is vague.
+SHARE = 0.25
+LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
+# Where the search for a delta begins.
+FIRST_LOG_DELTA = -20.0
 # Epsilons below 1e-5 are bracketed more narrowly than the floor of the tolerance asks.
 LEAST_WIDTH = 0.01 * EPSILON_FLOOR
 # Steps of the search; after so many, what is left is halved where a step along a tangent does not
@@ -37,6 +43,11 @@ SLOW_TRIALS, TRIALS = 12, 92
 LITTLE = 0.1
 # Parts of a distance, and of what was missing of log delta, that are not worth another trial.
 NEAR, SPARE = 1e-6, 0.01
+
+
+def error_for(width: float) -> float:
+    """Return what each relative error of delta may be, for a bracket of that relative width."""
+    return min(max(SHARE * PAD * width, LEAST_ERROR), MOST_ERROR)
 
 
 def inverse(
@@ -192,7 +203,7 @@ class _Proof:
         ]
 
 
-@dataclass(slots=True)
+@mutable
 class _End:
     """The way from an estimate, up or down, to the nearest epsilon whose proof succeeds.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.engine.contours import contours
 from privcalc.engine.finite.outcomes import enumerate_outcomes
-from privcalc.engine.inverse import inverse
+from privcalc.engine.inverse import FIRST_LOG_DELTA, inverse
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
 from privcalc.record import record
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from privcalc.engine.source import Source
     from privcalc.engine.wish import Effort
 
-# Where the search for a delta begins.
-FIRST_LOG_DELTA = -20.0
-
 
 def exact_sum(composition: Composition) -> Source | None:
     """Return the list of all outcomes, where they are finitely many and few enough."""
@@ -36,7 +33,7 @@ def few_uses(composition: Composition) -> Source | None:
     """Return the tails of the law, where there is one use of one; of two, one integral."""
     if [count for _, count in composition] == [1]:
         return SingleUse(composition.terms[0][0])
-    if not composition.cuttable:
+    if not 1 <= sum(count for law, count in composition if law.cuttable) <= 2:
         return None
     from privcalc.engine.nested.two_uses import two_uses
 

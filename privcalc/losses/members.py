@@ -8,7 +8,6 @@ composition attains what its members cost.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -63,7 +62,7 @@ class RangePairs:
         return AtomicLaw((t, -w), (p, rest), loss_units=0.0, lower_masses=(first, other))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@record
 class ThresholdTests:
     """Two-outcome pairs (p, 1 - p) against (q, 1 - q), p > q: a choice between two groups.
 
@@ -77,6 +76,10 @@ class ThresholdTests:
 
     p: Array
     q: Array
+
+    # Arrays have no hash: a set of pairs is itself only.
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     def member(self, c: float | None) -> AtomicLaw:
         """Return the law of the best pair in either order; with None that of a symmetric test.

@@ -14,11 +14,11 @@ from __future__ import annotations
 import math
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from privcalc.errors import NotCertifiedError
+from privcalc.record import field, mutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,11 +36,11 @@ PATIENCE = 1.4
 _Memory = dict[Any, dict[Any, Any]]
 
 
-@dataclass(slots=True)
+@mutable
 class _Allowance:
     limit: float
     most: float
-    memory: _Memory = field(default_factory=dict)
+    memory: _Memory = field(factory=dict)
     spent: float = 0.0
 
 

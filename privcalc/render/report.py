@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, read_above, read_below
 from privcalc.record import field, record
+from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Direction, Method
@@ -76,7 +77,6 @@ class Report:
     Attributes:
         command: the command that was called.
         spec: the specification.
-        text: its canonical text.
         relation: the neighbouring relation in force.
         sampling: "none", "Poisson" or "fixed size without replacement".
         query: what was fixed: {"delta": d}, {"epsilon": e}, a sampling probability, or {}.
@@ -95,7 +95,6 @@ class Report:
 
     command: str
     spec: Node
-    text: str
     relation: Relation
     sampling: str
     query: Mapping[str, float]
@@ -109,6 +108,11 @@ class Report:
     details: tuple[str, ...] = ()
     at: tuple[str, float] | None = None
     headings: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The canonical text of the specification."""
+        return to_text(self.spec)
 
     @property
     def place(self) -> tuple[str, float] | None:

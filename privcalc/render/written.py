@@ -5,8 +5,6 @@ from __future__ import annotations
 from privcalc.exact import Written
 from privcalc.render.words import number
 
-__all__ = ["as_written", "written"]
-
 
 class _Double(float):
     """A number that keeps its text."""

@@ -9,7 +9,6 @@ concentrated differential privacy (Bun, Dwork, Rothblum, Steinke 2018).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.numerics import bisection
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record
+from privcalc.record import field, mutable, record
 from privcalc.renyi.normal_sums import normal_rho
 from privcalc.renyi.order_intervals import Parts
 
@@ -153,7 +152,7 @@ def _suprema(
     return max(search.upper for search in searches), [c for each in searches for c in each.places]
 
 
-@dataclass
+@mutable
 class _Search:
     """The supremum of one direction.
 
@@ -166,10 +165,10 @@ class _Search:
     curve: Parts
     last: float
     tail: bool
-    c: Array = field(default_factory=lambda: np.empty(0))
-    k: Array = field(default_factory=lambda: np.empty((0, 0)))
-    bounds: Array = field(default_factory=lambda: np.empty(0))
-    middles: Array = field(default_factory=lambda: np.empty(0))
+    c: Array = field(factory=lambda: np.empty(0))
+    k: Array = field(factory=lambda: np.empty((0, 0)))
+    bounds: Array = field(factory=lambda: np.empty(0))
+    middles: Array = field(factory=lambda: np.empty(0))
 
     def start(self) -> None:
         """Evaluate a few orders, and corners of the curves."""

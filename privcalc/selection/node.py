@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left, share
-from privcalc.record import replace
+from privcalc.record import mutable, replace
 from privcalc.renyi.conversion.formulas import balle_log_delta, joint_log_delta
 from privcalc.renyi.conversion.many_epsilons import ManyEpsilons
 from privcalc.renyi.curve import LeastCurve, WorseCurve
@@ -91,7 +90,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     return Term(_with_curve(profile_law(points), parts), accuracy=ACCURACY)
 
 
-@dataclass
+@mutable
 class Bounds:
     """All upper bounds on the profile of a selection in one direction, at any real epsilon.
 

@@ -15,8 +15,6 @@ from privcalc.relation import Relation
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["RESULT_SCHEMA", "guaranteed"]
-
 RESULT_SCHEMA = "privcalc/result/v1"
 _FIELDS = {
     "schema",

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privcalc.errors import SpecError
 
-__all__ = ["caret"]
-
 # Columns for the specification, so that the lines fit in 80 with an indent.
 _WIDTH = 76
 _INDENT = "  "

@@ -16,17 +16,6 @@ if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter
     from privcalc.spec.tree import Value
 
-__all__ = [
-    "MAX_INTEGER",
-    "RESERVED",
-    "Fault",
-    "check_arrangement",
-    "check_integer",
-    "check_range",
-    "choice",
-    "suggestion",
-]
-
 # The powers of ten up to this one, and all integers between, are doubles.
 MAX_INTEGER = 10**15
 

@@ -19,8 +19,6 @@ from privcalc.spec.spelling import brief_text, number_text, snake_case, word_tex
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
 
-__all__ = ["Row", "overview", "page", "rows"]
-
 _WIDTH = 78
 
 _GRAMMAR = """\

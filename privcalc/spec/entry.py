@@ -8,8 +8,6 @@ from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.spelling import number_text, word_text
 
-__all__ = ["ALL", "LAST", "Cost", "Entry", "Kind", "Parameter", "ParameterKind"]
-
 ALL = frozenset(Relation)
 # The place of an entry that has none.
 LAST = 1_000_000

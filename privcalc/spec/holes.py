@@ -10,8 +10,6 @@ from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Located", "Path", "Span", "holes", "place_text", "reject_holes"]
-
 # The way from the root of a tree to a node or a parameter, step by step as in the JSON twin:
 # ("events", 0, "event", "standard_deviation").
 Path = tuple[str | int, ...]

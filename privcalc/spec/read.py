@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from privcalc.spec.holes import Path, Span
     from privcalc.spec.tree import Node
 
-__all__ = ["Question", "read"]
-
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 

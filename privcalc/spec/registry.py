@@ -9,6 +9,7 @@ numerics.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from os import scandir
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -93,15 +94,15 @@ def wrappers() -> tuple[Entry, ...]:
 
 def entry(name: str) -> Entry:
     """Return the entry of a long name, as trees and JSON hold it; KeyError if there is none."""
-    _load()
+    if name not in _entries:
+        _load()
     return _entries[name]
 
 
 def spelled(word: str, kind: Kind) -> Entry:
     """Return the entry that a word in a text names, in any spelling."""
-    _load()
     name, word = snake_case(word), shorten(word)
-    found = next((e for e in _entries.values() if name in e.spellings), None)
+    found = _known_as(name)
     if found is not None and found.kind == kind:
         return found
     if found is not None and kind == "wrapper":
@@ -121,6 +122,16 @@ def spelled(word: str, kind: Kind) -> Entry:
         )
     known = [word_text(each) for e in _of_kind(kind) for each in e.spellings]
     raise Fault(f"unknown {kind}: {word}", hint=suggestion(word_text(name), known, of_calls=True))
+
+
+def _known_as(name: str) -> Entry | None:
+    """Return the entry with a spelling; most files are called as what they register."""
+    for package in _UPWARD[len(_loaded) :]:
+        with suppress(ModuleNotFoundError):
+            import_module(f"{package}.{name}")
+    if not any(name in each.spellings for each in _entries.values()):
+        _load()
+    return next((each for each in _entries.values() if name in each.spellings), None)
 
 
 def build(node: Leaf | Wrapped) -> object:

@@ -19,8 +19,6 @@ from privcalc.spec.tokens import FILE_NAME
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter
 
-__all__ = ["spec_schema", "spec_schema_text"]
-
 _Schema = dict[str, object]
 
 _HOLE: _Schema = {"const": "_"}

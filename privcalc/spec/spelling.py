@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from privcalc.exact import shown
 
-__all__ = ["brief_text", "number_text", "shorten", "snake_case", "word_text"]
-
 _SHOWN = 40
 
 

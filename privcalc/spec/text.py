@@ -9,8 +9,6 @@ from privcalc.spec.registry import entry
 from privcalc.spec.spelling import number_text, word_text
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Value, Wrapped
 
-__all__ = ["to_text", "value_text"]
-
 
 def to_text(tree: Node) -> str:
     """Return the canonical text of a tree."""

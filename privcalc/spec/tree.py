@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from privcalc.record import record
 
-__all__ = ["HOLE", "Composed", "Hole", "Leaf", "Node", "Parameters", "Repeated", "Value", "Wrapped"]
-
 
 @record
 class Hole:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.numerics.rounding import UNIT
+from privcalc.record import field, mutable
 from privcalc.tradeoff.brackets import Curve, complement, one_minus
 from privcalc.tradeoff.convex_minimum import least
 from privcalc.tradeoff.curve import UPPER_ONLY
@@ -38,7 +38,7 @@ LEAST_SPACING = 1e-14
 NEAR_LARGEST = 1e-9
 
 
-@dataclass(slots=True)
+@mutable
 class Query:
     """One alpha in (0, 1), with what is known about it.
 
@@ -64,7 +64,7 @@ class Query:
     noise: float = 0.0
     engine: str = ""
     before: float = math.inf
-    asked: list[float] = field(default_factory=list)
+    asked: list[float] = field(factory=list)
 
     def points(self) -> list[float]:
         """Return logs of a to ask for."""

@@ -70,8 +70,8 @@ class Wrapper:
 
 def wrappers_in(tree: Node) -> tuple[Entry, ...]:
     """Return all wrappers in a tree, each once, in the order of the documentation."""
-    names = set(_names(tree))
-    return tuple(each for each in registry.wrappers() if each.name in names) if names else ()
+    found = {registry.entry(name).place: registry.entry(name) for name in _names(tree)}
+    return tuple(found[place] for place in sorted(found))
 
 
 def lone_selection(tree: Node) -> Wrapped | None:

@@ -103,7 +103,6 @@ class PoissonSampled(Sampling):
 
         Of an envelope whose record is replaced the lower end is that of one without influence.
         """
-        from privcalc.losses.replaced.pair import replaced
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.term import Term
 
@@ -115,6 +114,8 @@ class PoissonSampled(Sampling):
             mechanism = asked.walk.mechanism(event)
             if mechanism.knows_replaced:
                 return Term.of(mechanism.replaced_in_sample(q, exact=exact))
+        from privcalc.losses.replaced.pair import replaced
+
         opposite = not member and _opposite(event, asked.walk)
         return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
 

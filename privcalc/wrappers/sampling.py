@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import UnsupportedError
+from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.base import Wrapper, built, spelled, wrappers_in
@@ -26,7 +27,8 @@ SMALLEST_PRODUCT, LARGEST_PRODUCT = 1e-290, 0.5
 LARGE_EXPONENT = 50.0
 
 
-class Sampled(NamedTuple):
+@record
+class Sampled:
     """One question about a sampled event.
 
     Attributes:
@@ -134,9 +136,9 @@ class Sampling(Wrapper):
         if not error or (q <= LARGEST_PRODUCT and error <= 1.01 * UNIT):
             return [(self._at(asked), 1)]
         low, high = product.doubles()
-        term = self._at(asked._replace(q=high, exact=True))
+        term = self._at(replace(asked, q=high, exact=True))
         if term.upper is not None:
-            below = self._at(asked._replace(q=low, exact=True))
+            below = self._at(replace(asked, q=low, exact=True))
             term = Term(term.upper, below.lower, members=below.members, back=below.back)
         return [(term, 1)]
 

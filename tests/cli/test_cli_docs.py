@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.cli import app
+from privcalc.cli import program as application
 from privcalc.cli.docs import documents
 from privcalc.cli.docs.__main__ import main
 from privcalc.cli.docs.commands import program
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.conftest import Outcome
     from tests.fake_accounting import FakeAccounting
 
-FILES = documents(ROOT, app.program())
+FILES = documents(ROOT, application.program())
 PAGES = sorted(path for path in FILES if path.parent.name == "man")
 
 
@@ -41,7 +41,7 @@ def test_check_and_usage(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_every_command_has_a_page_and_every_option_help() -> None:
     """A new command cannot be forgotten."""
-    found = program(app.program())
+    found = program(application.program())
     for command in found.commands:
         assert (ROOT / "man" / f"privcalc-{command.name}.1").exists()
         assert command.summary

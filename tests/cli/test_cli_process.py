@@ -220,7 +220,8 @@ class Interrupt:
 
 awaited = sys.argv[1]
 sys.meta_path.insert(0, Interrupt())
-sys.argv = ["privcalc", "compose", "gaussian:sigma=1", "--delta", "1e-5"]
+# Two flags in one word are read by Typer.
+sys.argv = ["privcalc", "compose", "gaussian:sigma=1", "--delta", "1e-5", "-tv"]
 sys.exit(main())
 """
 

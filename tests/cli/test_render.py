@@ -13,7 +13,7 @@ import pytest
 from privcalc.accounting.answer import Direction, Method
 from privcalc.accounting.realize import sampling_words
 from privcalc.bounds import Bound, Verdict
-from privcalc.cli.options import ColorMode, Format
+from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.output import Output, Printer
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
@@ -43,7 +43,6 @@ def report(
     return Report(
         command="compose",
         spec=parse(TEXT).tree,
-        text=TEXT,
         relation=Relation.ADD_OR_REMOVE_ONE,
         sampling="Poisson",
         query={"delta": 1e-5} if query is None else query,

@@ -63,8 +63,18 @@ def cumulant(v: float, shift: int, c: float, t: float) -> Any:
     return top / bottom
 
 
-@pytest.mark.parametrize("v", [0.01, 0.09, 0.158, 0.16, 0.25, 1.0, 12.25, 30.0])
-@pytest.mark.parametrize("shift", [1, 2, 5])
+def some_pairs(first: tuple[float, ...], second: tuple[int, ...]) -> list[Any]:
+    """Return all pairs, of which the fast tests have enough to meet each number."""
+    return [
+        pytest.param(v, other, marks=[pytest.mark.slow] * (i % len(second) != j))
+        for i, v in enumerate(first)
+        for j, other in enumerate(second)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("v", "shift"), some_pairs((0.01, 0.09, 0.158, 0.16, 0.25, 1.0, 12.25, 30.0), (1, 2, 5))
+)
 def test_cumulants_are_sums_over_the_outcomes(v: float, shift: int) -> None:
     """At any place in the period, K = i pi D t / p + C(u) agrees with the definition."""
     rng = random.Random(f"{v} {shift}")
@@ -82,8 +92,9 @@ def test_cumulants_are_sums_over_the_outcomes(v: float, shift: int) -> None:
             assert error[0] < 1e-9
 
 
-@pytest.mark.parametrize("v", [0.02, 0.12, 0.16, 0.3, 0.8, 4.0])
-@pytest.mark.parametrize("count", [1, 2, 3, 10])
+@pytest.mark.parametrize(
+    ("v", "count"), some_pairs((0.02, 0.12, 0.16, 0.3, 0.8, 4.0), (1, 2, 3, 10))
+)
 def test_bounds_of_the_modulus_hold_and_windows_say_where_it_is_small(v: float, count: int) -> None:
     """|phi|^count is below each bound, and small outside the window that says so."""
     u = np.linspace(-0.5, 0.5, 401)
@@ -198,7 +209,14 @@ def test_few_draws_of_unrelated_steps_are_listed(sigmas: tuple[str, ...], epsilo
     assert found.upper >= epsilon * (1 - 1e-9)
 
 
-@pytest.mark.parametrize("text", [NARROW, WIDE, LATTICE], ids=["narrow", "wide", "lattice"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(NARROW, id="narrow"),
+        pytest.param(WIDE, id="wide", marks=pytest.mark.slow),
+        pytest.param(LATTICE, id="lattice"),
+    ],
+)
 def test_ten_kinds_of_noise_together(text: str) -> None:
     """Ten sigmas at delta 1e-10, commensurable or not, to a relative width of 1e-9."""
     pairs = [word.split("@") for word in text.split()]

@@ -276,7 +276,7 @@ def test_what_a_window_leaves_out_counts() -> None:
     source = _Question(composition, sketches, scales, -140.0).source(1e-4, 2**15)
     assert source.upper.losses[0] > 1.0
     assert source.upper.missing > 0.0
-    points = np.array([0.0, 1.0, 4.0, 20.0])
+    points = np.array([0.0, 4.0, 20.0])
     uppers = source.deltas(points).upper
     for epsilon, upper in zip(points[:-1].tolist(), uppers, strict=False):
         assert upper >= (certified_delta(composition, epsilon, 1e-4).bound.lower or 0.0)

@@ -31,12 +31,14 @@ def test_powers_are_the_exact_multinomials(
     numbers: list[int], weights: list[int], count: int
 ) -> None:
     """Every mass is within its error of the rational one, and every value of its loss."""
-    unit, total = 0.3125, sum(weights[: len(numbers)])
-    exact = {k: Fraction(w, total) for k, w in zip(numbers, weights, strict=False)}
-    truth: dict[int, Fraction] = {}
-    for draws in product(exact, repeat=count):
-        sums = math.prod((exact[k] for k in draws), start=Fraction(1))
-        truth[sum(draws)] = truth.get(sum(draws), Fraction(0)) + sums
+    unit, weight = 0.3125, sum(weights[: len(numbers)])
+    exact = {k: Fraction(w, weight) for k, w in zip(numbers, weights, strict=False)}
+    truth = {0: Fraction(1)}
+    for _ in range(count):
+        sums: dict[int, Fraction] = {}
+        for (total, p), (k, q) in product(truth.items(), exact.items()):
+            sums[total + k] = sums.get(total + k, Fraction(0)) + p * q
+        truth = sums
     losses = tuple(k * unit - 1.0 for k in exact)
     found = lattice_power(losses, tuple(float(mass) for mass in exact.values()), count)
     assert found is not None

@@ -22,7 +22,7 @@ from privcalc.engine.split.answer import split_delta
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.split_cases import TRUTHS, holds, meet, relative, written
+from tests.engine.split.cases import TRUTHS, holds, meet, relative, written
 
 CELLS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "oracles" / "two_uses.json").read_text()

@@ -36,8 +36,14 @@ def test_one_use_is_the_integral_of_the_densities(noise: str, moved: float, q: f
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
-@pytest.mark.parametrize("moved", [0.3, 2.0])
-@pytest.mark.parametrize("q", [0.01, 0.6])
+@pytest.mark.parametrize(
+    ("moved", "q"),
+    [
+        (0.3, 0.6),
+        (2.0, 0.01),
+        *(pytest.param(*row, marks=pytest.mark.slow) for row in ((0.3, 0.01), (2.0, 0.6))),
+    ],
+)
 def test_renyi_divergences_are_those_of_the_densities(noise: str, moved: float, q: float) -> None:
     """K at real orders, which quadrature at t = 0 gives, against quadrature of another kind."""
     law = pair_of(noise, moved, q)

@@ -168,13 +168,13 @@ class TestBruteForce:
         for trial in range(trials):
             base = random_base(generator, infinite=trial % 3 == 2)
             for forward in (base, base.reverse):
-                for epsilon in (0.1, 0.6, 1.5):
+                for epsilon in (0.1, 0.6, 1.5) if trials > 3 else (0.6,):
                     exact = hockey_stick(runs, forward.p, forward.q, epsilon)
                     bound = rdp_delta(runs, forward, forward.reverse, epsilon)
                     assert exact <= bound + ROOM
                     other = liu_talwar_delta(runs, forward, forward.reverse, epsilon)
                     assert exact <= other + ROOM
-                for delta in (1e-3, 0.05):
+                for delta in (1e-3, 0.05) if trials > 3 else (1e-3,):
                     for method in (rdp_epsilon, liu_talwar_epsilon):
                         epsilon = method(runs, forward, forward.reverse, delta)
                         if math.isfinite(epsilon):

@@ -221,6 +221,7 @@ COMPOSITIONS = {
     "laplace:scale=1@20": 1e-6,
     "laplace:scale=10@1000": 1e-8,
     "laplace:scale=1@poisson:q=0.01@100": 1e-8,
+    "laplace:scale=2@poisson:q=0.1@200": 1e-8,
     # No mechanism attains the envelope of offsets, so that the ends do not meet.
     "exponential:epsilon=1@20": 0.03,
     "gaussian:sigma=1+rr:p=0.75": 1e-8,
@@ -230,8 +231,8 @@ COMPOSITIONS = {
 }
 
 
-# Many uses of Laplace noise alone take ten seconds; beside others few uses take less than one.
-LONGEST = {"laplace:scale=1@20", "laplace:scale=10@1000"}
+# Laplace noise alone, or sampled rarely, takes seconds; beside others, or often, less than one.
+LONGEST = {"laplace:scale=1@20", "laplace:scale=10@1000", "laplace:scale=1@poisson:q=0.01@100"}
 SOME = [pytest.param(text, marks=[pytest.mark.slow] * (text in LONGEST)) for text in COMPOSITIONS]
 
 

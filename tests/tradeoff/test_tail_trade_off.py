@@ -203,4 +203,6 @@ def test_more_than_one_use_has_no_tails() -> None:
     """Compositions are left to the privacy profile."""
     assert tail_trade_off(laws_of("laplace:scale=1@2")["both"], [0.1]) is None
     assert tail_trade_off(laws_of("zcdp:rho=1")["both"], [0.1]) is None
-    assert math.isfinite(curve_of("laplace:scale=1@2", [0.1]).worst.beta[0].upper)
+    text = "gaussian:sigma=1@poisson:q=0.1@2"
+    assert all(tail_trade_off(each, [0.1]) is None for each in laws_of(text).values())
+    assert math.isfinite(curve_of(text, [0.1]).worst.beta[0].upper)

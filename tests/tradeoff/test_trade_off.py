@@ -67,10 +67,10 @@ def test_answers_say_how() -> None:
     assert curve_of("gaussian:sigma=1", [0.01, 0.2]).engine == "closed-form"
     assert curve_of("zcdp:rho=0.5", [0.01]).engine == "rdp"
     assert "only upper bounds" in curve_of("zcdp:rho=0.5", [0.01]).notes[0]
-    found = curve_of("gaussian:sigma=1.5@wor:q=0.2@3", [0.05, 0.3])
+    found = curve_of("truncated-laplace:scale=2,bound=3@3", [0.05, 0.3])
     assert found.engine == "fft"
     assert "wider than asked" in found.notes[0]
-    forced = trade_off(laws_of("rr:p=0.73@20"), [0.1], 1e-6, engine="contour")
+    forced = trade_off(laws_of("gaussian:sigma=1@2"), [0.1], 1e-6, engine="contour")
     assert forced.engine == "contour"
 
 
@@ -152,7 +152,15 @@ def test_finer_wishes() -> None:
     assert "remove: 3 of 3 brackets are wider than asked" in curve.notes[0]
 
 
-@pytest.mark.parametrize("text", ["laplace:scale=20@1000", "discrete-gaussian:sigma=5@20"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("laplace:scale=20@1000", marks=pytest.mark.slow),
+        "laplace:scale=20@1000+gaussian:sigma=5",
+        "laplace:scale=2@poisson:q=0.1@200",
+        "discrete-gaussian:sigma=5@20",
+    ],
+)
 def test_width(text: str) -> None:
     """Compositions meet the tolerance everywhere."""
     curve = curve_of(text).worst
@@ -160,9 +168,15 @@ def test_width(text: str) -> None:
     assert all(narrow(beta) for beta in curve.beta[20:])
 
 
-def test_fft_compositions() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "truncated-laplace:scale=2,bound=3@3",
+        pytest.param("laplace:scale=1.5@3", marks=pytest.mark.slow),
+    ],
+)
+def test_fft_compositions(text: str) -> None:
     """Where only the FFT engine answers brackets are wider, and hold: tests of delta prove some."""
-    text = "laplace:scale=1.5@3"
     alphas = [1e-4, 0.02, 0.3]
     curve = curve_of(text, alphas).worst
     laws = laws_of(text)["both"].upper

@@ -1,1 +1,33 @@
 """The five commands: options in one file, what is asked and reported in its twin."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from privcalc.cli.output import OPTIONS, read_output
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+# Each is a function of the same name in a module of the same name; the order is that of the help.
+COMMANDS = {
+    "compose": "What the whole costs: epsilon, delta or the profile.",
+    "convert": "One guarantee in another language.",
+    "subsample": "What sampling buys: the amplified Renyi curve.",
+    "select": "The best of a random number of runs: private selection.",
+    "calibrate": "The value of a hole that meets a target.",
+}
+
+
+def load(name: str) -> ModuleType:
+    """Return the module of a command: a question needs one of them."""
+    return import_module(f"{__name__}.{name}")
+
+
+def call(function: Callable[..., int], values: dict[str, Any]) -> int:
+    """Answer a command, given its function and values of at least all that have no default."""
+    output = read_output(**{name: values[name] for name in OPTIONS & values.keys()})
+    own = {name: value for name, value in values.items() if name not in OPTIONS}
+    return function(output=output, **own)

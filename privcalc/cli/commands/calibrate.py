@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from privcalc.cli import options
-from privcalc.cli.answering import answered, read_output
+from privcalc.cli import choices
+from privcalc.cli.answering import answered
 from privcalc.cli.commands.targets import QUANTITIES, read_ratio, read_sweep, read_target
 from privcalc.cli.numbers import read_tolerance
 from privcalc.cli.questions import reads_standard_input, relation_in_force
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from privcalc.accounting.calibrate import Calibration, CalibrationTarget
+    from privcalc.cli import options
     from privcalc.cli.commands.targets import Sweep
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
@@ -113,7 +115,6 @@ class Calibrating:
         return Report(
             command="calibrate",
             spec=found.tree,
-            text=text,
             relation=found.relation,
             sampling=found.sampling,
             query=self._query(at),
@@ -194,21 +195,13 @@ def calibrate(
     sweep: options.SweepOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseSufficientOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    output: Output,
 ) -> int:
     """Find the value of the hole in a specification that meets a target: how much noise, say.
 
     Write _ for one value, or for a count. The value printed is certain to meet the target, and the
     one beside it is certain to miss it; both are judged as privcalc compose judges them.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     given = {
         "epsilon": epsilon,
         "delta": delta,
@@ -222,11 +215,11 @@ def calibrate(
         target=read_target({name: text for name, text in given.items() if text is not None}),
         ratio=read_ratio(ratio),
         sweep=None if sweep is None else read_sweep(sweep),
-        relation=options.relation_named(relation),
+        relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
-        show_progress=not quiet,
+        show_progress=not output.quiet,
     )
-    if terse and ratio is not None:
+    if output.terse and ratio is not None:
         raise UsageError("-t prints one number, and with --ratio there are several; use --json")
     if sweep is not None and reads_standard_input(specs):
         raise UsageError("--sweep goes with one specification, not with -")

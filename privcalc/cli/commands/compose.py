@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
-from privcalc.cli import options
-from privcalc.cli.answering import answered, proof, read_output
+from privcalc.cli import choices
+from privcalc.cli.answering import answered, proof
 from privcalc.cli.check import read_budget
 from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.cli.questions import relation_in_force
@@ -15,7 +15,9 @@ from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, Composition
+    from privcalc.cli import options
     from privcalc.cli.check import Budget
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Estimate, Quantity, Report
     from privcalc.spec.read import Question
@@ -36,7 +38,6 @@ class Composing:
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
         from privcalc.accounting import compose as accounting
-        from privcalc.spec.text import to_text
 
         composition = accounting.compose(
             question.tree,
@@ -48,12 +49,9 @@ class Composing:
             max_epsilon=self.budget.max_epsilon,
             max_delta=self.budget.max_delta,
         )
-        text = to_text(question.tree)
-        return [self._report(question, text, composition, each) for each in composition.answers]
+        return [self._report(question, composition, each) for each in composition.answers]
 
-    def _report(
-        self, question: Question, text: str, composition: Composition, answer: Answer
-    ) -> Report:
+    def _report(self, question: Question, composition: Composition, answer: Answer) -> Report:
         from privcalc.render.report import Report
 
         check = None
@@ -80,7 +78,6 @@ class Composing:
         return Report(
             command="compose",
             spec=question.tree,
-            text=text,
             relation=composition.relation,
             sampling=composition.sampling,
             query=answer.query,
@@ -125,13 +122,8 @@ def compose(
     max_delta: options.MaxDeltaOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    engine: options.EngineOption = options.Engine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    engine: options.EngineOption = choices.Engine.AUTO,
+    output: Output,
     file: options.FileOption = None,
 ) -> int:
     """Say what everything together costs: epsilon at each delta, or delta at each epsilon.
@@ -142,20 +134,17 @@ def compose(
     """
     if file is not None:
         raise UsageError("--file is not available yet; write the specification as SPEC, or pipe -")
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
-    estimate = engine is options.Engine.AFA
-    if terse and not (deltas or epsilons):
+    estimate = engine is choices.Engine.AFA
+    if output.terse and not (deltas or epsilons):
         raise UsageError("-t prints one number for each question: add --delta D or --epsilon E")
-    if terse and estimate:
+    if output.terse and estimate:
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
     ask = Composing(
         deltas,
         epsilons,
-        options.relation_named(relation),
+        choices.relation_named(relation),
         read_tolerance("--tolerance", tolerance),
         engine.value,
         read_budget(
@@ -165,6 +154,6 @@ def compose(
             epsilons=bool(epsilons),
             estimate=estimate,
         ),
-        hints=not quiet,
+        hints=not output.quiet,
     )
     return answered(specs, ask, output)

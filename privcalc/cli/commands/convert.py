@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli import options
-from privcalc.cli.answering import answered, proof, read_output
+from privcalc.cli import choices
+from privcalc.cli.answering import answered, proof
 from privcalc.cli.numbers import (
     read_all,
     read_count,
@@ -22,6 +22,8 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Value
     from privcalc.accounting.convert import Conversion, Converted, Target
+    from privcalc.cli import options
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
@@ -84,7 +86,6 @@ class Converting:
 
     def _report(self, found: Conversion, answer: Converted) -> Report:
         from privcalc.render.report import Report
-        from privcalc.spec.text import to_text
 
         remarks = [("conversion", found.kind), *proof(answer.method, answer.query)]
         if self.to == "risk":
@@ -92,7 +93,6 @@ class Converting:
         return Report(
             command="convert",
             spec=found.tree,
-            text=to_text(found.tree),
             relation=found.relation,
             sampling=found.sampling,
             query=answer.query,
@@ -139,20 +139,20 @@ Examples:
 
 # Which options say something to which target.
 USES = {
-    options.Target.DP: {"--delta", "--epsilon"},
-    options.Target.PROFILE: {"--epsilon", "--points"},
-    options.Target.RDP: {"--orders"},
-    options.Target.ZCDP: set[str](),
-    options.Target.GDP: {"--delta"},
-    options.Target.TRADEOFF: {"--fpr", "--points"},
-    options.Target.RISK: {"--fpr", "--prior"},
+    choices.Target.DP: {"--delta", "--epsilon"},
+    choices.Target.PROFILE: {"--epsilon", "--points"},
+    choices.Target.RDP: {"--orders"},
+    choices.Target.ZCDP: set[str](),
+    choices.Target.GDP: {"--delta"},
+    choices.Target.TRADEOFF: {"--fpr", "--points"},
+    choices.Target.RISK: {"--fpr", "--prior"},
 }
 
 
 def convert(
     *,
     specs: options.SpecsArgument,
-    to: options.TargetOption = options.Target.DP,
+    to: options.TargetOption = choices.Target.DP,
     delta: options.DeltaOption = None,
     epsilon: options.EpsilonOption = None,
     orders: options.OrdersOption = None,
@@ -162,13 +162,8 @@ def convert(
     group: options.GroupOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    engine: options.EngineOfCurveOption = options.ProvedEngine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
+    output: Output,
 ) -> int:
     """State one guarantee in another language.
 
@@ -176,9 +171,6 @@ def convert(
     one number has to stand for a whole curve (zcdp, gdp), or only an upper bound is known, the
     answer is the tightest that is true, and says so.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     given = {
         "--delta": delta,
         "--epsilon": epsilon,
@@ -191,24 +183,24 @@ def convert(
         if value and option not in USES[to]:
             takers = " and ".join(f"--to {each.value}" for each in USES if option in USES[each])
             raise UsageError(f"{option} says nothing to --to {to.value}; it is for {takers}")
-    if to is options.Target.DP and not (delta or epsilon):
+    if to is choices.Target.DP and not (delta or epsilon):
         raise UsageError("--to dp needs --delta D or --epsilon E; --to profile needs neither")
     if points and (epsilon or fpr):
         raise UsageError("--points chooses points; it contradicts a list of them")
-    if terse and to not in (options.Target.DP, options.Target.ZCDP, options.Target.GDP):
+    if output.terse and to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
         raise UsageError("-t prints one number; it goes with --to dp, zcdp and gdp")
-    if engine is not options.ProvedEngine.AUTO and to in (options.Target.RDP, options.Target.ZCDP):
+    if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
         raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
     ask = Converting(
         to=to.value,
         deltas=read_all(read_delta, "--delta", delta),
         epsilons=read_all(read_epsilon, "--epsilon", epsilon),
-        orders=read_all(read_order, "--orders", orders) or options.DEFAULT_ORDERS,
+        orders=read_all(read_order, "--orders", orders) or choices.DEFAULT_ORDERS,
         points=None if points is None else read_count("--points", points),
         rates=read_all(read_rate, "--fpr", fpr),
         priors=read_all(read_rate, "--prior", prior),
         records=1 if group is None else read_count("--group", group),
-        relation=options.relation_named(relation),
+        relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
         engine=engine.value,
     )

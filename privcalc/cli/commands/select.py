@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli import options
-from privcalc.cli.answering import answered, read_output
+from privcalc.cli import choices
+from privcalc.cli.answering import answered
 from privcalc.cli.commands.runs import read_runs, runs_remark
 from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.cli.output import Printer
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.accounting.select import Selected, Selection
+    from privcalc.cli import options
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Named, Quantity, Report
     from privcalc.spec.read import Question
@@ -76,14 +78,12 @@ class Selecting:
 
     def _report(self, found: Selection, answer: Selected) -> Report:
         from privcalc.render.report import Report
-        from privcalc.spec.text import to_text
 
         result = _result(found, answer)
         rivals = tuple(name for name in RIVALS if name in result)
         return Report(
             command="select",
             spec=found.tree,
-            text=to_text(found.tree),
             relation=found.relation,
             sampling=found.sampling,
             query=answer.query,
@@ -164,13 +164,8 @@ def select(
     epsilon_q: options.RunEpsilonOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    engine: options.EngineOfCurveOption = options.ProvedEngine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
+    output: Output,
 ) -> int:
     """Say what it costs to publish the best of a random number of runs.
 
@@ -178,9 +173,6 @@ def select(
     publishing the best result only. SPEC is what one run costs. Every known bound is shown; the
     answer is the smallest, and its lower end an order of the results that does cost so much.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
     written = specs or []
@@ -196,10 +188,10 @@ def select(
         runs=read_runs(runs),
         deltas=deltas,
         epsilons=epsilons,
-        relation=options.relation_named(relation),
+        relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
         engine=engine.value,
-        verbose=verbose,
+        verbose=output.verbose,
     )
     if epsilon_q is not None:
         from privcalc.cli.commands.thresholds import thresholds_report

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli import options
-from privcalc.cli.answering import answered, read_output
+from privcalc.cli import choices
+from privcalc.cli.answering import answered
 from privcalc.cli.commands.amplified import columns, details, remarks
 from privcalc.cli.numbers import (
     read_all,
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privcalc.accounting.subsample import Accounted, Sample, Subsampled
+    from privcalc.cli import options
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
@@ -83,7 +85,6 @@ class Subsampling:
     def _curve(self, found: Subsampled) -> Report:
         from privcalc.accounting.answer import Method
         from privcalc.render.report import Report
-        from privcalc.spec.text import to_text
 
         curve = found.curve
         result = columns(curve)
@@ -94,7 +95,6 @@ class Subsampling:
         return Report(
             command="subsample",
             spec=found.tree,
-            text=to_text(found.tree),
             relation=found.relation,
             sampling=found.sampling,
             query={**self.sample, **rounds},
@@ -108,7 +108,6 @@ class Subsampling:
 
     def _epsilon(self, found: Subsampled, each: Accounted) -> Report:
         from privcalc.render.report import OneSided, Report
-        from privcalc.spec.text import to_text
 
         if each.answer.bound is None:
             raise AssertionError("the engines that are admitted prove brackets")
@@ -121,7 +120,6 @@ class Subsampling:
         return Report(
             command="subsample",
             spec=found.rounds,
-            text=to_text(found.rounds),
             relation=found.relation,
             sampling=found.sampling,
             query=query,
@@ -178,13 +176,8 @@ def subsample(
     count: options.CountOption = None,
     relation: options.SampledRelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
-    engine: options.ProvedEngineOption = options.ProvedEngine.AUTO,
-    json: options.JsonOption = False,
-    form: options.FormatOption = None,
-    terse: options.TerseOption = False,
-    quiet: options.QuietOption = False,
-    verbose: options.VerboseOption = False,
-    color: options.ColorOption = options.ColorMode.AUTO,
+    engine: options.ProvedEngineOption = choices.ProvedEngine.AUTO,
+    output: Output,
 ) -> int:
     """Say what sampling buys: Renyi divergences of a specification that sees a sample only.
 
@@ -194,24 +187,21 @@ def subsample(
     (upper), and the dominating pair (exact).
     With --delta also epsilon after --count rounds, by each accountant.
     """
-    output = read_output(
-        json=json, form=form, terse=terse, quiet=quiet, verbose=verbose, color=color
-    )
     deltas = read_all(read_delta, "--delta", delta)
     if count is not None and not deltas:
         raise UsageError("--count needs the delta at which epsilon is asked: add --delta D")
-    if terse and not deltas:
+    if output.terse and not deltas:
         raise UsageError("-t prints one number for each question: add --delta D")
-    if engine is not options.ProvedEngine.AUTO and not deltas:
+    if engine is not choices.ProvedEngine.AUTO and not deltas:
         raise UsageError("--engine is for epsilon: add --delta D")
     ask = Subsampling(
         read_sample(q, n, m),
-        read_all(read_order, "--orders", orders) or options.DEFAULT_ORDERS,
+        read_all(read_order, "--orders", orders) or choices.DEFAULT_ORDERS,
         deltas,
         1 if count is None else read_count("--count", count),
-        options.relation_named(relation),
+        choices.relation_named(relation),
         read_tolerance("--tolerance", tolerance),
         engine.value,
-        curve=not terse,
+        curve=not output.terse,
     )
     return answered([spec], ask, output)

@@ -66,7 +66,6 @@ def thresholds_report(
     return Report(
         command="select",
         spec=found.tree,
-        text=to_text(found.tree),
         relation=found.relation,
         sampling=sampling_words(candidates[0]) if candidates else "none",
         query={"delta": delta, "epsilon_q": epsilon_q},

@@ -28,7 +28,7 @@ def documents(root: Path, parser: Command) -> dict[Path, str]:
         parser: the command line, with all commands.
     """
     from privcalc.cli.docs.commands import program
-    from privcalc.cli.docs.help_texts import help_texts
+    from privcalc.cli.docs.help_texts import help_texts, plain_options
     from privcalc.cli.docs.man import page
     from privcalc.cli.docs.readme import readme
 
@@ -46,6 +46,7 @@ def documents(root: Path, parser: Command) -> dict[Path, str]:
         )
     for name, text in help_texts(parser):
         files[root / "privcalc" / "cli" / "help" / f"{name}.txt"] = text
+    files[root / "privcalc" / "cli" / "help" / "option-table.txt"] = "".join(plain_options(parser))
     top = root / "README.md"
     files[top] = readme(top.read_text(encoding="utf-8"))
     return files

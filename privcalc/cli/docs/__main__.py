@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from privcalc.cli.app import program
 from privcalc.cli.docs import documents
+from privcalc.cli.program import program
 
 ROOT = Path(__file__).parents[3]
 

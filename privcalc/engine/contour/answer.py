@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.engine.certified import PAD
 from privcalc.engine.contour.plan import make_plan
 from privcalc.engine.contour.saddle import (
     SMALLEST,
@@ -18,7 +17,7 @@ from privcalc.engine.contour.saddle import (
     saddle_for_epsilon,
 )
 from privcalc.engine.contour.sum import ContourSum
-from privcalc.engine.inverse import LEAST_WIDTH, around, root
+from privcalc.engine.inverse import FIRST_LOG_DELTA, LEAST_WIDTH, around, error_for, root
 from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
 
@@ -27,16 +26,11 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.contour.sum import NodeSum
 
-# Part of the pad that each error term may use up.
-SHARE = 0.25
-# Relative errors of delta outside this range are not asked for: below is rounding, above is vague.
-LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
 # Part of delta that searches may drop; it does not depend on the tolerance, nor does the search.
 SEARCH_DROP = 1e-14
 # Above this delta the saddle-point value of delta is too rough to search with.
 LARGE_LOG_DELTA = math.log(0.1)
 REFINEMENTS = 8
-FIRST_LOG_DELTA = -20.0
 
 
 def node_sum(
@@ -98,7 +92,7 @@ def contour_at(
     Raises:
         NotCertifiedError: there is no such contour.
     """
-    relative = _relative(SHARE * PAD * tolerance)
+    relative = error_for(tolerance)
     c, log_scale, cut = scale_at(composition, epsilon, 0.1 * relative)
     deviation = math.sqrt(max(cut.cumulants(c)[2], 0.0))
     smaller, drop = log_scale - 0.5 * reach * reach, reach * (c * deviation + 0.5 * reach)
@@ -156,7 +150,7 @@ def contour_epsilon(
     log_delta = math.log(delta_low)
     cut = composition.truncated(log_delta + math.log(SEARCH_DROP))
     c, guess = _start(cut, log_delta)
-    relative = _relative(SHARE * PAD * max(tolerance * abs(guess), LEAST_WIDTH) * c)
+    relative = error_for(max(tolerance * abs(guess), LEAST_WIDTH) * c)
     for _ in range(2):
         cut = composition.truncated(log_delta + math.log(0.1 * relative))
         nodes = node_sum(cut, c * shift, guess, log_delta, relative, refine=refine)
@@ -164,8 +158,7 @@ def contour_epsilon(
         if not math.isfinite(slope):
             raise NotCertifiedError("the contour's sum is not a number at the epsilon it suggests")
         # c stood in for -d log delta / d epsilon, which for large deltas is much smaller.
-        wish = max(tolerance * guess, LEAST_WIDTH)
-        needed = max(SHARE * PAD * wish * slope, LEAST_ERROR)
+        needed = error_for(max(tolerance * guess, LEAST_WIDTH) * slope)
         if relative <= 2.0 * needed or guess <= 0.0:
             break
         relative = needed
@@ -183,10 +176,6 @@ def contour_delta(
     """Bracket the finite part of delta at an epsilon, relative width `tolerance`."""
     nodes = contour_at(composition, epsilon, tolerance, shift=shift, refine=refine)
     return bracket(nodes, epsilon, tolerance)
-
-
-def _relative(error: float) -> float:
-    return min(max(error, LEAST_ERROR), MOST_ERROR)
 
 
 def _start(composition: Composition, log_delta: float) -> tuple[float, float]:

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.certified import PAD
 from privcalc.engine.contour.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
-from privcalc.engine.inverse import LEAST_WIDTH, around, root
+from privcalc.engine.inverse import (
+    FIRST_LOG_DELTA,
+    LEAST_ERROR,
+    LEAST_WIDTH,
+    around,
+    error_for,
+    root,
+)
 from privcalc.engine.source import bracket
 from privcalc.engine.split.choice import Search
 from privcalc.engine.split.parts import Parts
@@ -21,9 +27,6 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
 
-# Part of the pad that each error term may use up.
-SHARE = 0.25
-LEAST_ERROR, MOST_ERROR = 1e-14, 1e-3
 # -d log delta / d log epsilon before it is known.
 FIRST_SLOPE = 4.0
 # Part of the error that may be made by dropping what lies beyond the split.
@@ -38,7 +41,6 @@ FEW_USES, FEW_SAMPLES = 500, 20.0
 # Parts of delta: what searches of one contour may drop, and what cannot decide anything.
 NEGLIGIBLE, SMALL = 1e-14, 1e-2
 MUCH = 0.55
-FIRST_LOG_DELTA = -20.0
 GUESSES = 3
 
 
@@ -111,8 +113,7 @@ def split_epsilon(
     centre = search.epsilon(log_delta, DROP * LEAST_ERROR * delta_low)
     slope = FIRST_SLOPE / centre
     for trial in range(ROUNDS):
-        wish = max(tolerance * centre, LEAST_WIDTH)
-        relative = min(max(SHARE * PAD * wish * slope, LEAST_ERROR), MOST_ERROR)
+        relative = error_for(max(tolerance * centre, LEAST_WIDTH) * slope)
         choice = search.at(centre, DROP * relative * delta_low, move)
         planned = centre
         split = Split.make(parts, choice, centre, log_delta, relative, shift=shift, refine=refine)
@@ -120,7 +121,7 @@ def split_epsilon(
         if centre > 0.0 and not (math.isfinite(slope) and slope > 0.0):
             raise NotCertifiedError("the split's sum is not a number at the epsilon it suggests")
         stale = abs(centre - planned) * split.fastest > STALE
-        wanted = max(SHARE * PAD * max(tolerance * centre, LEAST_WIDTH) * slope, LEAST_ERROR)
+        wanted = error_for(max(tolerance * centre, LEAST_WIDTH) * slope)
         done = centre <= 0.0 or not (stale or relative > 2.0 * wanted)
         if done or left() <= 0.0 or trial == ROUNDS - 1:
             break
@@ -158,7 +159,7 @@ def split_at(
     """
     parts = _parts(composition)
     search = Search(parts)
-    relative = min(max(SHARE * PAD * tolerance, LEAST_ERROR), MOST_ERROR)
+    relative = error_for(tolerance)
     log_scale = search.at(epsilon, 0.0).log_delta
     for _ in range(2):
         choice = search.at(epsilon, DROP * relative * math.exp(log_scale), move)

@@ -21,7 +21,6 @@ one of F, and beyond the last node, where |A(c + it)| <= A(c) sigma and |J(w + i
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +29,7 @@ from privcalc.engine.contour.aliasing import log_left, log_right
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
-from privcalc.record import record
+from privcalc.record import mutable, record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -151,7 +150,7 @@ class Laws:
         return found
 
 
-@dataclass
+@mutable
 class Values:
     """sum n log A and D = sum n log(1 + J / A) at the nodes, with bounds on their errors."""
 

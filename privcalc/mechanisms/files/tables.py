@@ -14,7 +14,6 @@ Names of files are relative to the current directory.
 from __future__ import annotations
 
 import io
-import json
 import re
 from fractions import Fraction
 from typing import NoReturn
@@ -129,6 +128,8 @@ def _text(file: str, text: str, names: tuple[str, str], most: int) -> list[Row]:
 
 
 def _json(file: str, text: str, names: tuple[str, str]) -> list[Row]:
+    import json
+
     try:
         value: object = json.loads(
             text,

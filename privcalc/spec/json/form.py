@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
     from privcalc.spec.holes import Path
 
-__all__ = ["from_json", "loads", "to_json"]
-
 
 def to_json(tree: Node) -> dict[str, object]:
     """Return the JSON twin of a tree, in plain dictionaries, lists, strings and numbers."""

@@ -6,7 +6,6 @@ infinity. In a specification each of these would change a privacy claim without 
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from fractions import Fraction
 from typing import NoReturn
@@ -14,8 +13,6 @@ from typing import NoReturn
 from privcalc.errors import SpecError
 from privcalc.exact import DIGITS, significant_digits, standing_for
 from privcalc.spec.spelling import shorten
-
-__all__ = ["MAX_JSON_LENGTH", "is_json", "load_json"]
 
 # The JSON twin of the longest text that is read stays far below this.
 MAX_JSON_LENGTH = 1_000_000
@@ -34,6 +31,8 @@ def load_json(text: str) -> object:
     """
     if len(text) > MAX_JSON_LENGTH:
         _fail(f"JSON has at most {MAX_JSON_LENGTH} characters, this text has {len(text)}")
+    import json
+
     try:
         value: object = json.loads(
             text,

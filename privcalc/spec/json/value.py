@@ -13,8 +13,6 @@ from privcalc.spec.tree import HOLE, Hole, Value
 if TYPE_CHECKING:
     from privcalc.spec.entry import Parameter
 
-__all__ = ["shown", "typed_count", "typed_value"]
-
 
 def typed_value(parameter: Parameter, value: object) -> Value:
     """Return the value of any parameter but a specification; Fault where it is none."""

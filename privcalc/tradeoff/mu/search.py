@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.gaussian_profile import least_mu
 from privcalc.numerics.work import left as left_over
+from privcalc.record import field, mutable
 from privcalc.tradeoff.mu.caps import LargeEpsilons
 from privcalc.tradeoff.mu.tangent_polygon import Corner, corners
 
@@ -41,7 +41,7 @@ VAIN = 0.5
 SMALLEST_DELTA = 1e-290
 
 
-@dataclass
+@mutable
 class MuSearch:
     """The search for the largest mu of one direction.
 
@@ -62,12 +62,12 @@ class MuSearch:
     tolerance: float
     engine: str
     end: float = 0.0
-    deltas: dict[float, Bound] = field(default_factory=dict)
-    values: dict[float, float] = field(default_factory=dict)
-    tops: dict[float, float] = field(default_factory=dict)
+    deltas: dict[float, Bound] = field(factory=dict)
+    values: dict[float, float] = field(factory=dict)
+    tops: dict[float, float] = field(factory=dict)
     slow: bool = False
     served: str = CLOSED
-    failed: set[float] = field(default_factory=set)
+    failed: set[float] = field(factory=set)
 
     def __post_init__(self) -> None:
         """Split the composition, and prepare for many deltas."""

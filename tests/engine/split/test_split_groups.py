@@ -21,10 +21,10 @@ from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.split_cases import holds, meet, relative
+from tests.engine.split.cases import holds, meet, relative
 
 CELLS: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "oracles" / "groups.json").read_text()
+    (Path(__file__).parents[2] / "oracles" / "groups.json").read_text()
 )["cells"]
 LAWS = [
     GaussianMixtureLaw(1.0, 0.01, 3, remove=True),

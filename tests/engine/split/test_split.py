@@ -27,7 +27,7 @@ from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.split_cases import TRUTHS, holds, meet, relative, uses, written
+from tests.engine.split.cases import TRUTHS, holds, meet, relative, uses, written
 
 FEW_EPOCHS = uses(0.7, 1e-5, 300_000)
 

@@ -12,7 +12,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled import cut as cuts
 from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
 from privcalc.losses.sampled.shifted import Path, ShiftedPart
-from tests.engine.split_cases import rare
+from tests.engine.split.cases import rare
 
 CASES = [
     (rare(0.5, 0.01), (0.5, 6.0), 2.1),

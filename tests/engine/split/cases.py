@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
 
 TRUTHS: dict[str, list[dict[str, Any]]] = json.loads(
-    (Path(__file__).parents[1] / "oracles" / "rare_sampling.json").read_text()
+    (Path(__file__).parents[2] / "oracles" / "rare_sampling.json").read_text()
 )
 
 

@@ -20,7 +20,7 @@ from privcalc.losses.quadrature.variation import Cells
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.complexlog import expm1_with_error
 from privcalc.record import replace
-from tests.engine.split_cases import rare, uses
+from tests.engine.split.cases import rare, uses
 
 if TYPE_CHECKING:
     from privcalc.engine.split.sides import Term

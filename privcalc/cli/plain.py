@@ -1,0 +1,64 @@
+"""Command lines in which nothing is wrong or abbreviated, read without Typer.
+
+To load Typer takes as long as half of numpy. `help/option-table.txt` says what is read: written by
+the generator of documents from the declarations of the options.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from privcalc.cli import choices
+from privcalc.cli.commands import COMMANDS, load
+from privcalc.cli.output import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+# No pathlib: it takes as long to load as all that stands here.
+_OPTIONS = os.path.join(os.path.dirname(__file__), "help", "option-table.txt")  # noqa: PTH118, PTH120
+
+
+def read_plainly(
+    arguments: Sequence[str],
+) -> tuple[Callable[..., int], dict[str, object]] | None:
+    """Return the function that a command line asks for and its arguments.
+
+    None where Typer has to say what is meant or wrong: an option that is unknown, or is given
+    twice, or has no value or one that begins as options do; a name that is no choice; a SPEC that
+    is missing or one too many.
+    """
+    name, words = "".join(arguments[:1]), iter(arguments[1:])
+    if name not in COMMANDS:
+        return None
+    with open(_OPTIONS, encoding="utf-8") as file:  # noqa: PTH123
+        rows = [line.split() for line in file if line.startswith(f"{name} ")]
+    known = {option: (parameter, kind) for _, option, parameter, kind in rows}
+    found: dict[str, Any] = {}
+    for word in words:
+        option, joined, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if word == "-" or word[:1] not in ("-", ""):
+            option, value = "SPEC", word
+        parameter, kind = known.get(option, ("", ""))
+        if kind == "flag":
+            read: object = None if joined else True
+        else:
+            if option != "SPEC":
+                value = value if joined else next(words, "")
+                # A number below zero is no option, but a value that was forgotten looks like one.
+                value = "" if value.startswith("-") else value
+            read = _read(kind, value) if value else None
+        if read is None or (parameter in found and kind != "texts"):
+            return None
+        found[parameter] = [*found.get(parameter, ()), read] if kind == "texts" else read
+    function = getattr(load(name), name)
+    needed = {parameter for parameter, _ in known.values()} - function.__kwdefaults__.keys()
+    return (function, found) if needed <= found.keys() | OPTIONS else None
+
+
+def _read(kind: str, value: str) -> object:
+    """Return a value as the function takes it: text, or one of a choice; None if it is neither."""
+    if kind in ("text", "texts"):
+        return value
+    return next((each for each in getattr(choices, kind, ()) if each.value == value), None)

@@ -1,0 +1,140 @@
+"""The Typer application: reads any command line, explains what is wrong with it, or helps."""
+
+# No postponed annotations: Typer reads them at run time.
+
+from collections.abc import Callable, Iterable
+from inspect import Signature
+from typing import Annotated
+
+import typer
+from typer._click import Command
+from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
+
+from privcalc import errors
+from privcalc.cli.choices import SchemaName, Shell
+from privcalc.cli.commands import COMMANDS, call, load
+from privcalc.cli.exit_status import ExitStatus
+from privcalc.cli.failure import Failure, shown, wanted_form
+from privcalc.cli.parameters import parameters
+from privcalc.cli.streams import complain
+from privcalc.cli.strict import StrictCommand
+from privcalc.cli.topics import print_completion, print_language, print_schema, print_version
+
+HELP = """Certified differential-privacy accounting.
+
+Describe what touched the data in one line; every answer is a bracket that is proved to contain
+the number.
+
+\b
+  privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
+"""
+
+
+def program(names: Iterable[str] = COMMANDS) -> Command:
+    """Return the parser of the command line, with some commands or with all.
+
+    To load and describe a command takes milliseconds; a question needs one of them.
+    """
+    app = typer.Typer(
+        name="privcalc",
+        help=HELP,
+        rich_markup_mode=None,
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(privcalc)
+    for name in names:
+        module = load(name)
+        app.command(
+            name,
+            short_help=COMMANDS[name],
+            cls=StrictCommand,
+            epilog=module.EXAMPLES,
+            no_args_is_help=True,
+        )(_typed(getattr(module, name)))
+    return typer.main.get_command(app)
+
+
+def _typed(function: Callable[..., int]) -> Callable[..., int]:
+    """Return a command as a function with the parameters that Typer reads."""
+
+    def typed(**values: object) -> int:
+        return call(function, values)
+
+    typed.__doc__ = function.__doc__
+    vars(typed)["__signature__"] = Signature(parameters(function))
+    return typed
+
+
+def privcalc(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True),
+    ] = False,
+    help_spec: Annotated[
+        str | None,
+        typer.Option(
+            "--help-spec",
+            metavar="[NAME]",
+            help="Explain the specification language, or one mechanism or wrapper of it.",
+            callback=print_language,
+            is_eager=True,
+        ),
+    ] = None,
+    schema: Annotated[
+        SchemaName | None,
+        typer.Option("--schema", help="Print a JSON Schema.", callback=print_schema, is_eager=True),
+    ] = None,
+    show_completion: Annotated[
+        Shell | None,
+        typer.Option(
+            "--show-completion",
+            help="Print the completions for a shell.",
+            callback=print_completion,
+            is_eager=True,
+        ),
+    ] = None,
+) -> None:
+    """Hold the options of the program itself; each prints something and stops."""
+
+
+def run(arguments: list[str]) -> int:
+    """Parse and run, without Typer's own handling of errors (it would exit 1 on a closed pipe)."""
+    first = arguments[:1]
+    command = program(first if first and first[0] in COMMANDS else COMMANDS)
+    try:
+        with command.make_context("privcalc", _with_optional_name(arguments)) as context:
+            return int(command.invoke(context) or ExitStatus.OK)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except NoArgsIsHelpError as error:
+        complain(error.message)
+    except ClickException as error:
+        complain(shown(_usage(error), wanted_form(arguments)))
+    return ExitStatus.ERROR
+
+
+def _with_optional_name(arguments: list[str]) -> list[str]:
+    """Give `--help-spec` its optional NAME in the form that Typer can read; refuse a second."""
+    option = next((word for word in arguments if word.partition("=")[0] == "--help-spec"), None)
+    if option is None:
+        return arguments
+    place = arguments.index(option)
+    before, rest = arguments[:place], arguments[place + 1 :]
+    if option == "--help-spec":
+        named = bool(rest) and not rest[0].startswith("-")
+        option = f"{option}={rest.pop(0) if named else ''}"
+    words = [word for word in rest if not word.startswith("-")]
+    if words and all(word.startswith("-") for word in before):
+        raise errors.UsageError(f"--help-spec takes one NAME, and {words[0]!r} follows it")
+    return [*before, option, *rest]
+
+
+def _usage(error: ClickException) -> Failure:
+    """Put a usage error of the parser into one line."""
+    path = error.ctx.command_path if isinstance(error, UsageError) and error.ctx else "privcalc"
+    message = " ".join(error.format_message().split()).rstrip(".")
+    return Failure("usage", message[:1].lower() + message[1:], hint=f"see {path} --help")

@@ -1,0 +1,135 @@
+"""Plain command lines mean without Typer what they mean with it."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from privcalc.cli import app, choices, program
+from privcalc.cli.commands import COMMANDS
+from privcalc.cli.output import read_output
+from privcalc.cli.plain import read_plainly
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tests.conftest import Outcome
+
+TABLE = [
+    line.split()
+    for line in (ROOT / "privcalc/cli/help/option-table.txt").read_text("utf-8").splitlines()
+]
+MISTAKES = [
+    "compose gausian:sigma=1 --delta 1e-5",
+    "compose gaussian:sigma=1.1@posson:q=1% --delta 1e-5 --json",
+    "compose gaussian:sigma=1.1@posson:q=1% --delta 1e-5 --format github",
+    "compose gaussian:sigma=1 laplace:scal=1 --epsilon=1 -t -v",
+    "compose gaussian:sigma=_ --delta 1e-5 -q",
+    'compose {"type":"gausian"} --delta 1e-5 --format=json',
+    "compose gaussian:sigma=1 --delta 2",
+    "compose gaussian:sigma=1 --delta 1e-5 --max-delta 1e-6 --json",
+    "compose gaussian:sigma=1 --delta 1e-5,,1e-6",
+    "compose gaussian:sigma=1 --tolerance 0 --color never",
+    "compose gaussian:sigma=1@wor:q=1%@poisson:q=1% --relation replace-one",
+    "compose gaussian:sigma=1 --file x",
+    "convert zcdp:rho= --delta 1e-10 --to dp --verbose",
+    "convert zcdp:rho=1 --to gdp --fpr 0.1 --json",
+    "convert rdp:order=2 --delta 1e-6",
+    "subsample gaussian:sgma=5 --q 0.001 --orders 2,8 --orders 32",
+    "subsample gaussian:sigma=5 --n 10",
+    "select gaussian:sigma=4 --runs geometri:mean=30 --delta 1e-6",
+    "select gaussian:sigma4 --runs geometric:mean=30 --delta 1e-6",
+    "calibrate gaussian:sigma=1 --epsilon 3 --delta 1e-5",
+    "calibrate gaussian:sigma=_@poissn:q=1% --epsilon 3 --delta 1e-5 --format csv",
+]
+LEFT_TO_TYPER = [
+    "",
+    "compose",
+    "cmpose gaussian:sigma=1",
+    "--json compose gaussian:sigma=1",
+    "compose --delta 1e-5",
+    "compose gaussian:sigma=1 --delta",
+    "compose gaussian:sigma=1 --delta --json",
+    "compose gaussian:sigma=1 --delta=",
+    "compose gaussian:sigma=1 --delta -1",
+    "compose gaussian:sigma=1 --dlta 1e-5",
+    "compose gaussian:sigma=1 --json=1",
+    "compose gaussian:sigma=1 -tv",
+    "compose gaussian:sigma=1 -- laplace:scale=1",
+    "compose gaussian:sigma=1 --max-epsilon 1 --max-epsilon 2",
+    "compose gaussian:sigma=1 --relation Add_or_remove_one",
+    "compose gaussian:sigma=1 --format jsn",
+    "compose gaussian:sigma=1 --help",
+    "subsample gaussian:sigma=1 laplace:scale=1 --q 0.1",
+    "subsample gaussian:sigma=1 -q 0.1",
+    "select gaussian:sigma=1 --delta 1e-5",
+]
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistakes_are_told_alike(
+    line: str, run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is wrong in a specification, or in a number, is said in the same words by both ways."""
+    words = line.split()
+    assert read_plainly(words) is not None
+    quick = run(*words)
+    monkeypatch.setattr(app, "read_plainly", lambda _: None)
+    assert run(*words) == quick
+    assert (quick.status, quick.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("line", LEFT_TO_TYPER)
+def test_what_is_not_plain_is_left_to_typer(line: str) -> None:
+    """No line that Typer refuses, or reads in its own way, is answered without it."""
+    assert read_plainly(line.split()) is None
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
+    """Let commands keep what they are called with, and do nothing."""
+    calls: list[dict[str, object]] = []
+
+    def record(function: Any, values: dict[str, object]) -> int:
+        calls.append(function.__kwdefaults__ | read_output.__kwdefaults__ | values)
+        return 0
+
+    monkeypatch.setattr(app, "call", record)
+    monkeypatch.setattr(program, "call", record)
+    return calls
+
+
+def random_lines() -> Iterator[list[str]]:
+    """Draw lines of known options, in any order, some more often than they are taken."""
+    rng = random.Random(5)
+    for _ in range(100):
+        name = rng.choice(list(COMMANDS))
+        rows = [row for row in TABLE if row[0] == name]
+        words = [name]
+        for _, option, _, kind in [*rng.choices(rows, k=rng.randrange(6)), rows[0]]:
+            named = [each.value for each in getattr(choices, kind, ())]
+            value = rng.choice(named or ["1e-5", "x=1,y", "-", "é"])
+            if option == "SPEC" or kind == "flag":
+                words.append(value if option == "SPEC" else option)
+            elif option.startswith("--") and rng.random() < 0.3:
+                words.append(f"{option}={value}")
+            else:
+                words += [option, value]
+        yield words + (["--runs", "fixed:n=2"] if name == "select" else [])
+
+
+def test_arguments_are_read_alike(called: list[dict[str, object]]) -> None:
+    """Both ways call the same function with the same values of the same types."""
+    plain = 0
+    for words in random_lines():
+        if read_plainly(words) is None:
+            continue
+        plain += 1
+        assert app.main(words) == program.run(words) == 0
+        quick, full = called[-2:]
+        assert quick == full, words
+        assert [*map(type, quick.values())] == [type(full[name]) for name in quick]
+    assert plain > 40
