@@ -167,9 +167,14 @@ class Composition:
 
     @property
     def comes_back(self) -> bool:
-        """Whether the laws are known at every t, and |phi| of some comes back."""
-        laws = [law for law, _ in self.terms]
-        return all(law.everywhere for law in laws) and any(law.comes_back for law in laws)
+        """Whether the laws are known at every t, and |phi|^count of some does not stay away."""
+        everywhere = all(law.everywhere for law, _ in self.terms)
+        return everywhere and any(law.lingers(count) for law, count in self.terms)
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether some law has atoms beside a density with edges."""
+        return any(law.has_edges for law, _ in self.terms)
 
     @property
     def cuttable(self) -> bool:

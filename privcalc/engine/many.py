@@ -252,7 +252,8 @@ class ManyDeltas:
         if self._composition.on_lattices:
             with suppress(NotCertifiedError):
                 return contour_at(self._composition, pivot, tolerance, reach)
-        if self._composition.comes_back:
+        # With edges a mollified contour costs too much for neighbours of one epsilon.
+        if self._composition.comes_back and not self._composition.has_edges:
             return mollified_at(self._composition, pivot, tolerance, reach)
         return contour_at(self._composition, pivot, tolerance, reach)
 

@@ -111,6 +111,16 @@ class LossLaw(ABC):
         return False
 
     @property
+    def has_edges(self) -> bool:
+        """Whether there are atoms beside a density with edges, which costs many nodes."""
+        return False
+
+    def lingers(self, count: int) -> bool:
+        """Say whether that holds of |phi|^count, where one cares."""
+        del count
+        return self.comes_back
+
+    @property
     def symmetric(self) -> bool:
         """Whether the pair in the other order has the same law; nothing is lost to infinity."""
         return False

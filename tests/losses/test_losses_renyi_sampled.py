@@ -19,7 +19,8 @@ from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
-from privcalc.losses.sampled.glued import GluedLaw, glued
+from privcalc.losses.sampled.glued import glued
+from privcalc.losses.sampled.glued_law import GluedLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.tails import SampledTailLaw
 from tests.losses import renyi_truth as truth

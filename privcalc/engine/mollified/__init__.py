@@ -1,5 +1,6 @@
 """The contour engine for laws whose characteristic function does not decay: a mollified payoff.
 
-Start with `payoff.py`, which has the theorem. `cells.py` says which nodes matter, `sum.py` has the
-sums and their certificate, `answer.py` turns a question into a bracket.
+Start with `payoff.py`, which has the theorem. `blocks.py` says what is asked of a law, `laws.py`
+and `edged.py` answer it; `cells.py` says which nodes matter, `sum.py` has the sums and their
+certificate, `answer.py` turns a question into a bracket.
 """

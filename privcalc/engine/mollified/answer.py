@@ -12,6 +12,7 @@ from privcalc.engine.contour.answer import scale_at
 from privcalc.engine.contour.plan import best_step, on_contour, right_candidates
 from privcalc.engine.contour.saddle import saddle_for_delta, saddle_for_epsilon
 from privcalc.engine.inverse import LEAST_WIDTH, around, root
+from privcalc.engine.mollified.blocks import MANY
 from privcalc.engine.mollified.cells import Nodes, choose_blocks, most_nodes, where_decayed
 from privcalc.engine.mollified.laws import log_mgf_above, prepared
 from privcalc.engine.mollified.payoff import log_moment, tau_for
@@ -30,10 +31,15 @@ if TYPE_CHECKING:
 PART = 0.25
 LEAST_ERROR, MOST_ERROR = 1e-13, 1e-3
 # The first sum is made with a tau so many times larger: where no loss is near epsilon it will do.
-COARSE, FINEST = 8.0, 0.125
+# Densities are always near.
+COARSE, FINE, FINEST = 8.0, 0.65, 0.125
 # Part of the width that the gap may come to.
 GAP = 0.2
 TRIALS = 8
+# Abscissas that are tried, as factors of that of the saddle; where the peak is so much higher, in
+# logarithms, at the most, for a step so much longer at the least.
+FACTORS = (1.0, 0.8, 0.64, 0.5, 1.25, 1.6)
+HIGHER, LONGER = 5.0, 1.2
 SEARCH_DROP = 1e-14
 # Beyond this the gap, tau^2 e^{tau^2 / 8} times a density, says nothing, and overflows in the end.
 WIDEST = 40.0
@@ -59,7 +65,7 @@ class Aim:
     log_scale: float
     width: float
     slope: float
-    coarse: float = COARSE
+    coarse: float
 
 
 def mollified_epsilon(
@@ -79,7 +85,7 @@ def mollified_epsilon(
     log_delta = math.log(delta_low)
     cut = composition.truncated(log_delta + math.log(SEARCH_DROP))
     c, epsilon = saddle_for_delta(cut, log_delta)
-    epsilon, slope, coarse = max(epsilon, 0.0), c, COARSE
+    epsilon, slope, coarse = max(epsilon, 0.0), c, _first(composition)
     for _ in range(TRIALS):
         wish = max(tolerance * epsilon, LEAST_WIDTH)
         nodes = mollified_sum(composition, Aim(c, epsilon, log_delta, wish * slope, slope, coarse))
@@ -124,7 +130,7 @@ def mollified_at(
     c, log_scale, cut = scale_at(composition, epsilon)
     deviation = math.sqrt(max(cut.cumulants(c)[2], 0.0))
     log_scale -= reach * (c * deviation + 0.5 * reach)
-    aim = Aim(c, epsilon, log_scale, tolerance, c)
+    aim = Aim(c, epsilon, log_scale, tolerance, c, _first(composition))
     for _ in range(TRIALS):
         nodes = mollified_sum(composition, aim, deviation)
         value = float(nodes.estimates(np.array([epsilon]), log_scale)[0][0])
@@ -134,6 +140,11 @@ def mollified_at(
             break
         aim = replace(aim, coarse=_finer(aim.coarse, wanted / gap))
     return nodes
+
+
+def _first(composition: Composition) -> float:
+    """Return the factor of tau to begin with."""
+    return FINE if composition.has_edges else COARSE
 
 
 def _gap(nodes: MollifiedSum, epsilon: float, log_scale: float) -> float:
@@ -150,12 +161,8 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
     epsilon, log_scale = aim.epsilon, aim.log_scale
     relative = min(max(PART * PAD * aim.width, LEAST_ERROR), MOST_ERROR)
     cut = composition.truncated(log_scale + math.log(0.1 * relative))
-    c = few_bits(aim.c)
-    log_mgf, _, _ = cut.cumulants(c)
-    if not math.isfinite(log_mgf):
-        raise NotCertifiedError(f"the moment generating function overflows at order {c + 1.0:.6g}")
-    candidates = right_candidates(cut, c)
-    step, c_right = best_step(candidates, c, epsilon, (log_scale, relative), 1.0)
+    c, step, c_right = _long_step(cut, aim, relative)
+    log_mgf = cut.cumulants(c)[0]
     counts = [count for _, count in cut]
     laws = [
         (prepared(law, count), count)
@@ -188,3 +195,35 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
     dropped = cut.log_dropped_mass()
     line = Line(c, tau, (c_right, log_mgf_right), epsilon, log_scale, dropped, log_decay, capped)
     return MollifiedSum(laws, blocks, line, deviation)
+
+
+def _long_step(composition: Composition, aim: Aim, relative: float) -> tuple[float, float, float]:
+    """Return an abscissa near that of the aim, a step, and the c' that keeps aliasing small.
+
+    Any abscissa is valid. Away from the saddle the peak e^{K - c epsilon} / (c (c + 1)) is higher,
+    which costs digits and a few nodes; where a skewed law decides the step, it may be worth it.
+    Many uses are hardly skewed.
+
+    Raises:
+        NotCertifiedError: there is no such line.
+    """
+    found, least = None, math.inf
+    many = sum(count for _, count in composition) > MANY
+    for factor in FACTORS[:1] if many else FACTORS:
+        c = few_bits(aim.c * factor)
+        log_mgf = composition.cumulants(c)[0]
+        peak = log_mgf - c * aim.epsilon - math.log(c) - math.log1p(c)
+        if factor == 1.0:
+            least = peak
+        if not peak <= least + HIGHER:
+            continue
+        candidates = right_candidates(composition, c)
+        try:
+            step, c_right = best_step(candidates, c, aim.epsilon, (aim.log_scale, relative), 1.0)
+        except NotCertifiedError:
+            continue
+        if found is None or step > LONGER * found[1]:
+            found = c, step, c_right
+    if found is None:
+        raise NotCertifiedError(f"no contour near the order {aim.c + 1.0:.6g}")
+    return found

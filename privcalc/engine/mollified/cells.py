@@ -14,7 +14,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.engine.mollified.laws import BlockLaw
+    from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.numerics.arrays import Array
 
 # Nodes of a block, and the width of the widest cells, in deviations of one use.
@@ -24,6 +24,8 @@ BLOCK_WIDTH, CELL_WIDTH = 0.3, 0.35
 FEW_BLOCKS = 256
 # So few uses, with nodes so far apart in deviations of one use, leave nothing out.
 MANY_USES, ALL_FROM = 12, 0.0875
+# Where the first cells leave out less than the rest of this, all nodes are summed.
+MOSTLY = 0.5
 # Part of what may still be left out that one level of cells leaves out.
 EACH_LEVEL = 0.7
 SMALLEST_EXPONENT = -700.0
@@ -66,16 +68,16 @@ def where_decayed(
 ) -> tuple[float, float] | None:
     """Return t and log D with prod |phi|^count <= D beyond t and log D - log(pi t) <= room.
 
-    Only laws whose bound on a cell holds for all that is right of it count. None where they do not
-    fall that far.
+    None where they do not fall that far.
     """
-    falling = [(law, count) for law, count in laws if law.falls]
-    if not falling or deviation == 0.0:
+    if deviation == 0.0:
         return None
     t = DECAY_FROM / deviation * DECAY_RATIO ** np.arange(DECAY_POINTS)
     logs = np.zeros(len(t))
-    for law, count in falling:
-        logs = logs + count * law.cell_bounds(t, 0.0, uniform=False)
+    for law, count in laws:
+        logs = logs + count * law.beyond(t)
+    if not logs.any():
+        return None
     logs = logs * (1.0 - 1e-12)
     enough = np.flatnonzero(logs - np.log(math.pi * t) <= room)
     if not len(enough):
@@ -114,16 +116,15 @@ def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
     blocks = int(nodes.last / (step * size)) + 1
     end = (blocks * size - 0.5) * step
     few = sum(count for _, count in laws) < MANY_USES and deviation * step > ALL_FROM
-    if few and blocks > FEW_BLOCKS:
-        size, blocks = MOST, blocks * size // MOST + 1
-        end = (blocks * size - 0.5) * step
-    if few or blocks <= FEW_BLOCKS:
-        return Blocks(np.arange(blocks) * (step * size), size, step, end, 0.0, 0.0)
+    if blocks <= FEW_BLOCKS:
+        return _all_blocks(nodes, size)
+    if few:
+        return _all_blocks(nodes, MOST)
     width = CELL_WIDTH / (deviation * size * step) if deviation > 0.0 else blocks
     cell = 1 << max(0, int(math.log2(max(1.0, min(width, blocks)))))
     index = np.arange(-(-blocks // cell))
     skipped = gap_skipped = 0.0
-    uniform = True
+    first = uniform = True
     while True:
         wide = cell * size * step
         starts = index * wide
@@ -145,9 +146,18 @@ def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
         kept[left_out] = False
         skipped += float(payoff[left_out].sum()) * MARGIN
         gap_skipped += float(gap[left_out].sum()) * MARGIN
+        if first and kept.mean() > MOSTLY and nodes.last < MOST_NODES * step:
+            return _all_blocks(nodes, MOST)
+        first = False
         index = index[kept]
         if cell == 1:
             return Blocks(index * (size * step), size, step, end, skipped, gap_skipped)
         cell //= 2
         index = np.sort(np.concatenate([2 * index, 2 * index + 1]))
         index = index[index * cell < blocks]
+
+
+def _all_blocks(nodes: Nodes, size: int) -> Blocks:
+    count = int(nodes.last / (nodes.step * size)) + 1
+    end = (count * size - 0.5) * nodes.step
+    return Blocks(np.arange(count) * (nodes.step * size), size, nodes.step, end, 0.0, 0.0)

@@ -1,89 +1,32 @@
-"""What the mollified contour asks of a law: its cumulant on blocks of nodes, and bounds on cells.
-
-A block is `size` nodes start + k step; a cell is an interval [start, start + width] of t.
-"""
+"""Laws in closed form, or with finitely many losses, as `engine/mollified/blocks.py` wants them."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.mollified.blocks import MANY, at_abscissa, closed_powers, power
+from privcalc.engine.mollified.edged import EdgedBlocks
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour
 from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.closed.gaussian import GaussianContour
 from privcalc.losses.closed.laplace import LaplaceContour
+from privcalc.losses.quadrature.contour import DecayingContour
+from privcalc.losses.sampled.edged import EdgedLaw
 from privcalc.numerics.phases import PHASE_ULPS
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.lattice.revival import Revival
     from privcalc.numerics.arrays import Array, ComplexArray
-
-SMALLEST = 1e-300
-# Uses from which on the errors near t = 0 count.
-MANY = 300
-
-
-class BlockLaw(Protocol):
-    """A law on one contour, good for every t."""
-
-    @property
-    def log_mgf_at(self) -> tuple[float, float]:
-        """K(c) and a bound on its error."""
-        ...
-
-    @property
-    def centre(self) -> float:
-        """A loss m; `powers` leaves out the phases e^{itm}."""
-        ...
-
-    @property
-    def falls(self) -> bool:
-        """Whether the bound on a cell holds for all that is right of it."""
-        ...
-
-    @property
-    def work(self) -> float:
-        """The work for one node."""
-        ...
-
-    def powers(
-        self, starts: Array, step: float, size: int, count: int
-    ) -> tuple[ComplexArray, Array]:
-        """Return (phi(t) e^{-itm})^count at the nodes of blocks, and bounds on absolute errors."""
-        ...
-
-    def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
-        """Return upper bounds on log |phi| over cells; `uniform` if they are one progression."""
-        ...
-
-
-def power(value: ComplexArray, error: Array, count: int) -> tuple[ComplexArray, Array]:
-    """Return value^count and a bound on its error, given one on the error e of the value.
-
-    |x^n - y^n| <= n e (|y| + e)^(n - 1) for |x - y| <= e. A product is off by 3 units; doubling an
-    exponent doubles the units and adds 3, so that there are less than 4 n in the end.
-    """
-    found, square, rest = None, value, count
-    while rest:
-        if rest & 1:
-            found = square if found is None else found * square
-        rest >>= 1
-        if rest:
-            square = square * square
-    if found is None:
-        raise AssertionError("a law is used at least once")
-    most = np.minimum(np.abs(value) * (1.0 + 4.0 * UNIT) + error, 1.0 + error)
-    before = np.exp((count - 1.0) * np.log(np.maximum(most, SMALLEST))) if count > 1 else 1.0
-    moved = count * error * before * (1.0 + 1e-6)
-    return found, moved + 5.0 * UNIT * count * np.abs(found) + SMALLEST
 
 
 @record
@@ -99,12 +42,10 @@ class AtomicBlocks:
     centre: float
     near: NearOne | None
 
-    falls = False
-
     @property
     def log_mgf_at(self) -> tuple[float, float]:
         """Return K(c)."""
-        return (self.log_mass, self.error) if self.near is None else _at(self.near)
+        return (self.log_mass, self.error) if self.near is None else at_abscissa(self.near)
 
     @property
     def work(self) -> float:
@@ -116,7 +57,7 @@ class AtomicBlocks:
     ) -> tuple[ComplexArray, Array]:
         """Return powers of S / W, or what M - 1 says of them."""
         if self.near is not None:
-            found, error = _closed(self.near, starts, step, size, count)
+            found, error = closed_powers(self.near, starts, step, size, count)
             t = starts[:, None] + step * np.arange(size)
             return found * np.exp(-1j * count * self.centre * t), error + UNIT * 8.0 * count * abs(
                 self.centre
@@ -128,6 +69,10 @@ class AtomicBlocks:
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
         """Return the bounds of the phases."""
         return self.phases.cell_bounds(starts, width, uniform=uniform)
+
+    def beyond(self, t: Array) -> Array:
+        """Return 0: they come back."""
+        return np.zeros(len(t))
 
 
 class ClosedBlocks:
@@ -141,13 +86,13 @@ class ClosedBlocks:
     @property
     def log_mgf_at(self) -> tuple[float, float]:
         """Return K(c)."""
-        return _at(self.law)
+        return at_abscissa(self.law)
 
     def powers(
         self, starts: Array, step: float, size: int, count: int
     ) -> tuple[ComplexArray, Array]:
         """Return powers of the closed form."""
-        return _closed(self.law, starts, step, size, count)
+        return closed_powers(self.law, starts, step, size, count)
 
 
 @record
@@ -156,8 +101,6 @@ class ReturningBlocks(ClosedBlocks):
 
     law: ContourLaw
     revival: Revival
-
-    falls = False
 
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
         """Return the bound at the place of a cell that is nearest to a revival.
@@ -175,6 +118,10 @@ class ReturningBlocks(ClosedBlocks):
         bounds: Array = np.minimum(0.0, log_bound)
         return bounds
 
+    def beyond(self, t: Array) -> Array:
+        """Return 0."""
+        return np.zeros(len(t))
+
 
 @record
 class GaussianBlocks(ClosedBlocks):
@@ -182,14 +129,16 @@ class GaussianBlocks(ClosedBlocks):
 
     law: GaussianContour
 
-    falls = True
-
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
         """Return -mu^2 t^2 / 2 at the left end."""
         del width, uniform
         mu = self.law.mu * (1.0 - self.law.error - 8.0 * UNIT)
         bounds: Array = -0.5 * (mu * starts) ** 2
         return bounds
+
+    def beyond(self, t: Array) -> Array:
+        """Return the same, which falls."""
+        return self.cell_bounds(t, 0.0, uniform=False)
 
 
 @record
@@ -209,12 +158,11 @@ class LaplaceBlocks:
     error: float
 
     centre = 0.0
-    falls = True
 
     @classmethod
     def of(cls, law: LaplaceContour) -> LaplaceBlocks:
         """Scale by M(c); e itself is off by the law's relative error."""
-        log_mgf, error = _at(law)
+        log_mgf, error = at_abscissa(law)
         e, c = law.law.e, law.c
         terms = (1.0 + c) * e
         error += (law.law.error + 8.0 * UNIT) * terms + 8.0 * UNIT * (abs(log_mgf) + 2.0)
@@ -224,7 +172,7 @@ class LaplaceBlocks:
     @property
     def log_mgf_at(self) -> tuple[float, float]:
         """Return K(c)."""
-        return _at(self.law)
+        return at_abscissa(self.law)
 
     @property
     def work(self) -> float:
@@ -257,6 +205,10 @@ class LaplaceBlocks:
         bound = (self.up + self.down) * (1.0 + self.error + 1e-12) * size
         return np.minimum(0.0, np.log(bound))
 
+    def beyond(self, t: Array) -> Array:
+        """Return the same."""
+        return self.cell_bounds(t, 0.0, uniform=False)
+
 
 def prepared(law: ContourLaw, count: int) -> BlockLaw:
     """Return what this engine makes of so many uses of a law on its contour.
@@ -267,7 +219,7 @@ def prepared(law: ContourLaw, count: int) -> BlockLaw:
     if isinstance(law, AtomicContour):
         phases, log_mass, error, centre = _tilted(law)
         near = law.law.near_one(law.c) if count > MANY else None
-        if near is not None and not _at(near)[1] < error:
+        if near is not None and not at_abscissa(near)[1] < error:
             near = None
         return AtomicBlocks(phases, log_mass, error, centre, near)
     if law.revival is not None:
@@ -276,6 +228,8 @@ def prepared(law: ContourLaw, count: int) -> BlockLaw:
         return GaussianBlocks(law)
     if isinstance(law, LaplaceContour):
         return LaplaceBlocks.of(law)
+    if isinstance(law, DecayingContour) and isinstance(law.law, EdgedLaw):
+        return EdgedBlocks.of(law.law, law.c, count)
     raise NotCertifiedError("a part of the loss is known near the real axis only")
 
 
@@ -283,7 +237,8 @@ def log_mgf_above(laws: Iterable[tuple[ContourLaw, int]]) -> float:
     """Return a certified upper bound on K of a composition at the abscissa of its contours."""
     total = 0.0
     for law, count in laws:
-        value, error = _at(law.law.near_one(law.c) if isinstance(law, AtomicContour) else law)
+        near = law.law.near_one(law.c) if isinstance(law, AtomicContour) else law
+        value, error = at_abscissa(near)
         if not math.isfinite(error) and isinstance(law, AtomicContour):
             value, error = _tilted(law)[1:3]
         total += count * (value + error)
@@ -294,23 +249,3 @@ def _tilted(law: AtomicContour) -> tuple[TiltedPhases, float, float, float]:
     atoms = law.law
     losses, masses = np.array(atoms.losses), np.array(atoms.masses)
     return tilted(losses, masses, law.c, loss_units=atoms.loss_units, mass_units=MASS_ULPS)
-
-
-def _at(law: ContourLaw | NearOne) -> tuple[float, float]:
-    value, error = law.log_mgf(np.zeros(1))
-    return float(value[0].real), float(error[0])
-
-
-def _closed(
-    law: ContourLaw | NearOne, starts: Array, step: float, size: int, count: int
-) -> tuple[ComplexArray, Array]:
-    """Return e^{count (K(z) - K(c))}: exponents are off by the errors of K and 8 units of terms."""
-    t = starts[:, None] + step * np.arange(size)
-    value, error = law.log_mgf(t.ravel())
-    at, at_error = _at(law)
-    exponent = count * (value - at)
-    found: ComplexArray = np.exp(exponent).reshape(t.shape)
-    units = UNIT * (8.0 * count * (np.abs(value) + abs(at)) + 16.0)
-    wrong = (count * (error + at_error) + units).reshape(t.shape)
-    moved = np.where(wrong < 1.0, np.abs(found) * np.expm1(np.minimum(wrong, 1.0)), 2.0)
-    return found, np.minimum(moved, 2.0) * MARGIN

@@ -36,8 +36,8 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.engine.mollified.cells import Blocks
-    from privcalc.engine.mollified.laws import BlockLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Nodes that are evaluated at once: what a cache holds.

@@ -2,5 +2,6 @@
 
 Start with `law.py`. `tails.py` has what follows from the tails of the base alone, `part.py` the
 densities for the contour (`losses/quadrature`), `cut.py` and `shifted.py` what the split contour
-needs of sampled Gaussians (`engine/split`), `renyi.py` the Renyi divergences.
+needs of sampled Gaussians (`engine/split`), `edged.py` what the mollified one needs of atoms beside
+densities, `glued_density.py` the contour of samples of a fixed size, `renyi.py` the divergences.
 """

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature.contour import LOSS_UNITS, QuadratureContour
+from privcalc.losses.quadrature.contour import QuadratureContour
 from privcalc.losses.quadrature.nodes import NodeSet
 from privcalc.losses.quadrature.part import Outcomes
+from privcalc.losses.quadrature.remainder import LOSS_UNITS
 from privcalc.losses.sampled.shifted import Path, ShiftedPart
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail

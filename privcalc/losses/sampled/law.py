@@ -26,6 +26,7 @@ from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.losses.quadrature.contour import QuadratureContour
 from privcalc.losses.quadrature.cuttable import Cuttable
 from privcalc.losses.quadrature.part import Outcomes
+from privcalc.losses.sampled.edged import Atoms, Edged, EdgedLaw, Powers
 from privcalc.losses.sampled.part import SampledPart, y_and_loss
 from privcalc.losses.sampled.profile import sampled_profile
 from privcalc.losses.sampled.renyi import sampled_excess
@@ -46,7 +47,7 @@ OTHER_ERROR = MASS_ULPS * UNIT
 
 
 @record
-class SampledLaw(Cuttable, SampledTailLaw):
+class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
     """One direction of a sampled pair; density pieces of X may be cut to [low, high].
 
     Attributes:
@@ -63,6 +64,29 @@ class SampledLaw(Cuttable, SampledTailLaw):
         ratio = self.ratio
         whole = len(ratio.pieces) == 1 and not (ratio.pieces[0].bounded or ratio.atoms)
         return whole and ratio.without_only == ratio.with_only == 0.0
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether all densities have ends."""
+        return all(piece.bounded for piece in self.ratio.pieces)
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether there are atoms, too."""
+        return self.everywhere and bool(self.ratio.atoms)
+
+    @property
+    def still(self) -> float:
+        """Return the P-mass of the atoms."""
+        q = self.q if self.remove else 0.0
+        return math.fsum((1.0 - q) * r + q * w for _, r, w in self.ratio.atoms)
+
+    def edged(self, c: float) -> Edged:
+        """Return atoms and densities to the power (1 + y)^(c + 1), or (1 + y)^-c."""
+        exponent, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
+        atoms = Atoms.of(self.atom_outcomes(exponent), exponent, sign)
+        densities = tuple(Powers(part, exponent, sign) for part in self._parts)
+        return Edged(atoms, densities, self.variation(exponent))
 
     @property
     def log_dropped_mass(self) -> float:

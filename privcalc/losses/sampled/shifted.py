@@ -1,6 +1,6 @@
 """Plain powers on a line above the real one, where oscillation turns into decay.
 
-    G(t) = int_{low}^{high} f(x) (1 + y)^{e + it} dx,  low >= 0, t in [t1, t2], t1 > 0,
+    G(t) = int_{low}^{high} f(x) (1 + y)^{e + it} dx,    t in [t1, t2], t1 > 0,
 
 f a density piece. (1 + y)^a is analytic for |Im x| < pi, so the path may go up at `low` to low +
 i th, along to high + i th and down to `high`. Above the axis |(1 + y)^{it}| = e^{-t arg(1 + y)}
@@ -14,9 +14,11 @@ x and |v|. So the least argument lies at (x_l, v_l) if v_l >= 0, and the sup of 
 else at (x_h, v_l), and at t2.
 
 Rounding. y = q expm1(z) is off by 40 units of itself (three terms, each by 12 of itself, whose
-moduli add up to at most 3 |expm1(z)|). For Re z >= 0 and cos v >= 0, |1 + y|^2 >= (1 - q)^2 + q^2,
-at least 1/2, so |y / (1 + y)| <= sqrt(2) |l|, and l = log(1 + y) is off by LOSS_UNITS of itself,
-what its logarithm, products and exponentials add included. The rest is charged as in `PowerPart`.
+moduli add up to at most 3 |expm1(z)|). With l = log(1 + y), |y / (1 + y)| = |1 - e^{-l}| is at most
+|l| max(1, 1 / |1 + y|). For Re z >= 0 and cos v >= 0, |1 + y|^2 >= (1 - q)^2 + q^2 >= 1/2, and l is
+off by LOSS_UNITS of itself, what its logarithm, products and exponentials add included; further
+left |1 + y| >= 1 - q, and it is off by 1 / (1 - q) times that. A piece with ends is off by
+MOST_UNITS of its places. The rest is charged as in `PowerPart`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.losses.quadrature.panels import MAX_PANELS, STRIP, WIDEST_PANEL
 from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
 from privcalc.numerics.gauss_legendre import (
@@ -73,7 +76,8 @@ class Path:
         For e < 0, |1 + y|^e grows as well: for small y, |e| cos th + t sin th is largest at t/|e|.
         """
         best = math.atan2(self.times[0], -self.exponent) if self.exponent < 0.0 else HEIGHT
-        return min(HEIGHT, 1.0 / math.sqrt(self.piece.curvature), best)
+        curvature = self.piece.curvature
+        return min(HEIGHT, 1.0 / math.sqrt(curvature) if curvature > 0.0 else HEIGHT, best)
 
     def panels(self, log_error: float) -> tuple[ComplexArray, ComplexArray, float]:
         """Split the path until the error is at most exp(log_error); the halves have directions."""
@@ -137,8 +141,8 @@ class ShiftedPart:
 
     def __init__(self, path: Path, log_error: float) -> None:
         """Place the nodes, leave out what is negligible, and sum up what the errors depend on."""
-        if not (path.ends[0] >= 0.0 and 0.0 < path.times[0] <= path.times[1]):
-            raise NotCertifiedError("the shifted line is for positive outcomes and times")
+        if not 0.0 < path.times[0] <= path.times[1]:
+            raise NotCertifiedError("the shifted line is for positive times")
         centres, halves, error = path.panels(log_error)
         length = np.abs(halves)
         points, log_weights = composite_rule(np.zeros(len(length)), length)
@@ -155,7 +159,10 @@ class ShiftedPart:
         modulus, size = np.abs(z), np.abs(loss)
         growth = np.abs(q * np.exp(z) / (1.0 + y))
         terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * modulus) * modulus
-        moved = 2.0 * np.repeat(np.abs(centres) + length, POINTS)
+        moved = (2.0 + (MOST_UNITS if piece.bounded else 0.0)) * np.repeat(
+            np.abs(centres) + length, POINTS
+        )
+        loss_units = LOSS_UNITS / (1.0 if path.ends[0] >= 0.0 else 1.0 - q)
         steep = np.abs(piece.slope - piece.curvature * z) + 1.0 + abs(e) * growth
         units = 3.0 * (10.0 * (terms + np.abs(log_weights) + 1.0) + moved * steep)
         units = (
@@ -163,9 +170,9 @@ class ShiftedPart:
             + 32.0
             + PHASE_ULPS
             + COMPLEX_TERM * float(keep.sum())
-            + LOSS_UNITS * abs(e) * size
+            + loss_units * abs(e) * size
         )
-        units = units + path.times[1] * (LOSS_UNITS * size + 3.0 * moved * growth)
+        units = units + path.times[1] * (loss_units * size + 3.0 * moved * growth)
         rounding = UNIT * float((sizes * units)[keep].sum())
         self._weights, self._loss = weights[keep], loss[keep]
         self.error = (error + 1.01 * rounding) * MARGIN
@@ -181,7 +188,11 @@ class ShiftedPart:
         """Return G at t = k step, first <= k < first + count, each off by at most `error`."""
         block = 1 << math.ceil(math.log2(max(2.0, math.sqrt(count))))
         coarse = step * (first + block * np.arange(-(-count // block)))
-        rows = np.exp(1j * np.outer(coarse, self._loss)) * self._weights
-        columns = np.exp(1j * np.outer(self._loss, step * np.arange(block)))
-        result: ComplexArray = (rows @ columns).ravel()[:count]
+        return self.blocks(coarse, step, block).ravel()[:count]
+
+    def blocks(self, starts: Array, step: float, size: int) -> ComplexArray:
+        """Return G at t = start + k step, k < size, a row for each start, alike."""
+        rows = np.exp(1j * np.outer(starts, self._loss)) * self._weights
+        columns = np.exp(1j * np.outer(self._loss, step * np.arange(size)))
+        result: ComplexArray = rows @ columns
         return result

@@ -20,6 +20,8 @@ CASES = [
     (rare(0.7, 1e-3), (0.0, 6.0), -50.0),
     (rare(2.0, 0.1), (0.3, 1.5), 4.0),
     (rare(1.0, 0.9), (0.1, 4.0), -3.0),
+    (rare(1.0, 0.9), (-2.0, 1.0), -3.0),
+    (rare(0.5, 0.3), (-3.0, 2.0), 2.5),
 ]
 
 
@@ -61,11 +63,10 @@ def test_the_shifted_line_gives_the_real_one(case: Any, start: float) -> None:
 
 
 def test_what_it_is_not_for() -> None:
-    """Negative outcomes, and t = 0."""
-    law, _, exponent = CASES[0]
-    for ends, times in (((-0.5, 2.0), (1.0, 2.0)), ((0.5, 2.0), (0.0, 2.0))):
-        with pytest.raises(NotCertifiedError):
-            ShiftedPart(Path(law.ratio.pieces[0], law.q, exponent, ends, times), -20.0)
+    """The beginning, t = 0."""
+    law, ends, exponent = CASES[0]
+    with pytest.raises(NotCertifiedError):
+        ShiftedPart(Path(law.ratio.pieces[0], law.q, exponent, ends, (0.0, 2.0)), -20.0)
 
 
 @pytest.mark.parametrize("remove", [True, False])
