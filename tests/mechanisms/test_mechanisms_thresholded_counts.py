@@ -177,7 +177,13 @@ def test_several_uses_bracket_one_data_set() -> None:
     assert epsilon("thresholded-counts:scale=2,threshold=30@3", 1e-7).lower == mp.inf
 
 
-@pytest.mark.parametrize("noise", ["discrete-laplace,scale=2", "discrete-gaussian,sigma=2.5"])
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "discrete-laplace,scale=2",
+        pytest.param("discrete-gaussian,sigma=2.5", marks=pytest.mark.slow),
+    ],
+)
 def test_discrete_noise_in_sums(noise: str) -> None:
     """One use beside another mechanism costs more than either, and less than their guarantees."""
     text = f"thresholded-counts:noise={noise},threshold=40"

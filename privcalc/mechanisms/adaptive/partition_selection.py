@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from privcalc.losses.term import Term
 
 SMALLEST_EPSILON, LARGEST_EPSILON, SMALLEST_DELTA = 1e-6, 100.0, 1e-200
-# Digits: e^{n epsilon} - 1 loses those of epsilon, and sums with delta those of delta.
-DIGITS = 300
+# Digits beyond those of epsilon and delta, which e^{n epsilon} - 1 and sums with delta lose.
+DIGITS = 60
 # Counts among which lower ends of compositions look for the costliest.
-TRIED = 64
+TRIED = 32
 
 
 @mechanism(
@@ -91,7 +91,7 @@ class PartitionSelection(Mechanism):
 
 
 class Probabilities:
-    """p(n) in closed form, with DIGITS digits.
+    """p(n) in closed form, with about DIGITS digits.
 
     By the first rule p(n) = delta (e^{n epsilon} - 1) / (e^epsilon - 1), for as long as p(n - 1) is
     at most (1 - delta) / (1 + e^epsilon), where both rules agree. From the last such n on, by the
@@ -105,7 +105,8 @@ class Probabilities:
 
     def __init__(self, epsilon: Fraction, delta: Fraction) -> None:
         """Find where the rules change."""
-        self._context = Context(prec=DIGITS)
+        lost = sum(len(str(x.denominator // x.numerator)) for x in (epsilon, delta))
+        self._context = Context(prec=DIGITS + 2 * lost)
         with localcontext(self._context):
             self._epsilon = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
             self._delta = Decimal(delta.numerator) / Decimal(delta.denominator)
@@ -130,7 +131,7 @@ class Probabilities:
                 return Fraction(self._by_first(n))
             rest = 1 - self._by_first(self.first) + self._c
             left = rest * (-self._epsilon * (n - self.first)).exp() - self._c
-            return Fraction(1 - left)
+            return min(Fraction(1 - left), Fraction(1))
 
     def edges(self) -> list[Outcome]:
         """Return the edges of the hull of all corners, as masses with and without the person."""

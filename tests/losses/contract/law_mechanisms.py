@@ -98,6 +98,11 @@ def _thresholded_counts(given: Any, read: Any, adjacency: Adjacency, records: in
     return Truth(tuple(rows), infinity_mass=mass)
 
 
+def _above_threshold(given: Any, read: Any, adjacency: Adjacency, records: int) -> None:
+    """Only bounds are known (test_mechanisms_above_threshold.py)."""
+    del given, read, adjacency, records
+
+
 def _partition_selection(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
     """Corners of all tests by the recursion, and the edges of their hull."""
     if records > 1:
@@ -345,6 +350,7 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "truncated_laplace": _truncated_laplace,
     "thresholded_counts": _thresholded_counts,
     "partition_selection": _partition_selection,
+    "above_threshold": _above_threshold,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,
     "staircase": _staircase,
