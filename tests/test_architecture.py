@@ -227,7 +227,8 @@ def test_modules_are_loaded_by_name_in_few_places() -> None:
         }
     }
     assert users <= BY_NAME
-    assert registry._UPWARD == ("privcalc.mechanisms", "privcalc.wrappers")
+    layers = ("privcalc.mechanisms.", "privcalc.wrappers.")
+    assert all(f"{name}.".startswith(layers) for name in registry._UPWARD)
 
 
 def test_nothing_imports_the_command_line() -> None:

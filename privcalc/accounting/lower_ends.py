@@ -10,6 +10,7 @@ few; whatever it finds is proved by itself.
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
@@ -80,8 +81,10 @@ def lower_end(
         return solved(part.upper if part.approached else part.lower)
     start = best_order(part.upper, quantity, at.nearest()[0])
     outcomes = enumerate_outcomes(part.member(start)) if engine == "auto" else None
+    # Some member may lose as much to infinity as all together.
+    last = (math.inf,) if part.upper.infinity_mass().upper > 0.0 else ()
     if outcomes is None or len(outcomes.losses) > MOST_OUTCOMES:
-        return solved(part.member(start))
+        return reduce(Bound.maximum, [solved(part.member(c)) for c in (start, *last)])
     rough = max(ROUGH, tolerance)
     known: dict[float, float] = {}
 
@@ -91,7 +94,7 @@ def lower_end(
             known[factor] = solved(member, rough).lower or 0.0
         return known[factor]
 
-    best = max(FACTORS, key=value)
+    best = max((*FACTORS, *last), key=value)
     for factor in FINER:
         best = max((best, best / factor, best * factor), key=value)
     return solved(part.member(start * best if best else None))

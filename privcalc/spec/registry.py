@@ -2,8 +2,8 @@
 
 A mechanism module registers its class with one decorator, and everything that speaks of
 mechanisms (the parser's checks, the JSON schema, help, manual pages) reads this table. The
-modules of the packages `privcalc.mechanisms` and `privcalc.wrappers` are found and imported at the
-first look-up, the one import of the specification layer that points upward; they import no
+modules of a few packages of `privcalc.mechanisms` and `privcalc.wrappers` are found and imported at
+the first look-up, the one import of the specification layer that points upward; they import no
 numerics.
 """
 
@@ -43,7 +43,7 @@ __all__ = [
     "wrappers",
 ]
 
-_UPWARD = ("privcalc.mechanisms", "privcalc.wrappers")
+_UPWARD = ("privcalc.mechanisms", "privcalc.mechanisms.adaptive", "privcalc.wrappers")
 _entries: dict[str, Entry] = {}
 _loaded: list[str] = []
 _T = TypeVar("_T", bound=type)
@@ -190,7 +190,7 @@ def _of_kind(kind: Kind) -> tuple[Entry, ...]:
 
 
 def _load() -> None:
-    """Import every module of the two packages, once: a file that registers itself is enough."""
+    """Import every module of the packages, once: a file that registers itself is enough."""
     for package in _UPWARD[len(_loaded) :]:
         (folder,) = import_module(package).__path__
         for file in sorted(each.name for each in scandir(folder)):

@@ -203,6 +203,7 @@ class Sampling(Wrapper):
         """
         from privcalc.losses.sampled.members import SampledMembers
         from privcalc.losses.term import Term
+        from privcalc.losses.thresholded.members import DirectedMembers
 
         known = self.known(event.above, other.above, asked, member=True)
         if asked.records > 1 and asked.q > 0.0:
@@ -210,6 +211,9 @@ class Sampling(Wrapper):
         if event.members is None:
             raise AssertionError("an envelope has members")
         there, members = asked.adjacency is not Adjacency.ADD, event.members
+        if isinstance(members, DirectedMembers):
+            found = members.sample(asked.q, remove=there, exact=asked.exact)
+            return Term(known.upper, known.lower, members=found)
         back = None
         if asked.adjacency is Adjacency.REPLACE and asked.q > 0.0:
             back = SampledMembers(members, asked.q, not there, asked.exact)

@@ -30,6 +30,31 @@ LADDERS = {
         "truncated-laplace:scale=2,bound=9,sensitivity={}",
         (0.1, 1.0, 1.1, 8.9),
     ),
+    ("thresholded_counts", "threshold"): (
+        "thresholded-counts:scale=2,threshold={}",
+        (1, 5, 9, 9.5, 20, 30),
+    ),
+    ("thresholded_counts", "keys"): (
+        "thresholded-counts:noise=gaussian,sigma=4,threshold=25,keys={}",
+        (1, 2, 3, 10),
+    ),
+    ("above_threshold", "threshold_noise"): (
+        "svt:threshold_noise={},query_noise=8,cutoff=2",
+        (0.5, 1, 1.1, 9),
+    ),
+    ("above_threshold", "query_noise"): (
+        "svt:noise=gaussian,threshold_noise=4,query_noise={},length=20",
+        (1, 2, 2.1, 30),
+    ),
+    ("above_threshold", "cutoff"): ("svt:threshold_noise=4,query_noise=8,cutoff={}", (1, 2, 5)),
+    ("above_threshold", "length"): (
+        "svt:noise=gaussian,threshold_noise=4,query_noise=8,length={}",
+        (1, 2, 30, 10**6),
+    ),
+    ("above_threshold", "sensitivity"): (
+        "svt:threshold_noise=4,query_noise=8,sensitivity={}",
+        (0.1, 1, 1.1, 9),
+    ),
     ("discrete_gaussian", "sensitivity"): (
         "discrete-gaussian:sigma=3,sensitivity={}",
         (1, 2, 3, 10),
@@ -81,6 +106,10 @@ ELSEWHERE = {
 # Numbers that the cost does not follow, or is not known to.
 NOT_MONOTONE = {
     ("truncated_laplace", "scale"),
+    ("thresholded_counts", "standard_deviation"),
+    ("thresholded_counts", "scale"),
+    ("partition_selection", "epsilon"),
+    ("partition_selection", "delta"),
     ("randomized_response", "probability"),
     ("staircase", "gamma"),
     ("staircase", "sensitivity"),

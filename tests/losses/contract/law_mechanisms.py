@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from mpmath import mp, mpf
@@ -64,6 +65,71 @@ def _truncated_laplace(given: Any, read: Any, adjacency: Adjacency, records: int
     )
     atoms = ((e, left, right), (-e, right, left))
     return Truth(atoms, Exponential(e, 1 / (2 * whole)), gone, gone)
+
+
+def _thresholded_counts(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """Outcomes of discrete noise, the largest losses of which are one where H(a) is p."""
+    noise = given.get("noise", "laplace")
+    if records > 1 or noise not in ("discrete_laplace", "discrete_gaussian"):
+        return None
+    needed = int(mp.ceil(read(given["threshold"]))) - 1
+    if noise == "discrete_laplace":
+        a = mp.exp(-1 / read(given["scale"]))
+        base, mass = _discrete_laplace(given, read, adjacency, 1), a**needed / (1 + a)
+    else:
+        base, sigma = (
+            _discrete_gaussian(given, read, adjacency, 1),
+            read(given["standard_deviation"]),
+        )
+        last = needed + int(38 * sigma) + 4
+        weights = [mp.exp(-((x / sigma) ** 2) / 2) for x in range(last)]
+        mass = mp.fsum(weights[needed:]) / (2 * mp.fsum(weights) - 1)
+    if base is None:
+        return None
+    rows = sorted(base.atoms)
+    p = q = mpf(0)
+    while rows and not (p - mp.exp(rows[-1][0]) * q >= mass > 0 and q):
+        _, more_p, more_q = rows.pop()
+        p, q = p + more_p, q + more_q
+    rows.append((mp.log((p - mass) / q), p - mass, q))
+    if adjacency is Adjacency.ADD:
+        rows = [(-loss, other, one) for loss, one, other in rows]
+        return Truth(tuple(rows), lower_infinity_mass=mass, unbounded=base.unbounded)
+    return Truth(tuple(rows), infinity_mass=mass)
+
+
+def _above_threshold(given: Any, read: Any, adjacency: Adjacency, records: int) -> None:
+    """Only bounds are known (test_mechanisms_above_threshold.py)."""
+    del given, read, adjacency, records
+
+
+def _partition_selection(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """Corners of all tests by the recursion, and the edges of their hull."""
+    if records > 1:
+        return None
+    eps, delta = read(given["epsilon"]), read(given["delta"])
+    growth, corners = mp.exp(eps), [(mpf(0), mpf(0))]
+    kept = mpf(0)
+    while kept < 1:
+        more = min(growth * kept + delta, 1 - (1 - kept - delta) / growth, mpf(1))
+        corners.append((kept, more))
+        kept = more
+        if len(corners) > MOST_OUTCOMES:
+            return None
+    corners.append((mpf(1), mpf(1)))
+    hull: list[Masses] = []
+    for x, y in corners:
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            before, after = (y1 - y0) * (x - x1), (y - y1) * (x1 - x0)
+            if before > after * (1 + mpf(10) ** (20 - DIGITS)):
+                break
+            hull.pop()
+        hull.append((x, y))
+    edges = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(hull)]
+    if adjacency is Adjacency.ADD:
+        edges = [(q, p) for p, q in edges]
+    return of_outcomes(edges)
 
 
 def _gdp(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
@@ -282,6 +348,9 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "gaussian": _gaussian,
     "laplace": _laplace,
     "truncated_laplace": _truncated_laplace,
+    "thresholded_counts": _thresholded_counts,
+    "partition_selection": _partition_selection,
+    "above_threshold": _above_threshold,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,
     "staircase": _staircase,

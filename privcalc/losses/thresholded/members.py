@@ -1,0 +1,124 @@
+"""Single data sets whose envelope is a release of keys, in either order of the neighbours."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atomic.exact import exact_law
+from privcalc.losses.sampled.law import sampled
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.law import LossLaw
+
+
+class DirectedMembers:
+    """Members of which each has one law where the record is removed, and another where it is added.
+
+    Attributes:
+        remove: whether P has the record.
+    """
+
+    __slots__ = ()
+
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the member for an order, in one order of the data sets."""
+        raise NotImplementedError
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return the law of the member for an order; its sign says nothing, as P has the record."""
+        return self.chosen(c if c is None else abs(c), remove=self.remove)
+
+    def sample(self, q: float, *, remove: bool, exact: bool) -> SampledDirected:
+        """Return the members of a Poisson sample."""
+        return SampledDirected(self, q, remove, exact)
+
+
+@record
+class SampledDirected:
+    """Such members where the record is in a sample, or is not.
+
+    Attributes:
+        base: the members.
+        q: sampling probability.
+        remove: whether P is the sample that may hold the record.
+        exact: whether q is exact.
+    """
+
+    base: DirectedMembers
+    q: float
+    remove: bool
+    exact: bool
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return the law of the sampled member."""
+        order = c if c is None else abs(c)
+        event, reverse = (self.base.chosen(order, remove=remove) for remove in (False, True))
+        return sampled(event, self.q, remove=self.remove, exact=self.exact, reverse=reverse)
+
+
+@record
+class KeyMembers(DirectedMembers):
+    """Keys that have many records, with the noise of all of them, or keys that have none.
+
+    Attributes:
+        old: the law of the noise, the same for both orders.
+        mass: a lower bound on the probability that a new key shows.
+        remove: see `DirectedMembers`.
+    """
+
+    old: LossLaw
+    mass: Fraction
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the noise at finite orders, and new keys at the infinite one."""
+        if c is None or math.isfinite(c):
+            return self.old
+        return _shown(self.mass, 0 * self.mass, remove=remove)
+
+
+@record
+class CountMembers(DirectedMembers):
+    """A key with some count, which is published with one probability or another.
+
+    Attributes:
+        pairs: the probability with the record, and without it, of some counts; the first of them
+            that of a count of 0.
+        remove: see `DirectedMembers`.
+    """
+
+    pairs: tuple[Outcome, ...]
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the count of the largest divergence of order c + 1."""
+        if c is None:
+            return _shown(*self.pairs[-1], remove=remove)
+        if math.isinf(c):
+            return _shown(*self.pairs[0], remove=remove)
+        p, q = np.array([tuple(map(float, each)) for each in self.pairs]).T
+        if not remove:
+            p, q = q, p
+        with np.errstate(all="ignore"):
+            parts = [
+                np.where(a > 0.0, (c + 1.0) * np.log(a) - c * np.log(b), -np.inf)
+                for a, b in ((p, q), (1.0 - p, 1.0 - q))
+            ]
+        sizes = np.logaddexp(*parts)
+        finite = np.where(np.isfinite(sizes), sizes, -np.inf)
+        return _shown(*self.pairs[int(np.argmax(finite))], remove=remove)
+
+
+def _shown(p: Fraction, q: Fraction, *, remove: bool) -> LossLaw:
+    """Return the law of a key that shows with probability p with the record, and q without."""
+    pairs = [(p, q), (1 - p, 1 - q)]
+    return exact_law(pairs if remove else [(b, a) for a, b in pairs])

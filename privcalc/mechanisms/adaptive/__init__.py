@@ -1,0 +1,1 @@
+"""Mechanisms whose output depends on the data by more than added noise."""

@@ -1,0 +1,211 @@
+"""The sparse vector technique."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
+    from privcalc.relation import Adjacency
+
+LAPLACE, GAUSSIAN = "laplace", "gaussian"
+SMALLEST, LARGEST = 1e-6, 600.0
+LARGEST_GAUSSIAN = 12.0
+MOST_ANSWERS, LONGEST = 1000, 10**12
+# Of the number of possible answers to a stream.
+MOST_BITS = 900
+
+
+@mechanism(
+    name="above_threshold",
+    short="svt",
+    place=87,
+    plain=(
+        "Asks a stream of questions and tells only which of the noisy answers are above a noisy "
+        "threshold, until a few of them were; answers below it cost next to nothing."
+    ),
+    parameters=(
+        Parameter(
+            "noise",
+            "the law of both noises",
+            kind="choice",
+            choices=(LAPLACE, GAUSSIAN),
+            default=LAPLACE,
+        ),
+        Parameter(
+            "threshold_noise",
+            "scale, or standard deviation, of the noise on the threshold",
+            minimum=0.0,
+            open_minimum=True,
+            unit="unit of the queries",
+            # Of the upper end, which falls with it.
+            cost="decreases",
+        ),
+        Parameter(
+            "query_noise",
+            "scale, or standard deviation, of the noise on each query",
+            minimum=0.0,
+            open_minimum=True,
+            unit="unit of the queries",
+            cost="decreases",
+        ),
+        Parameter(
+            "cutoff",
+            "number of answers above the threshold with which it stops",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(MOST_ANSWERS),
+            default=1,
+            # Stopping earlier forgets what comes after.
+            cost="increases",
+        ),
+        Parameter(
+            "length",
+            "most queries; gaussian noise needs it",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(LONGEST),
+            default_text="any number for laplace noise",
+            # As for the cutoff.
+            cost="increases",
+        ),
+        Parameter(
+            "sensitivity",
+            "most that one query changes between neighbours",
+            minimum=0.0,
+            open_minimum=True,
+            default=1.0,
+            unit="unit of the queries",
+            # Neighbours of a smaller one are among those of a larger.
+            cost="increases",
+        ),
+    ),
+    example="svt:threshold_noise=10,query_noise=20@3",
+)
+class AboveThreshold(Mechanism):
+    """The sparse vector technique: which queries of a stream have noisy answers above a threshold.
+
+    The threshold gets noise rho once, each query noise nu_i of its own, and each query is answered
+    by whether q_i + nu_i >= T_i + rho, until `cutoff` = c answers were "above", or after `length`
+    queries. Queries and public thresholds may depend on earlier answers; noisy values are not
+    published. The sensitivity D bounds |q_i(x) - q_i(x')| over neighbouring x, x', whatever the
+    relation in force. Variants that draw rho anew after each answer above are `@c` with cutoff=1;
+    stages of c' answers each are cutoff=c' and as many uses.
+
+    Laplace noise of scales a (rho) and b (nu): epsilon-DP for epsilon = D / a + 2 c D / b (Dwork,
+    Roth 2014, Theorem 3.24), for streams of any length; the profile is besides at most that of
+    Laplace noise of scale a, moved by 2 c D / b.
+
+    Gaussian noise of deviations s (rho) and t (nu): the profile is at most N times that of a
+    Gaussian mechanism with mu^2 = D^2 / s^2 + 4 c D^2 / t^2, where N counts the possible answers to
+    the whole stream, the sum of `length` choose k for k <= c. That is below the Renyi bounds of Zhu
+    2023, Theorems 7.2.1 (7.1) and 7.6.6. (Remark 7.2.8 there has c times `length` choose c for N,
+    which is too small: 10 queries with c = 9 have 1023 answers, and not 90.)
+
+    Upper ends are proved from these by `losses/sparse_vector/bounds.py`, lower ends by explicit
+    streams: some queries below the threshold, then c above it. Neither is tight, and it shows.
+
+    Attributes:
+        noise: the law of both noises.
+        rates: D over the sizes of both noises.
+        cutoff: c.
+        length: most queries, or None.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: str = LAPLACE,
+        threshold_noise: float,
+        query_noise: float,
+        cutoff: int = 1,
+        length: int | None = None,
+        sensitivity: float = 1.0,
+    ) -> None:
+        """Take both noises."""
+        if noise == GAUSSIAN and length is None:
+            raise DomainError("gaussian noise needs length, the most queries there may be")
+        step = Enclosed.of(sensitivity)
+        self.noise, self.length = noise, length
+        self.cutoff = cutoff if length is None else min(cutoff, length)
+        sizes = Enclosed.of(threshold_noise), Enclosed.of(query_noise)
+        self.rates = self._checked(step / sizes[0], step / sizes[1])
+
+    def _checked(self, threshold: Enclosed, queries: Enclosed) -> tuple[Enclosed, Enclosed]:
+        for rate in (threshold, queries):
+            if not SMALLEST <= rate.nearest()[0] <= LARGEST:
+                raise DomainError(
+                    f"sensitivity / noise must be in [{SMALLEST:g}, {LARGEST:g}], got"
+                    f" {rate.nearest()[0]:.6g}"
+                )
+        if self.noise == LAPLACE and (threshold + queries * (2 * self.cutoff)).high > LARGEST:
+            raise DomainError(
+                "sensitivity / threshold_noise + 2 cutoff sensitivity / query_noise must be at most"
+                f" {LARGEST:g}"
+            )
+        mu = self._mu(threshold, queries)
+        if self.noise == GAUSSIAN and mu > LARGEST_GAUSSIAN:
+            raise DomainError(
+                "noise is too small: sensitivity^2 (1 / threshold_noise^2 + 4 cutoff"
+                f" / query_noise^2) must be at most {LARGEST_GAUSSIAN:g}^2, got {mu:.6g}^2"
+            )
+        return threshold, queries
+
+    def grouped(self, records: int) -> AboveThreshold:
+        """Return the mechanism for a group of records: its sensitivity adds up."""
+        other = copy(self)
+        threshold, queries = self.rates
+        other.rates = self._checked(threshold * records, queries * records)
+        return other
+
+    def laws(self, adjacency: Adjacency) -> Term:
+        """Return what is known of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.losses.sparse_vector.bounds import gaussian_bound, laplace_bound
+        from privcalc.losses.sparse_vector.streams import BELOW, stream_tests
+        from privcalc.losses.term import Term
+        from privcalc.losses.winner.tests import tests_law
+
+        threshold, queries = self.rates
+        upper: LossLaw
+        if self.noise == GAUSSIAN:
+            upper = gaussian_bound(self._mu(threshold, queries), self.answers)
+        else:
+            upper = laplace_bound(threshold.high, queries.high * (2 * self.cutoff))
+        sizes = 1.0 / threshold.nearest()[0], 1.0 / queries.nearest()[0]
+        longest = BELOW[-1] + self.cutoff
+        length = longest if self.length is None else min(self.length, longest)
+        tests = stream_tests(self.noise, sizes, self.cutoff, length)
+        return Term(upper, tests_law(tests), members=tests)
+
+    def _mu(self, threshold: Enclosed, queries: Enclosed) -> float:
+        """Return mu, rounded up."""
+        square = threshold * threshold + queries * queries * (4 * self.cutoff)
+        return square.root().doubles()[1]
+
+    @property
+    def answers(self) -> int:
+        """N, the number of possible answers to a stream of bounded length.
+
+        Raises:
+            DomainError: it is no double.
+        """
+        length = self.length or 1
+        # C(n, c) is at least (n / c)^c.
+        if self.cutoff * math.log2(length / self.cutoff) > MOST_BITS:
+            raise DomainError("the possible answers are too many; lower cutoff or length")
+        total = term = 1
+        for k in range(1, self.cutoff + 1):
+            term = term * (length - k + 1) // k
+            total += term
+        if total.bit_length() > MOST_BITS:
+            raise DomainError("the possible answers are too many; lower cutoff or length")
+        return total

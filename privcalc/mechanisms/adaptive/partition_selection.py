@@ -1,0 +1,154 @@
+"""The optimal selection of keys that are published."""
+
+from __future__ import annotations
+
+from decimal import ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import known
+from privcalc.relation import Adjacency, Relation
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.term import Term
+
+SMALLEST_EPSILON, LARGEST_EPSILON, SMALLEST_DELTA = 1e-6, 100.0, 1e-200
+# Digits beyond those of epsilon and delta, which e^{n epsilon} - 1 and sums with delta lose.
+DIGITS = 60
+# Counts among which lower ends of compositions look for the costliest.
+TRIED = 32
+
+
+@mechanism(
+    name="partition_selection",
+    place=86,
+    plain=(
+        "Decides by chance which keys, such as search queries, may be published at all, so that "
+        "as many as possible are, and none gives somebody away."
+    ),
+    parameters=(
+        Parameter(
+            "epsilon",
+            "privacy loss that is exceeded only with delta",
+            minimum=SMALLEST_EPSILON,
+            maximum=LARGEST_EPSILON,
+        ),
+        Parameter(
+            "delta",
+            "probability with which a key of one person alone is published",
+            minimum=SMALLEST_DELTA,
+            maximum=1.0,
+            open_maximum=True,
+        ),
+    ),
+    relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
+    condition="as a person who is replaced takes keys away and brings others",
+    example="partition-selection:epsilon=0.5,delta=1e-8@3",
+)
+class PartitionSelection(Mechanism):
+    """Publishing each key with the largest probability that (epsilon, delta)-DP allows.
+
+    A key that n people have is published, without its count, with probability p(n), p(0) = 0,
+
+        p(n + 1) = min(e^epsilon p(n) + delta, 1 - e^{-epsilon} (1 - p(n) - delta), 1),
+
+    independently of other keys (Desfontaines, Voss, Gipson, Mandayam 2022, Theorem 1, with its
+    closed form). One person has one key: for a person with up to k keys write @k, because each key
+    is a use. Neighbours differ by one person.
+
+    The pairs are (p(n + 1), 1 - p(n + 1)) with the person and (p(n), 1 - p(n)) without, n >= 0. The
+    profile of removing is max over n of p(n + 1) - a p(n), the larger of that and 1 - a: of all
+    corners (p(n), p(n + 1)) of the tests, those of the first rule lie on one line of slope
+    e^epsilon, those of the second on one of slope e^{-epsilon}. So the hull has at most six edges,
+    and is that of a pair with so many outcomes: its edges. At epsilon itself one use costs delta,
+    and elsewhere, and in compositions, less than `approx`, whose corner no n attains.
+
+    Attributes:
+        epsilon: as written, a rational number.
+        delta: as written, a rational number.
+    """
+
+    def __init__(self, *, epsilon: float, delta: float) -> None:
+        """Take the guarantee, whose numbers are needed exactly."""
+        self.epsilon, self.delta = known("epsilon", epsilon), known("delta", delta)
+
+    def laws(self, adjacency: Adjacency) -> Term:
+        """Return the law of one direction; one count or another attains each of its profile."""
+        from privcalc.losses.term import Term
+        from privcalc.losses.thresholded.members import CountMembers
+        from privcalc.losses.thresholded.outcomes import law_of
+
+        remove = adjacency is not Adjacency.ADD
+        curve = Probabilities(self.epsilon, self.delta)
+        # Removing, the steepest edge but the upright one is that of the first rule.
+        largest = self.epsilon if remove and curve.first > 1 else None
+        law = law_of(curve.edges(), remove=remove, largest=largest)
+        return Term(law, law, members=CountMembers(curve.pairs(TRIED), remove))
+
+
+class Probabilities:
+    """p(n) in closed form, with about DIGITS digits.
+
+    By the first rule p(n) = delta (e^{n epsilon} - 1) / (e^epsilon - 1), for as long as p(n - 1) is
+    at most (1 - delta) / (1 + e^epsilon), where both rules agree. From the last such n on, by the
+    second, 1 - p(n + m) = (1 - p(n) + c) e^{-m epsilon} - c with c = delta / (e^epsilon - 1), while
+    what is left is more than delta; then it is 1.
+
+    Attributes:
+        first: the last n of the first rule.
+        last: the least n with p(n) = 1.
+    """
+
+    def __init__(self, epsilon: Fraction, delta: Fraction) -> None:
+        """Find where the rules change."""
+        lost = sum(len(str(x.denominator // x.numerator)) for x in (epsilon, delta))
+        self._context = Context(prec=DIGITS + 2 * lost)
+        with localcontext(self._context):
+            self._epsilon = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+            self._delta = Decimal(delta.numerator) / Decimal(delta.denominator)
+            self._growth = self._epsilon.exp()
+            self._c = self._delta / (self._growth - 1)
+            corner = (1 - self._delta) / (1 + self._growth)
+            steps = ((1 + corner / self._c).ln() / self._epsilon).to_integral_value(ROUND_FLOOR)
+            self.first = int(steps) + 1
+            rest = 1 - self._by_first(self.first)
+            more = 0
+            if rest > self._delta:
+                ratio = (rest + self._c) / (self._delta + self._c)
+                more = -int((-ratio.ln() / self._epsilon).to_integral_value(ROUND_FLOOR))
+            self.last = self.first + more + 1
+
+    def at(self, n: int) -> Fraction:
+        """Return p(n)."""
+        if n >= self.last:
+            return Fraction(1)
+        with localcontext(self._context):
+            if n <= self.first:
+                return Fraction(self._by_first(n))
+            rest = 1 - self._by_first(self.first) + self._c
+            left = rest * (-self._epsilon * (n - self.first)).exp() - self._c
+            return min(Fraction(1 - left), Fraction(1))
+
+    def edges(self) -> list[Outcome]:
+        """Return the edges of the hull of all corners, as masses with and without the person."""
+        counts = sorted({0, self.first - 1, self.first, self.last - 2, self.last - 1} - {-1})
+        corners = [(Fraction(0), Fraction(0)), *((self.at(n), self.at(n + 1)) for n in counts)]
+        corners.append((Fraction(1), Fraction(1)))
+        return [
+            (end[1] - start[1], end[0] - start[0])
+            for start, end in pairwise(corners)
+            if end != start
+        ]
+
+    def pairs(self, most: int) -> tuple[Outcome, ...]:
+        """Return pairs (p(n + 1), p(n)) of some n: of 0 first, of the corner of `approx` last."""
+        step = max(1, self.last // most)
+        counts = [0, *range(1, self.last, step), self.first - 1]
+        return tuple((self.at(n + 1), self.at(n)) for n in counts)
+
+    def _by_first(self, n: int) -> Decimal:
+        return self._c * ((self._epsilon * n).exp() - 1)

@@ -1,0 +1,254 @@
+"""Noisy counts of unknown keys that are published above a threshold."""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import known
+from privcalc.relation import Adjacency, Relation
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
+    from privcalc.losses.thresholded.cut import Heights
+
+LAPLACE, GAUSSIAN = "laplace", "gaussian"
+DISCRETE_LAPLACE, DISCRETE_GAUSSIAN = "discrete_laplace", "discrete_gaussian"
+NOISES = (LAPLACE, GAUSSIAN, DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
+NORMAL = (GAUSSIAN, DISCRETE_GAUSSIAN)
+MOST_KEYS = 1000
+# The range of 1 / noise, and of sensitivity / noise.
+SMALLEST_RATIO, LARGEST_RATIO = 1e-5, 100.0
+# Beyond, in units of the noise, the probability of a new key is hardly a double.
+LONGEST = {LAPLACE: 600, GAUSSIAN: 37, DISCRETE_LAPLACE: 600, DISCRETE_GAUSSIAN: 37}
+SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 20), 20_000
+# Of the test of Laplace noise on several keys: more say nothing more in doubles.
+MOST_TESTED, LARGEST_TESTED = 60, 600.0
+DIGITS = 60
+
+
+@mechanism(
+    name="thresholded_counts",
+    place=85,
+    plain=(
+        "Counts how many people have each key, such as a search query, adds noise, and publishes "
+        "only keys whose noisy count is large, because a key itself may give somebody away."
+    ),
+    parameters=(
+        Parameter("noise", "the law of the noise", kind="choice", choices=NOISES, default=LAPLACE),
+        Parameter(
+            "standard_deviation",
+            "standard deviation of gaussian or discrete gaussian noise",
+            short="sigma",
+            minimum=0.0,
+            open_minimum=True,
+            # More noise hides old keys, and shows new ones.
+        ),
+        Parameter(
+            "scale",
+            "scale of laplace or discrete laplace noise",
+            minimum=0.0,
+            open_minimum=True,
+        ),
+        Parameter(
+            "threshold",
+            "least noisy count that is published",
+            minimum=1.0,
+            # Of the larger of two profiles one does not change, and a new key shows less often.
+            cost="decreases",
+        ),
+        Parameter(
+            "keys",
+            "most keys that one person has",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(MOST_KEYS),
+            default=1,
+            # A person with fewer keys is among those with more.
+            cost="increases",
+        ),
+    ),
+    one_of=(("standard_deviation",), ("scale",)),
+    relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
+    condition="as a person who is replaced takes keys away and brings others",
+    example="thresholded-counts:scale=2,threshold=30",
+)
+class ThresholdedCounts(Mechanism):
+    """Noisy counts of keys that are not known beforehand, published above a threshold.
+
+    Each person has at most `keys` different keys and adds 1 to the count of each. Every key that
+    somebody has gets independent noise, and the key with its noisy count is published where that
+    is at least the threshold; a key that nobody has is never published. Neighbours differ by one
+    person, with all keys of that person.
+
+    A key that others have too is old: its counts n and n + 1, n >= 1, with noise are told apart no
+    better than the noise and the noise plus 1, and as well where n is large. A key of that person
+    alone is new: without the person nothing is published, and with the person something is, with
+    probability p = P(1 + noise >= threshold). One use costs the larger of both: at every epsilon
+    the profile of removing a person is that of the noise on k counts, or 1 - (1 - p)^k where that
+    is more, which is what new keys alone cost. Mixtures of new and old keys cost no more, which is
+    proved where p is not large, and checked. Adding a person is the same in the other order.
+    Several uses compose the larger one; there the lower end is that of old keys, or of new ones,
+    in every use.
+
+    Gaussian noise on k counts is one normal law of distance k^{1/2} / sigma. For Laplace noise the
+    upper end is that of one count that changes by k, which dominates k counts that change by 1
+    (`laplace` with that L1 sensitivity), and the lower end that of tests of each count. Discrete
+    noise takes one key: for k keys write @k, an upper bound of theirs, as for any noise. Publishing
+    less than the noisy counts, such as the keys only, costs no more.
+
+    Attributes:
+        noise: the law of the noise.
+        rate: 1 / scale or 1 / sigma.
+        threshold: as written.
+        keys: k.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: str = LAPLACE,
+        standard_deviation: float | None = None,
+        scale: float | None = None,
+        threshold: float,
+        keys: int = 1,
+    ) -> None:
+        """Take the noise as a standard deviation, or as a scale for Laplace noise."""
+        spread = scale if standard_deviation is None else standard_deviation
+        if spread is None or (standard_deviation is not None) != (noise in NORMAL):
+            takes = "sigma (standard_deviation)" if noise in NORMAL else "scale"
+            raise DomainError(f"noise={noise.replace('_', '-')} takes {takes}")
+        self.noise, self.keys = noise, keys
+        self.rate = Enclosed.of(1) / Enclosed.of(spread)
+        low, high = (end - 1 for end in _ends(threshold))
+        self._distance = Enclosed(max(low, Fraction(0)), high) * self.rate
+        if not SMALLEST_RATIO <= self.rate.nearest()[0] <= LARGEST_RATIO:
+            raise DomainError(
+                f"1 / noise must be in [{SMALLEST_RATIO:g}, {LARGEST_RATIO:g}], got"
+                f" {self.rate.nearest()[0]:.6g}"
+            )
+        if self._distance.high > LONGEST[noise]:
+            raise DomainError(
+                f"(threshold - 1) / noise must be at most {LONGEST[noise]}: beyond, new keys never"
+                f" show, and {noise.replace('_', '-')} without a threshold is as good"
+            )
+        if noise in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN):
+            if keys > 1:
+                raise DomainError(
+                    f"discrete noise takes one key; write keys=1, and @{keys} after it, which is an"
+                    f" upper bound for a person with {keys} keys"
+                )
+            self._spread = known("sigma" if noise in NORMAL else "scale", spread)
+            # The least noise that takes a new key to the threshold.
+            self._needed = math.ceil(known("threshold", threshold)) - 1
+        if noise == DISCRETE_GAUSSIAN and not SMALLEST_SIGMA <= self._spread <= LARGEST_SIGMA:
+            raise DomainError(
+                f"sigma must be in [{float(SMALLEST_SIGMA):g}, {LARGEST_SIGMA:g}], got {spread!r}"
+            )
+
+    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+        """Return what is known of one direction.
+
+        Raises:
+            NotCertifiedError: rounding hides where both profiles meet, or a mixture of new and old
+                keys may cost more than either.
+        """
+        remove = adjacency is not Adjacency.ADD
+        if self.noise == DISCRETE_LAPLACE:
+            return self._discrete_laplace(remove=remove)
+        from privcalc.losses.closed.gaussian import GaussianLaw
+        from privcalc.losses.closed.laplace import LaplaceLaw
+        from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.thresholded import cut
+
+        def gaussian(count: int) -> tuple[LossLaw, Heights]:
+            rate = self.rate * self.rate * count
+            law = GaussianLaw(*rate.root().nearest())
+            return law, cut.gaussian_heights(law)
+
+        def laplace(count: int) -> tuple[LossLaw, Heights]:
+            law = LaplaceLaw(*(self.rate * count).nearest())
+            return law, cut.laplace_heights(law)
+
+        def discrete_gaussian(count: int) -> tuple[LossLaw, Heights]:
+            law = DiscreteGaussianLaw(self._spread**2, count)
+            return law, cut.discrete_heights(law)
+
+        from privcalc.losses.thresholded.release import thresholded
+
+        noises = {GAUSSIAN: gaussian, LAPLACE: laplace, DISCRETE_GAUSSIAN: discrete_gaussian}
+        term = thresholded(noises[self.noise], self._new_key(), self.keys, remove=remove)
+        return (
+            self._tested(term, remove=remove) if self.keys > 1 and self.noise == LAPLACE else term
+        )
+
+    def _new_key(self) -> tuple[float, float]:
+        """Bound p: half of e^{-t} for Laplace noise, t = (threshold - 1) / scale."""
+        if self.noise == DISCRETE_GAUSSIAN:
+            import numpy as np
+
+            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+
+            law = DiscreteGaussianLaw(self._spread**2, 1)
+            found = law.masses_around(np.array([self._needed]), 0)
+            value, error = float(found.above[0]), float(found.error[0])
+            return value * (1.0 - 2.0 * error), value * (1.0 + 2.0 * error)
+        low, high = self._distance.doubles()
+        if self.noise == GAUSSIAN:
+            from privcalc.numerics.normal_tails import upper_tail
+
+            return upper_tail(high)[0], upper_tail(low)[1]
+        from privcalc.numerics.rounding import UNIT
+
+        least, most = 0.5 * math.exp(-high), 0.5 * math.exp(-low)
+        return least * (1.0 - 8.0 * UNIT), most * (1.0 + 8.0 * UNIT)
+
+    def _tested(self, term: Term, *, remove: bool) -> Term:
+        """Give Laplace noise on several counts its lower end: how many of them are large.
+
+        A count with the person is above its true value with probability 1/2, and without with
+        e^{-1/scale} / 2, which is rounded up. Some of the counts may be left out.
+        """
+        from privcalc.losses.term import Term
+        from privcalc.losses.thresholded.members import KeyMembers
+        from privcalc.losses.thresholded.outcomes import at_least, law_of, several
+        from privcalc.numerics.rounding import UNIT
+
+        e = self.rate.doubles()[0]
+        count = min(self.keys, MOST_TESTED, max(1, int(LARGEST_TESTED / e)))
+        q = Fraction(0.5 * math.exp(-e) * (1.0 + 8.0 * UNIT))
+        outcomes = several(Fraction(1, 2), q, count)
+        mass = term.members.mass if isinstance(term.members, KeyMembers) else Fraction(0)
+        law = law_of(at_least(outcomes, mass), remove=remove)
+        # Large counts tell of the person either way: noise has one law for both orders.
+        old = law_of(outcomes, remove=True)
+        return Term(term.upper, law, members=KeyMembers(old, mass, remove))
+
+    def _discrete_laplace(self, *, remove: bool) -> Term:
+        """Return the law of two outcomes and a new key; masses have DIGITS digits.
+
+        Noise is k with probability (1 - a) / (1 + a) a^|k|, a = e^{-1/scale}: at least m >= 0 with
+        probability a^m / (1 + a).
+        """
+        from privcalc.losses.term import Term
+        from privcalc.losses.thresholded.members import KeyMembers
+        from privcalc.losses.thresholded.outcomes import at_least, law_of
+
+        with localcontext(Context(prec=DIGITS)):
+            a = (-Decimal(self._spread.denominator) / Decimal(self._spread.numerator)).exp()
+            most, p = Fraction(1 / (1 + a)), Fraction(a**self._needed / (1 + a))
+        outcomes = [(most, 1 - most), (1 - most, most)]
+        law = law_of(at_least(outcomes, p), remove=remove)
+        return Term(law, law, members=KeyMembers(law_of(outcomes, remove=True), p, remove))
+
+
+def _ends(value: float) -> tuple[Fraction, Fraction]:
+    found = Enclosed.of(value)
+    return found.low, found.high

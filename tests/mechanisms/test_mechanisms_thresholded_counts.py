@@ -1,0 +1,264 @@
+"""Thresholded counts, against formulas for old and new keys and exact enumeration of data sets."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations_with_replacement, pairwise, product
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.calibrate import calibrate
+from privcalc.accounting.compose import compose
+from privcalc.calibration.target import CalibrationTarget
+from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+
+EPSILONS = [0.0, 0.05, 0.2, 0.45, 0.5, 0.6, 1.0, 2.5]
+
+
+def deltas(text: str, epsilons: list[float]) -> list[Bound]:
+    """Return delta at epsilons."""
+    answers = compose(parse(text).tree, epsilons=epsilons).answers
+    return [answer.bound for answer in answers if answer.bound is not None]
+
+
+def epsilon(text: str, delta: float) -> Bound:
+    """Return epsilon at a delta."""
+    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def normal_profile(mu: Any, loss: Any) -> Any:
+    """Return the profile of two normal laws (Balle, Wang 2018)."""
+    if not mu:
+        return max(mpf(0), 1 - mp.exp(loss))
+    return mp.ncdf(mu / 2 - loss / mu) - mp.exp(loss) * mp.ncdf(-mu / 2 - loss / mu)
+
+
+def laplace_profile(e: Any, loss: Any) -> Any:
+    """Return the profile of Laplace noise for a change by e."""
+    if loss < 0:
+        return 1 - mp.exp(loss) * (1 - laplace_profile(e, -loss))
+    return -mp.expm1((min(loss, e) - e) / 2)
+
+
+def mixture(profile: Any, p: Any, new: int, loss: Any) -> Any:
+    """Return the profile of removing a person with so many new keys; `profile` is of the others."""
+    rest = (1 - p) ** new
+    return 1 - rest + rest * profile(loss - mp.log(rest))
+
+
+def added(profile: Any, p: Any, new: int, loss: Any) -> Any:
+    """Return that of adding: P has no new key, Q has none shown with probability (1 - p)^new."""
+    return profile(loss + new * mp.log(1 - p))
+
+
+def holds(bound: Bound, true: Any, width: float = 1e-11) -> None:
+    """Check that a bracket holds the truth, and is narrow."""
+    assert bound.lower is not None
+    assert bound.lower <= true * (1 + mpf("1e-20"))
+    assert true * (1 - mpf("1e-20")) <= bound.upper
+    assert bound.upper - bound.lower <= width * bound.upper + 1e-300
+
+
+@pytest.mark.parametrize("threshold", [1, 4.5, 20, 60])
+def test_one_laplace_key(threshold: float) -> None:
+    """The larger of noise and of a new key, also where the threshold hides hardly anything."""
+    e = mpf(1) / 2
+    p = mp.exp(-(mpf(threshold) - 1) / 2) / 2
+    found = deltas(f"thresholded-counts:scale=2,threshold={threshold}", EPSILONS)
+    for loss, bound in zip(EPSILONS, found, strict=True):
+        costs = [
+            direction(lambda x, m=1 - j: laplace_profile(m * e, x), p, j, mpf(loss))
+            for direction in (mixture, added)
+            for j in (0, 1)
+        ]
+        holds(bound, max(costs))
+
+
+@pytest.mark.parametrize("keys", [1, 2, 3, 30])
+def test_gaussian_keys(keys: int) -> None:
+    """The largest over all numbers of new keys, in both orders of the neighbours."""
+    p = 1 - mp.ncdf(mpf(29) / 4)
+    found = deltas(f"thresholded-counts:noise=gaussian,sigma=4,threshold=30,keys={keys}", EPSILONS)
+    for loss, bound in zip(EPSILONS, found, strict=True):
+        costs = [
+            direction(lambda x, m=keys - j: normal_profile(mp.sqrt(m) / 4, x), p, j, mpf(loss))
+            for direction in (mixture, added)
+            for j in range(keys + 1)
+        ]
+        holds(bound, max(costs))
+
+
+@cache
+def noise_below(name: str, x: int) -> Any:
+    """Return P(noise < x + 1/2) for normal or two-sided geometric noise of size 2."""
+    if name == "gaussian":
+        return mp.ncdf((mpf(x) + mpf(1) / 2) / 2)
+    a = mp.exp(-mpf(1) / 2)
+    return a ** (-x) / (1 + a) if x < 0 else 1 - a ** (x + 1) / (1 + a)
+
+
+@cache
+def outcomes(name: str, count: int, threshold: int, cells: int) -> tuple[Any, ...]:
+    """Return probabilities of a key that is not shown, and of cells of its noisy count."""
+    if count == 0:
+        return (mpf(1), *[mpf(0)] * (cells + 1))
+    cuts = [noise_below(name, threshold - 1 + k - count) for k in range(cells + 1)]
+    inner = [b - a for a, b in pairwise(cuts)]
+    return (cuts[0], *inner, 1 - cuts[-1])
+
+
+def largest(name: str, keys: int, threshold: int, cells: int, losses: list[float]) -> list[Any]:
+    """Enumerate data sets by the counts of the person's keys, and outputs cell by cell."""
+    best = [mpf(0)] * len(losses)
+    for counts in combinations_with_replacement((0, 1, threshold, 4 * threshold), keys):
+        without = [outcomes(name, n, threshold, cells) for n in counts]
+        present = [outcomes(name, n + 1, threshold, cells) for n in counts]
+        pairs = [
+            (mp.fprod(a), mp.fprod(b))
+            for a, b in zip(product(*present), product(*without), strict=True)
+        ]
+        for k, loss in enumerate(losses):
+            a = mp.exp(loss)
+            for p, q in ((0, 1), (1, 0)):
+                excess = (pair[p] - a * pair[q] for pair in pairs)
+                best[k] = max(best[k], mp.fsum(x for x in excess if x > 0))
+    return best
+
+
+def test_enumerated_data_sets_of_one_key() -> None:
+    """Two-sided geometric noise with 200 cells attains the bracket, but for what is further out."""
+    losses = [0.0, 0.1, 0.4, 0.49, 0.7]
+    text = "thresholded-counts:noise=discrete-laplace,scale=2,threshold=8"
+    found = deltas(text, losses)
+    for bound, true in zip(found, largest("discrete-laplace", 1, 8, 200, losses), strict=True):
+        assert true <= bound.upper
+        assert bound.upper <= true * (1 + mpf("1e-5"))
+        holds(bound, bound.upper, 1e-10)
+
+
+@pytest.mark.parametrize(("keys", "cells"), [(2, 24), pytest.param(3, 12, marks=pytest.mark.slow)])
+def test_enumerated_data_sets_of_several_keys(keys: int, cells: int) -> None:
+    """No data set costs more than the bracket says, and together they come near to it."""
+    losses = [0.0, 0.3, 0.8, 1.5]
+    for noise, size in (("discrete-laplace", "scale"), ("gaussian", "sigma")):
+        spec = f"thresholded-counts:noise={noise},{size}=2,threshold=9"
+        text = f"{spec},keys={keys}" if noise == "gaussian" else f"{spec}@{keys}"
+        # Cells of a rounded count forget something of normal noise.
+        true = largest(noise, keys, 9, cells, losses)
+        if noise == "gaussian":
+            # The cut of an enumerated cell is half a unit below the threshold.
+            text = text.replace("threshold=9", "threshold=8.5")
+        for bound, each in zip(deltas(text, losses), true, strict=True):
+            assert bound.lower is not None
+            assert each <= bound.upper
+            assert bound.lower <= bound.upper
+            assert bound.upper <= each * 2
+            assert bound.lower >= each / 2
+
+
+def test_several_uses_bracket_one_data_set() -> None:
+    """The same counts in every use cost at least the lower end, which is near the upper one."""
+    mu = mp.sqrt(3) / 4
+    found = epsilon("thresholded-counts:noise=gaussian,sigma=4,threshold=30@3", 1e-5)
+    assert found.lower is not None
+    assert normal_profile(mu, mpf(found.lower)) >= mpf(1e-5) * (1 - mpf("1e-9"))
+    assert normal_profile(mu, mpf(found.upper)) <= mpf(1e-5)
+    assert found.upper < found.lower * (1.0 + 1e-6)
+    # All three uses may be of new keys, whose probability is below delta only together.
+    assert epsilon("thresholded-counts:scale=2,threshold=30@3", 1e-7).lower == mp.inf
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        "discrete-laplace,scale=2",
+        pytest.param("discrete-gaussian,sigma=2.5", marks=pytest.mark.slow),
+    ],
+)
+def test_discrete_noise_in_sums(noise: str) -> None:
+    """One use beside another mechanism costs more than either, and less than their guarantees."""
+    text = f"thresholded-counts:noise={noise},threshold=40"
+    alone, both = epsilon(text, 1e-6), epsilon(f"{text}+pure:epsilon=0.25", 1e-6)
+    assert both.lower is not None
+    assert alone.upper < both.lower
+    assert both.upper < alone.upper + 0.2500001
+
+
+def test_laplace_keys_are_between_their_tests_and_one_count() -> None:
+    """The upper end is that of one count that changes by 3, and the lower one of 3 half-lines."""
+    found = deltas("thresholded-counts:scale=2,threshold=40,keys=3", [1.2])[0]
+    assert found.lower is not None
+    assert found.upper == pytest.approx(float(laplace_profile(mpf(3) / 2, mpf("1.2"))), rel=1e-9)
+    q = mp.exp(-mpf(1) / 2) / 2
+    rows = [
+        (mp.binomial(3, k) / 8, mp.binomial(3, k) * q**k * (1 - q) ** (3 - k)) for k in range(4)
+    ]
+    tests = mp.fsum(max(mpf(0), a - mp.exp(mpf("1.2")) * b) for a, b in rows)
+    assert found.lower == pytest.approx(float(tests), rel=1e-9)
+
+
+def test_samples() -> None:
+    """A Poisson sample of one use shows a new key with q p, and otherwise hides by sampling."""
+    q, p = mpf("0.1"), mp.exp(-mpf(19) / 2) / 2
+    text = "thresholded-counts:scale=2,threshold=20@poisson:q=0.1"
+    for loss, bound in zip((0.01, 0.03, 1.0), deltas(text, [0.01, 0.03, 1.0]), strict=True):
+        inner = mp.log1p(mp.expm1(mpf(loss)) / q)
+        holds(bound, q * max(laplace_profile(mpf(1) / 2, inner), p), 1e-9)
+    several = epsilon(f"{text}@20", 1e-3)
+    assert several.lower is not None
+    assert 0.0 < several.lower <= several.upper < several.lower * 1.02
+
+
+def test_calibrate_the_threshold() -> None:
+    """A new key shows with the probability that is left, and one digit less is not enough."""
+    tree = parse("thresholded-counts:noise=gaussian,sigma=4,threshold=_,keys=3").tree
+    found = calibrate(tree, CalibrationTarget("epsilon", 2.0, 1e-6))
+    assert found.sufficient is not None
+    p = 1 - (mpf(1) - mpf(1e-6)) ** (mpf(1) / 3)
+    threshold = 1 - 4 * mp.sqrt(2) * mp.erfinv(2 * p - 1)
+    assert found.sufficient == pytest.approx(float(threshold), rel=1e-8)
+    assert found.sufficient >= threshold
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("noise=gaussian,scale=2,threshold=9", "takes sigma"),
+        ("sigma=2,threshold=9", "takes scale"),
+        ("scale=2,threshold=9000", "is as good"),
+        ("noise=discrete-laplace,scale=2,threshold=9,keys=2", "write keys=1, and @2"),
+        ("noise=discrete-gaussian,sigma=2,threshold=8.123456789012345678", "exactly"),
+    ],
+)
+def test_refusals(text: str, words: str) -> None:
+    """Errors name what to write instead."""
+    with pytest.raises(DomainError, match=words):
+        epsilon(f"thresholded-counts:{text}", 1e-5)
+
+
+def test_mixtures_of_new_and_old_keys_are_refused_where_they_may_cost_more() -> None:
+    """With a low threshold some old keys and some new ones do cost more than either."""
+    p = 1 - mp.ncdf(mpf(29) / 30)
+    costs = [
+        mixture(lambda x, m=10 - j: normal_profile(mp.sqrt(m) / 30, x), p, j, mpf("0.1"))
+        for j in range(11)
+    ]
+    assert max(costs[1:-1]) > min(costs[0], costs[-1])
+    text = "thresholded-counts:noise=gaussian,sigma=30,threshold=30,keys=10"
+    with pytest.raises(NotCertifiedError, match="raise the threshold"):
+        epsilon(text, 1e-3)
+
+
+def test_replaced_people_are_refused() -> None:
+    """The relation is one person more or less."""
+    with pytest.raises(UnsupportedError, match="add-or-remove-one"):
+        compose(parse("thresholded-counts:scale=2,threshold=9").tree, relation=Relation.REPLACE_ONE)
