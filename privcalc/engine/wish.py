@@ -17,7 +17,7 @@ COARSE = 1e-3
 # The points of one transform of the FFT engine, and what it can reach with so many: a tenth of a
 # second of work, one second, some seconds.
 ROUGH_LATTICES = ((1e-3, 2**15), (1e-5, 2**18))
-POINTS = 2**21
+POINTS = 2**20
 FEWEST_POINTS = 2**11
 # What the FFT engine does for each point, and for each point of each law, in units of work.
 PER_POINT, PER_LAW = 2.0, 6.0

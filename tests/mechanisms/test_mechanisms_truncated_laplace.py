@@ -127,7 +127,8 @@ def test_two_uses_are_a_double_integral() -> None:
         rest = mp.quad(
             lambda x, e=epsilon: noise.density(x) * one(e - noise.loss(x)), sorted(corners)
         )
-        holds(deltas(f"{noise.text}@2", epsilon)[0], revealed + rest, 1e-6)
+        # At 0 the loss of both uses has an atom, where lower ends of lattices are of first order.
+        holds(deltas(f"{noise.text}@2", epsilon)[0], revealed + rest, 1e-6 if epsilon else 1e-5)
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.2])

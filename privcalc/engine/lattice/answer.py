@@ -10,9 +10,6 @@ from privcalc.engine.finite.listed import Listed, Side
 from privcalc.engine.inverse import inverse
 from privcalc.engine.lattice.law import WindowError
 from privcalc.engine.lattice.levels import (
-    FEWER_POINTS,
-    FINE,
-    MANY_USES,
     MOST_POINTS,
     compose_levels,
     plan_journey,
@@ -147,8 +144,6 @@ class _Question:
 
     def source(self, tolerance: float, most_points: int) -> Listed:
         """Return both final laws on the finest lattice whose windows are not too large."""
-        if tolerance < FINE and max(count for _, count in self.composition) > MANY_USES:
-            most_points = min(most_points, FEWER_POINTS)
         reason = ""
         for trial in range(COARSER):
             if trial and left() <= 0.0:

@@ -25,10 +25,9 @@ if TYPE_CHECKING:
     from privcalc.engine.lattice.sketch import Scales, Sketch
     from privcalc.losses.law import LossLaw
 
-# Points of one transform that a plan aims at; windows are about 20 deviations wide.
-MOST_POINTS, FEWER_POINTS = 2**21, 2**20
-# Beyond so many uses rounding does not allow the accuracy that more points would give.
-MANY_USES = 1000
+# Points of one transform that a plan aims at; windows are about 20 deviations wide. Beyond,
+# rounding takes from long sums what more points would give, and arrays take half a gigabyte.
+MOST_POINTS = 2**20
 WINDOW = 22.0
 MOST_LEVELS = 7
 # See `plan_journey`.

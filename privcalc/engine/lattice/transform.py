@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# A dozen arrays of this size are in use at a time: 300 MB.
-LARGEST_SIZE = 2**22
+# A dozen arrays of this size are in use at a time: 200 MB.
+LARGEST_SIZE = 2**21
 SMALLEST_SIZE = 64
 
 

@@ -11,6 +11,7 @@ from privcalc.engine.certified import CLOSED
 from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.gaussian_profile import least_mu
+from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
 from privcalc.record import field, mutable
 from privcalc.tradeoff.mu.caps import LargeEpsilons
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 # At most so many values of delta in each direction, so many at once.
 MOST_DELTAS, MOST_FINE, AT_ONCE = 600, 400, 32
+# Work for each corner of a polygon.
+PER_CORNER = 20.0
 # The same where this engine is the one that has them, the second number for narrow ones.
 SLOW, MOST_SLOW, FEW_SLOW, FEW = "fft", 64, 16, 2
 # How often the epsilons around the best are halved where there is no use in upper ends.
@@ -126,6 +129,7 @@ class MuSearch:
             # No polygon is below the upper ends of delta, nor the corners that stay as they are.
             tops = [top for epsilon, top in self.tops.items() if epsilon not in self._coarse]
             every = self._corners()
+            charge(PER_CORNER * len(every))
             stay = [each.mu for each in every if not self._divisible(each)]
             least = max(floor, self.best, *tops, *stay, 0.0)
             # What is above all values found owing to noise may be as much again.
