@@ -17,12 +17,11 @@ from privcalc.engine.asking import FFT_REACH, weight
 from privcalc.engine.certified import CLOSED, CONTOUR, Certified
 from privcalc.engine.contour.answer import contour_at
 from privcalc.engine.lattice.answer import lattice_at
-from privcalc.engine.lattice.levels import MOST_POINTS
 from privcalc.engine.mollified.answer import mollified_at
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import is_split, split_at
-from privcalc.engine.wish import affordable
+from privcalc.engine.wish import POINTS, affordable
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import left as left_over
 from privcalc.numerics.work import share
@@ -55,7 +54,7 @@ ROUGH = 1e-7
 # The work that may be spent on those, in all: a lattice of the finest kind costs FULL, others, and
 # all engines together at one epsilon, COARSE. What is left wide gets what monotony tells.
 MOST_WORK, FULL, COARSE = 4, 2, 1
-COARSER_POINTS = MOST_POINTS // 4
+COARSER_POINTS = POINTS // 2
 # Beyond this relative width nothing is shared.
 HOPELESS = 0.1
 # A source is tried so far outside the epsilons that it has served, in units of their range.
@@ -308,7 +307,7 @@ class ManyDeltas:
             pivot, _ = work.pivot()
             if self._lattices:
                 first = self._work == MOST_WORK
-                points = MOST_POINTS if first else COARSER_POINTS
+                points = POINTS if first else COARSER_POINTS
                 self._work -= FULL if first else COARSE
                 if self._by_lattice(work, pivot, HOPELESS, points):
                     continue
@@ -332,7 +331,7 @@ class ManyDeltas:
             self._share(work, pivot, max(self._tolerance, relative), WIDER * relative)
         return found.engine
 
-    def _by_lattice(self, work: Work, pivot: float, most: float, points: int = MOST_POINTS) -> bool:
+    def _by_lattice(self, work: Work, pivot: float, most: float, points: int = POINTS) -> bool:
         """Serve an epsilon and its neighbours by the FFT engine; say whether that was best.
 
         `certified_delta` looks no further where the FFT engine is narrower than the contour. A

@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from privcalc.engine.certified import EPSILON_FLOOR
 from privcalc.engine.finite.listed import Listed, Side
+from privcalc.engine.finite.spread import FAR
 from privcalc.engine.inverse import inverse
 from privcalc.engine.lattice.law import WindowError
 from privcalc.engine.lattice.levels import (
@@ -153,8 +156,8 @@ class _Question:
                 self.composition, self.sketches, self.scales, tolerance, most_points / 2.0**trial
             )
             try:
-                upper = compose_levels(self.composition, journey, "upper", self.log_drop)
-                return Listed(NAME, _side(upper), *self._lowers(journey))
+                upper = _side(compose_levels(self.composition, journey, "upper", self.log_drop))
+                return Listed(NAME, upper, *self._lowers(journey))
             except WindowError as error:
                 reason = str(error)
         raise NotCertifiedError(reason)
@@ -178,13 +181,16 @@ class _Question:
 
 
 def _side(law: LatticeLaw) -> Side:
-    """Return what the final law proves of delta."""
+    """Return what the final law proves of delta at epsilons >= 0: lower losses add nothing."""
     if not len(law.indices):
         raise NotCertifiedError("nothing of the law is left on the lattice")
     moved = law.slack + law.loss_error()
+    losses = law.losses()
+    first = int(np.searchsorted(losses, -2.0 * (moved + FAR * math.sqrt(law.spread))))
+    first = min(first, len(losses) - 1)
     return Side(
-        law.losses(),
-        law.weights,
+        losses[first:].copy(),
+        law.weights[first:].copy(),
         moved,
         law.c,
         law.log_scale,

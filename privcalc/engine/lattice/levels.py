@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     from privcalc.engine.lattice.sketch import Scales, Sketch
     from privcalc.losses.law import LossLaw
 
-# Points of one transform that a plan aims at; windows are about 20 deviations wide. Beyond,
-# rounding takes from long sums what more points would give, and arrays take half a gigabyte.
-MOST_POINTS = 2**20
+# Points of one transform that a plan aims at; windows are about 20 deviations wide.
+MOST_POINTS = 2**21
 WINDOW = 22.0
 MOST_LEVELS = 7
 # See `plan_journey`.

@@ -166,7 +166,7 @@ def tests_law(tests: ThresholdTests) -> AtomicLaw:
 
     The images for the other order, (1 - q, 1 - p), are added.
     """
-    charge(300.0 * len(tests.p))
+    charge(120.0 * len(tests.p))
     given = list(zip(map(_whole, tests.p), map(_whole, tests.q), strict=True))
     points = {(WHOLE, WHOLE), *given, *((WHOLE - q, WHOLE - p) for p, q in given)}
     smallest = math.ceil(SMALLEST_MASS * WHOLE)
@@ -211,7 +211,7 @@ def _chances(k: int, j: int, thresholds: Array) -> tuple[Array, Array]:
     """
     from scipy.special import log_ndtr
 
-    charge(300.0 * len(thresholds))
+    charge(120.0 * len(thresholds))
     m = k + j
     longest = math.sqrt(2.0 * math.pi**2 / (LOG_ERROR * m))
     h = longest / math.ceil(longest / 0.3)

@@ -40,7 +40,7 @@ APART = 8.0 * CELL
 FARTHEST = 35.0
 
 # Work for one bound.
-PER_BOUND = 1e6
+PER_BOUND = 5e5
 
 
 @record
