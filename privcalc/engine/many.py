@@ -266,7 +266,8 @@ class ManyDeltas:
             work.ask(source, [pivot], 0.0)
             relative = work.relative(pivot)
             width = max(width, WIDER * relative) if relative <= FFT_REACH else width
-        served = work.ask(source, sorted({*work.pending, pivot}), width)
+        near = work.pending if width <= self._width else work.around(pivot)
+        served = work.ask(source, sorted({*near, pivot}), width)
         # What is almost 0 is settled by any source.
         good = [epsilon for epsilon in served if work.relative(epsilon) <= width]
         if pivot in good:

@@ -106,6 +106,13 @@ class Work:
         group = good or self.pending
         return group[len(group) // 2], bool(good)
 
+    def around(self, epsilon: float) -> list[float]:
+        """Return what is pending with nothing settled on the way there: its neighbours."""
+        settled = [each for each in self._found if each not in self.pending and each != epsilon]
+        low = max((each for each in settled if each < epsilon), default=-math.inf)
+        high = min((each for each in settled if each > epsilon), default=math.inf)
+        return [each for each in self.pending if low < each < high]
+
     def relative(self, epsilon: float) -> float:
         """Return how wide the bracket found so far is, relatively; infinity for none."""
         return self._relative.get(epsilon, math.inf)
