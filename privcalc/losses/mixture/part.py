@@ -17,6 +17,7 @@ import numpy as np
 
 from privcalc.losses.quadrature.part import Outcomes, Part, Range
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Stands for a bound that is not known: its exponential is infinite, 0 times it is not.
 UNKNOWN = 1e300
+# Work for each term of r on each ellipse, that of the distance of r from 1 included.
+PER_TERM = 2.0
 
 
 @record
@@ -48,6 +51,7 @@ class MixturePart(Part):
         angle = np.minimum(np.asarray(height)[..., None] * centres, math.pi)
         cosine, sine = np.cos(angle), np.sin(np.minimum(angle, 0.5 * math.pi))
         down, up = self._powers(low), self._powers(high)
+        charge(PER_TERM * down.size)
         positive = cosine > 0.0
         smallest = np.where(positive, down * cosine, up * cosine).sum(axis=-1)
         real = np.where(positive.all(axis=-1), (up * cosine).sum(axis=-1), smallest)
