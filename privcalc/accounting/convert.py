@@ -35,6 +35,8 @@ CONVERSIONS = ("classic", "balle", "trade_off")
 LARGEST_ORDER, MOST_POINTS = 1e6, 10_000
 ABOVE_ONE, BELOW_ONE = math.nextafter(1.0, 2.0), math.nextafter(1.0, 0.0)
 TINY, LARGEST = 5e-324, 1.7976931348623157e308
+# Targets that every part of a trade-off curve matters to.
+CURVES = ("tradeoff", "risk")
 LOSSLESS = "lossless: the same pair in another language, both ends proved"
 UPPER = "lossy: only an upper bound on the privacy loss is known"
 APART = "lossy: no one pair is known to prove both ends"
@@ -146,6 +148,8 @@ def convert(
         answers = _along(chain, question)
         kind = f"lossy: {chain.words}"
         return Conversion(whole, relation, sampling_words(tree), kind, answers)
+    if question.to in CURVES:
+        parts = {name: part.for_curves for name, part in parts.items()}
     directions = Directions(parts, tolerance, engine)
     known = lone is None and directions.known
     answers = getattr(_State(whole, relation, directions, question), question.to)()

@@ -92,6 +92,17 @@ class Realized:
         return sum(count for _, count in self.choices) == 1
 
     @property
+    def for_curves(self) -> Realized:
+        """The same without lower ends where members have the profile, but not the trade-off curve.
+
+        There every value is that of some data set, but the values of a curve are of several.
+        """
+        from privcalc.losses.thresholded.members import DirectedMembers
+
+        directed = any(isinstance(members, DirectedMembers) for members, _ in self.choices)
+        return replace(self, lower=None, choices=()) if self.alone and directed else self
+
+    @property
     def reversed(self) -> Realized:
         """The other order of the neighbours, for a direction that stands for both."""
         return self if self.back is None else Realized(self.upper, self.back)

@@ -129,7 +129,7 @@ class Methods:
         One use of an envelope has lower ends of different mechanisms at different places; an order
         of results needs all of the profile of one.
         """
-        if not self.laws.alone:
+        if not self.laws.for_curves.alone:
             return WorstOrder(self.runs, self.forward, pointwise.grid)
         from privcalc.engine.terms import Realized
         from privcalc.selection.base.proved import EngineBase

@@ -42,6 +42,7 @@ class Profile:
 
     def __init__(self, laws: Realized, tolerance: float, engine: str) -> None:
         """Take the laws of a direction; tolerances are relative widths."""
+        laws = laws.for_curves
         self.upper = _many(laws.upper, tolerance, engine)
         self.both = laws.lower is not None
         self._lower: ManyDeltas | None = self.upper

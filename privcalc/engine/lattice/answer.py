@@ -186,8 +186,9 @@ def _side(law: LatticeLaw) -> Side:
         raise NotCertifiedError("nothing of the law is left on the lattice")
     moved = law.slack + law.loss_error()
     losses = law.losses()
+    # With one below, from which on the list knows everything.
     first = int(np.searchsorted(losses, -2.0 * (moved + FAR * math.sqrt(law.spread))))
-    first = min(first, len(losses) - 1)
+    first = min(max(first - 1, 0), len(losses) - 1)
     return Side(
         losses[first:].copy(),
         law.weights[first:].copy(),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.sampled.law import sampled
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -36,33 +35,6 @@ class DirectedMembers:
     def member(self, c: float | None) -> LossLaw:
         """Return the law of the member for an order; its sign says nothing, as P has the record."""
         return self.chosen(c if c is None else abs(c), remove=self.remove)
-
-    def sample(self, q: float, *, remove: bool, exact: bool) -> SampledDirected:
-        """Return the members of a Poisson sample."""
-        return SampledDirected(self, q, remove, exact)
-
-
-@record
-class SampledDirected:
-    """Such members where the record is in a sample, or is not.
-
-    Attributes:
-        base: the members.
-        q: sampling probability.
-        remove: whether P is the sample that may hold the record.
-        exact: whether q is exact.
-    """
-
-    base: DirectedMembers
-    q: float
-    remove: bool
-    exact: bool
-
-    def member(self, c: float | None) -> LossLaw:
-        """Return the law of the sampled member."""
-        order = c if c is None else abs(c)
-        event, reverse = (self.base.chosen(order, remove=remove) for remove in (False, True))
-        return sampled(event, self.q, remove=self.remove, exact=self.exact, reverse=reverse)
 
 
 @record

@@ -78,5 +78,5 @@ def thresholded(
 
 def several_new(new: tuple[float, float], keys: int) -> tuple[float, float]:
     """Return bounds on 1 - (1 - p)^k."""
-    low, high = (-math.expm1(keys * math.log1p(-p)) for p in new)
+    low, high = (-math.expm1(keys * math.log1p(-p)) if p < 1.0 else 1.0 for p in new)
     return low * (1.0 - 16.0 * UNIT), min(high * (1.0 + 16.0 * UNIT), 1.0)
