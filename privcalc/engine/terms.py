@@ -36,6 +36,7 @@ class Realized:
             only an upper bound. Of an envelope it is one member, but for one use by itself.
         choices: members to choose from, laws that have no choice, and their counts; empty where
             there is nothing to choose.
+        reverses: the members in the other order of the neighbours, where `choices` are directed.
         back: `lower` in the other order of the neighbours, where this direction stands for both and
             they differ.
         approached: whether members come as near as one likes to the largest loss of `upper`.
@@ -45,6 +46,7 @@ class Realized:
     upper: Composition
     lower: Composition | None
     choices: tuple[tuple[Members, int], ...] = ()
+    reverses: tuple[tuple[Members, int], ...] = ()
     back: Composition | None = None
     approached: bool = False
     accuracy: float = 0.0
@@ -62,14 +64,15 @@ class Realized:
         choices = tuple((_members(term), count) for term, count in terms)
         if all(term.members is None for term, _ in terms):
             return cls(upper, _member(choices, None), accuracy=accuracy)
+        back = tuple((_members(term, back=True), count) for term, count in terms)
+        reverses = () if back == choices else back
         first = terms[0][0]
         if sum(count for _, count in terms) == 1 and first.lower is not None:
             lower = upper if first.attained else Composition(((first.lower, 1),))
-            return cls(upper, lower, choices, accuracy=accuracy)
-        back = tuple((_members(term, back=True), count) for term, count in terms)
-        reverse = None if back == choices else _member(back, None)
+            return cls(upper, lower, choices, reverses, accuracy=accuracy)
+        reverse = _member(reverses, None) if reverses else None
         attained = all(term.attained for term, _ in terms)
-        return cls(upper, _member(choices, None), choices, reverse, attained, accuracy)
+        return cls(upper, _member(choices, None), choices, reverses, reverse, attained, accuracy)
 
     @classmethod
     def directions(cls, terms: Mapping[str, Terms]) -> dict[str, Realized]:
@@ -100,7 +103,9 @@ class Realized:
         from privcalc.losses.thresholded.members import DirectedMembers
 
         directed = any(isinstance(members, DirectedMembers) for members, _ in self.choices)
-        return replace(self, lower=None, choices=()) if self.alone and directed else self
+        if not (self.alone and directed):
+            return self
+        return replace(self, lower=None, choices=(), reverses=())
 
     @property
     def reversed(self) -> Realized:
@@ -116,6 +121,12 @@ class Realized:
     def member(self, c: float | None) -> Composition:
         """Return the members that cost most at order c + 1, composed."""
         return _member(self.choices, c)
+
+    def in_both_orders(self, c: float) -> tuple[Realized, Realized]:
+        """Return one mechanism on two data sets, P first and Q first; see `member`."""
+        reverse = _member(self.reverses, c) if self.reverses else self.member(-c)
+        forward = self.member(c)
+        return Realized(forward, forward), Realized(reverse, reverse)
 
     def renyi_lower(self, c: Array) -> Array | None:
         """Return lower bounds on the largest K(c) of one mechanism, order by order.

@@ -43,8 +43,8 @@ class Term:
             it is the pair's own, None where only an upper bound is known.
         curve: the Renyi curve, where there is no law.
         members: prove lower ends of several uses and of sums.
-        back: members in the other order of the neighbours, where `members` are directed and
-            one direction stands for both orders.
+        back: the same members in the other order of the neighbours, where `members` are directed;
+            elsewhere member(-c) is the other order of member(c).
         accuracy: relative error that epsilon has for what is not known of `upper`; engines need
             not be much closer.
     """

@@ -131,11 +131,9 @@ class Methods:
         """
         if not self.laws.for_curves.alone:
             return WorstOrder(self.runs, self.forward, pointwise.grid)
-        from privcalc.engine.terms import Realized
         from privcalc.selection.base.proved import EngineBase
 
-        pair = [self.laws.member(sign * TYPICAL) for sign in (1.0, -1.0)]
-        laws, back = (Realized(each, each) for each in pair)
+        laws, back = self.laws.in_both_orders(TYPICAL)
         member, _ = EngineBase.pair(laws, back, self.tolerance, self.engine)
         looked = Pointwise(self.runs, member, self.tolerance)
         looked.epsilon(at) if quantity == "epsilon" else looked.delta(at)

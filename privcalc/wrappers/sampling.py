@@ -214,10 +214,9 @@ class Sampling(Wrapper):
         if isinstance(members, DirectedMembers):
             # A key is old as other people have it; in a sample their number is noise of its own.
             return Term(known.upper)
-        back = None
-        if asked.adjacency is Adjacency.REPLACE and asked.q > 0.0:
-            back = SampledMembers(members, asked.q, not there, asked.exact)
-        sampled = SampledMembers(members, asked.q, there, asked.exact)
+        sampled, back = (
+            SampledMembers(members, asked.q, way, asked.exact) for way in (there, not there)
+        )
         return Term(known.upper, known.lower, members=sampled, back=back)
 
     def _by_curve(self, terms: Terms, back: Terms, asked: Sampled) -> Term:

@@ -9,6 +9,8 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
+from privcalc.engine.arbiter import certified_delta
+from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
@@ -87,3 +89,53 @@ def test_replacing_either_way_has_the_lower_end_of_one(count: int) -> None:
     assert answer.bound.upper >= float(best) * (1.0 - 1e-12)
     if count == 1:
         assert answer.bound.upper == pytest.approx(float(best), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "relation"),
+    [
+        ("exponential:epsilon=1@poisson:q=0.1", Relation.ADD_OR_REMOVE_ONE),
+        ("exponential:epsilon=2", REPLACE),
+        ("exponential:epsilon=1@wor:q=0.3", REPLACE),
+        ("noisy-max:noise=laplace,scale=1,candidates=3", Relation.ADD_OR_REMOVE_ONE),
+        ("gaussian:sigma=1@wor:q=0.1", REPLACE),
+        ("laplace:scale=1@wor:q=0.1", REPLACE),
+        ("bernoulli-pair:p=0.01,other_p=0.1", REPLACE),
+        ("svt:threshold_noise=2,query_noise=4", Relation.ADD_OR_REMOVE_ONE),
+    ],
+)
+@pytest.mark.parametrize("c", [0.3, 3.0, 30.0])
+def test_both_orders_of_a_member_are_of_one_pair(text: str, relation: Relation, c: float) -> None:
+    """P and Q swapped have the same total variation."""
+    for part in realize(parse(text).tree, relation).values():
+        both = [each.upper for each in part.in_both_orders(c)]
+        first, other = (certified_delta(each, 0.0, 1e-9).bound for each in both)
+        assert first.lower is not None
+        assert other.lower is not None
+        assert first.lower <= other.upper
+        assert other.lower <= first.upper
+        assert first.upper > 0.0
+
+
+def test_the_reverse_of_a_sampled_member_is_its_own() -> None:
+    """Two candidates in one sample, by enumeration: H_a(P || Q) = 1 - a + a H_{1/a}(Q || P)."""
+    q, c, epsilon = 0.1, 3.0, 0.08
+    (one,) = realize(parse("exponential:epsilon=1").tree, REPLACE).values()
+    ((pair, _),) = one.member(c).terms
+    assert isinstance(pair, AtomicLaw)
+    assert pair.lower_masses is not None
+    masses = list(zip(pair.masses, pair.lower_masses, strict=True))
+    directions = realize(
+        parse(f"exponential:epsilon=1@poisson:q={q}").tree, Relation.ADD_OR_REMOVE_ONE
+    )
+    for name, part in directions.items():
+        with_record = [q * a + (1 - q) * b for a, b in masses]
+        first, other = with_record, [b for _, b in masses]
+        if name == "add":
+            first, other = other, first
+        for law, (a, b) in zip(
+            part.in_both_orders(c), ((first, other), (other, first)), strict=True
+        ):
+            truth = sum(max(0.0, x - math.exp(epsilon) * y) for x, y in zip(a, b, strict=True))
+            found = certified_delta(law.upper, epsilon, 1e-9).bound
+            assert found.upper == pytest.approx(truth, rel=1e-9)

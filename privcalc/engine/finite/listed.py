@@ -38,6 +38,7 @@ class Side:
         lost: P-mass that is left out, at most.
         missing: sum of weights that are left out, at most.
         spread: tau^2 of `engine/finite/spread.py`, of a list that proves lower ends.
+        rounding: that part of `moved` which is rounding.
     """
 
     losses: Array
@@ -48,6 +49,7 @@ class Side:
     lost: float = 0.0
     missing: float = 0.0
     spread: float = 0.0
+    rounding: float = 0.0
 
     def bounds(self, epsilons: Array, *, above: bool) -> Array:
         """Bound delta at increasing epsilons from above, or from below.
@@ -79,9 +81,8 @@ class Side:
         with np.errstate(over="ignore", invalid="ignore"):
             factor = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
             if not above:
-                gap = gaps(
-                    self.losses, self.weights, points, Spread(self.c, self.spread, self.missing)
-                )
+                spread = Spread(self.c, self.spread, self.missing, self.rounding)
+                gap = gaps(self.losses, self.weights, points, spread)
                 return np.maximum((payoff - gap) * factor * (1.0 - 4.0 * UNIT) - SUBNORMAL, 0.0)
             absent = self.missing / (1.0 + self.c) * (1.0 + units)
             value = (payoff + absent) * factor + self.lost * MARGIN + SUBNORMAL

@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -51,8 +52,9 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 # The proof needs tau <= 1; b^2, and A / tau at tau = 0. There 0.7585 would do: the rest is for the
-# rounding of losses, which is less than 1e-5 tau.
+# rounding of losses and points: less than ROUNDED tau moves no exponent that counts by 1e-3.
 LARGEST_TAU, WIDTH, HEIGHT, GROWTH = 1.0, 1.2, 0.76, 2.8
+ROUNDED = 1e-5
 # What is further away, in units of tau, counts with a bound on all of it.
 FAR = 40.0
 # Rounding of the exponents, which are below a thousand, and of the sums.
@@ -67,11 +69,13 @@ class Spread:
         c: the tilt of the weights: w stands for the P-mass w e^{log_scale - c l}.
         variance: tau^2.
         missing: sum of the weights that are left out, at most, wherever their losses are.
+        rounding: absolute error of the losses, at most.
     """
 
     c: float
     variance: float
     missing: float = 0.0
+    rounding: float = 0.0
 
 
 def gaps(losses: Array, weights: Array, points: Array, spread: Spread) -> Array:
@@ -92,7 +96,10 @@ def gaps(losses: Array, weights: Array, points: Array, spread: Spread) -> Array:
     if spread.variance == 0.0:
         return np.zeros(len(points))
     tau, rate = math.sqrt(spread.variance), spread.c + 0.5
-    if not (tau <= LARGEST_TAU and 2.0 * WIDTH * tau * rate <= FAR):
+    reach = float(np.abs(losses[[0, -1]]).max(initial=0.0))
+    rounding = spread.rounding + 4.0 * UNIT * (reach + float(np.abs(points).max(initial=0.0)))
+    small = tau <= LARGEST_TAU and 2.0 * WIDTH * tau * rate <= FAR
+    if not (small and rounding <= ROUNDED * tau):
         return np.full(len(points), np.inf)
     height = HEIGHT * tau * math.exp(GROWTH * tau)
     scale = 2.0 * WIDTH * spread.variance

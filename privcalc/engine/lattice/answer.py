@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from privcalc.engine.certified import EPSILON_FLOOR
 from privcalc.engine.finite.listed import Listed, Side
-from privcalc.engine.finite.spread import FAR
 from privcalc.engine.inverse import inverse
 from privcalc.engine.lattice.law import WindowError
 from privcalc.engine.lattice.levels import (
@@ -175,27 +173,26 @@ class _Question:
         one_level = not any(route.uses for route in journey.routes)
         top = self.composition.max_loss().upper - self.scales.epsilon
         if atoms and one_level and top <= NEAR_TOP * math.sqrt(lower.spread):
-            floor = compose_levels(self.composition, journey, "lower", self.log_drop, floor=True)
-            found.append(_side(floor))
+            with suppress(NotCertifiedError):
+                floor = compose_levels(
+                    self.composition, journey, "lower", self.log_drop, floor=True
+                )
+                found.append(_side(floor))
         return found
 
 
 def _side(law: LatticeLaw) -> Side:
-    """Return what the final law proves of delta at epsilons >= 0: lower losses add nothing."""
+    """Return what the final law proves of delta."""
     if not len(law.indices):
         raise NotCertifiedError("nothing of the law is left on the lattice")
-    moved = law.slack + law.loss_error()
-    losses = law.losses()
-    # With one below, from which on the list knows everything.
-    first = int(np.searchsorted(losses, -2.0 * (moved + FAR * math.sqrt(law.spread))))
-    first = min(max(first - 1, 0), len(losses) - 1)
     return Side(
-        losses[first:].copy(),
-        law.weights[first:].copy(),
-        moved,
+        law.losses(),
+        law.weights,
+        law.slack + law.loss_error(),
         law.c,
         law.log_scale,
         law.lost,
         law.missing,
         law.spread,
+        law.loss_error(),
     )
