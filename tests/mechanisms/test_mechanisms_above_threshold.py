@@ -6,6 +6,7 @@ import math
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -13,7 +14,8 @@ from scipy.special import ndtr
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.calibration.target import CalibrationTarget
-from privcalc.errors import DomainError
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.losses.sparse_vector.nonnegative import answer_weights, normal_profile
 from privcalc.losses.sparse_vector.streams import stream_chances
 from privcalc.mechanisms.adaptive.above_threshold import AboveThreshold
 from privcalc.spec.parse import parse
@@ -191,6 +193,77 @@ def test_all_answers_are_counted(length: int, cutoff: int, answers: int) -> None
     assert len(words) == answers
 
 
+@pytest.mark.parametrize(
+    ("threshold", "moment"),
+    [(0.0, 12.9644), (0.5, 38.8064), (1.0, 161.435), (2.0, 8789.61), (4.0, 4.92623e9)],
+)
+def test_answers_of_nonnegative_streams(threshold: float, moment: float) -> None:
+    """E (1 - F)^{-2} by mpmath, for noises 1 and 3^{1/2}: not E (F / (1 - F))^2, which is less."""
+    weights, ends = answer_weights((1.0, math.sqrt(3.0)), 2, threshold, math.inf)
+    assert moment <= weights.sum() <= 1.1 * moment
+    with mpmath.workdps(30):
+        rest = mpmath.quad(
+            lambda z: mpmath.npdf(z) / mpmath.ncdf(-(threshold + z) / mpmath.sqrt(3)) ** 2,
+            [float(ends[-1]), float(ends[-1]) + 5, mpmath.inf],
+        )
+    assert 0.0 < rest < 1e-31
+
+
+def test_the_normal_profile_at_any_loss() -> None:
+    """Upper ends that are near, of small and large distances, on both sides of 0."""
+    with mpmath.workdps(40):
+        for mu in (1e-4, 0.03, 1.0, 12.0):
+            x = np.array([-20.0, -3.0, -0.1, 0.0, 0.1, 3.0, 20.0]) * mu
+            for found, loss in zip(normal_profile(mu, x), x, strict=True):
+                u = mpmath.mpf(loss) / mu
+                truth = mpmath.ncdf(mu / 2 - u) - mpmath.exp(loss) * mpmath.ncdf(-mu / 2 - u)
+                assert truth <= found <= truth * (1 + 2e-9) + 1e-15
+
+
+@pytest.mark.parametrize("cutoff", [1, 2])
+def test_nonnegative_streams_cost_at_most_their_bound(cutoff: int) -> None:
+    """Streams of four queries at 0 and above, all extreme neighbours that are not negative."""
+    sizes, threshold = (2.0, 5.0), 6.0
+    text = "svt:noise=gaussian,threshold_noise=2,query_noise=5,threshold=6"
+    found = bounds(f"{text},cutoff={cutoff}", epsilons=EPSILONS)
+    capped = bounds(f"{text},cutoff={cutoff},length=4", epsilons=EPSILONS)
+    plain = bounds(
+        f"svt:noise=gaussian,threshold_noise=2,query_noise=5,cutoff={cutoff},length=4",
+        epsilons=EPSILONS,
+    )
+    best = [0.0] * len(EPSILONS)
+    for queries in product((1.0, 5.0), repeat=4):
+        first = chances("gaussian", sizes, [threshold - x for x in queries], cutoff)
+        for move in product((-1.0, 1.0), repeat=4):
+            gaps = [threshold - x - y for x, y in zip(queries, move, strict=True)]
+            other = chances("gaussian", sizes, gaps, cutoff)
+            for k, epsilon in enumerate(EPSILONS):
+                excess = (p - math.exp(epsilon) * other[word] for word, p in first.items())
+                best[k] = max(best[k], sum(x for x in excess if x > 0.0))
+    for true, any_length, four, signed in zip(best, found, capped, plain, strict=True):
+        assert true <= four.upper <= any_length.upper * (1.0 + 1e-9)
+        assert four.upper <= signed.upper * 1.01
+        assert four.lower is not None
+        assert any_length.lower is not None
+        assert four.lower <= any_length.lower * (1.0 + 1e-9)
+
+
+def test_nonnegative_streams_of_any_length() -> None:
+    """Below Hoelder's bound with gamma = 2; more where the threshold is higher; else refused."""
+    text = "svt:noise=gaussian,threshold_noise=1,query_noise=1.7320508075688772"
+    ends = [bounds(f"{text},threshold={t}", deltas=[1e-6])[0] for t in (-1, 0, 1, 2)]
+    assert [each.upper for each in ends] == sorted(each.upper for each in ends)
+    assert all((each.lower or 0.0) < each.upper for each in ends)
+
+    def hoelder(order: float) -> float:
+        first = (order - 0.5) / (order - 1.0) * order + 2.0 * order / 3.0
+        return first + (0.5 * math.log(12.9644) + math.log(1e6)) / (order - 1.0)
+
+    assert ends[1].upper < 0.77 * min(hoelder(1.0 + 0.05 * k) for k in range(1, 400))
+    with pytest.raises(NotCertifiedError, match="query_noise must be above"):
+        bounds("svt:noise=gaussian,threshold_noise=9,query_noise=9,threshold=1", deltas=[1e-5])
+
+
 def test_several_uses_and_groups() -> None:
     """Uses compose within the sum of their guarantees, and a group multiplies the sensitivity."""
     (several,) = bounds("svt:threshold_noise=10,query_noise=20@10", deltas=[1e-6])
@@ -206,7 +279,7 @@ def test_several_uses_and_groups() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("noise=gaussian,threshold_noise=9,query_noise=9", "needs length"),
+        ("noise=gaussian,threshold_noise=9,query_noise=9", "needs length, .* or threshold"),
         ("noise=gaussian,threshold_noise=0.05,query_noise=9,length=5", "too small"),
         ("threshold_noise=0.01,query_noise=0.001", "in"),
         ("threshold_noise=1,query_noise=1,cutoff=1000", "at most 600"),

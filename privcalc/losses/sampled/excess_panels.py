@@ -181,7 +181,7 @@ def log_sum_bounds(values: Array, errors: Array) -> tuple[float, float]:
 
 
 # Work for each round of panels, and for each of them and exponential of the ratio.
-PER_ROUND, PER_PANEL = 8e3, 12.0
+PER_ROUND, PER_PANEL = 8e3, 60.0
 
 
 def integrate(excess: Excess, low: float, high: float) -> tuple[float, float]:
@@ -261,6 +261,7 @@ def _sum_of_panels(
     """
     if not len(centres):
         return -math.inf, -math.inf
+    charge(PER_PANEL * len(centres) * excess.ratio.size)
     x, log_weights = composite_rule(centres, halves)
     moved = 2.0 * UNIT * np.repeat(np.abs(centres) + halves, POINTS)
     value, error = excess.log_values(x, moved)

@@ -23,6 +23,7 @@ at most.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from privcalc.losses.members import threshold_tests
 from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from privcalc.losses.members import ThresholdTests
     from privcalc.numerics.arrays import Array
@@ -62,7 +63,7 @@ class _Cells(NamedTuple):
 
 @remembered(32)
 def stream_tests(
-    noise: str, sizes: tuple[float, float], cutoff: int, length: int
+    noise: str, sizes: tuple[float, float], cutoff: int, length: int, threshold: float = math.inf
 ) -> ThresholdTests:
     """Return the best of the tests of some streams.
 
@@ -71,11 +72,14 @@ def stream_tests(
         sizes: of rho and nu in units of D.
         cutoff: c.
         length: most queries.
+        threshold: the highest one, in units of D, where no query is negative: those below it are t
+            below, and the others u, and D more where they are lower.
     """
     unit, tops = sum(sizes), min(cutoff, length)
     below = [m for m in BELOW if m <= length - tops]
     t = np.linspace(-2.0, 8.0, DISTANCES) * unit
     u = np.append(np.linspace(-3.0, 9.0, DISTANCES) * unit, NO_TOP * unit)
+    t, u = np.minimum(t, threshold), np.minimum(u, threshold - 1.0)
     lower, upper = stream_chances(noise, sizes, (below, tops), (t, u))
     p, q = lower.ravel() * (1.0 - ROUNDING), upper.ravel() * (1.0 + ROUNDING)
     largest = float(np.log(np.maximum(p, 1e-300) / q).max())
@@ -122,31 +126,31 @@ def stream_chances(
         return _Cells(left, centre, right, half * threshold / queries)
 
     first, moved = (
-        [_power(noise, cells(gaps, 1.0), m)[k] for m in below]
+        np.concatenate([each[k] for each in _powers(noise, cells(gaps, 1.0), below)])
         for k, gaps in enumerate((t, t - 1.0))
     )
-    last = _power(noise, cells(u, -1.0), tops)[0], _power(noise, cells(u + 1.0, -1.0), tops)[1]
-    lower = (np.concatenate(first) * (weight * np.exp(low))) @ last[0].T
-    return lower, (np.concatenate(moved) * (weight * np.exp(high))) @ last[1].T + outside
+    ((above, _),) = _powers(noise, cells(u, -1.0), [tops])
+    ((_, other),) = _powers(noise, cells(u + 1.0, -1.0), [tops])
+    lower = (first * (weight * np.exp(low))) @ above.T
+    return lower, (moved * (weight * np.exp(high))) @ other.T + outside
 
 
-def _power(noise: str, cells: _Cells, power: int) -> tuple[Array, Array]:
-    """Return what is at most, and at least, the part of F^power in the integral over each cell.
+def _powers(noise: str, cells: _Cells, powers: Sequence[int]) -> Iterator[tuple[Array, Array]]:
+    """Yield what is at most, and at least, the part of F^m in the integral over each cell.
 
     F is log-concave, so that its logarithm has its largest slope at the left end.
     """
-    if power == 0:
-        return np.ones_like(cells.middle), np.ones_like(cells.middle)
     slope, bend = _derivatives(noise, cells)
-    w = cells.half
-    with np.errstate(over="ignore", under="ignore"):
-        value = power * _log_below(noise, cells.middle)
-        curved = 0.5 * power * bend * w * w
-        steep = 1.5 * (power * slope * w) ** 2
-        ends = (np.exp(power * _log_below(noise, end)) for end in (cells.left, cells.right))
-        low, high = ends
-        lower = np.maximum(np.exp(value - curved), low)
-        return lower, np.minimum(np.exp(np.minimum(value + curved + steep, 1.0)), high)
+    left, middle, right = (_log_below(noise, x) for x in (cells.left, cells.middle, cells.right))
+    curved, steep = 0.5 * bend * cells.half**2, 1.5 * (slope * cells.half) ** 2
+    for m in powers:
+        if m == 0:
+            yield np.ones_like(middle), np.ones_like(middle)
+            continue
+        with np.errstate(over="ignore", under="ignore"):
+            lower = np.maximum(np.exp(m * (middle - curved)), np.exp(m * left))
+            upper = np.exp(np.minimum(m * (middle + curved) + m * m * steep, 1.0))
+            yield lower, np.minimum(upper, np.exp(m * right))
 
 
 def _log_below(noise: str, x: Array) -> Array:

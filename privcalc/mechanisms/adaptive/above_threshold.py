@@ -69,12 +69,20 @@ MOST_BITS = 900
         ),
         Parameter(
             "length",
-            "most queries; gaussian noise needs it",
+            "most queries; gaussian noise needs it, or threshold",
             kind="integer",
             minimum=1.0,
             maximum=float(LONGEST),
             default_text="any number for laplace noise",
             # As for the cutoff.
+            cost="increases",
+        ),
+        Parameter(
+            "threshold",
+            "where no query is negative: the highest threshold; of use for gaussian noise",
+            unit="unit of the queries",
+            default_text="queries of any sign",
+            # A higher threshold takes longer to reach.
             cost="increases",
         ),
         Parameter(
@@ -108,7 +116,9 @@ class AboveThreshold(Mechanism):
     Gaussian mechanism with mu^2 = D^2 / s^2 + 4 c D^2 / t^2, where N counts the possible answers to
     the whole stream, the sum of `length` choose k for k <= c. That is below the Renyi bounds of Zhu
     2023, Theorems 7.2.1 (7.1) and 7.6.6. (Remark 7.2.8 there has c times `length` choose c for N,
-    which is too small: 10 queries with c = 9 have 1023 answers, and not 90.)
+    which is too small: 10 queries with c = 9 have 1023 answers, and not 90.) Where no query is
+    negative and no threshold above `threshold`, a stream ends by itself, however long it may be:
+    then N is averaged over the threshold's noise (`losses/sparse_vector/nonnegative.py`).
 
     Upper ends are proved from these by `losses/sparse_vector/bounds.py`, lower ends by explicit
     streams: some queries below the threshold, then c above it. Neither is tight, and it shows.
@@ -118,6 +128,7 @@ class AboveThreshold(Mechanism):
         rates: D over the sizes of both noises.
         cutoff: c.
         length: most queries, or None.
+        threshold: T over D, where queries are nonnegative and T the highest threshold; or None.
     """
 
     def __init__(
@@ -128,12 +139,17 @@ class AboveThreshold(Mechanism):
         query_noise: float,
         cutoff: int = 1,
         length: int | None = None,
+        threshold: float | None = None,
         sensitivity: float = 1.0,
     ) -> None:
         """Take both noises."""
-        if noise == GAUSSIAN and length is None:
-            raise DomainError("gaussian noise needs length, the most queries there may be")
+        if noise == GAUSSIAN and length is None and threshold is None:
+            raise DomainError(
+                "gaussian noise needs length, the most queries there may be, or threshold, the"
+                " highest one, where no query is negative"
+            )
         step = Enclosed.of(sensitivity)
+        self.threshold = None if threshold is None else Enclosed.of(threshold) / step
         self.noise, self.length = noise, length
         self.cutoff = cutoff if length is None else min(cutoff, length)
         sizes = Enclosed.of(threshold_noise), Enclosed.of(query_noise)
@@ -164,26 +180,35 @@ class AboveThreshold(Mechanism):
         other = copy(self)
         threshold, queries = self.rates
         other.rates = self._checked(threshold * records, queries * records)
+        if self.threshold is not None:
+            other.threshold = self.threshold / records
         return other
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.sparse_vector.bounds import gaussian_bound, laplace_bound
+        from privcalc.losses.sparse_vector.nonnegative import nonnegative_bound
         from privcalc.losses.sparse_vector.streams import BELOW, stream_tests
         from privcalc.losses.term import Term
         from privcalc.losses.winner.tests import tests_law
+        from privcalc.numerics.rounding import UNIT
 
         threshold, queries = self.rates
+        sizes = 1.0 / threshold.nearest()[0], 1.0 / queries.nearest()[0]
+        highest = None if self.threshold is None else self.threshold.doubles()[1]
         upper: LossLaw
-        if self.noise == GAUSSIAN:
+        if self.noise == LAPLACE:
+            upper = laplace_bound(threshold.high, queries.high * (2 * self.cutoff))
+        elif highest is None:
             upper = gaussian_bound(self._mu(threshold, queries), self.answers)
         else:
-            upper = laplace_bound(threshold.high, queries.high * (2 * self.cutoff))
-        sizes = 1.0 / threshold.nearest()[0], 1.0 / queries.nearest()[0]
+            count = math.inf if self.length is None else self.answers * (1.0 + 4.0 * UNIT)
+            upper = nonnegative_bound(sizes, self.cutoff, highest, count)
         longest = BELOW[-1] + self.cutoff
         length = longest if self.length is None else min(self.length, longest)
-        tests = stream_tests(self.noise, sizes, self.cutoff, length)
+        most = math.inf if self.threshold is None else self.threshold.doubles()[0]
+        tests = stream_tests(self.noise, sizes, self.cutoff, length, most)
         return Term(upper, tests_law(tests), members=tests)
 
     def _mu(self, threshold: Enclosed, queries: Enclosed) -> float:

@@ -1,0 +1,162 @@
+"""Gaussian sparse vector on nonnegative queries: streams end by themselves, whatever they are."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.from_profile import profile_law
+from privcalc.numerics.gaussian_profile import DENSITY, MILLS, ROOT, gaussian_profile
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge, remembered
+
+if TYPE_CHECKING:
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.numerics.arrays import Array
+
+# Cells of the noise of the threshold, points of the profile, and of the table of h.
+CELLS, POINTS, TABLE = 6000, 240, 60_000
+# The noise is between these; what is beyond is to count at most REST.
+LOWEST, HIGHEST, REST = -9.0, 120.0, 1e-31
+# Deviations over which h falls from nearly 1 to nothing.
+REACH = 13.0
+# Rounding of what is computed, in which exponents are below a thousand.
+ROUNDING = 1.0 + 1e-9
+LARGEST_EPSILON = 650.0
+
+
+@remembered(32)
+def nonnegative_bound(
+    deviations: tuple[float, float], cutoff: int, threshold: float, outcomes: float
+) -> AtomicLaw:
+    """Return the law for Gaussian noise, queries >= 0 and thresholds <= T.
+
+    Args:
+        deviations: s and t, of rho and nu, in units of D, off by a unit or two.
+        cutoff: c.
+        threshold: T in units of D, rounded up.
+        outcomes: N, the number of possible answers, rounded up; infinite for streams of any length.
+
+    With mu = 2 c^{1/2} / t, rho = s z, l(z) = z / s + 1 / (2 s^2) the loss of moving rho by D, and
+    h(x) the profile of N(mu, 1) and N(0, 1) at any real x, integrate over n first: for answers o
+
+        P(o) - a P'(o) <= int phi(z) h(epsilon - l(z)) G_o(z) dz,
+
+    G_o the chance, given z, that the answers that are not in S are "below". Given z and what came
+    before, such an answer has a chance of at most F = Phi((T + s z) / t), as queries are >= 0. So
+    the sum of G_o over the answers up to the next "above", or to the end of the stream, is at most
+    1 + F + F^2 + ... = 1 / (1 - F), and that over all o is at most G = min(N, (1 - F)^{-c}), by
+    induction over the answers "above". This is the profile that Zhu 2023, Theorem 7.2.1 (7.2) and
+    Proposition 7.2.5, bounds by Hoelder's inequality, as printed without the factor
+    (alpha - 1/2) / (alpha - 1) and with F / (1 - F) for 1 / (1 - F); both are too small.
+
+    With N alone that is N h of the length of the whole move, as in `gaussian_bound`, without cells.
+
+    h falls and G grows: both increase with z, so that each cell counts with its right end.
+
+    Raises:
+        NotCertifiedError: streams of any length have infinitely many answers.
+    """
+    weights, ends = answer_weights(deviations, cutoff, threshold, outcomes)
+    s, t = deviations
+    mu = 2.0 * math.sqrt(cutoff) / t * (1.0 + 4.0 * UNIT)
+    whole = math.hypot(mu, 1.0 / s) * (1.0 + 8.0 * UNIT)
+    losses = (ends + 0.5 / s) / s
+    losses += 16.0 * UNIT * (np.abs(ends) + 0.5 / s) / s
+    first = mu * (0.5 * mu - REACH)
+    step = 2.0 * mu * REACH / TABLE
+    table = normal_profile(mu, first + step * np.arange(TABLE + 1))
+    table[0] = 1.0
+    charge(1.0 * CELLS * POINTS)
+
+    def delta(epsilon: float) -> float:
+        places = np.clip((epsilon - first - losses) / step - 1e-6, 0, TABLE).astype(np.int64)
+        averaged = float(table[places] @ weights) * ROUNDING + REST
+        if not math.isfinite(outcomes):
+            return averaged
+        return min(averaged, outcomes * gaussian_profile(whole, epsilon).upper * ROUNDING)
+
+    high = 1.0
+    while delta(high) > 2.0 * REST + table[-1] * float(weights.sum()):
+        high *= 2.0
+        if high > LARGEST_EPSILON:
+            raise NotCertifiedError("nearly everything may be revealed by so many answers")
+    low = 0.0
+    for _ in range(8):
+        middle = 0.5 * (low + high)
+        if delta(middle) > 4.0 * REST:
+            low = middle
+        else:
+            high = middle
+    found = [(high * k / POINTS, min(1.0, delta(high * k / POINTS))) for k in range(POINTS + 1)]
+    return profile_law(tuple((Fraction(x), Fraction(y)) for x, y in found))
+
+
+def answer_weights(
+    deviations: tuple[float, float], cutoff: int, threshold: float, outcomes: float
+) -> tuple[Array, Array]:
+    """Return upper bounds on G over cells of the noise of the threshold, and their right ends.
+
+    What is beyond the last cell is at most REST: N P(rho > s Z), or without N
+
+        int_Z^inf e^{psi(z)} dz <= e^{psi(Z)} / |psi'(Z)| where psi'(Z) < 0,
+
+    psi = log phi - c log(1 - F), which is concave for t^2 >= c s^2: (log(1 - F))'' >= -s^2 / t^2.
+
+    Raises:
+        NotCertifiedError: see `nonnegative_bound`.
+    """
+    from scipy.special import log_ndtr, ndtr
+
+    s, t = deviations
+    concave = t * t > cutoff * s * s * (1.0 + 1e-9)
+
+    def log_answers(z: Array) -> Array:
+        grown: Array = -cutoff * log_ndtr(-(threshold + s * z) / t)
+        return np.minimum(grown, math.log(outcomes) if math.isfinite(outcomes) else np.inf)
+
+    def beyond(z: float) -> float:
+        most = outcomes * float(ndtr(-z)) if math.isfinite(outcomes) else math.inf
+        y = (threshold + s * z) / t
+        tail = float(log_ndtr(-y))
+        hazard = math.exp(-0.5 * y * y - tail) / math.sqrt(2.0 * math.pi) if y > -30.0 else 0.0
+        slope = -z + cutoff * s / t * hazard * ROUNDING
+        if not (concave and slope < -1e-6):
+            return most
+        psi = -0.5 * z * z - cutoff * tail
+        return min(most, math.exp(min(psi, 300.0)) / (-slope * (1.0 - 1e-6)))
+
+    z = 1.0
+    while not beyond(z) * ROUNDING < REST:
+        z += 0.5
+        if z > HIGHEST:
+            raise NotCertifiedError(
+                "streams of any length have no bound: query_noise must be above"
+                " sqrt(cutoff) threshold_noise, by far where the threshold is high; or give length"
+            )
+    edges = np.linspace(LOWEST, z, CELLS + 1)
+    low, high = edges[:-1], edges[1:]
+    masses = np.where(low >= 0.0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
+    masses[0] += ndtr(LOWEST)
+    return masses * np.exp(log_answers(high)), high
+
+
+def normal_profile(mu: float, x: Array) -> Array:
+    """Return h, rounded up, at any real x: the Gaussian profile, and 1 - e^x + e^x h(-x) below 0.
+
+    With u = x / mu - mu / 2 and Mills' ratio R it is phi(u) (R(u) - R(u + mu)) for u >= 0, whose
+    terms are off by 32 units, and P(N > u) - e^x P(N > u + mu) for u < 0, which is at least h(0).
+    """
+    from scipy.special import erfcx, ndtr
+
+    u = x / mu - 0.5 * mu
+    right = np.maximum(u, 0.0)
+    near, far = (MILLS * erfcx(ROOT * each) for each in (right, right + mu))
+    above = DENSITY * np.exp(-0.5 * right * right) * (near - far + 32.0 * UNIT * near)
+    below = ndtr(-u) - np.exp(np.minimum(x, 700.0)) * ndtr(-u - mu) + 32.0 * UNIT
+    found: Array = np.where(u >= 0.0, above, np.minimum(below, 1.0)) * ROUNDING
+    return found
