@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
@@ -281,3 +282,17 @@ def test_what_a_window_leaves_out_counts() -> None:
     for epsilon, upper in zip(points[:-1].tolist(), uppers, strict=False):
         assert upper >= (certified_delta(composition, epsilon, 1e-4).bound.lower or 0.0)
     assert uppers[-1] < 1e-20
+
+
+def test_a_far_tilt_is_resolved() -> None:
+    """The mass that decides is far above the median: a finer lattice makes the bracket narrower."""
+    tree = parse("truncated-laplace:scale=0.7397,bound=25.53@poisson:q=0.1@3").tree
+    wide, narrow = (
+        compose(tree, deltas=[4.2e-10], tolerance=tolerance, engine="fft").answers[0].bound
+        for tolerance in (1e-7, 1e-9)
+    )
+    assert wide is not None
+    assert narrow is not None
+    assert narrow.lower is not None
+    assert 0.755719851 < narrow.lower <= narrow.upper < 0.755719852
+    assert 4.0 * (narrow.upper - narrow.lower) < wide.upper - (wide.lower or 0.0)

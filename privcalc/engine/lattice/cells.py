@@ -49,11 +49,11 @@ class Grid:
         return 4.0 * UNIT * (abs(float(self.origin)) + reach)
 
 
-def make_grid(origin: Fraction, step: Fraction, seen: Sketch, scale: float) -> Grid:
+def make_grid(origin: Fraction, step: Fraction, seen: Sketch, scale: float, c: float) -> Grid:
     """Cover the range of a law: with every lattice point, or with fewer far out if these are many.
 
-    Then a cell at distance x from the median may have the width x step / (50 scale): within fifty
-    scales that is no more than one step.
+    Then a cell at distance x from the median, or from the mean of the law tilted by c, may have the
+    width x step / (50 scale): within fifty scales that is no more than one step.
     """
     spacing = float(step)
     low = math.floor((Fraction(seen.low) - origin) / step) - 1
@@ -62,19 +62,20 @@ def make_grid(origin: Fraction, step: Fraction, seen: Sketch, scale: float) -> G
         raise WindowError("the range of a law is too wide for its lattice")
     if high - low <= MOST_CELLS:
         return Grid(origin, step, np.arange(low, high + 1))
-    centre = min(max(round((Fraction(seen.median) - origin) / step), low), high)
     growth = min(SPREAD, SPREAD * spacing / max(scale, spacing))
     near = math.ceil(1.0 / growth)
     if min(near, high - low) > MOST_NEAR:
         raise WindowError("the range of a law is too wide for its lattice")
     parts = []
-    for sign, reach in ((-1, centre - low), (1, high - centre)):
-        parts.append(centre + sign * np.arange(min(near, reach) + 1))
-        if reach > near:
-            steps = math.ceil(math.log(reach / near) / math.log1p(growth))
-            far = np.rint(near * np.exp(np.linspace(0.0, math.log(reach / near), steps + 1)))
-            parts.append(centre + sign * np.minimum(far.astype(np.int64), reach))
-            parts.append(np.array([centre + sign * reach]))
+    for loss in (seen.median, seen.tilted(c)[1]):
+        centre = min(max(round((Fraction(loss) - origin) / step), low), high)
+        for sign, reach in ((-1, centre - low), (1, high - centre)):
+            parts.append(centre + sign * np.arange(min(near, reach) + 1))
+            if reach > near:
+                steps = math.ceil(math.log(reach / near) / math.log1p(growth))
+                far = np.rint(near * np.exp(np.linspace(0.0, math.log(reach / near), steps + 1)))
+                parts.append(centre + sign * np.minimum(far.astype(np.int64), reach))
+                parts.append(np.array([centre + sign * reach]))
     merged = np.sort(np.concatenate(parts)).astype(np.int64)
     return Grid(origin, step, merged[np.concatenate([[True], np.diff(merged) > 0])])
 

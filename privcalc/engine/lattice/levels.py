@@ -204,7 +204,7 @@ def compose_levels(
     for (law, count), seen, route, deviation in zip(
         composition, journey.sketches, journey.routes, journey.scales.deviations, strict=True
     ):
-        grid = make_grid(route.origin, route.step, seen, deviation)
+        grid = make_grid(route.origin, route.step, seen, deviation, c)
         first = discretised(law, grid, side, c, seen.tilted(c)[0], floor=floor)
         parts += _levels(first, count, route, log_drop)
     return compose_lattice(parts, log_drop)
