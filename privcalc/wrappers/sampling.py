@@ -179,6 +179,7 @@ class Sampling(Wrapper):
     def _at(self, asked: Sampled) -> Term:
         """Return the term of an event that is sampled with probability q < 1."""
         from privcalc.engine.terms import one_law
+        from privcalc.losses.term import Term
 
         here, there = self.inside
         terms = back = asked.walk.terms(asked.event, here, 1)
@@ -189,6 +190,9 @@ class Sampling(Wrapper):
             return self._of_envelope(event, other, asked)
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
         if law is None or reverse is None:
+            one, other_one = _one_bound(terms), _one_bound(back)
+            if asked.records == 1 and one is not None and other_one is not None:
+                return Term(self.known(one, other_one, asked, member=True).upper)
             return self._by_curve(terms, back, asked)
         single = self.known(law, reverse, asked, member=False)
         if asked.records == 1 or asked.q == 0.0:
@@ -199,13 +203,17 @@ class Sampling(Wrapper):
         """Return the sampled law of an envelope, and its sampled members.
 
         The profile of one sampled use at one epsilon is that of the event at another, which a
-        member attains. Of a group only the upper end is known.
+        member attains, or is above the one of a law that proves lower ends. Of a group only the
+        upper end is known.
         """
         from privcalc.losses.sampled.members import SampledMembers
         from privcalc.losses.term import Term
         from privcalc.losses.thresholded.members import DirectedMembers
 
         known = self.known(event.above, other.above, asked, member=True)
+        lower = known.lower
+        if event.lower is not event.upper and event.lower is not None and other.lower is not None:
+            lower = self.known(event.lower, other.lower, asked, member=True).lower
         if asked.records > 1 and asked.q > 0.0:
             return Term(self.of_group(event.above, known, asked).above)
         if event.members is None:
@@ -217,7 +225,7 @@ class Sampling(Wrapper):
         sampled, back = (
             SampledMembers(members, asked.q, way, asked.exact) for way in (there, not there)
         )
-        return Term(known.upper, known.lower, members=sampled, back=back)
+        return Term(known.upper, lower, members=sampled, back=back)
 
     def _by_curve(self, terms: Terms, back: Terms, asked: Sampled) -> Term:
         """Bound the Renyi curve of a sampled event that has no law of its own.
@@ -239,11 +247,20 @@ class Sampling(Wrapper):
 
 
 def _envelope(terms: Terms) -> Term | None:
-    """Return a single use of an envelope whose law one use attains, or None."""
+    """Return a single use of an envelope of members, or None."""
     if len(terms) != 1 or terms[0][1] != 1:
         return None
     term = terms[0][0]
-    return term if term.attained and term.members is not None else None
+    bracket = term.upper is not None and term.lower is not None
+    return term if bracket and term.members is not None else None
+
+
+def _one_bound(terms: Terms) -> LossLaw | None:
+    """Return the upper law of a single use that may reveal everything, which has no Renyi curve."""
+    if len(terms) != 1 or terms[0][1] != 1 or terms[0][0].upper is None:
+        return None
+    law = terms[0][0].upper
+    return law if law.infinity_mass > 0.0 else None
 
 
 def _one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:
