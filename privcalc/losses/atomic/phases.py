@@ -12,6 +12,7 @@ import numpy as np
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ UNIFORM_FROM = 64
 # Relative errors beyond this are not carried to first order.
 LARGEST_ERROR = 1e-6
 LEAST = 1e-300
+# Work for the sine and the cosine of one phase.
+PER_PHASE = 1.2
 
 
 @record
@@ -138,11 +141,11 @@ class NearOne:
     What is missing to 1 is known better than the masses: M = 1 - m + sum p (e^{zl} - 1), m the mass
     at infinity, and what was left out is between 0 and `dropped`. With
 
-        e^{zl} - 1 = expm1(cl) cos(tl) - 2 sin^2(tl / 2) + i e^{cl} sin(tl),
+        e^{zl} - 1 = expm1(cl) - 2 e^{cl} sin^2(tl / 2) + 2 i e^{cl} sin(tl / 2) cos(tl / 2),
 
-    and a_j = |expm1(c l_j)| + |c l_j| e_j, b_j = |l_j| e_j, e_j = 1 + e^{c l_j}: a term is at most
-    a_j + t b_j, its computed value off by 24 units of that, and an error of so many units of l_j
-    moves it by as many units of it.
+    and a_j = |expm1(c l_j)| + |c l_j| e_j, b_j = |l_j| e_j, e_j = 1 + e^{c l_j}: as 2 sin^2(x / 2)
+    <= |x|, no part of a term is more than a_j + t b_j, its computed value is off by 24 units of
+    that, and an error of so many units of l_j moves it by as many units of it.
 
     Attributes:
         losses: l_j.
@@ -187,10 +190,12 @@ class NearOne:
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on its error."""
-        angle = np.multiply.outer(t, self.losses)
-        grown = np.exp(self.c * self.losses)
-        real = np.expm1(self.c * self.losses) * np.cos(angle) - 2.0 * np.sin(0.5 * angle) ** 2
+        charge(PER_PHASE * len(t) * len(self.losses))
+        half = np.multiply.outer(0.5 * t, self.losses)
+        sine = np.sin(half)
+        grown = self.masses * np.exp(self.c * self.losses)
+        still = float(self.masses @ np.expm1(self.c * self.losses)) - self.infinity_mass
         value: ComplexArray = np.empty(len(t), np.complex128)
-        value.real = real @ self.masses - self.infinity_mass
-        value.imag = (grown * np.sin(angle)) @ self.masses
+        value.imag = 2.0 * ((sine * np.cos(half)) @ grown)
+        value.real = still - 2.0 * ((sine * sine) @ grown)
         return log1p_with_error(value, self.fixed + np.abs(t) * self.growing)

@@ -62,7 +62,7 @@ class QuadratureLaw(LossLaw):
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' at c, using E_R y = 0 against cancellation."""
         log_w, y, loss, *_ = self._search_outcomes
-        charge(600.0 + 0.5 * len(loss))
+        charge(600.0 + 2.0 * len(loss))
         a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
         with np.errstate(over="ignore", invalid="ignore"):
             w = np.exp(log_w)

@@ -23,6 +23,7 @@ from privcalc.losses.quadrature.panels import Integrand, certified_panels, equal
 from privcalc.losses.quadrature.part import Outcomes
 from privcalc.numerics.gauss_legendre import POINTS, composite_rule
 from privcalc.numerics.rounding import MARGIN
+from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 # Relative error of what was cut where it is negligible.
 OUT_ERROR = 1e-9
+# Work for an outcome.
+PER_OUTCOME = 4.0
 
 
 @record
@@ -148,5 +151,6 @@ def joined(outcomes: list[Outcomes]) -> Outcomes:
 
 def _on_part(part: Part, centres: Array, halves: Array, exponent: float) -> Outcomes:
     x, log_weights = composite_rule(centres, halves)
+    charge(PER_OUTCOME * len(x))
     reach = np.repeat(np.abs(centres) + halves, POINTS)
     return part.outcomes(x, log_weights, reach, exponent)

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from privcalc.losses.winner.pieces import Pieces
     from privcalc.numerics.arrays import Array
 
-# Orders at which the law is asked for a bound at all orders, from the first on.
-ORDERS, FIRST = 800, 1e-12
+# Orders at which the law is asked for a bound at all orders, from the first on; parts of intervals
+# between them, which may be worth so much more than the best order, and how often they are split.
+ORDERS, FIRST = 80, 1e-12
+SPLIT, CLOSE, ROUNDS = 5, 1.0 + 3e-4, 4
 # Parts of a piece that is not normal; and shorter pieces are one part.
 PARTS, SHORT = 300, 1e-3
 HALVINGS, RAISES = 60, 6
@@ -37,14 +39,21 @@ def largest_quotient(pieces: Pieces, candidates: int, step: float) -> float:
     last = max(64.0, 1e3 * math.sqrt(log_m) / step)
     c = np.geomspace(FIRST, last, ORDERS)
     k = winner_renyi(pieces, c)[1]
-    q = np.diff(k) / np.diff(c)
-    p = np.minimum(k[:-1] - q * c[:-1], 0.0)
-    middle = np.clip((np.sqrt(p * p - p * q) - p) / q, c[:-1], c[1:])
-    chord = k[:-1] + q * (middle - c[:-1])
-    inside = float((chord / (middle * (middle + 1.0))).max())
-    ends = float((k / (c * (c + 1.0))).max())
+    for rounds in range(ROUNDS + 1):
+        q = np.diff(k) / np.diff(c)
+        p = np.minimum(k[:-1] - q * c[:-1], 0.0)
+        middle = np.clip((np.sqrt(p * p - p * q) - p) / q, c[:-1], c[1:])
+        inside = (k[:-1] + q * (middle - c[:-1])) / (middle * (middle + 1.0))
+        ends = float((k / (c * (c + 1.0))).max())
+        wide = np.flatnonzero(inside > ends * CLOSE)
+        if rounds == ROUNDS or not len(wide):
+            break
+        new = np.geomspace(c[wide], c[wide + 1], SPLIT + 1)[1:-1].ravel()
+        order = np.argsort(np.concatenate([c, new]))
+        k = np.concatenate([k, winner_renyi(pieces, new)[1]])[order]
+        c = np.concatenate([c, new])[order]
     beyond = log_m / (last * (last + 1.0)) + 0.5 * step * step
-    return max(float(k[0] / c[0]), inside, ends, beyond) * (1.0 + 1e-11)
+    return max(float(k[0] / c[0]), float(inside.max()), ends, beyond) * (1.0 + 1e-11)
 
 
 def enough_mu(pieces: Pieces) -> float:

@@ -21,12 +21,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.losses.winner.pieces import Normal, Pieces
     from privcalc.numerics.arrays import Array
 
 CELLS = 4000
+# Work for a cell at one order.
+PER_CELL = 2.0
 # Orders at once.
 CHUNK = 64
 
@@ -34,10 +37,11 @@ CHUNK = 64
 def winner_renyi(pieces: Pieces, c: Array) -> tuple[Array, Array]:
     """Return bounds on K(c), c > 0.
 
-    The log of G is a sum of three terms, each off by 8 units, and c l by 2; sums of positive terms
+    The log of G is a sum of two terms, off by 16 units, and c l by 2; sums of positive terms
     are off by their number of units. Masses of cells are off by the errors of the two tails that
     they come from.
     """
+    charge(PER_CELL * CELLS * len(c))
     last = pieces.last
     edge = max(float(pieces.joints[-1]), 0.5 * last.mu**2 + 12.0 * last.mu)
     edges = np.unique(np.concatenate([np.linspace(0.0, edge, CELLS + 1), pieces.joints]))
@@ -83,15 +87,20 @@ def _masses(above: Array, below: Array, error: Array) -> tuple[Array, Array]:
 
 
 def _log_g(c: Array, x: Array) -> Array:
-    """Return log G(x) = c x + log(1 - e^{-cx}) + log(1 - e^{-(c+1)x})."""
+    """Return log G(x) = c x + log((1 - e^{-cx}) (1 - e^{-(c+1)x}))."""
+    first, second = np.expm1(-c * x), np.expm1(-(c + 1.0) * x)
     with np.errstate(divide="ignore"):
-        value: Array = c * x + np.log(-np.expm1(-c * x)) + np.log(-np.expm1(-(c + 1.0) * x))
+        value: Array = c * x + np.log(first * second)
     return value
 
 
 def _log_sum(logs: Array) -> Array:
+    """Return the log of each row's sum; terms below e^-700 of the largest are next to nothing."""
     with np.errstate(all="ignore"):
-        value: Array = np.logaddexp.reduce(np.where(np.isnan(logs), -np.inf, logs), axis=-1)
+        known = np.where(np.isnan(logs), -np.inf, logs)
+        top = known.max(axis=-1, keepdims=True)
+        top = np.where(np.isfinite(top), top, 0.0)
+        value: Array = np.log(np.exp(known - top).sum(axis=-1)) + top[:, 0]
     return value
 
 
