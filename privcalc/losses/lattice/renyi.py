@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MOST_OUTCOMES = 2_000_000
 FIRST_BLOCKS, SHORT_BLOCK, MOST_BLOCKS = 64, 64, 20_000
-# Work for a round of blocks, and for each of them.
-PER_ROUND, PER_BLOCK = 4e3, 10.0
+# Work for a round of blocks, for each of them, and for an outcome.
+PER_ROUND, PER_BLOCK, PER_OUTCOME = 4e3, 10.0, 12.0
 
 
 def lattice_excess(
@@ -71,6 +71,7 @@ def lattice_excess(
         raise NotCertifiedError("a Renyi divergence needs outcomes beyond the range of doubles")
     excess = Excess(weight, ratio, c, remove)
     outcomes, left_out = _important(excess, first, last)
+    charge(PER_OUTCOME * len(outcomes))
     values, errors = excess.log_values(outcomes, 2.0 * UNIT * np.abs(outcomes))
     errors = errors + 16.0 * UNIT * (1.0 + abs(log_norm))
     inside = log_sum_bounds(values, errors)
