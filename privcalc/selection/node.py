@@ -146,7 +146,8 @@ class Bounds:
         if left() > 0.0:
             with share(2):
                 filled = self.pointwise.fill()
-            self.pointwise.refine(found)
+            with share(2):
+                self.pointwise.refine(found)
             found += filled
         some = epsilons[1 :: max(1, len(epsilons) // TRIED)]
         others, useful = self.deltas(some), []

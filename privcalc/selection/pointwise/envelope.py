@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record
 from privcalc.selection.pointwise.testing_region import DOWN, UP
 from privcalc.selection.runs.points import gaps
@@ -47,6 +48,8 @@ WIDEST = 4.0
 # Covers the rounding of lines, relatively to their slopes; see `Envelope.heights`.
 HEIGHT_ERROR = 1e-12
 LOWEST = -690.0
+# Work for a line at one place.
+PER_LINE = 0.1
 # Slopes and intercepts below e^TINY are not normal numbers with room to spare.
 TINY = -680.0
 
@@ -191,16 +194,20 @@ class Envelope:
         In parts of the highest slope, at each of some log w and where the first line of a node
         begins: an estimate of what finer cells gain. Slopes below the floor do not matter.
         """
-        node = (np.arange(len(self.slopes)) + self.skipped) % 2 == 0
+        odd = self.skipped % 2
+        node, cell = slice(odd, None, 2), slice(1 - odd, None, 2)
+        slopes, drops = self.slopes[node], self.drops[node]
         with np.errstate(divide="ignore"):
-            roots = np.log(self.drops / self.slopes)[node & (self.slopes >= floor)]
+            roots = np.log(drops / slopes)[slopes >= floor]
         logs = np.append(logs, roots.min()) if len(roots) else logs
-        inverse = np.exp(-np.clip(logs, LOWEST, -LOWEST))
-        table = self.slopes - self.drops * inverse[:, None]
-        best = table[:, node].argmax(axis=1)
-        highest = np.maximum(self.slopes[node][best], floor)
-        tops = np.maximum(table[:, node].max(axis=1), 0.0)
-        over = ((table[:, ~node] - tops[:, None]) / highest[:, None]).max(axis=0, initial=0.0)
+        charge(PER_LINE * len(logs) * len(self.slopes))
+        inverse = np.exp(-np.clip(logs, LOWEST, -LOWEST))[:, None]
+        lines = slopes - drops * inverse
+        best = lines.argmax(axis=1)
+        tops = np.maximum(lines[np.arange(len(best)), best], 0.0)[:, None]
+        highest = np.maximum(slopes[best], floor)[:, None]
+        lines = (self.slopes[cell] - self.drops[cell] * inverse - tops) / highest
+        over = lines.max(axis=0, initial=0.0)
         cells = np.zeros((len(self.slopes) + self.skipped) // 2)
         cells[len(cells) - len(over) :] = over
         return cells
