@@ -109,6 +109,9 @@ LEAVES: dict[str, Draw] = {
     "noisy-max": lambda r: (
         f"noisy-max:sigma={scale(r, 0.5, 30)},candidates={r.choice([2, 5, 100, 10000])}"
     ),
+    "noisy-screening": lambda r: (
+        f"noisy-screening:sigma={scale(r, 1, 100)},threshold={r.randint(0, 200)},votes=200"
+    ),
     "noisy-max of Gumbel": lambda r: (
         f"noisy-max:noise=gumbel,scale={scale(r, 0.5, 30)},candidates={r.choice([2, 5, 100])}"
     ),
@@ -116,7 +119,16 @@ LEAVES: dict[str, Draw] = {
         f"noisy-max:noise=laplace,scale={scale(r, 0.5, 30)},candidates={r.choice([2, 5, 100])}"
     ),
 }
-SAMPLED = ("gaussian", "gaussian", "gaussian", "laplace", "discrete-gaussian", "rr", "staircase")
+SAMPLED = (
+    "gaussian",
+    "gaussian",
+    "gaussian",
+    "laplace",
+    "discrete-gaussian",
+    "rr",
+    "staircase",
+    "noisy-screening",
+)
 
 
 def runs(r: random.Random) -> str:

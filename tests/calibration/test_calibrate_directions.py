@@ -38,6 +38,10 @@ LADDERS = {
         "thresholded-counts:noise=gaussian,sigma=4,threshold=25,keys={}",
         (1, 2, 3, 10),
     ),
+    ("noisy_screening", "votes"): (
+        "noisy-screening:sigma=3,threshold=4.5,votes={}",
+        (1, 3, 4, 9, 30),
+    ),
     ("above_threshold", "threshold_noise"): (
         "svt:threshold_noise={},query_noise=8,cutoff=2",
         (0.5, 1, 1.1, 9),
@@ -108,6 +112,8 @@ NOT_MONOTONE = {
     ("truncated_laplace", "scale"),
     ("thresholded_counts", "standard_deviation"),
     ("thresholded_counts", "scale"),
+    ("noisy_screening", "standard_deviation"),
+    ("noisy_screening", "threshold"),
     ("partition_selection", "epsilon"),
     ("partition_selection", "delta"),
     ("randomized_response", "probability"),

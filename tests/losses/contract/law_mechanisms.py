@@ -103,6 +103,24 @@ def _above_threshold(given: Any, read: Any, adjacency: Adjacency, records: int) 
     del given, read, adjacency, records
 
 
+def _noisy_screening(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
+    """All tests of a count and the next, in both orders, and the edges of their hull."""
+    del adjacency
+    sigma, threshold, k = (
+        read(given["standard_deviation"]),
+        read(given["threshold"]),
+        int(given["votes"]),
+    )
+    yes = [mp.ncdf((t - threshold) / sigma) for t in range(k + 1)]
+    no = [mp.ncdf((threshold - t) / sigma) for t in range(k + 1)]
+    step = min(records, k)
+    corners = {(mpf(0), mpf(0)), (mpf(1), mpf(1))}
+    for t in range(k + 1 - step):
+        corners |= {(yes[t], yes[t + step]), (no[t + step], no[t])}
+    ordered = sorted(corners)
+    return of_outcomes([(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(ordered)])
+
+
 def _partition_selection(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
     """Corners of all tests by the recursion, and the edges of their hull."""
     if records > 1:
@@ -350,6 +368,7 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "truncated_laplace": _truncated_laplace,
     "thresholded_counts": _thresholded_counts,
     "partition_selection": _partition_selection,
+    "noisy_screening": _noisy_screening,
     "above_threshold": _above_threshold,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,

@@ -48,6 +48,7 @@ SHARP = (
     "thresholded-counts:noise=discrete-gaussian,sigma=1.3,threshold=4.5",
     "partition-selection:epsilon=0.5,delta=0.001",
     "partition-selection:epsilon=3,delta=0.3",
+    "noisy-screening:sigma=1.5,threshold=2.3,votes=5",
     "exponential:epsilon=0.5",
     "exponential:epsilon=30.5",
     "noisy-max:noise=gumbel,scale=4,candidates=3",

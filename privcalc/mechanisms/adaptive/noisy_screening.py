@@ -1,0 +1,107 @@
+"""Noisy screening: whether a noisy count reaches a threshold."""
+
+from __future__ import annotations
+
+from copy import copy
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import known
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.term import Term
+    from privcalc.relation import Adjacency
+
+MOST_VOTES = 5000
+# Losses of one record are within the range of doubles, and their digits known.
+SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 10), 10**6
+LARGEST_STEP = 12
+
+
+@mechanism(
+    name="noisy_screening",
+    place=88,
+    plain=(
+        "Tells whether the most frequent answer of some neighbours or teachers got at least so "
+        "many votes, with random noise on the number, and nothing else."
+    ),
+    parameters=(
+        Parameter(
+            "standard_deviation",
+            "standard deviation of the noise on the largest count",
+            short="sigma",
+            minimum=0.0,
+            open_minimum=True,
+            unit="votes",
+            # Noise takes counts that are far away to the threshold.
+        ),
+        Parameter("threshold", "least noisy count that is answered yes", unit="votes"),
+        Parameter(
+            "votes",
+            "number of votes, the largest count there may be",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(MOST_VOTES),
+            # Counts of fewer votes are among those of more.
+            cost="increases",
+        ),
+    ),
+    example="noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.25@8192",
+)
+class NoisyScreening(Mechanism):
+    """Noisy screening: a yes if the votes for the most frequent answer, with noise, are many.
+
+    Of `votes` votes at most, t are for the most frequent answer; published is whether
+    t + N(0, sigma^2) reaches the threshold T. One record changes t, an integer from 0 to `votes`,
+    by at most 1, up or down, under the relation in force: a neighbour in private k-NN, or a teacher
+    in PATE. A group of r records changes it by at most r. With the answer to the queries that pass
+    the whole of private k-NN is a composition, for example (the noisy votes of k-NN change by
+    2^{1/2} where one neighbour takes the place of another)
+
+        noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.2@18000
+            +gaussian:sigma=20,sensitivity=1.4142135623731@poisson:q=0.2@3877
+
+    All counts together have the profile of Gaussian noise of which only the cell is told
+    (`losses/screening/law.py`), exactly, and one use costs no more. Several uses cost no more than
+    the largest Renyi divergence of any count at each order, too (Zhu 2023, Theorem 4.3.1, with all
+    counts t from 0 on, because a sample may hold fewer than k records; the printed range of t from
+    k / c on reports up to 49 times too little of a sample). The answer is the smaller of both; its
+    lower end is that of one count in every use.
+
+    Attributes:
+        sigma: as written, a rational number.
+        threshold: as written, a rational number.
+        votes: k.
+        records: r.
+    """
+
+    def __init__(self, *, standard_deviation: float, threshold: float, votes: int) -> None:
+        """Take the noise and the threshold, which are needed exactly."""
+        self.sigma = known("sigma", standard_deviation)
+        self.threshold = known("threshold", threshold)
+        self.votes, self.records = votes, 1
+        if not SMALLEST_SIGMA <= self.sigma <= LARGEST_SIGMA:
+            raise DomainError(
+                f"sigma must be in [{float(SMALLEST_SIGMA):g}, {LARGEST_SIGMA:g}], got"
+                f" {float(self.sigma):.6g}"
+            )
+
+    def grouped(self, records: int) -> NoisyScreening:
+        """Return the mechanism for a group of records."""
+        other = copy(self)
+        other.records = min(self.records * records, self.votes)
+        if other.records > LARGEST_STEP * self.sigma:
+            raise DomainError(
+                f"a group of {records} changes the count by more than {LARGEST_STEP} sigma"
+            )
+        return other
+
+    def laws(self, adjacency: Adjacency) -> Term:
+        """Return the law of all counts, and its tests; it is the same in each direction."""
+        del adjacency
+        from privcalc.losses.screening.law import screening
+
+        return screening(self.sigma, self.threshold, self.votes, self.records)
