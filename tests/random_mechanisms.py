@@ -157,7 +157,10 @@ class Generator:
     def gaussian(self) -> Base:
         """Gaussian noise."""
         sigma = log_uniform(self.rng, 0.6, 100)
-        sensitivity = ",sensitivity=0.5" if self.rng.random() < 0.1 else ""
+        kind = self.rng.random()
+        if 0.1 <= kind < 0.2:
+            return Base(f"gnmax:sigma={sigma!r}", 1_000_000)
+        sensitivity = ",sensitivity=0.5" if kind < 0.1 else ""
         return Base(f"gaussian:sigma={sigma!r}{sensitivity}", 1_000_000)
 
     def laplace(self) -> Base:

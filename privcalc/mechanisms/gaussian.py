@@ -87,12 +87,12 @@ class Gaussian(Mechanism):
             raise DomainError("gaussian needs standard_deviation or noise_multiplier, not both")
         noise = noise_multiplier if standard_deviation is None else standard_deviation
         top = Enclosed.of(1.0 if standard_deviation is None else sensitivity)
-        self.mu = _checked(top / Enclosed.of(noise or 0.0) if noise else top * 0)
+        self.mu = checked_mu(top / Enclosed.of(noise or 0.0) if noise else top * 0)
 
     def grouped(self, records: int) -> Gaussian:
         """Return the mechanism for a group of records: its sensitivity adds up."""
         other = copy(self)
-        other.mu = _checked(self.mu * records)
+        other.mu = checked_mu(self.mu * records)
         return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
@@ -103,7 +103,8 @@ class Gaussian(Mechanism):
         return GaussianLaw(*self.mu.nearest())
 
 
-def _checked(mu: Enclosed) -> Enclosed:
+def checked_mu(mu: Enclosed) -> Enclosed:
+    """Return mu, which laws take between SMALLEST_MU and LARGEST_MU; refuse others."""
     value = mu.nearest()[0]
     if not SMALLEST_MU <= value <= LARGEST_MU:
         raise DomainError(

@@ -110,8 +110,10 @@ LEAVES: dict[str, Draw] = {
         f"noisy-max:sigma={scale(r, 0.5, 30)},candidates={r.choice([2, 5, 100, 10000])}"
     ),
     "noisy-screening": lambda r: (
-        f"noisy-screening:sigma={scale(r, 1, 100)},threshold={r.randint(0, 200)},votes=200"
+        f"noisy-screening:sigma={number(r.uniform(1, 100))},threshold={r.randint(0, 200)},votes=200"
     ),
+    "gnmax": lambda r: f"gnmax:sigma={scale(r, 5, 200)}",
+    "gnss": lambda r: f"gnss:sigma={scale(r, 5, 50)},delta={part(r, 1e-9, 1e-3)}",
     "noisy-max of Gumbel": lambda r: (
         f"noisy-max:noise=gumbel,scale={scale(r, 0.5, 30)},candidates={r.choice([2, 5, 100])}"
     ),

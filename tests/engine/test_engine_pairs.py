@@ -146,7 +146,7 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
     specs = [generator.spec() for _ in range(400)]
     text = "\n".join(spec.text for spec in specs).replace("-", "_")
     curves = [entry for entry in registry.mechanisms() if "renyi" in vars(entry.factory)]
-    assert {entry.name for entry in curves} == {"zcdp", "rdp"}
+    assert {entry.name for entry in curves} == {"zcdp", "rdp", "gnss"}
     # A node that engines were asked for already (test_accounting_select.py), a law that the lattice
     # engine alone composes (test_mechanisms_truncated_laplace.py), keys, which know one relation
     # (test_mechanisms_thresholded_counts.py, test_mechanisms_partition_selection.py), and what has

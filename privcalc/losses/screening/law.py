@@ -19,6 +19,14 @@ The largest of several profiles is a profile, and composes (Zhu, Dong, Wang 2022
 Theorem 10).
 
 In particular the law costs no more than Gaussian noise of this sigma, of which the cells tell less.
+The profile falls with sigma where 0 <= T <= k, so that places are at most 1 apart, and where all
+|x| are at most sigma^2 - 1/2, for r = 1. At each a it is P - a Q at some place x. Let l be the
+ratio of densities there: a lies between e^{-1/sigma^2} l and e^{1/sigma^2} l, as the ratios of the
+cells on either side do (beyond the outermost places a may be farther out, which only helps). Its
+derivative in sigma has the sign of -(l (1 - x) + a x), and this is not positive: for 0 <= x <= 1 no
+term is negative; for x > 1, a / l >= e^{-1/x} >= 1 - 1/x; and for x < 0, a / l - 1 is at most
+e^{1/sigma^2} - 1 <= 1 / (sigma^2 - 1/2) <= 1 / |x|.
+
 (The pairs that Zhu 2023, Theorem 4.3.1, leaves out, with t < k / c for c classes, are those of
 samples with fewer than k votes.)
 """

@@ -36,7 +36,8 @@ LARGEST_STEP = 12
             minimum=0.0,
             open_minimum=True,
             unit="votes",
-            # Noise takes counts that are far away to the threshold.
+            cost="decreases",
+            cost_note="where the threshold is a possible count and sigma^2 is above all counts",
         ),
         Parameter("threshold", "least noisy count that is answered yes", unit="votes"),
         Parameter(

@@ -83,7 +83,9 @@ class Draw:
         parameters = tuple(self._parameters(entry, extreme=extreme).items())
         if entry.kind == "mechanism":
             return Leaf(entry.name, parameters)
-        others = [each for each in registry.mechanisms() if each.name not in {"zcdp", "rdp"}]
+        others = [
+            each for each in registry.mechanisms() if each.name not in {"zcdp", "rdp", "gnss"}
+        ]
         inside = self.rng.choice(others)
         while entry.inner_relation is not None and entry.inner_relation not in inside.relations:
             inside = self.rng.choice(others)

@@ -150,6 +150,11 @@ def _partition_selection(given: Any, read: Any, adjacency: Adjacency, records: i
     return of_outcomes(edges)
 
 
+def _gnmax(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
+    del adjacency
+    return normal(records * mp.sqrt(2) / read(given["standard_deviation"]))
+
+
 def _gdp(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
     del adjacency
     return normal(read(given["mu"])) if records == 1 else None
@@ -369,6 +374,7 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "thresholded_counts": _thresholded_counts,
     "partition_selection": _partition_selection,
     "noisy_screening": _noisy_screening,
+    "gnmax": _gnmax,
     "above_threshold": _above_threshold,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,

@@ -1,0 +1,59 @@
+"""GNMax: noisy votes of teachers."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.gaussian import Gaussian, checked_mu
+from privcalc.spec.registry import Parameter, mechanism
+
+
+@mechanism(
+    name="gnmax",
+    place=89,
+    plain=(
+        "Lets several programs, each trained on other people's records, vote for an answer, and "
+        "adds random noise to the votes before the winner is found."
+    ),
+    parameters=(
+        Parameter(
+            "standard_deviation",
+            "standard deviation of the noise on each number of votes",
+            short="sigma",
+            minimum=0.0,
+            open_minimum=True,
+            unit="votes",
+            cost="decreases",
+        ),
+    ),
+    example="gnmax:sigma=40@200",
+)
+class Gnmax(Gaussian):
+    """Votes with Gaussian noise: one record changes one teacher, who moves one vote.
+
+    Each teacher has records of its own, under the relation in force, and one vote; N(0, sigma^2) is
+    added to the votes for each class, and what is published is the class with the most, or all
+    noisy votes. One vote moved changes two numbers by 1: exactly a Gaussian mechanism of
+    sensitivity 2^{1/2} where the noisy votes are published. The lower end is that of those; the
+    class alone costs no more. A group of k records moves k votes. In a sample of records one that
+    is not in it leaves its teacher with another vote; where the teachers themselves are sampled,
+    one vote is missing, which is `gaussian` with sensitivity 1.
+
+    What is saved where most teachers agree depends on the votes, and is no guarantee.
+
+    Attributes:
+        mu: 2^{1/2} / sigma.
+    """
+
+    # The one vote of a teacher has no opposite: two records move it to different classes.
+    opposite_records: ClassVar[bool] = False
+
+    def __init__(self, *, standard_deviation: float) -> None:
+        """Take the noise."""
+        self.mu = checked_mu((Enclosed.of(2) / (_square(standard_deviation))).root())
+
+
+def _square(value: float) -> Enclosed:
+    found = Enclosed.of(value)
+    return found * found

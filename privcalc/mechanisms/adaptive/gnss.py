@@ -1,0 +1,184 @@
+"""A statistic with Gaussian noise of its smooth sensitivity, which is published, too (GNSS)."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal, localcontext
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.files.vague import known
+from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+    from privcalc.relation import Adjacency
+    from privcalc.renyi.curve import RenyiCurve
+
+SMALLEST_SIGMA, LARGEST_SIGMA = Fraction(1, 100), 10**8
+SMALLEST_BETA, LARGEST_BETA = Fraction(1, 10**8), 1
+DIGITS = 50
+
+
+@mechanism(
+    name="gnss",
+    place=90,
+    plain=(
+        "Publishes a number with noise that is as large as the data at hand ask for, and how large "
+        "that was, with noise of its own."
+    ),
+    parameters=(
+        Parameter(
+            "standard_deviation",
+            "standard deviation of both noises: over the smooth sensitivity, and over beta",
+            short="sigma",
+            minimum=0.0,
+            open_minimum=True,
+            cost="decreases",
+        ),
+        Parameter(
+            "beta",
+            "most that the logarithm of the smooth sensitivity changes between neighbours",
+            minimum=0.0,
+            open_minimum=True,
+            default_text="by the rule, from delta",
+            cost="increases",
+        ),
+        Parameter(
+            "epsilon",
+            "the release's share of epsilon, by which the rule of PATE-PTR chooses sigma",
+            minimum=0.0,
+            open_minimum=True,
+        ),
+        Parameter(
+            "delta",
+            "delta, by which the rule chooses beta",
+            minimum=0.0,
+            maximum=1.0,
+            open_minimum=True,
+            open_maximum=True,
+            default_text="none, where beta is given",
+        ),
+    ),
+    one_of=(("standard_deviation",), ("epsilon",)),
+    excludes=(("beta", "delta"), ("beta", "epsilon")),
+    example="gnss:sigma=15,delta=1e-5",
+)
+class Gnss(Mechanism):
+    """A statistic f with noise of its smooth sensitivity S, and log S with noise.
+
+    Published are f + S N(0, sigma^2) and log S + beta N(0, sigma^2), with |f(x) - f(x')| at most
+    S(x) and |log S(x) - log S(x')| at most beta for neighbours x, x' under the relation in force
+    (Redberg, Zhu, Wang 2023, Lemma 5.5). With b = log(S(x') / S(x)) the first is at most
+    N(m, e^{2b} sigma^2) against N(0, sigma^2), m = min(1, e^b), the second N(b / beta, sigma^2)
+    against N(0, sigma^2). At order a, with c = a - 1 and x = e^{2b} - 1, the first has
+
+        D_a = -log(1 + x) / 2 - log(1 - c x) / (2 c) + a m^2 / (2 sigma^2 (1 - c x)),
+
+    infinite from c x = 1 on. It grows with x for b > 0. For b < 0, m^2 = 1 + x and the derivative
+    in x has the sign of sigma^2 x (1 - c x) + a (1 + x), which is concave, and positive at 0: D_a
+    has no maximum inside. At b = 0 it is less than for b > 0: the largest is that of b = beta or of
+    b = -beta, exactly. The published bound (a + 1) / sigma^2 for all a < 1 / (2 beta) is false,
+    for example for a = 20, beta = 0.01, sigma = 50.
+
+    The mechanism is known by this curve only, and answers are upper bounds.
+
+    The rule of PATE-PTR (Algorithm 4): a = 1 + 2 log(2 / delta) / epsilon,
+    sigma = ((3 a + 2) / epsilon)^{1/2}, beta = 0.2 / a. With sigma and delta the epsilon is that
+    of which the rule makes this sigma; sigma = 15 and delta = 1e-5 are epsilon = 0.5817412254, half
+    of it for the release at order a, and half for its conversion at delta / 2. The exact cost at
+    delta / 2 is less.
+
+    Attributes:
+        sigma: the noise, rounded down where it is none that was written.
+        beta: the smoothness, rounded up.
+    """
+
+    def __init__(
+        self,
+        *,
+        standard_deviation: float | None = None,
+        beta: float | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+    ) -> None:
+        """Take the noise and the smoothness, or choose them by the rule."""
+        sigma = None if standard_deviation is None else known("sigma", standard_deviation)
+        if sigma is not None and beta is not None:
+            self.sigma, self.beta = sigma, known("beta", beta)
+        elif delta is not None:
+            share = None if epsilon is None else known("epsilon", epsilon)
+            rule = Rule(known("delta", delta), sigma=sigma, epsilon=share)
+            self.sigma, self.beta = rule.sigma, rule.beta
+        else:
+            raise DomainError("gnss needs sigma with beta, or delta with sigma or epsilon")
+        for name, value, low, high in (
+            ("sigma", self.sigma, SMALLEST_SIGMA, LARGEST_SIGMA),
+            ("beta", self.beta, SMALLEST_BETA, LARGEST_BETA),
+        ):
+            if not low <= value <= high:
+                raise DomainError(
+                    f"{name} must be in [{float(low):g}, {high:g}], got {float(value):.6g}"
+                )
+
+    def renyi(self, adjacency: Adjacency) -> RenyiCurve:
+        """Return the Renyi curve of one direction; it is the same in each."""
+        del adjacency
+        from privcalc.renyi.curve import SumCurve, WorseCurve
+        from privcalc.renyi.known import LinearCurve
+        from privcalc.renyi.of_law import LawCurve
+
+        up, down = (LawCurve(self._pair(sign), attained=False) for sign in (1, -1))
+        half = 1 / (2 * self.sigma * self.sigma)
+        size = LinearCurve.of(Enclosed(half, half), Enclosed.of(0), attained=False)
+        return SumCurve(((WorseCurve(up, down), 1), (size, 1)))
+
+    def _pair(self, sign: int) -> UnequalGaussiansLaw:
+        """Return the law of the statistic for b = beta or -beta, with means in deviations of Q."""
+        from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+
+        with localcontext(Context(prec=DIGITS)):
+            b = sign * Decimal(self.beta.numerator) / Decimal(self.beta.denominator)
+            sigma = Decimal(self.sigma.numerator) / Decimal(self.sigma.denominator)
+            square = (2 * b).exp()
+            theta = min(Decimal(1), b.exp()) / sigma
+            return UnequalGaussiansLaw(float(theta), float(square), float(square - 1))
+
+
+class Rule:
+    """The rule of PATE-PTR, with a = 1 + 2 l / epsilon and l = log(2 / delta).
+
+    Solved for epsilon, sigma^2 epsilon^2 = 5 epsilon + 6 l.
+
+    Attributes:
+        epsilon: its share for the release.
+        order: a.
+        sigma: noise; rounded down.
+        beta: smoothness; rounded up.
+    """
+
+    def __init__(
+        self, delta: Fraction, *, sigma: Fraction | None = None, epsilon: Fraction | None = None
+    ) -> None:
+        """Solve for whichever of sigma and epsilon is not given."""
+        with localcontext(Context(prec=DIGITS)):
+            log = (2 / _decimal(delta)).ln()
+            if sigma is not None:
+                square = _decimal(sigma * sigma)
+                share = (5 + (25 + 24 * log * square).sqrt()) / (2 * square)
+            elif epsilon is not None:
+                share = _decimal(epsilon)
+            else:
+                raise DomainError("the rule of PATE-PTR needs sigma or epsilon")
+            order = 1 + 2 * log / share
+            noise = ((3 * order + 2) / share).sqrt()
+            low, high = Decimal(1).scaleb(-DIGITS // 2), Decimal("0.2") / order
+            self.epsilon, self.order = float(share), float(order)
+            self.sigma = sigma or Fraction(noise * (1 - low))
+            self.beta = Fraction(high * (1 + low))
+
+
+def _decimal(number: Fraction) -> Decimal:
+    return Decimal(number.numerator) / Decimal(number.denominator)

@@ -1,0 +1,151 @@
+"""PATE: noisy votes, and the release of a smooth sensitivity, against published tables."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import DomainError, UnsupportedError
+from privcalc.mechanisms.adaptive.gnss import Gnss, Rule
+from privcalc.relation import Adjacency
+from privcalc.spec.parse import parse
+
+
+def upper(text: str, delta: float) -> float:
+    """Return the upper end of epsilon."""
+    (answer,) = compose(parse(text).tree, deltas=[delta]).answers
+    assert answer.bound is not None
+    return answer.bound.upper
+
+
+@pytest.mark.parametrize(
+    ("sigma", "renyi", "exact"),
+    [
+        (20, 5.2988, 4.3772),
+        (40, 2.5244, 1.9931),
+        (60, 1.6551, 1.2711),
+        (80, 1.2309, 0.9263),
+        (100, 0.9797, 0.7255),
+        (120, 0.8137, 0.5945),
+        (150, 0.6487, 0.4661),
+    ],
+)
+def test_noisy_votes_of_two_hundred_queries(sigma: int, renyi: float, exact: float) -> None:
+    """The exact cost, next to that of the plain conversion which papers compare with."""
+    assert upper(f"gnmax:sigma={sigma}@200", 1e-5) == pytest.approx(exact, abs=1e-4)
+    rho = 200 / sigma**2
+    assert rho + 2 * math.sqrt(rho * math.log(1e5)) == pytest.approx(renyi, abs=5e-4)
+
+
+def test_votes_move_by_the_root_of_two() -> None:
+    """Gaussian noise of that sensitivity, for records, and three times that for three."""
+    for group, size in (("", 1), ("@group:k=3", 3)):
+        with mp.workdps(30):
+            found = upper(f"gnmax:sigma=7{group}", 1e-3)
+            mu = size * mp.sqrt(2) / 7
+
+            def delta(x: mpf, mu: mpf = mu) -> mpf:
+                return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
+
+            assert delta(mpf(found)) <= mpf("0.001") <= delta(mpf(found) * (1 - mpf("1e-9")))
+
+
+@pytest.mark.parametrize(
+    ("share", "order", "sigma", "beta"),
+    [
+        ("0.5", 49.824291, 17.405337, 0.00401411),
+        ("1", 25.412145, 8.845136, 0.00787025),
+        ("2", 13.206073, 4.561700, 0.01514455),
+        ("5", 5.882429, 1.982286, 0.03399956),
+    ],
+)
+def test_the_rule_of_pate_ptr(share: str, order: float, sigma: float, beta: float) -> None:
+    """The published table, from epsilon and back from sigma."""
+    rule = Rule(Fraction(1, 10**5), epsilon=Fraction(share))
+    assert (rule.order, float(rule.sigma)) == pytest.approx((order, sigma), rel=1e-6)
+    assert float(rule.beta) == pytest.approx(beta, rel=1e-6)
+    back = Rule(Fraction(1, 10**5), sigma=rule.sigma)
+    assert (back.epsilon, back.order) == pytest.approx((float(share), rule.order), rel=1e-12)
+
+
+def test_the_setting_of_the_experiment() -> None:
+    """Sigma 15 and delta 1e-5 stand for epsilon 0.5817412254, and the release costs less."""
+    rule = Rule(Fraction(1, 10**5), sigma=Fraction(15))
+    assert rule.epsilon == pytest.approx(0.5817412254, abs=1e-10)
+    assert rule.order == pytest.approx(42.9639, abs=1e-4)
+    curve = Gnss(standard_deviation=15, delta=1e-5).renyi(Adjacency.ADD)
+    c = np.arange(30.0, 42.0, 0.01)
+    # The exact pair, by plain conversion at delta / 2.
+    best = float(((curve.upper(c) + math.log(2e5)) / c).min())
+    assert best == pytest.approx(0.54305, abs=2e-4)
+    at_order = float(curve.upper(np.array([rule.order - 1.0]))[0]) / (rule.order - 1.0)
+    assert at_order <= (3 * rule.order + 2) / (2 * 15**2)
+    assert upper("gnss:sigma=15,delta=1e-5", 5e-6) < 0.54305
+
+
+@pytest.mark.parametrize(
+    ("share", "exact"), [("0.5", 0.218938), ("1", 0.429635), ("2", 0.829449), ("5", 1.897837)]
+)
+def test_the_exact_pair_of_the_table(share: str, exact: float) -> None:
+    """The Renyi divergence of the release at the rule's order."""
+    rule = Rule(Fraction(1, 10**5), epsilon=Fraction(share))
+    curve = Gnss(epsilon=float(share), delta=1e-5).renyi(Adjacency.REMOVE)
+    c = rule.order - 1.0
+    assert float(curve.upper(np.array([c]))[0]) / c == pytest.approx(exact, rel=3e-6)
+
+
+def test_every_pair_of_scales_is_below_the_curve() -> None:
+    """Random neighbours: any ratio of sensitivities, any distance, either order; and attained."""
+    rng = random.Random(2)
+    for _ in range(300):
+        sigma, beta = round(rng.uniform(0.3, 20), 3), round(10 ** rng.uniform(-4, -0.5), 6)
+        order = 1.0 + 10 ** rng.uniform(-1, 1.5)
+        c = order - 1.0
+        curve = Gnss(standard_deviation=sigma, beta=beta).renyi(Adjacency.ADD)
+        found = float(curve.upper(np.array([c]))[0]) / c
+        with mp.workdps(40):
+            a, s, largest = mpf(c) + 1, mpf(str(sigma)), mpf(0)
+            ends = mpf(str(beta)), -mpf(str(beta))
+            for b in (*ends, *(mpf(rng.uniform(-beta, beta)) for _ in range(4))):
+                m = min(mpf(1), mp.exp(b)) * (1 if b in ends else mpf(rng.random()))
+                largest = max(
+                    largest,
+                    divergence(m, s * mp.exp(b), s, a) + a * b**2 / ends[0] ** 2 / (2 * s * s),
+                )
+            if mp.isinf(largest):
+                assert math.isinf(found)
+                continue
+            assert largest <= mpf(found) * (1 + mpf("1e-15"))
+            assert found <= float(largest) * (1 + 1e-9)
+
+
+def divergence(m: mpf, s1: mpf, s0: mpf, a: mpf) -> mpf:
+    """Return the Renyi divergence of N(m, s1^2) from N(0, s0^2)."""
+    v = a * s0**2 + (1 - a) * s1**2
+    if v <= 0:
+        return mp.inf
+    return mp.log(s0 / s1) + mp.log(s0**2 / v) / (2 * (a - 1)) + a * m**2 / (2 * v)
+
+
+def test_the_published_bound_is_not_used() -> None:
+    """At order 20 with beta 0.01 and sigma 50 the release costs more than (a + 1) / sigma^2."""
+    curve = Gnss(standard_deviation=50, beta=0.01).renyi(Adjacency.ADD)
+    found = float(curve.upper(np.array([19.0]))[0]) / 19
+    assert found - 20 / (2 * 50**2) == pytest.approx(0.009234, abs=1e-6)
+    assert found - 20 / (2 * 50**2) > 21 / 50**2
+
+
+def test_refusals() -> None:
+    """What is missing or not defined is said."""
+    with pytest.raises(DomainError, match="sigma with beta, or delta"):
+        upper("gnss:sigma=15", 1e-5)
+    with pytest.raises(DomainError, match="beta must be in"):
+        upper("gnss:sigma=15,beta=3", 1e-5)
+    with pytest.raises(UnsupportedError):
+        upper("gnss:sigma=15,beta=0.01@group:k=2", 1e-5)
