@@ -130,7 +130,7 @@ def convert(
         UsageError: the tree has a hole, or the question lacks what its target needs.
         NotCertifiedError: no finite upper end could be proved.
     """
-    _check(tree, question, tolerance)
+    check_question(tree, question, tolerance)
     whole = grouped(tree, question.records)
     relation = relation or default_relation(tree)
     # A selection alone is answered from its base, and needs no law.
@@ -331,7 +331,8 @@ def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
     return tuple(found)
 
 
-def _check(tree: Node, question: Question, tolerance: float) -> None:
+def check_question(tree: Node, question: Question, tolerance: float) -> None:
+    """Refuse a question that lacks what its target needs, or a number out of range."""
     if holes(tree):
         raise UsageError("convert needs every value; calibrate finds the value of a hole")
     if question.to not in TARGETS:

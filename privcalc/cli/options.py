@@ -207,6 +207,15 @@ PriorOption = Annotated[
 GroupOption = Annotated[
     Text, _option("--group", "K", "Protect groups of K records together, as @group:k=K does.")
 ]
+DataOption = Annotated[
+    Text,
+    _option(
+        "--data-dependent",
+        "FILE",
+        "State what SPEC, one mechanism, costs on the data that FILE describes, a line for each "
+        "use. That is no guarantee, and itself sensitive.",
+    ),
+]
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object for each answer; same as --format json."),

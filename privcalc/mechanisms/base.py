@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from privcalc.errors import UnsupportedError
+
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
@@ -40,6 +42,20 @@ class Mechanism:
     def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | Term:
         """Return the law of a Poisson-sampled use where a record is replaced."""
         raise NotImplementedError
+
+    def on_data(self, file: str) -> list[tuple[Term, int]]:
+        """Return what uses on the data at hand cost, with counts, by numbers in a file.
+
+        That is about these data and their neighbours, and no guarantee.
+
+        Raises:
+            UnsupportedError: the cost does not depend on the data, or it is not known how.
+        """
+        del file
+        raise UnsupportedError(
+            "what this mechanism costs on the data at hand is not known; --data-dependent takes one"
+            " use of gnmax, noisy-screening or laplace, and a file for it"
+        )
 
     def term(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction."""

@@ -12,6 +12,7 @@ from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
@@ -85,6 +86,22 @@ class Laplace(Mechanism):
         noise = noise_multiplier if scale is None else scale
         top = Enclosed.of(1.0 if scale is None else sensitivity)
         self.epsilon = _checked(top / Enclosed.of(noise or 0.0) if noise else top * 0)
+        # Of a sensitivity of 1.
+        self._rate = self.epsilon / top
+
+    def on_data(self, file: str) -> list[tuple[Term, int]]:
+        """Return uses with the local sensitivities of a file in the place of the sensitivity."""
+        from privcalc.losses.closed.laplace import LaplaceLaw
+        from privcalc.losses.term import Term
+        from privcalc.mechanisms.files.lists import one_a_line
+
+        found = []
+        for place, value in one_a_line(file, "the local sensitivity of the query"):
+            if value <= 0:
+                raise DomainError(f"{place}: a local sensitivity is above 0, got {float(value):g}")
+            rate = _checked(self._rate * value)
+            found.append((Term.of(LaplaceLaw(*rate.nearest())), 1))
+        return found
 
     def grouped(self, records: int) -> Laplace:
         """Return the mechanism for a group of records: its sensitivity adds up."""

@@ -50,7 +50,8 @@ def lines(report: Report) -> Iterator[str]:
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
         after[2:] = [number(report.check.budget), report.check.verdict.value]
-    for given, at, quantity, value in _numbers(report):
+    for given, at, name, value in _numbers(report):
+        quantity = f"{name} ({report.caution})" if report.caution else name
         yield _joined((*before, given, at, quantity, *_ends(value), *after))
 
 

@@ -31,7 +31,11 @@ def lines(report: Report) -> Iterator[str]:
         if name in shown and (text := _words(name, value))
     ]
     at = f" at {report.place[0]} {written(report.place[1])}" if report.place else ""
-    yield annotation("notice", "privacy", f"{', '.join(found)}{at} ({about})")
+    words = f"{', '.join(found)}{at} ({about})"
+    if report.caution:
+        yield annotation("warning", "no privacy guarantee", f"{report.caution}: {words}")
+        return
+    yield annotation("notice", "privacy", words)
 
 
 def annotation(level: str, title: str, message: str) -> str:

@@ -49,6 +49,8 @@ def as_object(report: Report) -> dict[str, object]:
             **({"theorems": dict(method.theorems)} if method.theorems else {}),
         },
     }
+    if report.caution:
+        data["caution"] = report.caution
     if report.check is not None:
         check = report.check
         data["check"] = {check.name: check.budget, "verdict": check.verdict.value}

@@ -91,6 +91,7 @@ class Report:
         at: the name and value of what distinguishes the answer from others, if it is not the delta
             or epsilon of the query.
         headings: headings of columns that are not their names.
+        caution: what every format says of the numbers: that they are no guarantee, or "".
     """
 
     command: str
@@ -108,6 +109,7 @@ class Report:
     details: tuple[str, ...] = ()
     at: tuple[str, float] | None = None
     headings: Mapping[str, str] = field(factory=dict)
+    caution: str = ""
 
     @property
     def text(self) -> str:

@@ -99,6 +99,7 @@ def assumptions(report: Report) -> tuple[tuple[str, str], ...]:
     return (
         ("relation", f"{relation.text} ({_RELATION[relation.value]})"),
         ("sampling", f"{sampling_name(report)} ({meaning})"),
+        *((("caution", report.caution),) if report.caution else ()),
     )
 
 

@@ -53,6 +53,12 @@ def guaranteed(answer: Mapping[str, object]) -> tuple[object, Relation]:
         )
     if "spec" not in answer or "relation" not in answer:
         _fail('an answer has the fields "spec" and "relation"')
+    if "caution" in answer:
+        _fail(
+            "this answer depends on the data at hand: it is no guarantee, itself sensitive, and"
+            " part of no total",
+            "what its mechanism costs on all data is guaranteed; " + _ASK,
+        )
     if set(answer) - _FIELDS:
         # What they say of the guarantee is not known here.
         _fail("this answer has fields that are not known: a later version of privcalc printed it")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 POINTS = 21
+NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
 # What each number of `--to risk` means, and where it is from.
 DEFINITIONS = {
     "advantage": "largest true positive minus false positive rate of a membership attack (Yeom et"
@@ -59,6 +60,7 @@ class Converting:
     relation: Relation | None
     tolerance: float
     engine: str
+    data: str | None
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -75,13 +77,21 @@ class Converting:
             priors=self.priors,
             records=self.records,
         )
-        found = accounting.convert(
-            question.tree,
-            asked,
-            relation=relation_in_force(self.relation, question.relation),
-            tolerance=self.tolerance,
-            engine=self.engine,
-        )
+        relation = relation_in_force(self.relation, question.relation)
+        if self.data is not None:
+            from privcalc.accounting.data import on_data
+
+            found = on_data(
+                question.tree, self.data, asked, relation=relation, tolerance=self.tolerance
+            )
+        else:
+            found = accounting.convert(
+                question.tree,
+                asked,
+                relation=relation,
+                tolerance=self.tolerance,
+                engine=self.engine,
+            )
         return [self._report(found, answer) for answer in found.answers]
 
     def _report(self, found: Conversion, answer: Converted) -> Report:
@@ -101,7 +111,8 @@ class Converting:
             directions=answer.directions,
             tables=TABLES.get(self.to, ()),
             remarks=tuple(remarks),
-            details=_textbook(found, answer),
+            details=() if self.data else _textbook(found, answer),
+            caution=NO_GUARANTEE if self.data else "",
         )
 
 
@@ -135,7 +146,8 @@ Examples:
   privcalc convert zcdp:rho=2.56 --delta 1e-10
   privcalc convert gaussian:sigma=1.1@poisson:q=256/60000@14063 --to tradeoff
   privcalc convert laplace:scale=20@1000 --to profile --points 200 --format csv
-  privcalc convert gaussian:sigma=4 --to risk --fpr 1e-3"""
+  privcalc convert gaussian:sigma=4 --to risk --fpr 1e-3
+  privcalc convert gnmax:sigma=40 --data-dependent ./votes.txt --delta 1e-5"""
 
 # Which options say something to which target.
 USES = {
@@ -163,6 +175,7 @@ def convert(
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-9",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
+    data_dependent: options.DataOption = None,
     output: Output,
 ) -> int:
     """State one guarantee in another language.
@@ -191,6 +204,10 @@ def convert(
         raise UsageError("-t prints one number; it goes with --to dp, zcdp and gdp")
     if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
         raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
+    if data_dependent and output.terse:
+        raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
+    if data_dependent and engine is not choices.ProvedEngine.AUTO:
+        raise UsageError("--engine says nothing to --data-dependent")
     ask = Converting(
         to=to.value,
         deltas=read_all(read_delta, "--delta", delta),
@@ -203,5 +220,6 @@ def convert(
         relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
         engine=engine.value,
+        data=data_dependent,
     )
     return answered(specs, ask, output)

@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.closed.gaussian import GaussianLaw
@@ -105,6 +106,22 @@ def screening(sigma: Fraction, threshold: Fraction, votes: int, records: int) ->
     charge(PER_CELL * len(near))
     law, tests = _law(chances(near, moved), whole=len(near) == len(right))
     return Term(law if law.sharper_curve else pair, law, members=tests)
+
+
+def screening_of(sigma: Fraction, threshold: Fraction, votes: int, count: int) -> Term:
+    """Return the curve of one count, that of the worst of the two next to it in either order.
+
+    Raises:
+        DomainError: the count is farther from the threshold than FARTHEST.
+    """
+    half = Fraction(1, 2)
+    # The pair of t and t + 1 has the place T - t or its mirror image.
+    lower = [t for t in (count - 1, count) if 0 <= t < votes]
+    places = sorted({(half + abs(threshold - t - half)) / sigma for t in lower})
+    if places[-1] > FARTHEST:
+        raise DomainError(f"the count {count} is more than {FARTHEST} sigma from the threshold")
+    law, _ = _law(chances(places, 1 / sigma), whole=True)
+    return Term(curve=law.sharper_curve)
 
 
 def _law(found: Chances, *, whole: bool) -> tuple[ScreeningLaw, ThresholdTests]:

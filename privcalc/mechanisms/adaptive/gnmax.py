@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.gaussian import Gaussian, checked_mu
 from privcalc.spec.registry import Parameter, mechanism
+
+if TYPE_CHECKING:
+    from privcalc.losses.term import Term
+
+MOST_CLASSES = 200
 
 
 @mechanism(
@@ -51,7 +57,26 @@ class Gnmax(Gaussian):
 
     def __init__(self, *, standard_deviation: float) -> None:
         """Take the noise."""
+        self._sigma = Enclosed.of(standard_deviation).doubles()[0]
         self.mu = checked_mu((Enclosed.of(2) / (_square(standard_deviation))).root())
+
+    def on_data(self, file: str) -> list[tuple[Term, int]]:
+        """Return a curve for each line of votes: its worst neighbour, in both orders."""
+        from privcalc.losses.term import Term
+        from privcalc.mechanisms.files.lists import numbers
+        from privcalc.renyi.votes import VotesCurve
+
+        found: dict[tuple[int, ...], int] = {}
+        for place, values in numbers(file):
+            if not 2 <= len(values) <= MOST_CLASSES:
+                raise DomainError(
+                    f"{place}: expected votes for 2 to {MOST_CLASSES} classes, got {len(values)}"
+                )
+            if any(value < 0 or value.denominator != 1 for value in values):
+                raise DomainError(f"{place}: votes are whole numbers, at least 0")
+            votes = tuple(sorted(map(int, values), reverse=True))
+            found[votes] = found.get(votes, 0) + 1
+        return [(Term(curve=VotesCurve(each, self._sigma)), n) for each, n in found.items()]
 
 
 def _square(value: float) -> Enclosed:

@@ -100,6 +100,21 @@ class NoisyScreening(Mechanism):
             )
         return other
 
+    def on_data(self, file: str) -> list[tuple[Term, int]]:
+        """Return a curve for each count in a file: of the counts next to it, in both orders."""
+        from privcalc.losses.screening.law import screening_of
+        from privcalc.mechanisms.files.lists import one_a_line
+
+        found: dict[int, int] = {}
+        for place, value in one_a_line(file, "the largest count of a query"):
+            if not 0 <= value <= self.votes or value.denominator != 1:
+                raise DomainError(f"{place}: a count is a whole number in [0, {self.votes}]")
+            found[int(value)] = found.get(int(value), 0) + 1
+        return [
+            (screening_of(self.sigma, self.threshold, self.votes, count), n)
+            for count, n in found.items()
+        ]
+
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of all counts, and its tests; it is the same in each direction."""
         del adjacency
