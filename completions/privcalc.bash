@@ -67,7 +67,7 @@ _privcalc() {
             COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
             return
             ;;
-        convert:--delta|convert:--epsilon|convert:--orders|convert:--points|convert:--fpr|convert:--prior|convert:--group|convert:--tolerance|convert:--data-dependent) return ;;
+        convert:--delta|convert:--epsilon|convert:--orders|convert:--points|convert:--fpr|convert:--prior|convert:--group|convert:--tolerance|convert:--data-dependent|convert:--filter) return ;;
         subsample:--relation)
             COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
             return
@@ -122,7 +122,7 @@ _privcalc() {
     case $command:$word in
         :-*) COMPREPLY=($(compgen -W '--version --help-spec --schema --show-completion -h --help' -- "$word")); return ;;
         compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
-        convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --relation --tolerance --engine --data-dependent --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
+        convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
         select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --thresholds --epsilon-q --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
         calibrate:-*) COMPREPLY=($(compgen -W '--epsilon --delta --mu --rho --advantage --tpr --fpr --ratio --sweep --relation --tolerance --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;

@@ -40,6 +40,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from convert' -l relation -x -a 
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l engine -x -a 'auto contour fft rdp' -d 'auto asks the engines in order until one proves the tolerance. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences need none.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l data-dependent -x -d 'State what SPEC, one mechanism, costs on the data that FILE describes, a line for each use. That is no guarantee, and itself sensitive.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l filter -x -d 'State what a filter with this budget (zcdp, gdp, or rdp at one order) leaves after the steps of SPEC, whose parameters may have been chosen on the way.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l json -d 'Print one JSON object for each answer; same as --format json.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l format -x -a 'table json csv markdown github' -d 'Output format. Without it: table.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s t -l terse -d 'Print the safe number alone: an upper end, or sufficient.'

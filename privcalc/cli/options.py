@@ -216,6 +216,15 @@ DataOption = Annotated[
         "use. That is no guarantee, and itself sensitive.",
     ),
 ]
+FilterOption = Annotated[
+    Text,
+    _option(
+        "--filter",
+        "BUDGET",
+        "State what a filter with this budget (zcdp, gdp, or rdp at one order) leaves after the "
+        "steps of SPEC, whose parameters may have been chosen on the way.",
+    ),
+]
 JsonOption = Annotated[
     bool,
     typer.Option("--json", help="Print one JSON object for each answer; same as --format json."),

@@ -80,6 +80,8 @@ def _check_result(
         _fail("this answer is an estimate without certificate, and guarantees nothing", _ASK)
     if "thresholds" in result:
         _fail("thresholds are about candidates, which this answer has not: it is no guarantee")
+    if "fixed_epsilon" in result:
+        _fail("a filter guarantees its budget, and not the list of its steps", "ask about that")
     if command == "subsample" and "orders" in result and query.get("count", 1) != 1:
         _fail(
             f"this Renyi curve is of one round, and {query['count']!r} were asked about: take the"

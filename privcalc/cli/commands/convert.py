@@ -15,9 +15,10 @@ from privcalc.cli.numbers import (
     read_rate,
     read_tolerance,
 )
-from privcalc.cli.questions import relation_in_force
+from privcalc.cli.questions import joined, relation_in_force
 from privcalc.errors import UsageError
 from privcalc.record import record, replace
+from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Value
@@ -27,9 +28,14 @@ if TYPE_CHECKING:
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
+    from privcalc.spec.tree import Node
 
 
 POINTS = 21
+FILTER = (
+    "epsilon is that of {}, however steps are chosen; fixed_epsilon that of the admitted steps as"
+    " a list that was fixed in advance"
+)
 NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
 # What each number of `--to risk` means, and where it is from.
 DEFINITIONS = {
@@ -61,6 +67,7 @@ class Converting:
     tolerance: float
     engine: str
     data: str | None
+    budget: Node | None
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -78,7 +85,13 @@ class Converting:
             records=self.records,
         )
         relation = relation_in_force(self.relation, question.relation)
-        if self.data is not None:
+        if self.budget is not None:
+            from privcalc.accounting.filters import filtered
+
+            found = filtered(
+                question.tree, self.budget, asked, relation=relation, tolerance=self.tolerance
+            )
+        elif self.data is not None:
             from privcalc.accounting.data import on_data
 
             found = on_data(
@@ -98,6 +111,8 @@ class Converting:
         from privcalc.render.report import Report
 
         remarks = [("conversion", found.kind), *proof(answer.method, answer.query)]
+        if self.budget is not None:
+            remarks.append(("filter", FILTER.format(to_text(self.budget))))
         if self.to == "risk":
             remarks += DEFINITIONS.items()
         return Report(
@@ -120,8 +135,10 @@ def _quantity(name: str, value: Value) -> Quantity:
     """Put an answer into the form that reports have."""
     from privcalc.render.report import OneSided
 
-    if name == "omega" and isinstance(value, float):
+    if name in ("omega", "left") and isinstance(value, float):
         return OneSided(value, is_upper=False)
+    if name == "spent" and isinstance(value, float):
+        return OneSided(value)
     if isinstance(value, dict):
         return {name: OneSided(number) for name, number in value.items()}
     return [*value] if isinstance(value, tuple) else value
@@ -147,6 +164,7 @@ Examples:
   privcalc convert gaussian:sigma=1.1@poisson:q=256/60000@14063 --to tradeoff
   privcalc convert laplace:scale=20@1000 --to profile --points 200 --format csv
   privcalc convert gaussian:sigma=4 --to risk --fpr 1e-3
+  privcalc convert gaussian:sigma=40@60+gaussian:sigma=9 --filter zcdp:rho=0.1 --delta 1e-5
   privcalc convert gnmax:sigma=40 --data-dependent ./votes.txt --delta 1e-5"""
 
 # Which options say something to which target.
@@ -176,6 +194,7 @@ def convert(
     tolerance: options.ToleranceOption = "1e-9",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
     data_dependent: options.DataOption = None,
+    budget: options.FilterOption = None,
     output: Output,
 ) -> int:
     """State one guarantee in another language.
@@ -204,10 +223,8 @@ def convert(
         raise UsageError("-t prints one number; it goes with --to dp, zcdp and gdp")
     if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
         raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
-    if data_dependent and output.terse:
-        raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
-    if data_dependent and engine is not choices.ProvedEngine.AUTO:
-        raise UsageError("--engine says nothing to --data-dependent")
+    if data_dependent or budget:
+        _check_mode(data_dependent, budget, engine, output)
     ask = Converting(
         to=to.value,
         deltas=read_all(read_delta, "--delta", delta),
@@ -221,5 +238,18 @@ def convert(
         tolerance=read_tolerance("--tolerance", tolerance),
         engine=engine.value,
         data=data_dependent,
+        budget=None if budget is None else joined([budget]).tree,
     )
     return answered(specs, ask, output)
+
+
+def _check_mode(
+    data: str | None, budget: str | None, engine: choices.ProvedEngine, output: Output
+) -> None:
+    """Refuse what says nothing to the data at hand, or to a filter."""
+    if data and budget:
+        raise UsageError("--filter is about guarantees, and --data-dependent about none")
+    if engine is not choices.ProvedEngine.AUTO:
+        raise UsageError(f"--engine says nothing to {'--data-dependent' if data else '--filter'}")
+    if data and output.terse:
+        raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
