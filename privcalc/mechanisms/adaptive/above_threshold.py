@@ -73,7 +73,7 @@ MOST_BITS = 900
             kind="integer",
             minimum=1.0,
             maximum=float(LONGEST),
-            default_text="any number for laplace noise",
+            default_text="any for laplace",
             # As for the cutoff.
             cost="increases",
         ),

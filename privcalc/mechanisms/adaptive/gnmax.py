@@ -17,7 +17,7 @@ MOST_CLASSES = 200
 
 @mechanism(
     name="gnmax",
-    place=89,
+    place=83,
     plain=(
         "Lets several programs, each trained on other people's records, vote for an answer, and "
         "adds random noise to the votes before the winner is found."

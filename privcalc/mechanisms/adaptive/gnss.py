@@ -24,7 +24,7 @@ DIGITS = 50
 
 @mechanism(
     name="gnss",
-    place=90,
+    place=84,
     plain=(
         "Publishes a number with noise that is as large as the data at hand ask for, and how large "
         "that was, with noise of its own."
@@ -43,7 +43,7 @@ DIGITS = 50
             "most that the logarithm of the smooth sensitivity changes between neighbours",
             minimum=0.0,
             open_minimum=True,
-            default_text="by the rule, from delta",
+            default_text="by delta",
             cost="increases",
         ),
         Parameter(
@@ -59,7 +59,7 @@ DIGITS = 50
             maximum=1.0,
             open_minimum=True,
             open_maximum=True,
-            default_text="none, where beta is given",
+            default_text="no rule",
         ),
     ),
     one_of=(("standard_deviation",), ("epsilon",)),

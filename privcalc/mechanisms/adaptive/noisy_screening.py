@@ -23,7 +23,7 @@ LARGEST_STEP = 12
 
 @mechanism(
     name="noisy_screening",
-    place=88,
+    place=82,
     plain=(
         "Tells whether the most frequent answer of some neighbours or teachers got at least so "
         "many votes, with random noise on the number, and nothing else."
