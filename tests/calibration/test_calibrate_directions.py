@@ -57,6 +57,10 @@ LADDERS = {
         "svt:noise=gaussian,threshold_noise=4,query_noise={},length=20",
         (1, 2, 2.1, 30),
     ),
+    ("above_threshold", "threshold"): (
+        "svt:noise=gaussian,threshold_noise=4,query_noise=12,threshold={}",
+        (-10, 0, 5, 40),
+    ),
     ("above_threshold", "cutoff"): ("svt:threshold_noise=4,query_noise=8,cutoff={}", (1, 2, 5)),
     ("above_threshold", "length"): (
         "svt:noise=gaussian,threshold_noise=4,query_noise=8,length={}",
