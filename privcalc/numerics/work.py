@@ -100,6 +100,13 @@ def charge(units: float) -> None:
     allowed.spent += units
 
 
+def spend(units: float) -> None:
+    """Take note of work that is not refused: little beside what it makes use of."""
+    allowed = _current.get()
+    if allowed is not None:
+        allowed.spent += units
+
+
 def left() -> float:
     """Return what may still be spent; infinity where nothing is limited."""
     allowed = _current.get()

@@ -45,7 +45,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import spend
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def gaps(losses: Array, weights: Array, points: Array, spread: Spread) -> Array:
     beyond = math.exp(FAR * tau * rate - FAR * FAR / (2.0 * WIDTH))
     first = np.searchsorted(losses, points - FAR * tau)
     last = np.searchsorted(losses, points + FAR * tau)
-    charge(0.5 * float((last - first).sum()) + 100.0 * len(points))
+    spend(0.5 * float((last - first).sum()) + 100.0 * len(points))
     sums = np.zeros(len(points))
     for i, point in enumerate(points):
         y = losses[first[i] : last[i]] - point

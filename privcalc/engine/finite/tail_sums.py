@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import spend
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def tail_sums(losses: Array, weights: Array, c: float, points: Array) -> TailSum
     """
     count = len(points)
     ends = np.searchsorted(losses, points, side="right")
-    charge(0.2 * (len(losses) - int(ends.min(initial=len(losses)))) + 50.0 * count)
+    spend(0.2 * (len(losses) - int(ends.min(initial=len(losses)))) + 50.0 * count)
     above, payoff = np.zeros(count), np.zeros(count)
     last = len(losses)
     s = t = 0.0

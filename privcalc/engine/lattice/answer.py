@@ -16,6 +16,7 @@ from privcalc.engine.lattice.levels import (
     plan_journey,
 )
 from privcalc.engine.lattice.sketch import look, scales_for_delta, scales_for_epsilon
+from privcalc.engine.lattice.transform import PER_POINT
 from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import left
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.lattice.law import LatticeLaw
-    from privcalc.engine.lattice.levels import Journey
+    from privcalc.engine.lattice.levels import Journey, Route
     from privcalc.engine.lattice.sketch import Scales, Sketch
 
     Worth = Callable[[float], bool]
@@ -40,6 +41,11 @@ REFINEMENTS = 6
 NAME = "fft"
 # In units of tau (`engine/finite/spread.py`).
 NEAR_TOP = 1e3
+# Parts of the points for a lower law; and so many there may be, however little work is left.
+LESS = (1.0, 8.0, 64.0)
+FEWEST_POINTS = 2.0**15
+# What may go into the transforms of one side: others, and other laws, are to be asked yet.
+PART_OF_WORK = 0.25
 # Where windows are too large, the lattice is made coarser, so many times.
 COARSER = 6
 
@@ -125,6 +131,12 @@ def lattice_at(
     return question.source(tolerance, most_points)
 
 
+def work_of(routes: tuple[Route, ...]) -> float:
+    """Return what a point costs in the last transform and in those of all levels."""
+    levels = sum(len(route.uses) for route in routes)
+    return PER_POINT * (len(routes) + 2 + 6 * levels)
+
+
 @record
 class _Question:
     """A composition with what was seen of it."""
@@ -146,28 +158,41 @@ class _Question:
     def source(self, tolerance: float, most_points: int) -> Listed:
         """Return both final laws on the finest lattice whose windows are not too large."""
         reason = ""
+        routes = self._journey(tolerance, most_points).routes
+        affordable = max(FEWEST_POINTS, PART_OF_WORK * left() / work_of(routes))
+        most = min(most_points, affordable)
         for trial in range(COARSER):
             if trial and left() <= 0.0:
                 reason += ", and coarser lattices more work than a question may cost"
                 break
-            journey = plan_journey(
-                self.composition, self.sketches, self.scales, tolerance, most_points / 2.0**trial
-            )
+            points = most / 2.0**trial
             try:
+                journey = self._journey(tolerance, points)
                 upper = _side(compose_levels(self.composition, journey, "upper", self.log_drop))
-                return Listed(NAME, upper, *self._lowers(journey))
+                return Listed(NAME, upper, *self._lowers(tolerance, points))
             except WindowError as error:
                 reason = str(error)
         raise NotCertifiedError(reason)
 
-    def _lowers(self, journey: Journey) -> list[Side]:
-        """Return lower laws: near the largest loss of few uses of atoms one without spreads."""
-        try:
-            lower = compose_levels(self.composition, journey, "lower", self.log_drop)
-            found = [_side(lower)]
-        except WindowError:
-            raise
-        except NotCertifiedError:
+    def _journey(self, tolerance: float, points: float) -> Journey:
+        return plan_journey(self.composition, self.sketches, self.scales, tolerance, points)
+
+    def _lowers(self, tolerance: float, points: float) -> list[Side]:
+        """Return lower laws, coarser ones where the upper law left too little work for as fine.
+
+        Near the largest loss of few uses of atoms there is one without spreads, too.
+        """
+        for part in LESS:
+            journey = self._journey(tolerance, points / part)
+            try:
+                lower = compose_levels(self.composition, journey, "lower", self.log_drop)
+                found = [_side(lower)]
+                break
+            except WindowError:
+                raise
+            except NotCertifiedError:
+                continue
+        else:
             return []
         atoms = any(law.anchors for law, _ in self.composition)
         one_level = not any(route.uses for route in journey.routes)
