@@ -60,8 +60,15 @@ RULES = {
     "privcalc.selection.runs.read": Rule(_BASE, in_functions="privcalc.mechanisms.files"),
     # Declarations that load fast; numerics inside methods, and no engine at all.
     "privcalc.mechanisms": Rule(
-        "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry",
+        "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry"
+        " privcalc.spec.tree",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
+    ),
+    # A test and what it lets pass are composed by engines.
+    "privcalc.mechanisms.adaptive.ptr": Rule(
+        "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec"
+        " privcalc.mechanisms.base",
+        in_functions=f"{_BASE} {_NUMBERS} privcalc.selection.proposal",
     ),
     # A wrapper says what it does to the terms of its event: a group is a chain on a lattice, and
     # the best of several runs rests on what an engine says of one.

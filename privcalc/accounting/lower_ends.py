@@ -79,8 +79,9 @@ def lower_end(
         return solved(part.lower)
     if quantity == "epsilon" and at.high == 0:
         return solved(part.upper if part.approached else part.lower)
-    start = best_order(part.upper, quantity, at.nearest()[0])
-    outcomes = enumerate_outcomes(part.member(start)) if engine == "auto" else None
+    start = best_order(part.upper, quantity, at.nearest()[0]) if part.by_order else 1.0
+    listed = engine == "auto" and part.by_order
+    outcomes = enumerate_outcomes(part.member(start)) if listed else None
     # Some member may lose as much to infinity as all together.
     last = (math.inf,) if part.upper.infinity_mass().upper > 0.0 else ()
     if outcomes is None or len(outcomes.losses) > MOST_OUTCOMES:

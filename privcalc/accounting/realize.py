@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from privcalc.engine.terms import Realized
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.exact import distinct
-from privcalc.relation import Relation
+from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.tree import Composed, Hole, Leaf, Repeated
 from privcalc.wrappers.base import Wrapper, built, wrappers_in
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.term import Term
     from privcalc.mechanisms.base import Mechanism
-    from privcalc.relation import Adjacency
     from privcalc.spec.tree import Node
 
 
@@ -67,6 +66,8 @@ class _Walk:
         """Return terms with counts for a group of records."""
         if isinstance(tree, Leaf):
             mechanism = self.mechanism(tree)
+            if mechanism.parts:
+                return [(self._of_parts(tree, mechanism, adjacency, records), 1)]
             if records == 1:
                 return [(mechanism.term(adjacency), 1)]
             from privcalc.wrappers.group import group_term
@@ -80,6 +81,31 @@ class _Walk:
             inner = self.terms(tree.event, adjacency, records)
             return [(term, count * tree.count) for term, count in inner]
         return built(tree).terms(tree, adjacency, records, self)
+
+    def _of_parts(
+        self, leaf: Leaf, mechanism: Mechanism, adjacency: Adjacency, records: int
+    ) -> Term:
+        """Return the term of a mechanism that is made of others, the same for both orders.
+
+        What it proves of neighbours it proves of one record; a group is a chain of them.
+        """
+        orders: tuple[Adjacency, ...] = (adjacency,)
+        if adjacency is not Adjacency.REPLACE:
+            orders = (Adjacency.ADD, Adjacency.REMOVE)
+        key = distinct(leaf), orders, records
+        if key not in self.kept:
+            term = mechanism.of_parts(
+                tuple(
+                    {each.value: self.terms(part, each, 1) for each in orders}
+                    for part in mechanism.parts
+                )
+            )
+            if records > 1:
+                from privcalc.engine.lattice.groups import chained_term
+
+                term = chained_term(term.above, records)
+            self.kept[key] = term
+        return self.kept[key]
 
     def mechanism(self, leaf: Leaf) -> Mechanism:
         """Return the mechanism of a leaf."""

@@ -94,7 +94,9 @@ def inverse(
 def _divergence(tree: Node, relation: Relation, known: dict[Leaf, float]) -> float:
     if isinstance(tree, Leaf):
         if tree not in known:
-            known[tree] = _of_leaf(tree, relation)
+            mechanism = cast("Mechanism", registry.build(tree))
+            parts = [_divergence(part, relation, known) for part in mechanism.parts]
+            known[tree] = math.fsum(parts) if parts else _of_leaf(mechanism, relation)
         return known[tree]
     if isinstance(tree, Composed):
         return math.fsum(_divergence(event, relation, known) for event in tree.events)
@@ -104,13 +106,13 @@ def _divergence(tree: Node, relation: Relation, known: dict[Leaf, float]) -> flo
     return built(tree).rough_divergence(inner)
 
 
-def _of_leaf(leaf: Leaf, relation: Relation) -> float:
+def _of_leaf(mechanism: Mechanism, relation: Relation) -> float:
     """Return 2 K(c) / (c (c + 1)) at the largest of ORDERS where it is finite."""
     import numpy as np
 
     charge(PER_LEAF)
     adjacency = relation.adjacencies[0]
-    term = cast("Mechanism", registry.build(leaf)).term(adjacency)
+    term = mechanism.term(adjacency)
     for c in ORDERS:
         with np.errstate(all="ignore"):
             if term.curve is not None:

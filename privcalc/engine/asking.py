@@ -104,6 +104,8 @@ def _steps(
     if engine == "auto":
         yield _Step("exact sum", partial(whole, exact_sum))
         yield _Step("few uses", partial(whole, few_uses))
+        if question.composition.best_alone:
+            return
     if engine in ("auto", CONTOUR):
         yield from _contours(question, wish)
     if engine in ("auto", "fft"):

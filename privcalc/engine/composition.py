@@ -182,6 +182,12 @@ class Composition:
         return not self.curves and any(law.cuttable for law, _ in self.terms)
 
     @property
+    def best_alone(self) -> bool:
+        """Whether it is one use of a law of which more is known than engines can prove."""
+        uses = [(law.alone is not None, count) for law, count in self.terms]
+        return uses == [(True, 1)] and not self.curves
+
+    @property
     def on_lattices(self) -> bool:
         """Whether every law has a lattice that holds its losses exactly."""
         return all(law.lattice is not None for law, _ in self.terms)

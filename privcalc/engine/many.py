@@ -153,9 +153,10 @@ class ManyDeltas:
         self._lattices = self._laws and engine in ("auto", "fft") and not self._split
         self._ranges: list[_Range] = []
         asked = self._laws and engine == "auto"
-        self._exact = exact_sum(composition) if asked else None
         few = few_uses(composition) if asked else None
-        self._whole = [source for source in (self._exact, few) if source is not None]
+        self._best = asked and composition.best_alone
+        self._exact = exact_sum(composition) if asked and not self._best else few
+        self._whole = [each for each in dict.fromkeys((self._exact, few)) if each is not None]
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
@@ -166,7 +167,7 @@ class ManyDeltas:
                 work.keep(epsilon, Certified(self._mass, CLOSED), math.inf)
         work.close(self._largest)
         for source in self._whole:
-            exact = self._of_mass and source is self._exact
+            exact = (self._of_mass or self._best) and source is self._exact
             work.ask(source, work.pending, math.inf if exact else self._width)
         for each in self._ranges:
             work.ask(each.source, [e for e in work.pending if each.near(e)], each.width)

@@ -25,6 +25,8 @@ PER_PROFILE = 200.0
 LARGEST_EXPONENT = 700.0
 # A loss slightly below epsilon, by more than any displacement of the tails.
 STEP_BACK = 1e-11
+# How far a difference reaches, relatively.
+SLOPE_STEP = 1e-5
 # What underflow may hide.
 TINY = 1e-300
 
@@ -57,7 +59,15 @@ class SingleUse:
         return Deltas(zero, lower, upper, 0.5 * (lower + upper), {})
 
     def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
-        """Return delta and P(epsilon < L < inf), without error bound."""
+        """Return delta and P(epsilon < L < inf), without error bound.
+
+        The latter is delta less its slope in epsilon.
+        """
+        if self._law.alone is not None:
+            ahead = epsilons + SLOPE_STEP * (1.0 + np.abs(epsilons))
+            here, there = (0.5 * sum(self._closed(x)) for x in (epsilons, ahead))
+            unit = np.exp(-log_scale)
+            return here * unit, (here + (here - there) / (ahead - epsilons)) * unit
         tails = self._law.tails(epsilons)
         with np.errstate(over="ignore", invalid="ignore"):
             difference = tails.above_p - np.exp(epsilons) * tails.above_q
@@ -69,7 +79,8 @@ class SingleUse:
     def _closed(self, epsilons: Array) -> tuple[Array, Array]:
         """Return the law's own bounds, not a number where it has none."""
         charge(PER_PROFILE * len(epsilons))
-        found = [self._law.profile(float(epsilon)) or (np.nan, np.nan) for epsilon in epsilons]
+        profile = self._law.alone or self._law.profile
+        found = [profile(float(epsilon)) or (np.nan, np.nan) for epsilon in epsilons]
         bounds = np.array(found, dtype=float).reshape(-1, 2)
         return bounds[:, 0].copy(), bounds[:, 1].copy()
 

@@ -95,6 +95,13 @@ class Realized:
         return sum(count for _, count in self.choices) == 1
 
     @property
+    def by_order(self) -> bool:
+        """Whether finite orders differ in the members that cost most."""
+        from privcalc.losses.thresholded.members import TwoMembers
+
+        return not all(isinstance(members, Alone | TwoMembers) for members, _ in self.choices)
+
+    @property
     def for_curves(self) -> Realized:
         """The same without lower ends where members have the profile, but not the trade-off curve.
 

@@ -17,6 +17,8 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.log_ratio import LogRatio
     from privcalc.losses.tails import Tails
@@ -146,6 +148,14 @@ class LossLaw(ABC):
         None where a law has no closed form that is certified: its tails know it.
         """
         del epsilon
+        return None
+
+    @property
+    def alone(self) -> Callable[[float], tuple[float, float]] | None:
+        """What bounds the finite part of delta at epsilon >= 0 where there is one use.
+
+        None where that is what the law says; else it is less.
+        """
         return None
 
     @abstractmethod

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import UnsupportedError
 
 if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
     from privcalc.renyi.curve import RenyiCurve
+    from privcalc.spec.tree import Node
 
 
 class Mechanism:
@@ -20,10 +22,12 @@ class Mechanism:
         opposite_records: whether one record may do to the outputs the mirror image of what another
             does, as `losses/replaced/pair.py` has it.
         knows_replaced: whether `replaced_in_sample` says more than that.
+        parts: specifications among its parameters, of which it is made.
     """
 
     opposite_records: ClassVar[bool] = False
     knows_replaced: ClassVar[bool] = False
+    parts: tuple[Node, ...] = ()
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
         """Return the law of one direction; None where only the Renyi curve is known."""
@@ -56,6 +60,14 @@ class Mechanism:
             "what this mechanism costs on the data at hand is not known; --data-dependent takes one"
             " use of gnmax, noisy-screening or laplace, and a file for it"
         )
+
+    def of_parts(self, parts: tuple[dict[str, Terms], ...]) -> Term:
+        """Return what is known of both orders of the neighbours, where there are `parts`.
+
+        Args:
+            parts: what is known of each of them, in each order by its name.
+        """
+        raise NotImplementedError
 
     def term(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction."""

@@ -20,7 +20,7 @@ from privcalc.spec.check import RESERVED, Fault, suggestion
 from privcalc.spec.entry import ALL, Entry, Kind, Parameter
 from privcalc.spec.holes import holes, reject_holes
 from privcalc.spec.spelling import shorten, snake_case, word_text
-from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped
+from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped, nested
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -165,6 +165,8 @@ def check_relation(tree: Node, relation: Relation) -> None:
             + "; pass --relation "
             + _either(each.text for each in Relation if each in found.relations)
         )
+    for part in nested(tree):
+        check_relation(part, relation)
     if isinstance(tree, Leaf):
         return
     inner = found.inner_relation

@@ -52,3 +52,9 @@ class Composed:
 Node = Leaf | Wrapped | Repeated | Composed
 Value = float | int | bool | str | Hole | Leaf | Wrapped | Repeated | Composed
 Parameters = tuple[tuple[str, Value], ...]
+
+
+def nested(node: Leaf | Wrapped) -> tuple[Node, ...]:
+    """Return the specifications among the parameters of a call."""
+    kinds = Leaf | Wrapped | Repeated | Composed
+    return tuple(value for _, value in node.parameters if isinstance(value, kinds))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Repeated, Wrapped
+from privcalc.spec.tree import Composed, Repeated, Wrapped, nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,6 +109,9 @@ def _names(tree: Node) -> Iterator[str]:
             yield from _names(event)
     elif isinstance(tree, Repeated):
         yield from _names(tree.event)
-    elif isinstance(tree, Wrapped):
-        yield tree.name
-        yield from _names(tree.event)
+    else:
+        if isinstance(tree, Wrapped):
+            yield tree.name
+            yield from _names(tree.event)
+        for part in nested(tree):
+            yield from _names(part)

@@ -188,6 +188,12 @@ class Sampling(Wrapper):
         event, other = _envelope(terms), _envelope(back)
         if event is not None and other is not None:
             return self._of_envelope(event, other, asked)
+        event, other = _proved(terms), _proved(back)
+        if event is not None and other is not None:
+            known = self.known(event.above, other.above, asked, member=True)
+            if asked.records > 1 and asked.q > 0.0:
+                known = self.of_group(event.above, known, asked)
+            return Term(known.upper)
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
         if law is None or reverse is None:
             one, other_one = _one_bound(terms), _one_bound(back)
@@ -261,6 +267,18 @@ def _one_bound(terms: Terms) -> LossLaw | None:
         return None
     law = terms[0][0].upper
     return law if law.infinity_mass > 0.0 else None
+
+
+def _proved(terms: Terms) -> Term | None:
+    """Return a single use with a mass at infinity, of which members are known, or None.
+
+    Its law dominates, which sampling needs and no curve says.
+    """
+    if len(terms) != 1 or terms[0][1] != 1:
+        return None
+    term = terms[0][0]
+    infinite = term.upper is not None and term.upper.infinity_mass > 0.0
+    return term if infinite and term.members is not None else None
 
 
 def _one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:

@@ -106,6 +106,12 @@ LEAVES: dict[str, Draw] = {
     "bernoulli-pair": lambda r: (
         f"bernoulli-pair:p={number(r.uniform(0.01, 0.99))},other_p={number(r.uniform(0.01, 0.99))}"
     ),
+    "ptr": lambda r: (
+        f"ptr:test=(gaussian:sigma={scale(r, 2, 50)}),"
+        f"mechanism=({r.choice(['laplace:scale', 'gaussian:sigma'])}={scale(r, 1, 50)}),"
+        f"false_positive={part(r, 1e-12, 1e-6)},mode={r.choice(['sum', 'max', 'bit'])}"
+    ),
+    "stability": lambda r: f"stability:scale={scale(r, 1, 10)},threshold={scale(r, 20, 200)}",
     "noisy-max": lambda r: (
         f"noisy-max:sigma={scale(r, 0.5, 30)},candidates={r.choice([2, 5, 100, 10000])}"
     ),

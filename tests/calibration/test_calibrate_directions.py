@@ -70,6 +70,15 @@ LADDERS = {
         "svt:threshold_noise=4,query_noise=8,sensitivity={}",
         (0.1, 1, 1.1, 9),
     ),
+    ("ptr", "false_positive"): (
+        "ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive={},mode=max",
+        (0, 1e-9, 1.1e-9, 0.1),
+    ),
+    ("ptr", "threshold"): (
+        "ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),threshold={},mode=bit",
+        (0, 20, 21, 90),
+    ),
+    ("stability", "threshold"): ("stability:scale=2,threshold={}", (0, 20, 21, 90)),
     ("discrete_gaussian", "sensitivity"): (
         "discrete-gaussian:sigma=3,sensitivity={}",
         (1, 2, 3, 10),
@@ -126,6 +135,8 @@ NOT_MONOTONE = {
     ("noisy_screening", "threshold"),
     ("gnss", "epsilon"),
     ("gnss", "delta"),
+    ("stability", "scale"),
+    ("stability", "standard_deviation"),
     ("partition_selection", "epsilon"),
     ("partition_selection", "delta"),
     ("randomized_response", "probability"),

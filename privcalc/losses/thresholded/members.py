@@ -37,8 +37,14 @@ class DirectedMembers:
         return self.chosen(c if c is None else abs(c), remove=self.remove)
 
 
+class TwoMembers(DirectedMembers):
+    """One member for all finite orders, and another for the infinite one."""
+
+    __slots__ = ()
+
+
 @record
-class KeyMembers(DirectedMembers):
+class KeyMembers(TwoMembers):
     """Keys that have many records, with the noise of all of them, or keys that have none.
 
     Attributes:

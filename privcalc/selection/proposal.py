@@ -1,0 +1,347 @@
+"""Propose-test-release: the profile of a test and of what is released if it passes.
+
+T is a test of whether a mechanism M is as private on the data as is claimed, phi the claim. A data
+set is good where the claim holds for it and all its neighbours in both orders, and bad otherwise; a
+bad one passes with probability p at most (the false positives). Write H_T and H_TM for the profiles
+of the test, and of it composed with M as claimed, of one order of the neighbours.
+
+One good neighbour is enough for H_TM, by composition. Where both are bad, what is published is the
+outcome of the test, and something else with probability p at most, so that for all a
+
+    H(a) <= H_T(a) + p                  where the outcome of the test is published, and
+    H(a) <= max(p, 1 - a + a p)         where only is whether it passed:
+
+in the latter case both fail with probability 1 - p at least. Hence, at a >= 1,
+
+    max(H_T + p, H_TM)                  for a claim that is fixed before, and
+    max(p, H_TM)                        if besides only the outcome itself is seen.
+
+Where the claim is made from what the test publishes, such as a bound that holds with probability
+1 - p, let E be its being true for the first data set. On E each release is dominated by M, so that
+the sum over E is at most H_TM, and what is left is p at most:
+
+    H_TM + p.
+
+All of this is for both orders, which gives the profiles at a < 1 (`losses/atomic/from_profile.py`).
+(Redberg, Zhu, Wang 2023, Theorem 4.3 and its proof, with profiles for points.) The mass p is at
+infinity in the law, and H_TM is not scaled by 1 - p: the mixture that does so is too small by up to
+a thirtieth where a statistic is published. Theorem B.5 there, on Renyi divergences, is wrong unless
+the test is pure: a Gaussian test of deviation 1, threshold 6, and epsilon 20 in the bad case have
+divergence 5.91 of order 2, and not 1.46.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.arbiter import certified_epsilon
+from privcalc.engine.question import exact_sum, few_uses
+from privcalc.engine.terms import Realized, one_law
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.atomic.from_profile import profile_law
+from privcalc.losses.atomic.proved import ProvedLaw
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.term import Term
+from privcalc.losses.thresholded.cut import cut, gaussian_heights, laplace_heights
+from privcalc.losses.thresholded.law import ThresholdedLaw
+from privcalc.losses.thresholded.members import TwoMembers
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+from privcalc.selection.base.gaussian import GaussianBase
+from privcalc.selection.base.pair import Base
+from privcalc.selection.base.proved import bases
+from privcalc.selection.node_points import LARGEST_EPSILON, node_points
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from fractions import Fraction
+
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.terms import Terms
+    from privcalc.exact import Enclosed
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
+
+MAX, BIT = "max", "bit"
+# Of profiles that engines prove: points lose more.
+TOLERANCE = 1e-6
+# What is lost between points, relatively to epsilon, is not less than this.
+ACCURACY = 1e-5
+# The last point is where delta is above the rest by this part, or where it is below that.
+ABOVE, SMALLEST = 1e-6, 1e-30
+# Where the end is looked for, and how well.
+FIRST_STEP, GROWTH, STEPS = 1e-3, 1.25, 60
+FAR_TOLERANCE = 0.01
+# Where the points begin: so many evenly spaced, then so many at equal ratios of delta; and so many
+# more where they are far from one another.
+FIRST, RATIOS, MORE = 48, 130, 50
+
+
+def proposed(
+    test: Mapping[str, Terms], mechanism: Mapping[str, Terms], failure: Enclosed, mode: str
+) -> Term:
+    """Return the term of both orders of the neighbours.
+
+    Args:
+        test: what is known of the test in each order.
+        mechanism: what is known of the mechanism as it is claimed to be.
+        failure: p.
+        mode: `max` for a fixed claim, `bit` where only the outcome is seen besides; else any.
+
+    Raises:
+        NotCertifiedError: nothing is proved.
+    """
+    whole = {name: _not_nothing([*test[name], *mechanism[name]]) for name in test}
+    high = failure.doubles()[1]
+    parts = [Realized.directions(each) for each in ((whole, test) if mode == MAX else (whole,))]
+    found = [_bases(each) for each in parts]
+    closed = all(isinstance(base, ClosedBase | GaussianBase) for each in found for base in each)
+
+    def far(more: float) -> float:
+        return max(_far(each.upper, more) for part in parts for each in part.values())
+
+    others = found[1] if mode == MAX else ()
+    shape = Shape(found[0], others, high, mode, None if closed else far)
+    last = shape.last()
+    mass = float(shape.deltas(np.array([last]))[0])
+    if mass >= 1.0:
+        raise NotCertifiedError("no delta below 1 is proved at any epsilon up to 600")
+
+    def joined() -> AtomicLaw:
+        return profile_law(shape.points(last))
+
+    law: LossLaw
+    if closed:
+        name = (tuple(each.upper for each in parts[0].values()), high, mode)
+        law = ProvedLaw(mass, last, name, shape.ends, joined)
+    else:
+        law = joined()
+    first = tuple(next(iter(each.values())) for each in (whole, mechanism, test))
+    return _with_lower_end(law, first, failure, mode)
+
+
+@record
+class Shape:
+    """The bound on both orders at any epsilon >= 0.
+
+    Attributes:
+        whole: the test and the mechanism, in each order.
+        test: the test by itself, where it is needed.
+        failure: p.
+        mode: as of `proposed`.
+        far: says where delta is what remains at infinity and so much more; None for closed forms.
+    """
+
+    whole: tuple[Base, ...]
+    test: tuple[Base, ...]
+    failure: float
+    mode: str
+    far: Callable[[float], float] | None = None
+
+    def ends(self, epsilons: Array) -> tuple[Array, Array]:
+        """Return both ends of the bound at epsilons >= 0; a lower end is 0 where it is not known.
+
+        A sum is off by one unit.
+        """
+        low, high = self._bound(epsilons, upper=False), self._bound(epsilons, upper=True)
+        return low * (1.0 - 4.0 * UNIT), np.minimum(high * (1.0 + 4.0 * UNIT), 1.0)
+
+    def deltas(self, epsilons: Array) -> Array:
+        """Return upper ends at epsilons of any sign, which say nothing below 0."""
+        found = self.ends(np.maximum(epsilons, 0.0))[1]
+        result: Array = np.where(epsilons < 0.0, 1.0, found)
+        return result
+
+    def _bound(self, epsilons: Array, *, upper: bool) -> Array:
+        found = _worst(self.whole, epsilons, upper=upper)
+        if self.mode not in (BIT, MAX):
+            return found + self.failure
+        other = self.failure + (_worst(self.test, epsilons, upper=upper) if self.test else 0.0)
+        larger: Array = np.maximum(found, other)
+        return larger
+
+    def last(self) -> float:
+        """Return where the points end: the largest loss, or about where delta hardly falls."""
+        rest = max(base.infinity_mass for base in self.whole)
+        if self.mode in (BIT, MAX):
+            other = max((base.infinity_mass for base in self.test), default=0.0)
+            rest = max(rest, other + self.failure)
+        else:
+            rest += self.failure
+        largest = max(base.largest for base in self.whole)
+        floor = rest + max(SMALLEST, rest * ABOVE)
+        if largest <= LARGEST_EPSILON and self.deltas(np.array([0.5 * largest]))[0] > floor:
+            return largest
+        found = self.far(floor - rest) if self.far else self._reach(floor)
+        return min(largest, found, LARGEST_EPSILON)
+
+    def _reach(self, floor: float) -> float:
+        """Return about the least epsilon from where delta is below a floor."""
+        places = FIRST_STEP * GROWTH ** np.arange(STEPS)
+        good = self.deltas(places) <= floor
+        return float(places[int(np.argmax(good))]) if good.any() else LARGEST_EPSILON
+
+    def points(self, last: float) -> tuple[tuple[float, Fraction], ...]:
+        """Return points of the bound, close where its logarithm falls fast."""
+        even = np.linspace(0.0, last, FIRST)
+        deltas = self.deltas(even)
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.maximum(deltas - deltas[-1] * (1.0 - ABOVE), SMALLEST))
+        levels = np.linspace(logs[0], logs[-1], RATIOS)
+        places = np.interp(-levels, -logs, even)
+        start = np.unique(np.concatenate([even, places]))
+        return node_points(self.deltas, start, smallest=self.failure, count=len(start) + MORE)
+
+
+def _worst(directions: tuple[Base, ...], epsilons: Array, *, upper: bool) -> Array:
+    found = [base.upper(epsilons) if upper else base.lower(epsilons) for base in directions]
+    known = [each for each in found if each is not None]
+    worst: Array = np.max(known or [np.zeros(len(epsilons))], axis=0)
+    return worst
+
+
+def _not_nothing(terms: Terms) -> Terms:
+    """Leave out parts that cost nothing, unless all are such."""
+    return [each for each in terms if not _is_nothing(each[0].law)] or terms[:1]
+
+
+def _is_nothing(law: LossLaw | None) -> bool:
+    return isinstance(law, AtomicLaw) and law.losses == (0.0,) and law.infinity_mass == 0.0
+
+
+@record
+class ClosedBase(Base):
+    """One use of a law that has a profile in closed form, at epsilons >= 0.
+
+    Attributes:
+        law: the law.
+    """
+
+    law: LossLaw
+
+    @property
+    def reverse(self) -> ClosedBase:
+        """Return what is not needed here."""
+        return self
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return an upper bound on P(L = infinity)."""
+        return self.law.infinity_mass * (1.0 + self.law.infinity_mass_error)
+
+    @property
+    def largest(self) -> float:
+        """Return a bound on the finite losses."""
+        return self.law.max_loss * (1.0 + self.law.max_loss_error) * (1.0 + UNIT)
+
+    def upper(self, logs: Array) -> Array:
+        """Return upper ends."""
+        return self._ends(logs)[:, 1] + self.infinity_mass
+
+    def lower(self, logs: Array) -> Array:
+        """Return lower ends."""
+        return self._ends(logs)[:, 0]
+
+    def _ends(self, logs: Array) -> Array:
+        ends: Array = np.array([self.law.profile(float(x)) or (0.0, 1.0) for x in logs])
+        return ends
+
+
+def _far(composition: Composition, more: float) -> float:
+    """Return about where delta is what remains at infinity, and so much more; at most 600."""
+    try:
+        delta = min(composition.infinity_mass().upper + more, 1.0)
+        return certified_epsilon(composition, delta, FAR_TOLERANCE).bound.upper
+    except NotCertifiedError:
+        return LARGEST_EPSILON
+
+
+def _slow(composition: Composition) -> bool:
+    """Say whether every epsilon takes a sum over atoms, or an integral, of its own."""
+    if exact_sum(composition) is not None:
+        return False
+    uses = sum(count for _, count in composition)
+    nested = uses == 2 and few_uses(composition) is not None
+    return nested or all(law.comes_back for law, _ in composition)
+
+
+def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
+    """Return the profiles of each order, from a lattice where there are sums of many atoms."""
+    laws = [one_law(list(each.upper.terms)) for each in parts.values() if not each.upper.curves]
+    closed = [
+        law
+        for law in laws
+        if law is not None and law.alone is None and law.profile(1.0) is not None
+    ]
+    if len(closed) == len(parts):
+        return tuple(ClosedBase(law) for law in closed)
+    slow = any(_slow(each.upper) for each in parts.values())
+    engine = "fft" if slow else "auto"
+    return tuple(base for base, _ in bases(parts, TOLERANCE, engine).values())
+
+
+@record
+class GoodOrBad(TwoMembers):
+    """Data sets that pass for certain, or bad ones, of which nothing is left secret.
+
+    Attributes:
+        good: the law of what is published where both neighbours pass, the same for both orders.
+        bad: that where each passes with probability p, and tells everything.
+        remove: see `DirectedMembers`; it makes no difference.
+    """
+
+    good: LossLaw
+    bad: LossLaw
+    remove: bool = True
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return good data sets at finite orders, and bad ones at the infinite one."""
+        del remove
+        return self.bad if c == math.inf else self.good
+
+
+def _with_lower_end(law: LossLaw, parts: tuple[Terms, ...], failure: Enclosed, mode: str) -> Term:
+    """Add what some data sets cost: good ones, or bad ones of which everything is published.
+
+    Where only the outcome of a test is seen, one that tells most at an epsilon attains what T costs
+    there: the profile of a pair at a is attained by one event. Several uses of one do not.
+
+    Args:
+        law: proves upper ends.
+        parts: the test with the mechanism, the mechanism, and the test.
+        failure: p.
+        mode: as of `proposed`.
+    """
+    bad = two_point(failure * 0, failure)
+    known = [_known(each) for each in (parts[1:] if mode == BIT else parts)]
+    laws = [each for each in known if each is not None]
+    # All of them are below the whole.
+    once = max(laws, key=_size) if laws else None
+    good = (known[0] if mode == BIT else once) or bad
+    lower, low = once or bad, failure.doubles()[0]
+    heights = None
+    if isinstance(lower, GaussianLaw):
+        heights = gaussian_heights(lower)
+    elif isinstance(lower, LaplaceLaw):
+        heights = laplace_heights(lower)
+    if heights is not None and low > 0.0:
+        with suppress(NotCertifiedError):
+            lower = ThresholdedLaw(lower, low, 0.0, *cut(heights, (low, low)), remove=True)
+    accuracy = ACCURACY if law.alone is None else 0.0
+    return Term(law, lower, members=GoodOrBad(good, bad), accuracy=accuracy)
+
+
+def _known(terms: Terms) -> LossLaw | None:
+    """Return the law of a composition, if it is that of one pair for both orders, and not 0."""
+    law = one_law([(term.law, count) for term, count in terms])
+    return law if law is not None and law.symmetric and not _is_nothing(law) else None
+
+
+def _size(law: LossLaw) -> float:
+    return float(law.renyi(np.array([1.0]))[0][0])
