@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import io
-import os
 import pkgutil
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from privcalc.cli.app import main
 from tests.fake_accounting import FakeAccounting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 ROOT = Path(__file__).parent.parent
 MNIST = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
@@ -61,7 +60,7 @@ class Terminal(io.TextIOWrapper):
 @pytest.fixture
 def run(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Outcome]]:
+) -> Callable[..., Outcome]:
     """Run the command line in this process."""
 
     def call(*arguments: str, stdin: str | bytes = b"", terminal: bool = False) -> Outcome:
@@ -73,10 +72,7 @@ def run(
         captured = capsys.readouterr()
         return Outcome(int(status), captured.out, captured.err)
 
-    before = os.environ.get("OPENBLAS_NUM_THREADS")
-    yield call
-    if before is None:
-        os.environ.pop("OPENBLAS_NUM_THREADS", None)
+    return call
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -120,6 +121,12 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@cache
+def tree_of(module: str) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
 def imports(tree: ast.AST, *, inside: bool = False, types: bool = False) -> Iterator[Import]:
     """Yield the imports of a module; those under `if TYPE_CHECKING` only with `types`."""
     for node in ast.iter_child_nodes(tree):
@@ -167,10 +174,9 @@ def allowed(module: str, found: Import) -> bool:
 @pytest.mark.parametrize("module", MODULES)
 def test_imports_follow_the_layers(module: str) -> None:
     """Each module imports only what its layer may."""
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     wrong = [
         f"{MODULES[module].name}:{found.line} imports {found.name}"
-        for found in imports(tree)
+        for found in imports(tree_of(module))
         if not allowed(module, found)
     ]
     assert wrong == []
@@ -205,10 +211,10 @@ def circles(edges: dict[str, set[str]]) -> set[frozenset[str]]:
 
 def test_no_circle() -> None:
     """No module needs another that needs it, not even to name a type or inside a function."""
-    edges = {}
-    for module, path in MODULES.items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        edges[module] = {each.name for each in imports(tree, types=True)} & MODULES.keys()
+    edges = {
+        module: {each.name for each in imports(tree_of(module), types=True)} & MODULES.keys()
+        for module in MODULES
+    }
     short = {
         frozenset(name.removeprefix("privcalc.") for name in circle) for circle in circles(edges)
     }
@@ -226,12 +232,9 @@ def test_modules_are_loaded_by_name_in_few_places() -> None:
     """`import_module` hides an import from the test above; who uses it is on a list by name."""
     users = {
         module
-        for module, path in MODULES.items()
+        for module in MODULES
         if {"import_module", "__import__"}
-        & {
-            getattr(node, "id", getattr(node, "attr", ""))
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        }
+        & {getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree_of(module))}
     }
     assert users <= BY_NAME
     layers = ("privcalc.mechanisms.", "privcalc.wrappers.")

@@ -183,7 +183,7 @@ def test_contour_agrees_with_the_closed_form_of_the_gaussian() -> None:
     ("mechanism", "direction"),
     [
         ("gaussian", "remove"),
-        ("laplace", "add"),
+        pytest.param("laplace", "add", marks=pytest.mark.slow),
         pytest.param("gaussian", "add", marks=pytest.mark.slow),
         pytest.param("laplace", "remove", marks=pytest.mark.slow),
     ],

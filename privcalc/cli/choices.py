@@ -6,25 +6,14 @@ from enum import StrEnum
 
 from privcalc.relation import Relation
 
-
-class Format(StrEnum):
-    """Output formats."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-    GITHUB = "github"
-
-
-class Engine(StrEnum):
-    """Engines that can be forced."""
-
-    AUTO = "auto"
-    CONTOUR = "contour"
-    FFT = "fft"
-    RDP = "rdp"
-    AFA = "afa"
+Format = StrEnum("Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB"])
+ColorMode = StrEnum("ColorMode", ["AUTO", "ALWAYS", "NEVER"])
+# Engines that can be forced, and those of them that prove what they answer.
+Engine = StrEnum("Engine", ["AUTO", "CONTOUR", "FFT", "RDP", "AFA"])
+ProvedEngine = StrEnum("ProvedEngine", ["AUTO", "CONTOUR", "FFT", "RDP"])
+# JSON Schemas that are shipped, and shells with completions.
+SchemaName = StrEnum("SchemaName", ["RESULT", "SPEC", "ERROR"])
+Shell = StrEnum("Shell", ["BASH", "ZSH", "FISH"])
 
 
 class Target(StrEnum):
@@ -39,45 +28,12 @@ class Target(StrEnum):
     RISK = "risk"
 
 
-class ProvedEngine(StrEnum):
-    """Engines that prove what they answer."""
-
-    AUTO = "auto"
-    CONTOUR = "contour"
-    FFT = "fft"
-    RDP = "rdp"
-
-
 class RelationName(StrEnum):
     """Neighbouring relations, with dashes."""
 
     ADD_OR_REMOVE_ONE = "add-or-remove-one"
     REPLACE_ONE = "replace-one"
     REPLACE_SPECIAL = "replace-special"
-
-
-class ColorMode(StrEnum):
-    """When to use colour."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-class SchemaName(StrEnum):
-    """JSON Schemas that are shipped."""
-
-    RESULT = "result"
-    SPEC = "spec"
-    ERROR = "error"
-
-
-class Shell(StrEnum):
-    """Shells with completions."""
-
-    BASH = "bash"
-    ZSH = "zsh"
-    FISH = "fish"
 
 
 DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)

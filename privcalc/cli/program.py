@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer._click import Command
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
+from typer.models import OptionInfo
 
 from privcalc import errors
 from privcalc.cli.choices import SchemaName, Shell
@@ -68,34 +69,31 @@ def _typed(function: Callable[..., int]) -> Callable[..., int]:
     return typed
 
 
+def _instead(
+    flag: str, text: str, callback: Callable[..., None], metavar: str | None = None
+) -> OptionInfo:
+    """Declare an option that prints something, before anything else is read."""
+    found: OptionInfo = typer.Option(
+        flag, metavar=metavar, help=text, callback=callback, is_eager=True
+    )
+    return found
+
+
+SPEC_HELP = "Explain the specification language, or one mechanism or wrapper of it."
+
+
 def privcalc(
     *,
-    version: Annotated[
-        bool,
-        typer.Option("--version", help="Print the version.", callback=print_version, is_eager=True),
-    ] = False,
+    version: Annotated[bool, _instead("--version", "Print the version.", print_version)] = False,
     help_spec: Annotated[
-        str | None,
-        typer.Option(
-            "--help-spec",
-            metavar="[NAME]",
-            help="Explain the specification language, or one mechanism or wrapper of it.",
-            callback=print_language,
-            is_eager=True,
-        ),
+        str | None, _instead("--help-spec", SPEC_HELP, print_language, "[NAME]")
     ] = None,
     schema: Annotated[
-        SchemaName | None,
-        typer.Option("--schema", help="Print a JSON Schema.", callback=print_schema, is_eager=True),
+        SchemaName | None, _instead("--schema", "Print a JSON Schema.", print_schema)
     ] = None,
     show_completion: Annotated[
         Shell | None,
-        typer.Option(
-            "--show-completion",
-            help="Print the completions for a shell.",
-            callback=print_completion,
-            is_eager=True,
-        ),
+        _instead("--show-completion", "Print the completions for a shell.", print_completion),
     ] = None,
 ) -> None:
     """Hold the options of the program itself; each prints something and stops."""

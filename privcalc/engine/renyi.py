@@ -14,10 +14,11 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.certified import Certified
-from privcalc.engine.contour.aliasing import log_payoff_supremum
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import exp_bound
+from privcalc.renyi.conversion.formulas import balle_epsilon, balle_log_delta
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
+from privcalc.renyi.conversion.single_order import log_rounded_down
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -88,12 +89,9 @@ def rough(composition: Composition, quantity: str, at: float) -> float:
 
 def _rough(composition: Composition, quantity: str, at: float, c: Array) -> Array:
     """Return epsilon, or log delta, by each order alone (Balle et al. 2020), not certified."""
-    log_payoff = c * np.log(c) - (c + 1.0) * np.log1p(c)
     with np.errstate(all="ignore"):
         k = composition.renyi_curve().estimate(c)
-    if quantity == "epsilon":
-        return np.nan_to_num((k + log_payoff - math.log(at)) / c, nan=np.inf)
-    return np.nan_to_num(k + log_payoff - c * at, nan=np.inf)
+    return balle_epsilon(c, k, math.log(at)) if quantity == "epsilon" else balle_log_delta(c, k, at)
 
 
 def _certified(found: Converted, upper: float) -> Certified:
@@ -103,21 +101,15 @@ def _certified(found: Converted, upper: float) -> Certified:
 def _truncated_epsilon(composition: Composition, delta: float) -> Certified:
     """Leave out far outcomes, whose divergence may be infinite, against a part of delta.
 
-    For every c > 0 and all l, (1 - e^{epsilon - l})_+ <= C(c) e^{c (l - epsilon)} with
-    C(c) = c^c / (1 + c)^(1 + c). Taking expectations over what is left of P,
-
-        delta(epsilon) <= dropped + C(c) e^{K(c) - c epsilon}
-
-    (Canonne, Kamath, Steinke 2020, Proposition 12; Balle et al. 2020).
+    What is left of P is a measure, to which the bound of one order applies (`balle_epsilon`), and
+    what is dropped adds its mass at most.
     """
     cut = composition.truncated(math.log(DROPPED) + math.log(delta))
     left = delta * (1.0 - 2.0 * DROPPED)
-    bounds = [(composition.max_loss().upper, math.inf)]
-    for c, log_mgf in _certified_orders(cut):
-        value = (log_mgf + log_payoff_supremum(c) - math.log(left)) / c
-        slack = 1e-12 * (1.0 + abs(value) + abs(log_mgf) / c)
-        bounds.append((value + slack, c + 1.0))
-    upper, order = min(bounds)
+    c, k = _certified_orders(cut)
+    values = balle_epsilon(c, k, log_rounded_down(left))
+    largest = composition.max_loss().upper, math.inf
+    upper, order = min([largest, *zip(values.tolist(), (c + 1.0).tolist(), strict=True)])
     if math.isinf(upper):
         raise NotCertifiedError("no Renyi order gives a finite upper end")
     return Certified(Bound(max(0.0, upper)), NAME, order=order, conversion="balle")
@@ -126,19 +118,18 @@ def _truncated_epsilon(composition: Composition, delta: float) -> Certified:
 def _truncated_delta(composition: Composition, epsilon: float) -> Certified:
     """Do the same for delta; see `_truncated_epsilon`."""
     rough = composition.truncated(-650.0)
-    logs = [(0.0, math.inf)]
-    for c, log_mgf in _certified_orders(rough):
-        value = log_mgf - c * epsilon + log_payoff_supremum(c)
-        logs.append((value + 1e-12 * (1.0 + abs(log_mgf) + c * epsilon), c + 1.0))
-    log_upper, order = min(logs)
+    c, k = _certified_orders(rough)
+    values = balle_log_delta(c, k, epsilon)
+    orders = zip(values.tolist(), (c + 1.0).tolist(), strict=True)
+    log_upper, order = min([(0.0, math.inf), *orders])
     upper = exp_bound(log_upper) * (1.0 + 1e-12)
     if rough.log_dropped_mass() > -math.inf:
         upper += exp_bound(rough.log_dropped_mass())
     return Certified(Bound(min(1.0, upper)), NAME, order=order, conversion="balle")
 
 
-def _certified_orders(composition: Composition) -> list[tuple[float, float]]:
-    """Return pairs of c and a certified upper bound on K(c), where there is one."""
+def _certified_orders(composition: Composition) -> tuple[Array, Array]:
+    """Return values of c, and certified upper bounds on K(c), where there are any."""
     found = []
     for c in ABSCISSAS:
         total = 0.0
@@ -151,4 +142,5 @@ def _certified_orders(composition: Composition) -> list[tuple[float, float]]:
         total += 1e-12 * abs(total)
         if math.isfinite(total):
             found.append((c, total))
-    return found
+    c, k = np.array(found).reshape(-1, 2).T
+    return c, k

@@ -11,6 +11,8 @@ from privcalc.mechanisms.base import Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from privcalc.losses.law import LossLaw
     from privcalc.relation import Adjacency
 
@@ -74,6 +76,8 @@ class Gaussian(Mechanism):
 
     # One record may move the output up by the sensitivity, and another down by as much.
     opposite_records: ClassVar[bool] = True
+    # What mu is called in errors.
+    named: ClassVar[str] = "sensitivity / standard_deviation"
 
     def __init__(
         self,
@@ -87,12 +91,12 @@ class Gaussian(Mechanism):
             raise DomainError("gaussian needs standard_deviation or noise_multiplier, not both")
         noise = noise_multiplier if standard_deviation is None else standard_deviation
         top = Enclosed.of(1.0 if standard_deviation is None else sensitivity)
-        self.mu = checked_mu(top / Enclosed.of(noise or 0.0) if noise else top * 0)
+        self.mu = checked_mu(top / Enclosed.of(noise or 0.0) if noise else top * 0, self.named)
 
-    def grouped(self, records: int) -> Gaussian:
+    def grouped(self, records: int) -> Self:
         """Return the mechanism for a group of records: its sensitivity adds up."""
         other = copy(self)
-        other.mu = checked_mu(self.mu * records)
+        other.mu = checked_mu(self.mu * records, self.named)
         return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
@@ -103,12 +107,9 @@ class Gaussian(Mechanism):
         return GaussianLaw(*self.mu.nearest())
 
 
-def checked_mu(mu: Enclosed) -> Enclosed:
+def checked_mu(mu: Enclosed, named: str = Gaussian.named) -> Enclosed:
     """Return mu, which laws take between SMALLEST_MU and LARGEST_MU; refuse others."""
     value = mu.nearest()[0]
     if not SMALLEST_MU <= value <= LARGEST_MU:
-        raise DomainError(
-            "sensitivity / standard_deviation must be in"
-            f" [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {value!r}"
-        )
+        raise DomainError(f"{named} must be in [{SMALLEST_MU:g}, {LARGEST_MU:g}], got {value!r}")
     return mu

@@ -22,7 +22,7 @@ import numpy as np
 
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.tradeoff.brackets import Curve, limited, one_minus, reached
+from privcalc.tradeoff.brackets import curve_between, one_minus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from privcalc.engine.finite.outcomes import Outcomes
     from privcalc.engine.terms import Realized
     from privcalc.numerics.arrays import Array
+    from privcalc.tradeoff.brackets import Curve
 
 # Terms and exponentials are off by a few units each.
 FEW = 32.0 * UNIT
@@ -63,20 +64,14 @@ class AtomicSolver:
         power, beta = above[0].limited(levels)
         # 1 - alpha is rounded up by at most one unit of 1.
         beta = np.maximum(beta, above[1].needed(rest * (1.0 - 4.0 * UNIT)))
-        ends = np.clip(power, levels, 1.0), np.clip(beta, 0.0, rest), rest
-        bounds = [limited(*map(float, each)) for each in zip(*ends, strict=True)]
+        tests: tuple[Array, Array] | None = None
         if forward.lower is not None and reverse.lower is not None:
             below = self._pair(forward.lower, reverse.lower)
             if below is None:
                 return None
-            power, beta = below[0].tested(levels)
-            beta = np.minimum(beta, below[1].spent(rest))
-            tested = np.clip(power, levels, 1.0), np.clip(beta, 0.0, rest)
-            bounds = [
-                reached(*known, float(low), float(high))
-                for known, low, high in zip(bounds, *tested, strict=True)
-            ]
-        return Curve(tuple(beta for beta, _ in bounds), tuple(power for _, power in bounds))
+            least, most = below[0].tested(levels)
+            tests = least, np.minimum(most, below[1].spent(rest))
+        return curve_between(levels, rest, (power, beta), tests)
 
     def _pair(self, one: Composition, other: Composition) -> tuple[AtomicTests, AtomicTests] | None:
         first = self._tests(one)

@@ -6,11 +6,15 @@ import math
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from privcalc.bounds import Bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from privcalc.numerics.arrays import Array
 
 
 @record
@@ -83,13 +87,35 @@ def one_minus(alpha: float) -> float:
     return rest if alpha >= 0.5 or alpha == 0.0 else math.nextafter(rest, 1.0)
 
 
-def limited(power: float, beta: float, rest: float) -> tuple[Bound, Bound]:
+def curve_between(
+    levels: Array, rest: Array, limits: tuple[Array, Array], tests: tuple[Array, Array] | None
+) -> Curve:
+    """Bracket beta and the power where bounds are known, and tests that reach something.
+
+    Args:
+        levels: the type I errors alpha.
+        rest: 1 - alpha, rounded up.
+        limits: a power that no test exceeds, and a beta that none falls below.
+        tests: a power and a beta that some test has.
+    """
+    power, beta = np.clip(limits[0], levels, 1.0), np.clip(limits[1], 0.0, rest)
+    bounds = [_limited(*map(float, each)) for each in zip(power, beta, rest, strict=True)]
+    if tests is not None:
+        least, most = np.clip(tests[0], levels, 1.0), np.clip(tests[1], 0.0, rest)
+        bounds = [
+            _reached(*known, float(low), float(high))
+            for known, low, high in zip(bounds, least, most, strict=True)
+        ]
+    return Curve(tuple(beta for beta, _ in bounds), tuple(power for _, power in bounds))
+
+
+def _limited(power: float, beta: float, rest: float) -> tuple[Bound, Bound]:
     """Return beta and power where upper bounds of the profile are known."""
     above, below = complement(Bound(rest, beta)), complement(Bound(power))
     return Bound(rest, max(beta, below.lower or 0.0)), Bound(min(power, above.upper))
 
 
-def reached(beta: Bound, power: Bound, least: float, most: float) -> tuple[Bound, Bound]:
+def _reached(beta: Bound, power: Bound, least: float, most: float) -> tuple[Bound, Bound]:
     """Intersect with what tests reach: at least this power, and at most this beta."""
     beta = beta.intersection(Bound(most, 0.0)).intersection(complement(Bound(1.0, least)))
     power = power.intersection(Bound(1.0, least)).intersection(complement(beta))

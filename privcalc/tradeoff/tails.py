@@ -27,7 +27,7 @@ from privcalc.numerics.bisection import halved
 from privcalc.numerics.enclosure import exp, log
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
-from privcalc.tradeoff.brackets import Curve, limited, one_minus, reached
+from privcalc.tradeoff.brackets import curve_between, one_minus
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Realized
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, Mask
+    from privcalc.tradeoff.brackets import Curve
 
 # Thresholds are looked for in +-LARGEST, by doubling and bisection.
 FIRST, LARGEST = 1.0, 1e9
@@ -95,18 +96,12 @@ def tail_trade_off(laws: Realized, alphas: Sequence[float]) -> Curve | None:
     levels = np.array(alphas)
     rest = np.array([one_minus(alpha) for alpha in alphas])
     cuts = _Cuts(above, levels)
-    power, beta = cuts.limited(laws.upper.infinity_mass().upper)
-    ends = np.clip(power, levels, 1.0), np.clip(beta, 0.0, rest), rest
-    bounds = [limited(*map(float, each)) for each in zip(*ends, strict=True)]
+    limits = cuts.limited(laws.upper.infinity_mass().upper)
+    tests: tuple[Array, Array] | None = None
     if laws.lower is not None and below is not None:
         cuts = cuts if below is above else _Cuts(below, levels)
-        power, beta = cuts.tested(laws.lower.infinity_mass().lower or 0.0)
-        tested = np.clip(power, levels, 1.0), np.clip(beta, 0.0, rest)
-        bounds = [
-            reached(*known, float(low), float(high))
-            for known, low, high in zip(bounds, *tested, strict=True)
-        ]
-    return Curve(tuple(beta for beta, _ in bounds), tuple(power for _, power in bounds))
+        tests = cuts.tested(laws.lower.infinity_mass().lower or 0.0)
+    return curve_between(levels, rest, limits, tests)
 
 
 def _single(composition: Composition) -> LossLaw | None:

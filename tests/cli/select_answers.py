@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from tests.cli.test_cli_schema import validator
+from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,16 +14,6 @@ if TYPE_CHECKING:
 GAUSSIAN = "gaussian:sigma=4"
 GEOMETRIC = ("--runs", "geometric:mean=30")
 ALWAYS = {"paper", "tight", "pointwise"}
-
-
-def objects(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the JSON objects of a run, each of which fits the schema."""
-    assert outcome.status == 0, outcome.stderr
-    found = [json.loads(line) for line in outcome.stdout.splitlines()]
-    for each in found:
-        validator("result").validate(each)
-        validator("spec").validate(each["spec"])
-    return found
 
 
 def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:

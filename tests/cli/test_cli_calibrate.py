@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ import mpmath
 import pytest
 
 from tests.cli.test_cli_process import modules
-from tests.cli.test_cli_schema import validator
+from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,16 +21,6 @@ if TYPE_CHECKING:
 
 DP_SGD = "gaussian:sigma=_@poisson:q=0.01@1000"
 TARGET = ("--epsilon", "3", "--delta", "1e-5")
-
-
-def objects(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the JSON objects of a run, each of which fits the schema."""
-    assert outcome.status == 0, outcome.stderr
-    found = [json.loads(line) for line in outcome.stdout.splitlines()]
-    for each in found:
-        validator("result").validate(each)
-        validator("spec").validate(each["spec"])
-    return found
 
 
 def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import mpmath
 import pytest
 
-from tests.cli.test_cli_schema import validator
+from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from tests.conftest import Outcome
 
 GAUSSIAN = "gaussian:sigma=1"
-
-
-def objects(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the JSON objects of a run, each of which fits the schema."""
-    assert outcome.status == 0, outcome.stderr
-    found = [json.loads(line) for line in outcome.stdout.splitlines()]
-    for each in found:
-        validator("result").validate(each)
-    return found
 
 
 def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:

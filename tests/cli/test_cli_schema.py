@@ -6,7 +6,7 @@ import json
 import math
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
@@ -30,6 +30,16 @@ def validator(name: str) -> jsonschema.Draft202012Validator:
     schema = json.loads((SCHEMAS / f"{name}-v1.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema)
+
+
+def objects(outcome: Outcome) -> list[dict[str, Any]]:
+    """Return the JSON objects of a run, each of which fits the schema."""
+    assert outcome.status == 0, outcome.stderr
+    found = [json.loads(line) for line in outcome.stdout.splitlines()]
+    for each in found:
+        validator("result").validate(each)
+        validator("spec").validate(each["spec"])
+    return found
 
 
 @pytest.mark.parametrize(

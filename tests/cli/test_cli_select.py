@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.select_answers import ALWAYS, GAUSSIAN, GEOMETRIC, in_order, objects, one
+from tests.cli.select_answers import ALWAYS, GAUSSIAN, GEOMETRIC, in_order, one
+from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.select_answers import ALWAYS, GAUSSIAN, GEOMETRIC, objects
+from tests.cli.select_answers import ALWAYS, GAUSSIAN, GEOMETRIC
 from tests.cli.test_cli_process import HEAVY, modules
-from tests.cli.test_cli_schema import validator
+from tests.cli.test_cli_schema import objects, validator
 
 if TYPE_CHECKING:
     from collections.abc import Callable

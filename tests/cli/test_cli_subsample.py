@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.test_cli_schema import validator
+from tests.cli.test_cli_schema import objects
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,15 +21,6 @@ GAUSSIAN = "gaussian:sigma=5"
 ORDERS = "2,8,32,128,512"
 
 Run = "Callable[..., Outcome]"
-
-
-def objects(outcome: Outcome) -> list[dict[str, Any]]:
-    """Return the JSON objects of a run, each of which fits the schema."""
-    assert outcome.status == 0, outcome.stderr
-    found = [json.loads(line) for line in outcome.stdout.splitlines()]
-    for each in found:
-        validator("result").validate(each)
-    return found
 
 
 def test_the_curve(run: Callable[..., Outcome]) -> None:

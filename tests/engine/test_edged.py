@@ -100,8 +100,17 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
-@pytest.mark.parametrize("c", [0.5, 6.0])
+@pytest.mark.parametrize(
+    ("case", "c"),
+    # Each case once, each abscissa at least once; the other pairs are slow tests.
+    [
+        pytest.param(
+            case, c, id=f"{c}-{case[0]}", marks=[pytest.mark.slow] * ((c > 1.0) is not (i == 1))
+        )
+        for i, case in enumerate(CASES)
+        for c in (0.5, 6.0)
+    ],
+)
 def test_the_transform_of_the_profile(case: tuple[Any, ...], c: float) -> None:
     """M on the real line and on shifted ones is that of the profile, within the errors said."""
     text, profile, parameter, q, top = case

@@ -98,7 +98,12 @@ def test_without_the_gap_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -
     ("text", "delta", "width"),
     [
         # Losses on different lattices beside densities: 7e-5 to 7e-2 wide, floored one by one.
-        ("laplace:scale=17.5@poisson:q=0.00365@70+rr:epsilon=0.92,categories=50@16", 1.77e-8, 2e-9),
+        pytest.param(
+            "laplace:scale=17.5@poisson:q=0.00365@70+rr:epsilon=0.92,categories=50@16",
+            1.77e-8,
+            2e-9,
+            marks=pytest.mark.slow,
+        ),
         ("discrete-gaussian:sigma=5@poisson:q=0.01@100", 1e-6, 5e-8),
         ("laplace:scale=1.74@poisson:q=0.247@6+discrete-gaussian:sigma=13.1@34", 1.43e-9, 1e-5),
     ],

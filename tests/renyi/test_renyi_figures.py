@@ -23,6 +23,7 @@ from privcalc.renyi.sampled import poisson
 from privcalc.spec.parse import parse
 from tests.oracles.rdp_peers import CONFIGURATIONS, DELTAS, load
 from tests.oracles.rdp_peers import ask as ask_peer
+from tests.renyi.renyi_curves import FIGURE
 
 if TYPE_CHECKING:
     from privcalc.accounting.amplification import Amplification
@@ -199,19 +200,7 @@ def test_removing_is_worse_for_gaussians(sigma: float, rate: float, order: int) 
         assert upper[0] <= lower[0] * (1.0 + 1e-10)
 
 
-@pytest.mark.parametrize(
-    ("sigma", "rounds", "exact", "classic", "balle"),
-    [
-        (50, 100, 0.601565, 0.878386, 0.673948),
-        (50, 200, 0.888926, 1.253942, 0.991287),
-        (50, 500, 1.494749, 2.019412, 1.657228),
-        (50, 1000, 2.225246, 2.914458, 2.456597),
-        (100, 100, 0.275924, 0.434193, 0.312317),
-        (100, 200, 0.407449, 0.616971, 0.458734),
-        (100, 500, 0.682042, 0.984706, 0.762945),
-        (100, 1000, 1.008383, 1.407228, 1.122875),
-    ],
-)
+@pytest.mark.parametrize(("sigma", "rounds", "exact", "classic", "balle"), FIGURE)
 def test_gaussian_without_sampling(
     sigma: int, rounds: int, exact: float, classic: float, balle: float
 ) -> None:

@@ -15,6 +15,7 @@ from privcalc.renyi.conversion.formulas import balle_epsilon, classic_epsilon, j
 from privcalc.renyi.conversion.optimum import CONVERSIONS, best_epsilon, best_log_delta
 from privcalc.renyi.conversion.trade_off import chord, trade_off_epsilon, trade_off_log_delta
 from tests.renyi import joint_ranges
+from tests.renyi.renyi_curves import FIGURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,19 +99,6 @@ def test_zcdp_at_a_small_delta() -> None:
     assert f"{found.value:.6f}" == "17.158309"
     assert f"{found.order:.3f}" == "3.909"
     assert best_epsilon(zcdp(2.56), 1e-10, "optimal").value <= found.value
-
-
-# Gaussian noise of sigma 50 and 100, composed 100 to 1000 times, at delta = 1e-4.
-FIGURE = [
-    (50, 100, 0.601565, 0.878386, 0.673948),
-    (50, 200, 0.888926, 1.253942, 0.991287),
-    (50, 500, 1.494749, 2.019412, 1.657228),
-    (50, 1000, 2.225246, 2.914458, 2.456597),
-    (100, 100, 0.275924, 0.434193, 0.312317),
-    (100, 200, 0.407449, 0.616971, 0.458734),
-    (100, 500, 0.682042, 0.984706, 0.762945),
-    (100, 1000, 1.008383, 1.407228, 1.122875),
-]
 
 
 @pytest.mark.parametrize(("sigma", "count", "exact", "classic", "balle"), FIGURE)

@@ -66,7 +66,14 @@ def composed(text: str, delta: float) -> Bound:
 
 
 class TestAlone:
-    @pytest.mark.parametrize(("base", "runs", "delta", "proved"), KNOWN)
+    @pytest.mark.parametrize(
+        ("base", "runs", "delta", "proved"),
+        # Of bases that are known by a curve, and of those with few outcomes, the cheaper one.
+        [
+            pytest.param(*row, marks=[pytest.mark.slow] * (i in (4, 6)))
+            for i, row in enumerate(KNOWN)
+        ],
+    )
     def test_it_is_the_command(self, base: str, runs: str, delta: float, proved: float) -> None:
         """Both ends, in compose and convert, of epsilon and delta; and no worse than known."""
         command = asked(base, runs, delta).bound
@@ -111,7 +118,7 @@ class TestInSums:
         ("base", "runs", "delta", "proved"),
         # What takes a second and more, beside the others.
         [
-            pytest.param(*row, marks=[pytest.mark.slow] * (i in (1, 2, 4)))
+            pytest.param(*row, marks=[pytest.mark.slow] * (i in (0, 1, 2, 4)))
             for i, row in enumerate(KNOWN)
         ],
     )
@@ -134,9 +141,10 @@ class TestInSums:
         best = min(asked(base, runs, delta).methods.values())
         assert law_alone(node(base, runs), delta) <= best * (1.0 + ROOM)
 
-    def test_next_to_nothing_costs_nothing(self) -> None:
+    @pytest.mark.parametrize("row", [pytest.param(2, marks=pytest.mark.slow), 3])
+    def test_next_to_nothing_costs_nothing(self, row: int) -> None:
         """Another release can only add."""
-        base, runs, delta, _ = KNOWN[2]
+        base, runs, delta, _ = KNOWN[row]
         alone = composed(node(base, runs), delta)
         both = composed(f"{node(base, runs)}+laplace:scale=1e4", delta).upper
         assert (alone.lower or 0.0) <= both <= (alone.upper + 1e-4) * (1.0 + ROOM) + LITTLE
@@ -247,8 +255,8 @@ class TestRandomNodes:
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(5))
     def test_many(self, seed: int) -> None:
-        """Of 125 nodes, no method of the command is ever below the node."""
+        """Of 60 nodes, no method of the command is ever below the node."""
         draw = random.Random(seed)
-        for number in range(25):
+        for number in range(12):
             base, runs = random_node(draw, cheap=number > 0)
             check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 12 == 0)

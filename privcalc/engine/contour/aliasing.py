@@ -1,4 +1,4 @@
-"""The two halves of the contour sum's aliasing error (proof in `engine/contour/sum.py`).
+"""What a contour sum is off by: aliasing and what is cut (proofs in `engine/contour/sum.py`).
 
 S_h - delta(epsilon) is the sum over j != 0 of delta(epsilon + 2 pi j / h) e^{2 pi j c / h}.
 """
@@ -31,6 +31,11 @@ def log_right(
     log_r = -2.0 * math.pi * (c_right - c) / step
     chernoff = log_payoff_supremum(c_right) + log_mgf_right - c_right * epsilon
     return chernoff + (log_r - math.log(-math.expm1(log_r)))
+
+
+def log_cut(log_largest: float, cut: float) -> float:
+    """Return log of the bound on what is cut at t1: |F(c + it)| <= e^{log_largest} / t^2 beyond."""
+    return log_largest - math.log(math.pi * cut)
 
 
 def log_payoff_supremum(c: float) -> float:

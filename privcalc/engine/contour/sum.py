@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.certified import CONTOUR, PAD
-from privcalc.engine.contour.aliasing import log_left, log_right
+from privcalc.engine.contour.aliasing import log_cut, log_left, log_right
 from privcalc.engine.source import Deltas
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
@@ -210,8 +210,22 @@ class NodeSum:
         return aliasings(line, self.nodes.right, epsilons, scales)
 
 
+def trapezoid(c: float, step: float, nodes: int) -> tuple[ComplexArray, ComplexArray]:
+    """Return the nodes z = c + ikh, k = 0 .. n, and what the real part of F there counts."""
+    t = step * np.arange(nodes + 1)
+    z = vertical(c, t)
+    weight = np.where(t == 0.0, 0.5, 1.0)
+    product: ComplexArray = np.multiply(z, z + 1.0)
+    kernel: ComplexArray = np.divide(step / math.pi * weight, product)
+    return z, kernel
+
+
 def aliasings(
-    line: tuple[float, float], right: tuple[float, float], epsilons: Array, scales: Array
+    line: tuple[float, float],
+    right: tuple[float, float],
+    epsilons: Array,
+    scales: Array,
+    log_mass: float = 0.0,
 ) -> Array:
     """Bound the aliasing errors of sums at c + ikh in units of e^{scales}.
 
@@ -222,12 +236,13 @@ def aliasings(
         right: c' and an upper bound on K(c').
         epsilons: where.
         scales: of each epsilon.
+        log_mass: upper bound on the log of the mass of the measure.
     """
     c, step = line
     c_right, log_mgf_right = right
-    left = log_left(c, step) - scales
+    left = log_left(c, step) + log_mass - scales
     above = log_right(c, c_right, log_mgf_right, epsilons, step) - scales
-    largest = 2.0 * math.pi * c_right / step + abs(log_mgf_right)
+    largest = 2.0 * math.pi * c_right / step + abs(log_mgf_right) + abs(log_mass)
     slack = SLACK + 16.0 * UNIT * (largest + c_right * np.abs(epsilons) + np.abs(scales))
     return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN
 
@@ -266,14 +281,11 @@ class ContourSum(NodeSum):
             error,
             np.zeros(len(t)),
             (plan.c_right, plan.log_mgf_right),
-            exp_bound(plan.log_decay - math.log(math.pi * plan.cut) + SLACK),
+            exp_bound(log_cut(plan.log_decay, plan.cut) + SLACK),
             composition.log_dropped_mass(),
         )
         super().__init__(nodes, deviation)
-        self._z: ComplexArray = vertical(plan.c, t)
-        weight = np.where(t == 0.0, 0.5, 1.0)
-        product: ComplexArray = np.multiply(self._z, self._z + 1.0)
-        self._kernel: ComplexArray = np.divide(plan.step / math.pi * weight, product)
+        self._z, self._kernel = trapezoid(plan.c, plan.step, plan.nodes)
         self._size: Array = np.abs(self._kernel)
         self._steepness: ComplexArray = -self._z * self._kernel
 

@@ -25,11 +25,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.engine.contour.aliasing import log_cut
 from privcalc.engine.contour.sum import LARGEST_EXPONENT, SLACK, aliasings, exp_bounds
 from privcalc.engine.mollified.payoff import gap_factor, log_moment
 from privcalc.engine.source import Deltas
 from privcalc.numerics.phases import PHASE_ULPS
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -162,8 +163,8 @@ class MollifiedSum:
         scales: Array = np.full(len(epsilons), scale)
         value, gap, rounding, gap_rounding, peaks = self._sums(epsilons, scale)
         line, blocks = self.line, self._blocks
-        beyond = math.exp(line.log_decay - 0.5 * (line.tau * blocks.end) ** 2)
-        beyond *= (1.0 + 1e-9) / (math.pi * blocks.end)
+        largest = line.log_decay - 0.5 * (line.tau * blocks.end) ** 2
+        beyond = exp_bound(log_cut(largest, blocks.end) + SLACK)
         cut = peaks * ((beyond + blocks.skipped) * MARGIN)
         if line.tau > 0.0:
             skipped = gap_factor(line.tau) * blocks.gap_skipped

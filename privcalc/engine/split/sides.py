@@ -20,13 +20,12 @@ one of F, and beyond the last node, where |A(c + it)| <= A(c) sigma and |J(w + i
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.contour.aliasing import log_left, log_right
-from privcalc.numerics.arrays import vertical
+from privcalc.engine.contour.aliasing import log_cut
+from privcalc.engine.contour.sum import SLACK, aliasings, trapezoid
 from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.record import mutable, record
@@ -94,20 +93,16 @@ class Line:
 
     def aliasing(self, epsilon: float, log_scale: float) -> float:
         """Bound what the sum exceeds the integral by."""
-        sign, ahead = (1.0, 0.0) if self.right else (-1.0, epsilon)
-        left = log_left(self.c, self.step) + self.log_mass + ahead - log_scale
-        right = log_right(self.c, self.c_far, self.log_far, sign * epsilon, self.step)
-        largest = 2.0 * math.pi * self.c_far / self.step + abs(self.log_far) + abs(log_scale)
-        largest += (self.c_far + 1.0) * abs(epsilon) + abs(self.log_mass)
-        slack = 1e-9 + 16.0 * UNIT * largest
-        return (exp_bound(left + slack) + exp_bound(right + ahead - log_scale + slack)) * MARGIN
+        at, scale = (epsilon, log_scale) if self.right else (-epsilon, log_scale - epsilon)
+        line, far = (self.c, self.step), (self.c_far, self.log_far)
+        return float(aliasings(line, far, np.array([at]), np.array([scale]), self.log_mass)[0])
 
     def truncation(self, epsilon: float, log_scale: float) -> float:
-        """Bound what is cut: h sum_{k > n} (kh)^-2 / pi <= 1 / (pi t1)."""
+        """Bound what is cut."""
         exponent = self.log_cut + self.shift(self.c, epsilon) - log_scale
         largest = abs(self.log_cut) + (self.c + 1.0) * abs(epsilon) + abs(log_scale)
         cut = (self.nodes + 0.5) * self.step
-        return exp_bound(exponent - math.log(math.pi * cut) + 1e-9 + 8.0 * UNIT * largest) * MARGIN
+        return exp_bound(log_cut(exponent, cut) + SLACK + 8.0 * UNIT * largest) * MARGIN
 
 
 @record
@@ -188,11 +183,7 @@ class SideSum:
         self._rest_error: Array | float = 0.0
         if not line.right:
             self._rest, self._rest_error = expm1_with_error(values.rest, values.rest_error)
-        t = line.step * np.arange(line.nodes + 1)
-        self._z = vertical(line.c, t)
-        weight = np.where(t == 0.0, 0.5, 1.0)
-        product: ComplexArray = np.multiply(self._z, self._z + 1.0)
-        self._kernel: ComplexArray = np.divide(line.step / math.pi * weight, product)
+        self._z, self._kernel = trapezoid(line.c, line.step, line.nodes)
 
     def delta(self, epsilon: float, log_scale: float) -> Term:
         """Evaluate the term over e^{log_scale} at an epsilon.

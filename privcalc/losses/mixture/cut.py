@@ -104,7 +104,7 @@ class CutMixture(Cuttable):
         """
         if not self.cuttable:
             raise NotCertifiedError("the group is too large for certified quadrature")
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
+        return QuadratureContour(self, c, self.nodes(c, t_max, log_error, remove=self.remove))
 
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the cut, under R and W."""

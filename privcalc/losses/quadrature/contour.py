@@ -213,8 +213,11 @@ class QuadratureContour(DecayingContour):
     def without(self, rare: float, t_max: float, log_error: float) -> Weights:
         """Leave out what lies above a y."""
         below = largest_y(self._sum.nodes, rare * self.mgf_range[0])
-        nodes = self.law.nodes(self.c, t_max, log_error, remainder=False, below=below)
-        return Weights.of(nodes, 1.0 if self.law.remove else -1.0)
+        remove = self.law.remove
+        nodes = self.law.nodes(
+            self.c, t_max, log_error, remove=remove, remainder=False, below=below
+        )
+        return Weights.of(nodes, 1.0 if remove else -1.0)
 
 
 def largest_y(nodes: NodeSet, rare: float) -> float:

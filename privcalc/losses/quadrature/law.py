@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 LARGEST_LOG_MGF = 600.0
 
 
-class QuadratureLaw(LossLaw):
-    """A law that is known by certified quadrature.
+class IntegratedLaw(LossLaw):
+    """A law whose outcomes are integrated.
 
     Attributes:
-        remove: whether a = c + 1 + it, and the loss log(1 + y); else a = -c - it, and minus that.
+        halves: how many sets of nodes share the error.
     """
 
-    remove: bool
+    halves: ClassVar[int] = 1
 
     @property
     def rate(self) -> float:
@@ -58,6 +58,47 @@ class QuadratureLaw(LossLaw):
     def _search_outcomes(self) -> Outcomes:
         """Return outcomes on a fixed rule, for searches only."""
         return search_outcomes(self.parts(), self.atom_outcomes(0.0))
+
+    def nodes(
+        self,
+        c: float,
+        t_max: float,
+        log_error: float,
+        *,
+        remove: bool,
+        remainder: bool = True,
+        below: float = math.inf,
+    ) -> NodeSet:
+        """Return certified nodes of the outcomes with y <= below; the error is relative to M(c).
+
+        Raises:
+            NotCertifiedError: M(c) overflows, or the quadrature is too long.
+        """
+        log_mgf = self.cumulants(c)[0]
+        if not math.isfinite(log_mgf):
+            raise NotCertifiedError(
+                f"the moment generating function overflows at order {c + 1.0:.6g}"
+            )
+        exponent, parts = c + 1.0 if remove else -c, self.parts(below)
+        return NodeSet.placed(
+            parts,
+            self.atom_outcomes(exponent, below),
+            (exponent, t_max),
+            log_error + log_mgf - math.log(self.halves * (len(parts) + 1.0)),
+            remainder=remainder,
+            out=self.outside(),
+            rate=self.rate,
+        )
+
+
+class QuadratureLaw(IntegratedLaw):
+    """A law that is known by certified quadrature.
+
+    Attributes:
+        remove: whether a = c + 1 + it, and the loss log(1 + y); else a = -c - it, and minus that.
+    """
+
+    remove: bool
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' at c, using E_R y = 0 against cancellation."""
@@ -86,37 +127,6 @@ class QuadratureLaw(LossLaw):
             first = float((tilted * loss - wy).sum()) / (1.0 + m1)
             second = float((tilted * loss * loss).sum()) / (1.0 + m1) - first * first
         return math.log1p(m1), sign * first, second
-
-    def nodes(
-        self,
-        c: float,
-        t_max: float,
-        log_error: float,
-        *,
-        remainder: bool = True,
-        below: float = math.inf,
-    ) -> NodeSet:
-        """Return certified nodes of the outcomes with y <= below.
-
-        Raises:
-            NotCertifiedError: M(c) overflows, or the quadrature is too long.
-        """
-        log_mgf = self.cumulants(c)[0]
-        if not math.isfinite(log_mgf):
-            raise NotCertifiedError(
-                f"the moment generating function overflows at order {c + 1.0:.6g}"
-            )
-        exponent = c + 1.0 if self.remove else -c
-        parts = self.parts(below)
-        return NodeSet.placed(
-            parts,
-            self.atom_outcomes(exponent, below),
-            (exponent, t_max),
-            log_error + log_mgf - math.log(len(parts) + 1.0),
-            remainder=remainder,
-            out=self.outside(),
-            rate=self.rate,
-        )
 
     def tilted_atoms(self, exponent: float) -> Array:
         """Return the logs of the masses of atoms times (1 + y)^exponent."""

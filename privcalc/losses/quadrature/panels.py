@@ -18,7 +18,7 @@ real part of x in [x_lo, x_hi], |Im x| <= d < pi/2. There
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -32,9 +32,12 @@ from privcalc.numerics.rounding import MARGIN
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.quadrature.part import Part
-    from privcalc.numerics.arrays import Array
+    from collections.abc import Callable
 
+    from privcalc.losses.quadrature.part import Part
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+Points = TypeVar("Points", "Array", "ComplexArray")
 # Half-height of the strip: below pi/2, where the argument bound stops being monotone.
 STRIP = 1.5
 # Sums of more nodes than these panels have take seconds for each t.
@@ -108,18 +111,40 @@ def certified_panels(integrand: Integrand, log_error: float) -> tuple[Array, Arr
     Raises:
         NotCertifiedError: too many panels would be needed.
     """
-    centres, halves = equal_panels(integrand.part, WIDEST_PANEL)
+    refusal = (
+        f"the characteristic function oscillates too fast (|t| up to {integrand.t_max:.3g})"
+        " for certified quadrature"
+    )
+    panels = equal_panels(integrand.part, WIDEST_PANEL)
+    return refined(panels, integrand.log_errors, log_error, refusal)
+
+
+def refined(
+    panels: tuple[Points, Points],
+    log_errors: Callable[[Points, Points], Array],
+    log_error: float,
+    refusal: str,
+) -> tuple[Points, Points, float]:
+    """Halve panels until their errors add up to at most exp(log_error).
+
+    Args:
+        panels: centres and half-widths to begin with, which may have directions.
+        log_errors: for each panel, the log of a bound on its error.
+        log_error: see above.
+        refusal: what to say where too many panels would be needed.
+
+    Raises:
+        NotCertifiedError: the refusal.
+    """
+    centres, halves = panels
     while True:
         with np.errstate(over="ignore"):
-            errors = np.exp(integrand.log_errors(centres, halves) - log_error)
+            errors = np.exp(log_errors(centres, halves) - log_error)
         total = float(errors.sum())
         if total <= 1.0:
             return centres, halves, total * math.exp(log_error) * MARGIN
         if math.isnan(total) or len(centres) > MAX_PANELS:
-            raise NotCertifiedError(
-                f"the characteristic function oscillates too fast (|t| up to {integrand.t_max:.3g})"
-                " for certified quadrature"
-            )
+            raise NotCertifiedError(refusal)
         split = errors > 0.5 / len(errors)
         quarter = halves[split] / 2.0
         centres = np.concatenate(

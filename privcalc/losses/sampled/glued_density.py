@@ -24,8 +24,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS
 from privcalc.losses.quadrature.contour import DecayingContour, Weights, largest_y
-from privcalc.losses.quadrature.law import LARGEST_LOG_MGF
-from privcalc.losses.quadrature.nodes import NodeSet, search_outcomes
+from privcalc.losses.quadrature.law import LARGEST_LOG_MGF, IntegratedLaw
 from privcalc.losses.quadrature.part import Outcomes
 from privcalc.losses.quadrature.remainder import RemainderSum
 from privcalc.losses.quadrature.variation import tilted_variation
@@ -45,7 +44,7 @@ LARGEST = 300.0
 
 
 @record
-class GluedDensityLaw(EdgedLaw, GluedLaw):
+class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
     """The glued pair of a sampled law with density, which may be cut at a loss and its negative.
 
     Attributes:
@@ -58,6 +57,12 @@ class GluedDensityLaw(EdgedLaw, GluedLaw):
 
     everywhere = True
     comes_back = True
+    halves = 2
+
+    @property
+    def rate(self) -> float:
+        """The sampling probability."""
+        return self.up.rate
 
     @cached_property
     def middle(self) -> tuple[float, float]:
@@ -124,42 +129,6 @@ class GluedDensityLaw(EdgedLaw, GluedLaw):
         """Return the masses above the cut under R and W, where X > 0 anyway."""
         masses = [replace(part, low=-math.inf).outside() for part in self.up.parts()]
         return math.fsum(r for r, _ in masses), math.fsum(w for _, w in masses)
-
-    def nodes(
-        self,
-        c: float,
-        t_max: float,
-        log_error: float,
-        *,
-        remove: bool,
-        remainder: bool = True,
-        below: float = math.inf,
-    ) -> NodeSet:
-        """Return certified nodes of one half; the error is relative to M(c).
-
-        Raises:
-            NotCertifiedError: M(c) overflows, or the quadrature is too long.
-        """
-        log_mgf = self.cumulants(c)[0]
-        if not math.isfinite(log_mgf):
-            raise NotCertifiedError(
-                f"the moment generating function overflows at order {c + 1.0:.6g}"
-            )
-        exponent, parts = c + 1.0 if remove else -c, self.parts(below)
-        return NodeSet.placed(
-            parts,
-            self.atom_outcomes(exponent, below),
-            (exponent, t_max),
-            log_error + log_mgf - math.log(2.0 * (len(parts) + 1.0)),
-            remainder=remainder,
-            out=self.outside(),
-            rate=self.up.rate,
-        )
-
-    @cached_property
-    def _search_outcomes(self) -> Outcomes:
-        """Return outcomes on a fixed rule, for searches only."""
-        return search_outcomes(self.parts(), self.atom_outcomes(0.0))
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' at c.

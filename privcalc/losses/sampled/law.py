@@ -220,7 +220,7 @@ class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max."""
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
+        return QuadratureContour(self, c, self.nodes(c, t_max, log_error, remove=self.remove))
 
 
 def sampled(

@@ -30,7 +30,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.log_ratio import MOST_UNITS
-from privcalc.losses.quadrature.panels import MAX_PANELS, STRIP, WIDEST_PANEL
+from privcalc.losses.quadrature.panels import STRIP, WIDEST_PANEL, refined
 from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
 from privcalc.numerics.gauss_legendre import (
     LOG_FACTORS,
@@ -88,20 +88,8 @@ class Path:
         along = low + half * (2.0 * np.arange(count) + 1.0)
         centres = np.concatenate([[low + 0.5j * th], along + 1j * th, [high + 0.5j * th]])
         halves = np.concatenate([[0.5j * th], np.full(count, half + 0j), [-0.5j * th]])
-        while True:
-            with np.errstate(over="ignore"):
-                errors = np.exp(self._log_errors(centres, halves) - log_error)
-            total = float(errors.sum())
-            if total <= 1.0:
-                return centres, halves, total * math.exp(log_error) * MARGIN
-            if math.isnan(total) or len(centres) > MAX_PANELS:
-                raise NotCertifiedError("the shifted line needs too many panels")
-            split = errors > 0.5 / len(errors)
-            quarter = halves[split] / 2.0
-            centres = np.concatenate(
-                [centres[~split], centres[split] - quarter, centres[split] + quarter]
-            )
-            halves = np.concatenate([halves[~split], quarter, quarter])
+        refusal = "the shifted line needs too many panels"
+        return refined((centres, halves), self._log_errors, log_error, refusal)
 
     def _log_errors(self, centres: ComplexArray, halves: ComplexArray) -> Array:
         """Return, for each panel, the log of a bound on the quadrature error."""

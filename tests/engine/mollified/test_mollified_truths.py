@@ -62,7 +62,6 @@ MORE: list[tuple[str, float, dict[str, str]]] = [
         1e-06,
         {"remove": "46.3105144708508", "add": "45.6199572008084"},
     ),
-    ("laplace:scale=1@10", 1e-05, {"both": "9.98996231115063"}),
     ("gaussian:sigma=5@25+rr:p=0.52@25", 1e-05, {"both": "4.76481293013329"}),
     (
         "discrete-gaussian:sigma=1@poisson:q=0.01@4",

@@ -68,7 +68,6 @@ SHARP = (
     "gaussian-pair:mean=0,deviation=1.1,other_mean=0.3,other_deviation=1",
     "bernoulli-pair:p=0.3,other_p=0.6",
     "bernoulli-pair:p=0.25,other_p=0",
-    "laplace:scale=0.7@poisson:q=0.3",
     "truncated-laplace:scale=0.7,bound=9@poisson:q=0.3",
     "discrete-laplace:scale=0.75,sensitivity=3@poisson:q=0.25",
     "rr:p=0.7,categories=3@poisson:q=0.3",
@@ -96,6 +95,7 @@ SHARP = (
 
 # What takes seconds beside cheaper ones of its kind.
 SLOW = (
+    "laplace:scale=0.7@poisson:q=0.3",
     "gaussian:sigma=0.7@poisson:q=0.3",
     "laplace:scale=2@poisson:q=0.1@group:k=3",
     "gaussian:sigma=2@poisson:q=0.1@group:k=3",
