@@ -196,9 +196,6 @@ class Sampling(Wrapper):
             return Term(known.upper)
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
         if law is None or reverse is None:
-            one, other_one = _one_bound(terms), _one_bound(back)
-            if asked.records == 1 and one is not None and other_one is not None:
-                return Term(self.known(one, other_one, asked, member=True).upper)
             return self._by_curve(terms, back, asked)
         single = self.known(law, reverse, asked, member=False)
         if asked.records == 1 or asked.q == 0.0:
@@ -261,24 +258,16 @@ def _envelope(terms: Terms) -> Term | None:
     return term if bracket and term.members is not None else None
 
 
-def _one_bound(terms: Terms) -> LossLaw | None:
-    """Return the upper law of a single use that may reveal everything, which has no Renyi curve."""
-    if len(terms) != 1 or terms[0][1] != 1 or terms[0][0].upper is None:
-        return None
-    law = terms[0][0].upper
-    return law if law.infinity_mass > 0.0 else None
-
-
 def _proved(terms: Terms) -> Term | None:
-    """Return a single use with a mass at infinity, of which members are known, or None.
+    """Return a single use with a mass at infinity whose law is only known to dominate, or None.
 
-    Its law dominates, which sampling needs and no curve says.
+    That is what sampling needs, and no curve says.
     """
     if len(terms) != 1 or terms[0][1] != 1:
         return None
     term = terms[0][0]
     infinite = term.upper is not None and term.upper.infinity_mass > 0.0
-    return term if infinite and term.members is not None else None
+    return term if infinite and term.law is None else None
 
 
 def _one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:
