@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # Tolerances at which a contour that missed is asked again.
 LADDER = (1e-8, 1e-6)
+# They are not where it missed by less than this.
+NEARLY = 2.0
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
 # The FFT engine hardly gets any narrower.
@@ -32,7 +34,7 @@ FFT_REACH = 3e-9
 # It may take seconds, and is asked where it is likely to be so many times narrower.
 GAIN = 4.0
 # What of the work that is left one contour may take.
-CONTOUR_PART = 0.3
+CONTOUR_PART = 0.5
 # What a law in closed form costs it, beside one that is a quadrature.
 CLOSED_FORM = 0.25
 
@@ -156,7 +158,8 @@ class _Known:
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
         if step.name == "fft":
             return self.wish.met(self.found.bound) or width <= FFT_REACH
-        if step.looser and (step.reach >= width or self.found.engine != CONTOUR):
+        least = max(step.reach, NEARLY * self.wish.tolerance)
+        if step.looser and (least >= width or self.found.engine != CONTOUR):
             return True
         if step.further and self.wish.met(self.found.bound):
             return True

@@ -31,33 +31,48 @@ def contours(
         log_delta: log of delta, or of where the search for it begins.
         epsilon: where delta is asked for; None where epsilon is.
     """
-    if composition.comes_back:
-        from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
+    if not composition.comes_back:
+        yield from _by_decay(composition, log_delta, epsilon)
+    elif composition.cuttable:
+        from privcalc.engine.split import answer as by_split
 
-        mollified = mollified_epsilon, mollified_delta
-        if not composition.on_lattices:
-            yield mollified
-            return
+        yield _mollified()
+        if by_split.applies(composition):
+            yield by_split.split_epsilon, by_split.split_delta
+    elif not composition.on_lattices:
+        yield _mollified()
+    else:
         from privcalc.engine.periodic import answer as periodic
 
         yield periodic.periodic_epsilon, periodic.periodic_delta
-        yield mollified
+        yield _mollified()
         yield periodic.listed_epsilon, periodic.listed_delta
+
+
+def _mollified() -> tuple[_Epsilon, _Delta]:
+    from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
+
+    return mollified_epsilon, mollified_delta
+
+
+def _by_decay(
+    composition: Composition, log_delta: float, epsilon: float | None
+) -> Iterator[tuple[_Epsilon, _Delta]]:
+    """Yield the contours for laws that decay, the split among them where it applies."""
+    from privcalc.engine.contour.answer import contour_delta, contour_epsilon
+
+    plain = contour_epsilon, contour_delta
+    if not composition.cuttable:
+        yield plain
+        return
+    from privcalc.engine.split import answer as by_split
+
+    split = by_split.split_epsilon, by_split.split_delta
+    if not by_split.applies(composition):
+        yield plain
+    elif by_split.rare_outcomes_matter(composition, log_delta, epsilon):
+        yield split
+        yield plain
     else:
-        from privcalc.engine.contour.answer import contour_delta, contour_epsilon
-
-        plain = contour_epsilon, contour_delta
-        if not composition.cuttable:
-            yield plain
-            return
-        from privcalc.engine.split import answer as by_split
-
-        split = by_split.split_epsilon, by_split.split_delta
-        if not by_split.applies(composition):
-            yield plain
-        elif by_split.rare_outcomes_matter(composition, log_delta, epsilon):
-            yield split
-            yield plain
-        else:
-            yield plain
-            yield split
+        yield plain
+        yield split

@@ -128,6 +128,11 @@ class LossLaw(ABC):
         return False
 
     @property
+    def backward(self) -> LossLaw | None:
+        """The law of the pair in the other order, with nothing more left out; None if not known."""
+        return self if self.symmetric else None
+
+    @property
     def cuttable(self) -> bool:
         """Whether `engine/split` may cut it."""
         return False

@@ -69,3 +69,13 @@ def progression_sums(
         ]
         columns.append(np.concatenate(parts).ravel()[:count])
     return np.stack(columns, axis=1)
+
+
+def block_sums(starts: Array, step: float, size: int, loss: Array, weights: Array) -> ComplexArray:
+    """Return the sums of one set of weights at t = start + k step, k < size; a row a start."""
+    fine = phases(step * np.arange(size), loss).T
+    rows = max(1, CHUNK // max(len(loss), size))
+    table: ComplexArray = np.empty((len(starts), size), np.complex128)
+    for i in range(0, len(starts), rows):
+        table[i : i + rows] = (phases(starts[i : i + rows], loss) * weights) @ fine
+    return table

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
 
 _WIDTH = 78
+# Of the column of names.
+_NAMES = 19
 
 _GRAMMAR = """\
 A specification says what touched the data, read from left to right:
@@ -38,12 +40,9 @@ a mechanism, then what is done to it.
 """
 
 _END = f"""\
-A specification has at most {MAX_LENGTH} characters and {MAX_DEPTH} levels of nesting, a
-count is at most {brief_text(MAX_INTEGER)}. The text of a longer one that was read as JSON is
-refused: pass the object on, not its text.
-
-Names may be written in capitals, and with - or _. The same in JSON, with long
-names: {{"type": "gaussian", "standard_deviation": 1.1}}.
+At most {MAX_LENGTH} characters, {MAX_DEPTH} levels of nesting, and counts of {brief_text(MAX_INTEGER)}; what is
+longer is passed on as a JSON object. Names may be written in capitals, and
+with - or _. The same in JSON, with long names: {{"type": "gaussian", "standard_deviation": 1.1}}.
 privcalc --help-spec NAME explains one of them."""
 
 
@@ -86,12 +85,16 @@ def overview() -> str:
     lines = [_GRAMMAR]
     for title, kind in (("Mechanisms", "mechanism"), ("Wrappers", "wrapper")):
         names = {", ".join((row.name, *row.aliases)): row for row in table if row.kind == kind}
-        width = max(map(len, names)) + 2
+        # The longest names push their parameters to the right.
+        width = min(max(map(len, names)), _NAMES) + 2
         lines.append(f"{title:<{width + 2}}parameters (default)")
         for name, row in names.items():
-            first, *rest = wrap(row.parameters, _WIDTH - width - 2)
-            lines.append(f"  {name:<{width}}{first}")
-            lines += [" " * (width + 2) + line for line in rest]
+            lines += wrap(
+                row.parameters,
+                _WIDTH,
+                initial_indent=f"  {name:<{width - 2}}  ",
+                subsequent_indent=" " * (width + 2),
+            )
         lines.append("")
     return "\n".join([*lines, _END])
 

@@ -32,7 +32,7 @@ PART = 0.25
 LEAST_ERROR, MOST_ERROR = 1e-13, 1e-3
 # The first sum is made with a tau so many times larger: where no loss is near epsilon it will do.
 # Densities are always near.
-COARSE, FINE, FINEST = 8.0, 0.65, 0.125
+COARSE, FINE, FINEST = 64.0, 0.65, 0.125
 # Part of the width that the gap may come to.
 GAP = 0.2
 TRIALS = 8
@@ -45,6 +45,8 @@ SEARCH_DROP = 1e-14
 WIDEST = 40.0
 # A line that was made for another epsilon is not good any more where log delta differs by so much.
 FAR = 3.0
+# Nothing is made finer where rounding is so much more than the width that was wished for.
+NOISE = 100.0
 
 
 @record
@@ -95,9 +97,12 @@ def mollified_epsilon(
         away = abs(epsilon - before)
         far = away * slope > FAR or away > 0.3 * epsilon
         wanted = GAP * max(tolerance * epsilon, LEAST_WIDTH) * slope
-        gap = _gap(nodes, epsilon, log_delta)
+        terms = nodes.deltas(np.array([epsilon]), log_delta).terms
+        gap = float(terms["smoothing"][0])
+        # Delta may be lost in the rounding errors of a peak far above it.
+        lost = float(terms["rounding"][0]) > NOISE * wish * slope
         wide = gap > wanted and coarse > FINEST and not nodes.line.capped
-        if not (far or wide) or left() <= 0.0:
+        if not (far or wide) or lost or left() <= 0.0:
             break
         if far:
             c = saddle_for_epsilon(cut, epsilon)
@@ -169,6 +174,8 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
         for law, count in zip(on_contour(cut, c, 0.0, relative), counts, strict=True)
     ]
     deviations = [math.sqrt(max(law.cumulants(c)[2], 0.0)) for law, _ in cut]
+    # Cells are as wide as those laws allow whose bounds do not fall for good.
+    returning = [each for each, (law, n) in zip(deviations, cut, strict=True) if law.lingers(n)]
     # What is left out may be this part of e^{K(c) - c epsilon}, in logs.
     room = log_scale + math.log(PART * relative) - log_mgf + c * epsilon
     tau, log_decay, capped = 0.0, 0.0, False
@@ -189,7 +196,8 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
         if tau > WIDEST:
             raise NotCertifiedError("a contour of so few nodes smooths over all of the losses")
     budget = math.exp(min(room, 700.0))
-    blocks = choose_blocks(laws, Nodes(step, last, tau, budget, max(deviations)))
+    widest = max(returning or deviations)
+    blocks = choose_blocks(laws, Nodes(step, last, tau, budget, widest))
     at_right = on_contour(cut, c_right, 0.0, relative)
     log_mgf_right = log_mgf_above(zip(at_right, counts, strict=True))
     dropped = cut.log_dropped_mass()

@@ -39,6 +39,11 @@ class BlockLaw(Protocol):
         """The work for one node."""
         ...
 
+    @property
+    def cell_work(self) -> float:
+        """The work for one cell."""
+        ...
+
     def powers(
         self, starts: Array, step: float, size: int, count: int
     ) -> tuple[ComplexArray, Array]:
@@ -84,13 +89,26 @@ def at_abscissa(law: ContourLaw | NearOne) -> tuple[float, float]:
 def closed_powers(
     law: ContourLaw | NearOne, starts: Array, step: float, size: int, count: int
 ) -> tuple[ComplexArray, Array]:
-    """Return e^{count (K(z) - K(c))}: exponents are off by the errors of K and 8 units of terms."""
+    """Return powers of a law in closed form."""
     t = starts[:, None] + step * np.arange(size)
     value, error = law.log_mgf(t.ravel())
-    at, at_error = at_abscissa(law)
+    return powers_of_log((value.reshape(t.shape), error.reshape(t.shape)), at_abscissa(law), count)
+
+
+def powers_of_log(
+    log_mgf: tuple[ComplexArray, Array], at_abscissa: tuple[float, float], count: int
+) -> tuple[ComplexArray, Array]:
+    """Return e^{count (K(z) - K(c))}: exponents are off by the errors of K and 8 units of terms.
+
+    Args:
+        log_mgf: K(z), with bounds on its errors.
+        at_abscissa: K(c), with one.
+        count: uses.
+    """
+    (value, error), (at, at_error) = log_mgf, at_abscissa
     exponent = count * (value - at)
-    found: ComplexArray = np.exp(exponent).reshape(t.shape)
+    found: ComplexArray = np.exp(exponent)
     units = UNIT * (8.0 * count * (np.abs(value) + abs(at)) + 16.0)
-    wrong = (count * (error + at_error) + units).reshape(t.shape)
+    wrong = count * (error + at_error) + units
     moved = np.where(wrong < 1.0, np.abs(found) * np.expm1(np.minimum(wrong, 1.0)), 2.0)
     return found, np.minimum(moved, 2.0) * MARGIN

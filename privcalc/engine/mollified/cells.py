@@ -131,7 +131,7 @@ def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
         bound = np.zeros(len(index))
         for law, count in laws:
             bound = bound + count * law.cell_bounds(starts, wide, uniform=uniform)
-            charge(law.work * len(index))
+            charge(law.cell_work * len(index))
         uniform = False
         from_zero = np.maximum(starts, step)
         logs = np.maximum(bound - 0.5 * (tau * from_zero) ** 2, SMALLEST_EXPONENT)

@@ -3,29 +3,69 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from privcalc.engine.mollified.blocks import MANY, at_abscissa, closed_powers, power
+from privcalc.engine.mollified.blocks import MANY, at_abscissa, power, powers_of_log
+from privcalc.engine.split.decay import SHIFTED_UP_TO, log_suprema
 from privcalc.losses.atomic.phases import TiltedPhases
+from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.edged import FarSums
+from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.quadrature.contour import DecayingContour, Weights
+    from privcalc.losses.quadrature.cuttable import Cuttable
     from privcalc.losses.sampled.edged import Atoms, Edged, EdgedLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Quadrature on the real line is for t up to this over the longest loss.
-TURNS = 200.0
+TURNS = 50.0
+# Where it is for smaller t only, more losses are short, and M - 1 is known better: of many uses,
+# which multiply its errors, for so many parts of that.
+PARTS = (1.0 / 64.0, 1.0 / 8.0)
 # Quadrature errors of M over M(c), before a count of uses multiplies them.
 LOG_ERROR = math.log(1e-15)
 # Bounds on cells need not be better.
 LOG_CELL_ERROR = math.log(1e-9)
 # Work for each node of a quadrature, beside a sine and a cosine for each t.
 PER_NODE, FAR_NODES = 0.03, 100.0
+# The grid of t on which the decay of a density is bounded, in reciprocal deviations of all uses.
+FIRST, RATIO, POINTS = 0.3, 1.2, 90
+
+
+@record
+class Falling:
+    """Bounds of log |phi| at all that is right of each of increasing t; 0 left of them."""
+
+    ts: Array
+    logs: Array
+
+    @classmethod
+    def unknown(cls) -> Falling:
+        """Return no bounds."""
+        return cls(np.zeros(0), np.zeros(0))
+
+    @classmethod
+    def of(cls, law: Cuttable, near: DecayingContour, count: int) -> Falling:
+        """Bound a law that may be cut by `engine/split/decay.py`: here all of it is below."""
+        low, high = law.ends
+        deviation = math.sqrt(max(law.cumulants(near.c)[2], 1e-300))
+        ts = FIRST / (deviation * math.sqrt(count)) * RATIO ** np.arange(POINTS)
+        exponent = near.c + 1.0 if law.remove else -near.c
+        whole = CutLaw(law, low, high, high)
+        shifted = count <= SHIFTED_UP_TO
+        return cls(ts, log_suprema(whole, exponent, near.mgf_range, ts, shifted=shifted))
+
+    def beyond(self, t: Array) -> Array:
+        """Return the bound that the last t of the grid which is not larger has."""
+        index = np.searchsorted(self.ts, t, side="right")
+        found: Array = np.concatenate([[0.0], self.logs])[index]
+        return found
 
 
 class EdgedBlocks:
@@ -37,15 +77,19 @@ class EdgedBlocks:
 
     centre = 0.0
 
-    def __init__(self, edged: Edged, near: DecayingContour, turn: float) -> None:
+    def __init__(
+        self, edged: Edged, nears: list[tuple[float, DecayingContour]], falling: Falling
+    ) -> None:
         """Scale everything by M(c).
 
         Args:
             edged: the tilted law.
-            near: the same on the real line, for t up to `turn`.
-            turn: where shifted lines take over.
+            nears: the same on the real line, for t up to each of these; shifted lines take over.
+            falling: bounds of log |phi| beyond each of a grid of t.
         """
-        self._near, self._turn = near, turn
+        self._nears, self._falling = nears, falling
+        self._turn, near = nears[-1]
+        self._near = near
         self.log_mgf_at = at_abscissa(near)
         log_mgf, error = self.log_mgf_at
         self._scale = math.exp(-log_mgf)
@@ -54,7 +98,7 @@ class EdgedBlocks:
         most = self._scale * (1.0 + self._scale_error)
         self._variation = edged.variation * most * MARGIN
         self._atoms_mass = float((edged.atoms.masses + edged.atoms.wrong).sum()) * most * MARGIN
-        self._far = FarSums(edged, turn, LOG_ERROR + log_mgf)
+        self._far = FarSums(edged, self._turn, LOG_ERROR + log_mgf)
         self._cells: TiltedPhases | None = None
 
     @classmethod
@@ -62,12 +106,23 @@ class EdgedBlocks:
         """Prepare so many uses of a law at an abscissa."""
         edged = law.edged(c)
         turn = TURNS / max(each.longest for each in edged.densities)
-        return cls(edged, law.on_contour(c, turn, LOG_ERROR - math.log(count)), turn)
+        turns = [turn * part for part in PARTS if count > MANY] + [turn]
+        nears = [(each, law.on_contour(c, each, LOG_ERROR - math.log(count))) for each in turns]
+        near = nears[-1][1]
+        falling = Falling.unknown()
+        if law.cuttable:
+            falling = Falling.of(cast("Cuttable", law), near, count)
+        return cls(edged, nears, falling)
 
     @property
     def work(self) -> float:
         """Return the work for one node."""
         return 2.0 + PER_NODE * FAR_NODES
+
+    @property
+    def cell_work(self) -> float:
+        """Return the work for a cell, but for phases."""
+        return 1.0
 
     def powers(
         self, starts: Array, step: float, size: int, count: int
@@ -76,27 +131,29 @@ class EdgedBlocks:
         shape = len(starts), size
         value: ComplexArray = np.empty(shape, np.complex128)
         error = np.empty(shape)
-        near = starts + step * (size - 1) <= self._turn
-        far = starts > self._turn
-        if near.any():
-            value[near], error[near] = self._near_powers(starts[near], step, size, count)
-        if far.any():
-            value[far], error[far] = self._far_powers(starts[far], step, size, count)
-        for row in np.flatnonzero(~(near | far)).tolist():
+        ends = starts + step * (size - 1)
+        done = starts > self._turn
+        if done.any():
+            value[done], error[done] = self._far_powers(starts[done], step, size, count)
+        for turn, law in self._nears:
+            rows = ~done & (ends <= turn)
+            if rows.any():
+                value[rows], error[rows] = self._near_powers(law, starts[rows], step, size, count)
+            done |= rows
+        for row in np.flatnonzero(~done).tolist():
             found = self.powers(starts[row] + step * np.arange(size), step, 1, count)
             value[row], error[row] = found[0][:, 0], found[1][:, 0]
         return value, error
 
     def _near_powers(
-        self, starts: Array, step: float, size: int, count: int
+        self, law: DecayingContour, starts: Array, step: float, size: int, count: int
     ) -> tuple[ComplexArray, Array]:
         """Return powers of 1 + (M - 1); of many uses, where these matter alone near 0, by logs."""
+        found, wrong = law.minus_one_blocks(starts, step, size)
         if count > MANY:
-            return closed_powers(self._near, starts, step, size, count)
-        t = starts[:, None] + step * np.arange(size)
-        found, wrong = self._near.minus_one(t.ravel())
-        value = (1.0 + found.reshape(t.shape)) * self._scale
-        error = wrong.reshape(t.shape) * self._scale + self._scale_error * np.abs(value)
+            return powers_of_log(log1p_with_error(found, wrong), self.log_mgf_at, count)
+        value = (1.0 + found) * self._scale
+        error = wrong * self._scale + self._scale_error * np.abs(value)
         return power(value, (error + 4.0 * UNIT) * MARGIN, count)
 
     def _far_powers(
@@ -115,17 +172,19 @@ class EdgedBlocks:
         atoms = np.exp(self._atoms.cell_bounds(starts, width, uniform=uniform))
         with np.errstate(divide="ignore"):
             most = np.minimum(1.0, (atoms + self._variation / starts) * MARGIN)
-        bounds: Array = np.log(most)
+            bounds: Array = np.minimum(np.log(most), self._falling.beyond(starts))
         near = starts + width <= self._turn
-        if near.any():
-            inside = self._near_phases().cell_bounds(starts[near], width, uniform=False)
+        # Of a density alone no more is to be had by cells.
+        if near.any() and not len(self._falling.ts):
+            inside = self._near_phases().cell_bounds(starts[near], width, uniform=uniform)
             bounds[near] = np.minimum(bounds[near], inside)
         return bounds
 
     def beyond(self, t: Array) -> Array:
-        """Return the log of the mass of atoms and V / t."""
+        """Return the log of the mass of atoms and V / t, or what is known of a density alone."""
         most: Array = np.minimum(1.0, self._atoms_mass + self._variation / t)
-        return np.log(most)
+        bounds: Array = np.minimum(np.log(most), self._falling.beyond(t))
+        return bounds
 
     def _near_phases(self) -> TiltedPhases:
         """Return all outcomes, for |t| <= turn; what they miss of M(c) counts as an error."""

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.mollified.blocks import MANY, at_abscissa, closed_powers, power
-from privcalc.engine.mollified.edged import EdgedBlocks
+from privcalc.engine.mollified.edged import FIRST, POINTS, RATIO, EdgedBlocks, Falling
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour
 from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.closed.gaussian import GaussianContour
 from privcalc.losses.closed.laplace import LaplaceContour
+from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansContour
 from privcalc.losses.quadrature.contour import DecayingContour
 from privcalc.losses.sampled.edged import EdgedLaw
 from privcalc.numerics.phases import PHASE_ULPS
@@ -50,7 +51,9 @@ class AtomicBlocks:
     @property
     def work(self) -> float:
         """Return the products of a node."""
-        return 1.0 + 0.03 * len(self.phases.losses)
+        return 1.0 + 0.01 * len(self.phases.losses)
+
+    cell_work = work
 
     def powers(
         self, starts: Array, step: float, size: int, count: int
@@ -82,6 +85,7 @@ class ClosedBlocks:
 
     centre = 0.0
     work = 2.0
+    cell_work = 1.0
 
     @property
     def log_mgf_at(self) -> tuple[float, float]:
@@ -179,6 +183,8 @@ class LaplaceBlocks:
         """Return the products of a node."""
         return 1.0
 
+    cell_work = work
+
     def powers(
         self, starts: Array, step: float, size: int, count: int
     ) -> tuple[ComplexArray, Array]:
@@ -210,6 +216,30 @@ class LaplaceBlocks:
         return self.cell_bounds(t, 0.0, uniform=False)
 
 
+@record
+class FallingBlocks(ClosedBlocks):
+    """A law with a density in closed form, whose bound on |phi| falls."""
+
+    law: ContourLaw
+    falling: Falling
+
+    @classmethod
+    def of(cls, law: ContourLaw, deviation: float) -> FallingBlocks:
+        """Evaluate the bound on a grid of t."""
+        ts = FIRST / deviation * RATIO ** np.arange(POINTS)
+        suprema = np.array([law.modulus_supremum(t) for t in ts.tolist()])
+        return cls(law, Falling(ts, np.minimum(np.log(suprema), 0.0)))
+
+    def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
+        """Return the bound at the left end."""
+        del width, uniform
+        return self.falling.beyond(starts)
+
+    def beyond(self, t: Array) -> Array:
+        """Return the bound."""
+        return self.falling.beyond(t)
+
+
 def prepared(law: ContourLaw, count: int) -> BlockLaw:
     """Return what this engine makes of so many uses of a law on its contour.
 
@@ -230,6 +260,9 @@ def prepared(law: ContourLaw, count: int) -> BlockLaw:
         return LaplaceBlocks.of(law)
     if isinstance(law, DecayingContour) and isinstance(law.law, EdgedLaw):
         return EdgedBlocks.of(law.law, law.c, count)
+    if isinstance(law, UnequalGaussiansContour):
+        deviation = math.sqrt(law.law.cumulants(law.c)[2] * count)
+        return FallingBlocks.of(law, deviation)
     raise NotCertifiedError("a part of the loss is known near the real axis only")
 
 

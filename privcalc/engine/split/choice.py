@@ -64,11 +64,13 @@ class Search:
         table = tables[0]
         for each in tables[1:]:
             table = table + each
-        other = parts.other_cumulants(self._orders)[:, None]
+        other, back = (
+            parts.other_cumulants(self._orders, right=right)[:, None] for right in (True, False)
+        )
         with np.errstate(all="ignore"):
             rest = np.where(table.rest < 30.0, np.log(np.expm1(table.rest)), table.rest)
         # Where J underflows the abscissa is no choice: it would look as if nothing were left.
-        self._left = np.where(np.isnan(rest), np.inf, table.left + other + rest)
+        self._left = np.where(np.isnan(rest), np.inf, table.left + back + rest)
         self._right = table.right + other
         self._p, self._q = -np.expm1(table.log_p), -np.expm1(table.log_q)
         self._allowed = table.log_p > LEAST_LOG_P

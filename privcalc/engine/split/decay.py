@@ -36,6 +36,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.quadrature.variation import CELLS, Cells
+from privcalc.losses.sampled.lines import SampledRatio
 from privcalc.losses.sampled.part import y_and_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -54,6 +55,8 @@ STARTS = 4
 # Heights of the shifted line.
 HEIGHTS = (0.2, 0.5, 1.0, 1.4)
 LEAST_LOG = -700.0
+# That line pays for counts up to this.
+SHIFTED_UP_TO = 20_000
 
 
 def log_suprema(
@@ -74,7 +77,7 @@ def log_suprema(
     with np.errstate(divide="ignore"):
         bound = np.log1p(-np.minimum(gain, 1.0 - UNIT))
         bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
-        if shifted and cut.law.lines:
+        if shifted and isinstance(cut.part.ratio, SampledRatio):
             line = np.min([_shifted(cut, exponent, each, ts) for each in HEIGHTS], axis=0)
             bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
     bound = np.clip(bound, LEAST_LOG, 0.0)

@@ -15,7 +15,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.split.parts import Parts
-    from privcalc.losses.sampled.cut import CutLaw
+    from privcalc.losses.sampled.cut import CutLaw, PowerPart
     from privcalc.numerics.arrays import Array
 
 
@@ -48,13 +48,13 @@ class Frame:
 
     def rough(self, grid: Array, *, right: bool) -> Array:
         """Return about log F on the real axis; infinite where it is no choice."""
-        near = self.parts.other_cumulants(grid)
+        near = self.parts.other_cumulants(grid, right=right)
         rest = np.zeros(len(grid))
         with np.errstate(all="ignore"):
             for cut, n in self.cuts:
                 below = near_sums(cut.law, cut.top, self.exponents(grid, right=right))
                 near = near + n * np.log1p(below)
-                if not right:
+                if not (right or cut.whole):
                     rest = rest + n * np.log1p(far_sums(cut.law, cut.top, grid) / (1.0 + below))
             if not right:
                 log_rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
@@ -72,8 +72,9 @@ class Frame:
         over to F as they are. So are those of J, relative to itself or, where that is more, to
         delta over e^{near} and the kernel at the saddle.
         """
-        near, far, counts = [], [], []
-        share = math.log(self.relative / (10.0 * len(self.cuts)))
+        near, counts = [], []
+        far: list[PowerPart | None] = []
+        share = math.log(self.relative / (10.0 * (len(self.cuts) + len(self.parts.others))))
         for cut, n in self.cuts:
             exponent = self.exponents(np.array([c]), right=right)
             size = float(np.log1p(near_sums(cut.law, cut.top, exponent))[0])
@@ -82,19 +83,21 @@ class Frame:
             counts.append(n)
             error = share - math.log(n) + size
             near.append(cut.contour(c, t_max, error, remove=right and self.parts.remove))
-            if not right:
+            if cut.whole and not right:
+                far.append(None)
+            elif not right:
                 log_j = math.log(float(far_sums(cut.law, cut.top, np.array([c]))[0]))
                 if math.isnan(log_j):
                     raise NotCertifiedError("the transform beyond the split underflows")
                 room = share - math.log(n) - self._log_saddle(c)
                 far.append(cut.beyond(c, t_max, min(max(room, share + log_j), log_j - 3.0)))
-        error = math.log(self.relative / 10.0)
-        others = [(law.on_contour(c, t_max, error), n) for law, n in self.parts.others]
+        whole = self.parts.whole(right=right)
+        others = [(law.on_contour(c, t_max, share - math.log(n)), n) for law, n in whole]
         return Laws(counts, near, far, others)
 
     def _log_saddle(self, w: float) -> float:
         """Return about log of e^{near} e^{(w + 1) epsilon} / (w (w + 1)) over delta."""
-        near = float(self.parts.other_cumulants(np.array([w]))[0])
+        near = float(self.parts.other_cumulants(np.array([w]), right=False)[0])
         for cut, n in self.cuts:
             near += n * float(np.log1p(near_sums(cut.law, cut.top, np.array([-w])))[0])
         return near + (w + 1.0) * self.epsilon - math.log(w * (w + 1.0)) - self.log_delta
@@ -122,7 +125,7 @@ class Reals:
         laws = frame.laws(c, 0.0, right=right)
         real = [each for each in laws.near if isinstance(each, QuadratureContour)]
         near = tuple(each.mgf_range for each in real)
-        far = tuple(each.range[1] for each in laws.far)
+        far = tuple(each.range[1] if each else 0.0 for each in laws.far)
         if not min(low for low, _ in near) > 0.0:
             raise NotCertifiedError("the transform of the cut law is not known to be positive")
         others = total = rest = 0.0

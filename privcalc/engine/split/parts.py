@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from privcalc.losses.quadrature.cuttable import Cuttable
     from privcalc.numerics.arrays import Array
 
+# P-mass of one use that a whole law may leave out.
+LOG_DROPPED = -100.0
 # Losses of outcomes so many deviations above the mean under W are the largest that are looked at.
 FARTHEST = 14.0
 
@@ -27,33 +29,34 @@ class Parts:
 
     Attributes:
         sampled: laws that are cut, all of one direction.
-        others: laws that stay whole.
+        others: laws that stay whole, with their pairs in the other order.
         remove: the direction. For adding a record no large loss is rare: nothing is split, and the
             right side alone, cut where nothing is left, is all there is.
     """
 
     sampled: tuple[tuple[Cuttable, int], ...]
-    others: tuple[tuple[LossLaw, int], ...]
+    others: tuple[tuple[LossLaw, LossLaw, int], ...]
     remove: bool
 
     @classmethod
     def of(cls, composition: Composition) -> Parts | None:
         """Tell the laws apart; None where one can neither be cut nor stay whole.
 
-        A whole law is its own reverse (the adding side needs that one), loses nothing to infinity
-        and leaves nothing out.
+        A whole law has a pair in the other order, which the adding side needs.
         """
         if composition.curves:
             return None
         sampled: list[tuple[Cuttable, int]] = []
-        others: list[tuple[LossLaw, int]] = []
+        others: list[tuple[LossLaw, LossLaw, int]] = []
         for law, count in composition:
             if law.cuttable:
                 sampled.append((cast("Cuttable", law), count))
-            elif law.symmetric:
-                others.append((law, count))
-            else:
+                continue
+            whole = law.truncated(LOG_DROPPED)
+            backward = whole.backward
+            if backward is None:
                 return None
+            others.append((whole, backward, count))
         directions = {law.remove for law, _ in sampled}
         if len(directions) != 1:
             return None
@@ -72,7 +75,7 @@ class Parts:
     @property
     def variance(self) -> float:
         """Return about the variance of the loss, overflow cut off."""
-        total = sum(n * law.cumulants(0.0)[2] for law, n in self.others)
+        total = sum(n * law.cumulants(0.0)[2] for law, _, n in self.others)
         for law, n in self.sampled:
             # Adding, large outcomes hardly count.
             total += n * law.variance(500.0 if self.remove else 0.2)
@@ -87,10 +90,14 @@ class Parts:
             found = max(found, float(law.losses(np.array([x]))[1][0]))
         return found
 
-    def other_cumulants(self, orders: Array) -> Array:
-        """Return K of the other laws together at each order."""
+    def whole(self, *, right: bool) -> list[tuple[LossLaw, int]]:
+        """Return the other laws as one side has them."""
+        return [(law if right else backward, count) for law, backward, count in self.others]
+
+    def other_cumulants(self, orders: Array, *, right: bool) -> Array:
+        """Return K of the other laws together at each order of one side."""
         total = np.zeros(len(orders))
-        for law, count in self.others:
+        for law, count in self.whole(right=right):
             total += count * np.array([law.cumulants(float(c))[0] for c in orders])
         return total
 
@@ -109,5 +116,8 @@ class Parts:
             top = law.place(level) if self.remove else far
             if not low < top - 0.1 * piece.deviation:
                 raise NotCertifiedError("the split lies below all that the samples do")
-            cuts.append((CutLaw(law, low, top, max(far, top)), count))
+            if top >= far:
+                # Its large losses are too rare to matter; what is left out is of P, not of R.
+                top = far = max(far, law.truncated(log_rare).ends[1])
+            cuts.append((CutLaw(law, low, top, far), count))
         return tuple(cuts)

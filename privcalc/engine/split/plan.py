@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.contour.aliasing import log_payoff_supremum
-from privcalc.engine.split.decay import log_suprema
+from privcalc.engine.split.decay import SHIFTED_UP_TO, log_suprema
 from privcalc.engine.split.frame import Reals
 from privcalc.engine.split.sides import Laws, Line
 from privcalc.errors import NotCertifiedError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
-MAX_WORK = 150_000_000
+MAX_WORK = 300_000_000
 # Work for each term of a node: blocks of nodes are products of matrices.
 PER_TERM = 0.03
 # Abscissas that are tried, as factors of the one from the tables; the ratio of neighbours is 1.043.
@@ -34,8 +34,6 @@ START, MOVES = 36, 6
 # The peak may be so much higher, in logarithms, for a longer step, so many points back.
 HIGHER, BACK = 1.5, 8
 LONGEST_GAP, GAP_TRIALS, GAP_RATIO = 3.0, 60, 1.12
-# The shifted line pays for counts up to this.
-SHIFTED_UP_TO = 20_000
 RATIO = 1.2
 # Nodes of a quadrature for each radian of the largest phase, about, and beside them.
 PER_RADIAN, BESIDE = 0.35, 100.0
@@ -73,7 +71,10 @@ def make_line(
     reach = (nodes + 0.5) * step
     top = max(each.top_loss for each, _ in frame.cuts)
     most = APART if all(each.law.lines for each, _ in frame.cuts) else math.inf
-    work = nodes * (min(PER_RADIAN * reach * top, most) + BESIDE) * len(frame.cuts)
+    # Losses below 0 are as long as that of an outcome that only R has.
+    floor = max(-math.log1p(-each.law.rate) for each, _ in frame.cuts)
+    terms = min(PER_RADIAN * reach * top, most) + PER_RADIAN * reach * floor + BESIDE
+    work = nodes * terms * len(frame.cuts)
     if not (nodes <= MAX_NODES and work <= MAX_WORK):
         raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
     laws = frame.laws(c, reach, right=right)
@@ -111,9 +112,9 @@ def _decay(frame: Frame, here: Reals, c: float, *, right: bool) -> tuple[Array, 
         log_sigma = log_suprema(cut, exponent, here.near[index], ts, shifted=shifted)
         log_near = log_sigma + math.log(here.near[index][1])
         near = near + n * log_near
-        if not right:
+        if not (right or cut.whole):
             rest = rest + n * np.logaddexp(0.0, math.log(here.far[index]) - log_near)
-    for law, n in frame.parts.others:
+    for law, n in frame.parts.whole(right=right):
         contour = law.on_contour(c, 0.0, 0.0)
         if contour.size == 1:
             suprema = np.array([contour.modulus_supremum(float(t)) for t in ts])

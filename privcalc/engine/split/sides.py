@@ -26,6 +26,7 @@ import numpy as np
 
 from privcalc.engine.contour.aliasing import log_cut
 from privcalc.engine.contour.sum import SLACK, aliasings, trapezoid
+from privcalc.losses.quadrature.contour import DecayingContour
 from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.record import mutable, record
@@ -107,19 +108,22 @@ class Line:
 
 @record
 class Laws:
-    """All laws on one line: A, J (none on the right) and the others, with counts."""
+    """All laws on one line: A, J (not on the right, nor of whole laws), and the others."""
 
     counts: Sequence[int]
     near: Sequence[QuadratureContour | JoinedContour]
-    far: Sequence[PowerPart]
+    far: Sequence[PowerPart | None]
     others: Sequence[tuple[ContourLaw, int]]
 
     @property
     def size(self) -> int:
         """Return the work for one t."""
         near = sum(each.size for each in self.near)
-        others = sum(BY_ITSELF * each.size for each, _ in self.others)
-        return near + sum(each.size for each in self.far) + others
+        others = sum(
+            each.size * (1 if isinstance(each, DecayingContour) else BY_ITSELF)
+            for each, _ in self.others
+        )
+        return near + sum(each.size for each in self.far if each) + others
 
     def values(self, step: float, nodes: int) -> Values:
         """Evaluate sum n log A with the others' cumulants, and sum n log(1 + J / A).
@@ -133,8 +137,9 @@ class Laws:
         for index, (law, n) in enumerate(zip(self.near, self.counts, strict=True)):
             k, k_error = law.log_mgf_progression(step, count)
             found.add_near(n, k, k_error, terms)
-            if self.far:
-                j, j_error = self.far[index].progression(step, count)
+            beyond = self.far[index] if self.far else None
+            if beyond is not None:
+                j, j_error = beyond.progression(step, count)
                 ratio = j * np.exp(-k)
                 relative = np.expm1(np.minimum(k_error, 1.0)) + UNIT * (16.0 + 4.0 * np.abs(k))
                 wrong = (j_error * np.exp(-k.real) * 1.02 + np.abs(ratio) * relative) * MARGIN

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BELOW, ABOVE, STEP, MOST = 10.0, 14.0, 0.1, 4000
 # Beyond this, powers count as infinite: made merely large, they would attract searches.
 LARGEST = 690.0
+# Laws with less than this beyond a level are not cut there.
+NOTHING = 1e-36
 # Transforms below this have underflowed, or may have.
 LEAST = 1e-280
 
@@ -78,6 +80,7 @@ class Tables:
             beyond = np.concatenate([later[:, 1:], np.zeros((len(orders), 1))], axis=1)[:, index]
             rest = count * np.log1p(beyond / (1.0 + whole))
             rest = np.where((beyond > LEAST) & (rest > 0.0), rest, np.nan)
+            rest = np.where(np.isnan(rest) & (tail_r < NOTHING), 0.0, rest)
             log_p = count * np.log1p(
                 -np.minimum((1.0 - law.rate) * tail_r + law.rate * tail_w, 1.0)
             )

@@ -22,6 +22,11 @@ in D contributes between 0 and P(D); the closed form counts it as if it were in 
 by P(D) below and e^epsilon Q(D) above; the left side lacks at most e^epsilon Q(H). On D, P <= Q. So
 the truth lies between the sum less P(D) and the sum plus P(D) + e^epsilon (Q(D) + Q(H)). Where B
 itself is negligible, the right side alone lacks between 0 and P(B) + P(D).
+
+A law whose outcomes beyond the level are as rare as that is not cut: B is of the others, and H has
+what it leaves out, of which a path outside of B, too, may contribute up to its P-mass. All of this
+holds for finite positive measures: for the pairs on the paths on which laws that stay whole have
+finite losses. What is left out of these contributes between 0 and its P-mass, too.
 """
 
 from __future__ import annotations
@@ -87,10 +92,10 @@ class Split:
         """Cut the laws and place the nodes of both sides."""
         log_rare = log_delta + math.log(0.05 * relative / parts.uses) - max(epsilon, 0.0)
         frame = Frame(parts, parts.cut(choice.level, log_rare), epsilon, log_delta, relative)
-        closed = Closed.of(frame.cuts)
+        closed = Closed.of(frame.cuts, parts.whole(right=True))
         line, laws = make_line(frame, choice.right * shift, 0.0, right=True, refine=refine)
         right = SideSum(line, laws)
-        if choice.left is None:
+        if choice.left is None or closed.q == 0.0:
             return cls(frame, closed, right, None, None, dropped=True)
         skipped = skipped_left(frame, choice.left)
         if skipped is not None:
@@ -143,7 +148,8 @@ class Split:
         """Add up the terms over e^{log_scale}, with their errors."""
         found = [self.right.delta(epsilon, log_scale)]
         rare, rare_q = self._rare(epsilon, log_scale)
-        terms = {"dropped": 2.0 * rare + rare_q}
+        left_out = self._left_out(log_scale)
+        terms = {"dropped": 2.0 * rare + rare_q + left_out}
         above = terms["dropped"]
         value = below = slope = 0.0
         if self.dropped:
@@ -169,6 +175,16 @@ class Split:
             for name, size in each.terms.items():
                 terms[name] = terms.get(name, 0.0) + size
         return Term(value, above * MARGIN, (below + rare) * MARGIN, slope, terms)
+
+    def _left_out(self, log_scale: float) -> float:
+        """Bound the P-mass, over e^{log_scale}, above whole laws and outside of truncated ones."""
+        total = 0.0
+        for cut, n in self.frame.cuts:
+            if cut.whole:
+                total += n * cut.mass_beyond * exp_bound(1e-9 - log_scale)
+        for law, _, n in self.frame.parts.others:
+            total += n * exp_bound(law.log_dropped_mass - log_scale + 1e-9)
+        return total * MARGIN
 
     def _rare(self, epsilon: float, log_scale: float) -> tuple[float, float]:
         """Return bounds on P(D), and on e^epsilon (Q(D) + Q(H)), over e^{log_scale}."""

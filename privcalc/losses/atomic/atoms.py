@@ -59,7 +59,8 @@ class AtomicLaw(LossLaw):
         known_loss: the largest loss itself, where it is known but no double.
         known_mass: `infinity_mass` itself, where it is known but no double.
         sharper_curve: see `LossLaw`.
-        log_dropped_mass: log of a bound on the P-mass of outcomes that were left out.
+        log_dropped_mass: log of a bound on the P-mass of outcomes that were left out, and on their
+            Q-mass.
     """
 
     losses: tuple[float, ...]
@@ -131,6 +132,25 @@ class AtomicLaw(LossLaw):
             return False
         back = zip((-loss for loss in self.losses), self.lower_masses, strict=False)
         return dict(back) == dict(zip(self.losses, self.masses, strict=True))
+
+    @property
+    def backward(self) -> AtomicLaw | None:
+        """Return minus the losses with the Q-masses.
+
+        The mass Q(L = -inf) is taken to be as exact as other masses, and as P(L = inf).
+        """
+        if self.symmetric or not self.lower_masses:
+            return self if self.symmetric else None
+        return AtomicLaw(
+            tuple(-loss for loss in self.losses),
+            self.lower_masses,
+            self.lower_infinity_mass,
+            self.infinity_mass,
+            self.loss_units,
+            self.masses,
+            self.infinity_mass_error + MASS_ULPS * UNIT,
+            log_dropped_mass=self.log_dropped_mass,
+        )
 
     @property
     def gaussian_range(self) -> tuple[float, float]:
@@ -216,7 +236,8 @@ class AtomicContour(ContourLaw):
 
         With l = top + l', sum p e^{zl} = e^{z top} (1 + sum p expm1(z l') - infinity_mass). The
         moduli in the sum are at most 2 p min(2, |z l'|), off by MASS_ULPS + 8 units; l' is off by
-        LOSS_ULPS units of |l| + |top|, and |d expm1(z l') / dl'| <= |z| as Re z l' <= 0.
+        LOSS_ULPS units of |l| + |top|, and |d expm1(z l') / dl'| <= |z| as Re z l' <= 0. The
+        mass at infinity is off by its error.
         """
         law = self.law
         if law.log_dropped_mass > -math.inf:
@@ -235,6 +256,7 @@ class AtomicContour(ContourLaw):
         terms = 2.0 * np.minimum(size, 2.0) * (MASS_ULPS + len(masses) + 8.0)
         spread = float((masses * (np.abs(shifted + top) + abs(top))).sum()) * (LOSS_ULPS + 4.0)
         error = UNIT * (terms @ masses + np.abs(z) * spread + 4.0 * law.infinity_mass)
+        error = error + law.infinity_mass * law.infinity_mass_error
         log_value, log_error = log1p_with_error(value, error)
         shift_error = (LOSS_ULPS + 4.0) * UNIT * np.abs(z) * abs(top)
         return log_value + z * top, log_error + shift_error

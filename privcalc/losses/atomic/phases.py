@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.complexlog import log1p_with_error
-from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
+from privcalc.numerics.phases import PHASE_ULPS, block_sums, phase_sums, progression_sums
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -18,8 +18,6 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# Elements of one table of phases.
-MOST_ELEMENTS = 400_000
 # The first so many cells of one width are an arithmetic progression.
 UNIFORM_FROM = 64
 # Relative errors beyond this are not carried to first order.
@@ -63,13 +61,7 @@ class TiltedPhases:
 
     def blocks(self, starts: Array, step: float, size: int) -> ComplexArray:
         """Return S(t) / W at t = start + k step, k < size; a row for each start."""
-        fine = np.exp(1j * np.multiply.outer(self.losses, step * np.arange(size)))
-        rows = max(1, MOST_ELEMENTS // max(len(self.losses), size))
-        table: ComplexArray = np.empty((len(starts), size), np.complex128)
-        for i in range(0, len(starts), rows):
-            phases = np.exp(1j * np.multiply.outer(starts[i : i + rows], self.losses))
-            table[i : i + rows] = (phases * self.weights) @ fine
-        return table
+        return block_sums(starts, step, size, self.losses, self.weights)
 
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
         """Return upper bounds on log |S / W| over [start, start + width], at most 0.

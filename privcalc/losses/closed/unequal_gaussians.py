@@ -61,6 +61,17 @@ class UnequalGaussiansLaw(LossLaw):
     units: float = 1.0
 
     cheap_orders = True
+    everywhere = True
+
+    @property
+    def backward(self) -> UnequalGaussiansLaw:
+        """Return the law for N(0, 1) against N(theta, r^2), in units of the latter.
+
+        theta / r is off by 8 units, 1 / r^2 by 3, 1 / r^2 - 1 = -rho / r^2 by 4 of itself.
+        """
+        theta = self.theta / math.sqrt(self.ratio)
+        ratio, excess = 1.0 / self.ratio, -self.excess / self.ratio
+        return UnequalGaussiansLaw(theta, ratio, excess, 4.0 * self.units)
 
     @property
     def unit(self) -> float:

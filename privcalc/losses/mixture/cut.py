@@ -17,6 +17,7 @@ from privcalc.losses.mixture.part import MixturePart
 from privcalc.losses.quadrature.contour import QuadratureContour
 from privcalc.losses.quadrature.cuttable import Cuttable
 from privcalc.losses.quadrature.part import Outcomes
+from privcalc.losses.sampled.edged import Atoms, Edged, EdgedLaw, Powers
 from privcalc.numerics.rounding import FUNCTION_ULPS, MARGIN, UNIT
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 
 STANDARD = Piece.normal(0.0, 1.0)
 NOTHING = Outcomes(*(np.zeros(0) for _ in Outcomes._fields))
-# Of larger groups, and losses that grow faster, panels would be too narrow.
-LARGEST_GROUP, FARTHEST = 40, 20.0
+# Of larger groups, and losses that grow faster, panels would be too narrow; on shifted lines the
+# latter overflow.
+LARGEST_GROUP, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
 
 
-class CutMixture(Cuttable):
+class CutMixture(Cuttable, EdgedLaw):
     """A pair of N(0, 1) and a mixture of unit normal laws to its right."""
 
     __slots__ = ()
@@ -54,6 +56,25 @@ class CutMixture(Cuttable):
         return len(weights) <= LARGEST_GROUP and self.farthest <= FARTHEST and weights[-1] > -700.0
 
     @property
+    def lines(self) -> bool:
+        """Whether losses do not grow too fast."""
+        return self.farthest <= FARTHEST_LINES
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether shifted lines know the density."""
+        return self.cuttable and self.lines
+
+    still = 0.0
+
+    def edged(self, c: float) -> Edged:
+        """Return the density to the power (1 + y)^(c + 1), or (1 + y)^-c."""
+        exponent, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
+        atoms = Atoms.of(NOTHING, exponent, sign)
+        densities = tuple(Powers(part, exponent, sign) for part in self.parts())
+        return Edged(atoms, densities, self.variation(exponent))
+
+    @property
     def normal(self) -> Piece:
         """Return N(0, 1)."""
         return STANDARD
@@ -65,11 +86,11 @@ class CutMixture(Cuttable):
 
     @property
     def log_dropped_mass(self) -> float:
-        """Return the log of a bound on the P-mass outside of `_interval`."""
+        """Return the log of a bound on the P-mass outside of `ends`."""
         return self.log_mass + 1e-9
 
     @property
-    def _interval(self) -> tuple[float, float]:
+    def ends(self) -> tuple[float, float]:
         """Return ends with at most e^{log_mass} of P outside.
 
         P(N > z) <= e^{-z^2 / 2} / 2. On the left the mixture has less mass than N(0, 1), on the
@@ -85,7 +106,7 @@ class CutMixture(Cuttable):
 
     def parts(self, below: float = math.inf) -> tuple[MixturePart, ...]:
         """Return the outputs after the cut, and up to a y."""
-        low, high = self._interval
+        low, high = self.ends
         if below < math.inf:
             top = self.place(math.log1p(below)) if below > 0.0 else low
             high = min(high, top)
@@ -108,7 +129,7 @@ class CutMixture(Cuttable):
 
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the cut, under R and W."""
-        low, high = self._interval
+        low, high = self.ends
         root = math.sqrt(2.0)
         r = 0.5 * math.erfc(-low / root) + 0.5 * math.erfc(high / root)
         w = self.tail_of_w(low, right=False)[0] + self.tail_of_w(high, right=True)[0]

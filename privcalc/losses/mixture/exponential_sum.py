@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.losses.sampled.excess_ratio import Line
-    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers
 
 # Terms below e^-FAINT of the largest are left out: with 1000 terms, 1000 e^-50 < 2e-19 of a sum.
 FAINT = 50.0
@@ -26,6 +29,8 @@ BLOCK, FEW_TERMS = 32, 64
 MOST_NEGATIVE = 0.5
 # Beyond this an exponential is not formed.
 LARGE = 300.0
+# Work for each term off the real line.
+PER_TERM = 0.5
 
 
 @record
@@ -111,6 +116,48 @@ class ExponentialSum:
         small = carried + LEFT_OUT * others * share
         small = small + wrong / (1.0 + safe) + 16.0 * UNIT * np.abs(direct)
         return np.where(near, direct, plain), np.where(near, small, whole)
+
+    @property
+    def steepness(self) -> float:
+        """Return k mu."""
+        return float(self.centres[-1])
+
+    def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
+        """Return log |r| and arg r at x + iv, for |k mu v| < pi / 2.
+
+        With weights w_j = b_j e^{t_j(x)} and angles a_j = j mu v, |r|^2 = sum w_i w_j cos(a_i -
+        a_j), whose terms are positive, grow with x and fall with |v|. For v > 0 the argument is the
+        root a in [0, pi / 2) of sum w_j sin(a_j - a), which falls in a and grows with v; its terms
+        increase with j, and the quotients w_j / w_i, j > i, with x: so does the root.
+        """
+        place, angle = x[..., None] * self.centres, v[..., None] * self.centres
+        charge(PER_TERM * place.size)
+        exponents = self.log_weights + place - 0.5 * self.centres * self.centres
+        top = exponents.max(axis=-1, keepdims=True)
+        powers = np.exp(exponents - top)
+        real, imaginary = ((powers * turn(angle)).sum(axis=-1) for turn in (np.cos, np.sin))
+        return top[..., 0] + np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
+
+    def on_line(self, z: ComplexArray) -> tuple[ComplexArray, Array, Array]:
+        """Return log r at complex places with its error, and a bound on its slope.
+
+        y and its error are formed as in `losses`; products with log r, and exponentials of these,
+        add 16 units of it. The slope is at most sum j mu |b_j e^{t_j}| / |r|.
+
+        Raises:
+            NotCertifiedError: the terms are too large.
+        """
+        centres, weights = self.centres[1:], np.exp(self.log_weights[1:])
+        t: ComplexArray = z[:, None] * centres - 0.5 * centres * centres
+        if not float(t.real.max()) < LARGE:
+            raise NotCertifiedError("the density ratio of the group overflows")
+        off = 16.0 * UNIT * (np.multiply.outer(np.abs(z), centres) + 0.5 * centres * centres)
+        rise, wrong = expm1_with_error(t, off)
+        units = self.weight_errors[1:] * MARGIN + UNIT * (len(self.centres) + 16.0)
+        y = rise @ weights
+        loss, error = log1p_with_error(y, (wrong + np.abs(rise) * units) @ weights * MARGIN)
+        slope = np.exp(t.real) @ (weights * centres) / np.abs(1.0 + y)
+        return loss, error + 16.0 * UNIT * np.abs(loss), slope * MARGIN
 
     def rise(self, low: Array, high: Array, height: Array) -> Line:
         """Return the chord of log r, which is convex; |r(x + iy)| <= r(x)."""

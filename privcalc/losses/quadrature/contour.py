@@ -75,6 +75,12 @@ class DecayingContour(ContourLaw):
     def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return the same at t = k step, k < count."""
 
+    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
+        """Return the same at t = start + k step, k < size, a row for each start; few bits all."""
+        t = starts[:, None] + step * np.arange(size)
+        value, error = self.minus_one(t.ravel())
+        return value.reshape(t.shape), error.reshape(t.shape)
+
     @abstractmethod
     def far(self) -> tuple[float, float]:
         """Bound the mass of atoms and the variation of the density, tilted, not divided by M."""
@@ -203,6 +209,10 @@ class QuadratureContour(DecayingContour):
     def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return the sums over the nodes."""
         return self._sum.minus_one_progression(step, count)
+
+    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
+        """Return the sums over the nodes."""
+        return self._sum.minus_one_blocks(starts, step, size)
 
     def far(self) -> tuple[float, float]:
         """Return what the law says."""

@@ -9,7 +9,8 @@ from privcalc.losses.quadrature.law import QuadratureLaw
 
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import Piece
-    from privcalc.losses.quadrature.part import Part
+    from privcalc.losses.mixture.part import MixturePart
+    from privcalc.losses.sampled.part import SampledPart
     from privcalc.numerics.arrays import Array
 
 
@@ -30,11 +31,20 @@ class Cuttable(QuadratureLaw):
 
     @property
     def lines(self) -> bool:
-        """Whether the shifted lines of one sampled Gaussian are those of this law."""
-        return False
+        """Whether long phases may be summed on shifted lines."""
+        return True
 
     @abstractmethod
-    def between(self, low: float, high: float) -> Part:
+    def truncated(self, log_mass: float) -> Cuttable:
+        """Cut far outcomes of total P-mass at most exp(log_mass)."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[float, float]:
+        """Return where the law itself is cut."""
+
+    @abstractmethod
+    def between(self, low: float, high: float) -> SampledPart | MixturePart:
         """Return the outcomes between two places."""
 
     @abstractmethod

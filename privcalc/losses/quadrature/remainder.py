@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.arrays import vertical
-from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
+from privcalc.numerics.phases import PHASE_ULPS, block_sums, phase_sums, progression_sums
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 
 if TYPE_CHECKING:
@@ -122,3 +122,13 @@ class RemainderSum:
             signed = self._direction * self._loss
             sums = progression_sums(0.0, step, count, signed, self._tilted[:, None])[:, 0]
         return self.minus_one(step * np.arange(count), sums)
+
+    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
+        """Return M - 1 and its error at t = start + k step, k < size; a row for each start."""
+        t = starts[:, None] + step * np.arange(size)
+        sums = None
+        if len(self._loss):
+            signed = self._direction * self._loss
+            sums = block_sums(starts, step, size, signed, self._tilted).ravel()
+        value, error = self.minus_one(t.ravel(), sums)
+        return value.reshape(t.shape), error.reshape(t.shape)

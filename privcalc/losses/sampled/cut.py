@@ -24,13 +24,14 @@ from privcalc.losses.sampled.shifted import Path, ShiftedPart
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail
 from privcalc.numerics.phases import PHASE_ULPS, progression_sums
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import Piece
+    from privcalc.losses.mixture.part import MixturePart
     from privcalc.losses.quadrature.cuttable import Cuttable
-    from privcalc.losses.quadrature.part import Part
+    from privcalc.losses.sampled.part import SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Transforms below this are not told from what underflowed.
@@ -68,7 +69,7 @@ class CutLaw:
         return self.law.normal
 
     @property
-    def part(self) -> Part:
+    def part(self) -> SampledPart | MixturePart:
         """Return the part A."""
         return self.law.between(self.low, self.top)
 
@@ -76,6 +77,19 @@ class CutLaw:
     def top_loss(self) -> float:
         """Return about the loss at the cut."""
         return float(self.law.losses(np.array([self.top]))[1][0])
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is cut off but what is left out."""
+        return self.law.remove and self.top >= self.far
+
+    @property
+    def mass_beyond(self) -> float:
+        """Return an upper bound on the P-mass above `top`, for removing; 1e-300 for underflow."""
+        w, error = self.law.tail_of_w(self.top, right=True)
+        r = exp_bound(log_tail((self.top - self.piece.mean) / self.piece.deviation * (1.0 - 1e-12)))
+        rate = self.law.rate
+        return ((1.0 - rate) * r + rate * w * (1.0 + error) + 1e-300) * MARGIN
 
     @property
     def tails(self) -> tuple[float, float, float]:
@@ -170,7 +184,7 @@ class PowerPart:
         remove: bool,
     ) -> None:
         """Place the nodes of the real line, and sum up what the errors depend on."""
-        self._path = (cut.piece, cut.law.rate, exponent, ends)
+        self._path = (cut.piece, cut.part.ratio, exponent, ends)
         self._log_error, self._direction = log_error, 1.0 if remove else -1.0
         longest = float(cut.law.losses(np.array(ends[1:]))[1][0])
         short = not cut.law.lines or t_max * longest <= LONG

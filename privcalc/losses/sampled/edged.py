@@ -22,6 +22,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from privcalc.losses.mixture.part import MixturePart
     from privcalc.losses.quadrature.contour import DecayingContour
     from privcalc.losses.quadrature.part import Outcomes
     from privcalc.losses.sampled.part import SampledPart
@@ -64,21 +65,21 @@ class Atoms:
 class Powers:
     """E_R[(1 + y)^{e + i d t}; a part], d = 1 or -1: what a density adds to M(c + it)."""
 
-    part: SampledPart
+    part: SampledPart | MixturePart
     exponent: float
     sign: float
 
     @property
     def longest(self) -> float:
         """Return about the largest loss, in modulus."""
-        y = self.part.q * np.expm1(np.array([self.part.low, min(self.part.high, 600.0)]))
-        return float(np.abs(np.log1p(y)).max())
+        losses, _ = self.part.ratio.polar(np.array([self.part.low, self.part.high]), np.zeros(2))
+        return float(np.abs(losses).max())
 
     def far(self, times: tuple[float, float], log_error: float) -> ShiftedPart:
         """Prepare t in [t1, t2]; the values for d = -1 are the conjugates."""
         part = self.part
         ends = part.low, part.high
-        return ShiftedPart(Path(part.density, part.q, self.exponent, ends, times), log_error)
+        return ShiftedPart(Path(part.density, part.ratio, self.exponent, ends, times), log_error)
 
 
 @record

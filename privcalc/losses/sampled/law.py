@@ -67,8 +67,16 @@ class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
 
     @property
     def everywhere(self) -> bool:
-        """Whether all densities have ends."""
-        return all(piece.bounded for piece in self.ratio.pieces)
+        """Whether shifted lines know every density."""
+        return self.cuttable or all(piece.bounded for piece in self.ratio.pieces)
+
+    @property
+    def backward(self) -> SampledLaw | None:
+        """Return the law for the other direction, where nothing is left out of either."""
+        ratio = self.ratio
+        whole = all(piece.bounded for piece in ratio.pieces)
+        whole = whole and ratio.without_only == ratio.with_only == 0.0
+        return replace(self, remove=not self.remove) if whole else None
 
     @property
     def comes_back(self) -> bool:
@@ -145,9 +153,9 @@ class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
         return self.normal.deviation
 
     @property
-    def lines(self) -> bool:
-        """Whether this is one sampled Gaussian."""
-        return True
+    def ends(self) -> tuple[float, float]:
+        """Return those of the interval."""
+        return self.interval(self.normal)
 
     def between(self, low: float, high: float) -> SampledPart:
         """Return the outcomes of X between two places."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.losses.quadrature.part import Outcomes, Part, Range, mixture_range
+from privcalc.losses.sampled.lines import SampledRatio
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ class SampledPart(Part):
     low: float
     high: float
     q: float
+
+    @property
+    def ratio(self) -> SampledRatio:
+        """Return 1 + y off the real line."""
+        return SampledRatio(self.q)
 
     def factors(
         self, low: Array, high: Array, height: Array, exponent: float, *, path: bool

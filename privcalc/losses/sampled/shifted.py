@@ -2,23 +2,19 @@
 
     G(t) = int_{low}^{high} f(x) (1 + y)^{e + it} dx,    t in [t1, t2], t1 > 0,
 
-f a density piece. (1 + y)^a is analytic for |Im x| < pi, so the path may go up at `low` to low +
-i th, along to high + i th and down to `high`. Above the axis |(1 + y)^{it}| = e^{-t arg(1 + y)}
-decays: the number of nodes no longer grows with t. The conjugate path gives the conjugate for -t.
+f a density piece. (1 + y)^a is analytic for |Im x| < pi / 2 over the ratio's steepness
+(`losses/sampled/lines.py`), so the path may go up at `low` to low + i th, along to high + i th and
+down to `high`. Above the axis |(1 + y)^{it}| = e^{-t arg(1 + y)} decays: the number of nodes no
+longer grows with t. The conjugate path gives the conjugate for -t.
 
 Quadrature. On each panel the bound of `numerics/gauss_legendre.py` with the supremum on the
-rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP <
-pi/2. There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y|^2 = (1 - q)^2 + 2 q (1 - q) e^x cos v +
-q^2 e^{2x} grows with x and falls with |v|; arg(1 + y) has the sign of v, and its modulus grows with
-x and |v|. So the least argument lies at (x_l, v_l) if v_l >= 0, and the sup of e^{-t arg} at t1;
-else at (x_h, v_l), and at t2.
+rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP
+over the steepness. There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y| grows with x and falls with
+|v|; arg(1 + y) has the sign of v, and its modulus grows with x and |v|. So the least argument lies
+at (x_l, v_l) if v_l >= 0, and the sup of e^{-t arg} at t1; else at (x_h, v_l), and at t2.
 
-Rounding. y = q expm1(z) is off by 40 units of itself (three terms, each by 12 of itself, whose
-moduli add up to at most 3 |expm1(z)|). With l = log(1 + y), |y / (1 + y)| = |1 - e^{-l}| is at most
-|l| max(1, 1 / |1 + y|). For Re z >= 0 and cos v >= 0, |1 + y|^2 >= (1 - q)^2 + q^2 >= 1/2, and l is
-off by LOSS_UNITS of itself, what its logarithm, products and exponentials add included; further
-left |1 + y| >= 1 - q, and it is off by 1 / (1 - q) times that. A piece with ends is off by
-MOST_UNITS of its places. The rest is charged as in `PowerPart`.
+Rounding. l = log(1 + y) is off by what its ratio says; a piece with ends is off by MOST_UNITS of
+its places. The rest is charged as in `PowerPart`.
 """
 
 from __future__ import annotations
@@ -31,7 +27,6 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.losses.quadrature.panels import STRIP, WIDEST_PANEL, refined
-from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
 from privcalc.numerics.gauss_legendre import (
     LOG_FACTORS,
     POINTS,
@@ -45,9 +40,9 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import Piece
+    from privcalc.losses.sampled.lines import Ratio
     from privcalc.numerics.arrays import Array, ComplexArray
 
-LOSS_UNITS = 110.0
 HEIGHT = 0.75
 
 
@@ -57,14 +52,14 @@ class Path:
 
     Attributes:
         piece: the density f.
-        q: sampling probability.
+        ratio: 1 + y.
         exponent: e.
         ends: low and high.
         times: t1 and t2.
     """
 
     piece: Piece
-    q: float
+    ratio: Ratio
     exponent: float
     ends: tuple[float, float]
     times: tuple[float, float]
@@ -76,8 +71,9 @@ class Path:
         For e < 0, |1 + y|^e grows as well: for small y, |e| cos th + t sin th is largest at t/|e|.
         """
         best = math.atan2(self.times[0], -self.exponent) if self.exponent < 0.0 else HEIGHT
-        curvature = self.piece.curvature
-        return min(HEIGHT, 1.0 / math.sqrt(curvature) if curvature > 0.0 else HEIGHT, best)
+        curvature, steepness = self.piece.curvature, self.ratio.steepness
+        most = min(HEIGHT, best) / steepness
+        return min(most, 1.0 / math.sqrt(curvature)) if curvature > 0.0 else most
 
     def panels(self, log_error: float) -> tuple[ComplexArray, ComplexArray, float]:
         """Split the path until the error is at most exp(log_error); the halves have directions."""
@@ -98,7 +94,7 @@ class Path:
         dx = size * np.where(upright, SEMI_AXES_IMAGINARY, SEMI_AXES_REAL)
         dv = size * np.where(upright, SEMI_AXES_REAL, SEMI_AXES_IMAGINARY)
         x, v = centres.real[:, None], centres.imag[:, None]
-        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP
+        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP / self.ratio.steepness
         dx, dv = np.where(usable, dx, 0.0), np.where(usable, dv, 0.0)
         bounds = LOG_FACTORS + self._log_supremum(x - dx, x + dx, v - dv, v + dv)
         result: Array = np.where(usable, bounds, np.inf).min(axis=1) + np.log(size[:, 0])
@@ -109,19 +105,13 @@ class Path:
         least = np.where(v_low * v_high < 0.0, 0.0, np.minimum(np.abs(v_low), np.abs(v_high)))
         log_f = self.piece.peak(x_low, x_high) + 0.5 * self.piece.curvature * most * most
         if self.exponent >= 0.0:
-            log_power = self.exponent * self._size(x_high, least)[0]
+            log_power = self.exponent * self.ratio.polar(x_high, least)[0]
         else:
-            log_power = self.exponent * self._size(x_low, most)[0]
-        above = self.times[0] * self._size(x_low, v_low)[1]
-        below = self.times[1] * self._size(x_high, v_low)[1]
+            log_power = self.exponent * self.ratio.polar(x_low, most)[0]
+        above = self.times[0] * self.ratio.polar(x_low, v_low)[1]
+        below = self.times[1] * self.ratio.polar(x_high, v_low)[1]
         result: Array = log_f + log_power - np.where(v_low >= 0.0, above, below)
         return result
-
-    def _size(self, x: Array, v: Array) -> tuple[Array, Array]:
-        """Return log |1 + y| and arg(1 + y), without overflow."""
-        odds = self.q * np.exp(np.minimum(x, 300.0))
-        real, imaginary = 1.0 - self.q + odds * np.cos(v), odds * np.sin(v)
-        return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
 
 
 class ShiftedPart:
@@ -136,31 +126,22 @@ class ShiftedPart:
         points, log_weights = composite_rule(np.zeros(len(length)), length)
         direction = np.repeat(halves / length, POINTS)
         z = np.repeat(centres, POINTS) + points * direction
-        piece, q, e = path.piece, path.q, path.exponent
-        y = q * expm1_with_error(z, np.zeros(len(z)))[0]
-        loss = log1p_with_error(y, np.zeros(len(z)))[0]
+        piece, e = path.piece, path.exponent
+        loss, wrong, growth = path.ratio.on_line(z)
         log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * z) * z
         weights = np.exp(log_weights + log_f + e * loss) * direction
         sizes = np.abs(weights) * np.exp(-path.times[0] * loss.imag)
         keep = ~(sizes < 0.1 * math.exp(log_error) / len(z))
         error += float(sizes[~keep].sum()) * MARGIN
-        modulus, size = np.abs(z), np.abs(loss)
-        growth = np.abs(q * np.exp(z) / (1.0 + y))
+        modulus, wrong = np.abs(z), wrong / UNIT
         terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * modulus) * modulus
         moved = (2.0 + (MOST_UNITS if piece.bounded else 0.0)) * np.repeat(
             np.abs(centres) + length, POINTS
         )
-        loss_units = LOSS_UNITS / (1.0 if path.ends[0] >= 0.0 else 1.0 - q)
         steep = np.abs(piece.slope - piece.curvature * z) + 1.0 + abs(e) * growth
         units = 3.0 * (10.0 * (terms + np.abs(log_weights) + 1.0) + moved * steep)
-        units = (
-            units
-            + 32.0
-            + PHASE_ULPS
-            + COMPLEX_TERM * float(keep.sum())
-            + loss_units * abs(e) * size
-        )
-        units = units + path.times[1] * (loss_units * size + 3.0 * moved * growth)
+        units = units + 32.0 + PHASE_ULPS + COMPLEX_TERM * float(keep.sum()) + abs(e) * wrong
+        units = units + path.times[1] * (wrong + 3.0 * moved * growth)
         rounding = UNIT * float((sizes * units)[keep].sum())
         self._weights, self._loss = weights[keep], loss[keep]
         self.error = (error + 1.01 * rounding) * MARGIN

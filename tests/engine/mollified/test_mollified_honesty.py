@@ -51,7 +51,7 @@ class TestHonesty:
         monkeypatch.setattr("privcalc.engine.mollified.sum.gap_factor", lambda _: 0.0)
         with mp.workdps(40), np.errstate(all="ignore"):
             at = 0.5
-            bound = mollified.mollified_delta(composition, at, 1e-3).bound
+            bound = mollified.mollified_delta(composition, at, 1e-5).bound
             assert bound.lower is not None
             assert enumerated(composition, at) < bound.lower
 

@@ -158,7 +158,7 @@ def test_tails_and_the_closed_form(cut: CutLaw) -> None:
         q = mp.mpf(cut.law.rate)
         p_event = 1 - (1 - (1 - q) * r - q * w) ** 50
         q_event = 1 - (1 - r) ** 50
-        closed = Closed.of([(cut, 50)])
+        closed = Closed.of([(cut, 50)], [])
         value, slack, _ = closed.delta(0.3, -5.0)
         truth = (p_event - mp.exp(mp.mpf(0.3)) * q_event) * mp.exp(5)
         assert abs(value - truth) <= slack

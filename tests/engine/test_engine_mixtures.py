@@ -1,0 +1,164 @@
+"""Samples beside atoms and other laws: two contours against sums of dense quadrature."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from privcalc.engine import contours
+from privcalc.engine.composition import Composition
+from privcalc.engine.mollified.answer import mollified_delta
+from privcalc.engine.mollified.edged import Falling
+from privcalc.engine.source import bracket
+from privcalc.engine.split import total
+from privcalc.engine.split.answer import split_delta
+from privcalc.engine.split.choice import Search
+from privcalc.engine.split.closed import Closed
+from privcalc.engine.split.parts import Parts
+from privcalc.exact import Enclosed
+from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.sampled.law import sampled
+from privcalc.record import replace
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+
+# Two losses with a likelihood ratio of their own in each order; a mass at infinity on both sides.
+LOPSIDED = AtomicLaw(
+    (math.log(3.0), math.log(0.7 / 0.9)), (0.3, 0.7), loss_units=4.0, lower_masses=(0.1, 0.9)
+)
+LOSING = two_point(Enclosed.of(0.5), Enclosed.of(0.125))
+# mu of the noise, sampling probability, records; what stands beside it, with counts.
+CASES: list[tuple[tuple[float, float, int], float, list[tuple[AtomicLaw, int]]]] = [
+    ((1.0, 0.1, 1), 0.4, [(LOPSIDED, 2)]),
+    ((1.5, 0.01, 1), 0.5, [(LOPSIDED, 1), (LOSING, 2)]),
+    ((0.8, 0.05, 3), 0.4, [(LOPSIDED, 2)]),
+    ((1.2, 0.01, 2), 0.3, [(LOSING, 1), (LOPSIDED, 1)]),
+]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+def group(mu: float, q: float, size: int, *, remove: bool) -> Any:
+    """Return the law of a sample of some records of one group."""
+    if size == 1:
+        return sampled(GaussianLaw(mu), q, remove=remove)
+    return GaussianMixtureLaw(mu, q, size, remove)
+
+
+def composed(case: Any, *, remove: bool) -> Composition:
+    """Return the composition of a case."""
+    (mu, q, size), noise, atoms = case
+    terms = [(group(mu, q, size, remove=remove), 1), (GaussianLaw(noise), 1), *atoms]
+    return Composition.of(terms)
+
+
+def of_noise(mu: float, x: Any) -> Any:
+    """Return delta of a Gaussian mechanism at any real epsilons."""
+    return ndtr(0.5 * mu - x / mu) - np.exp(x) * ndtr(-0.5 * mu - x / mu)
+
+
+def truth(case: Any, epsilon: float, *, remove: bool) -> float:
+    """Return the finite part of delta: over the output, and over all outcomes of atoms."""
+    (mu, q, size), noise, atoms = case
+    weights = [math.comb(size, j) * q**j * (1.0 - q) ** (size - j) for j in range(size + 1)]
+    points, rule = np.polynomial.legendre.leggauss(40)
+    edges = np.linspace(-11.0, 11.0 + size * mu, 161)
+    half = 0.5 * np.diff(edges)[:, None]
+    z = (edges[:-1, None] + half * (1.0 + points)).ravel()
+    density = (half * rule).ravel() * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
+    ratio = sum(w * np.exp(j * mu * z - 0.5 * (j * mu) ** 2) for j, w in enumerate(weights))
+    p, loss = (density * ratio, np.log(ratio)) if remove else (density, -np.log(ratio))
+    result = 0.0
+    pairs = [zip(law.losses, law.masses, strict=True) for law, n in atoms for _ in range(n)]
+    for outcome in itertools.product(*map(list, pairs)):
+        mass = math.prod(each for _, each in outcome)
+        beside = sum(each for each, _ in outcome)
+        result += mass * float((p * of_noise(noise, epsilon - beside - loss)).sum())
+    return result
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("epsilon", [0.3, 2.5])
+def test_both_contours_hold_the_truth(case: Any, epsilon: float, *, remove: bool) -> None:
+    """Atoms of either kind beside a sample of one record, or of several."""
+    expected = truth(case, epsilon, remove=remove)
+    composition = composed(case, remove=remove)
+    for solve in (mollified_delta, split_delta):
+        bound = solve(composition, epsilon, 1e-8).bound
+        assert (bound.lower or 0.0) <= expected * (1.0 + 1e-11)
+        assert expected * (1.0 - 1e-11) <= bound.upper
+        assert bound.width <= 1e-7 * expected
+
+
+def misses(case: Any, epsilon: float, solve: Any) -> bool:
+    """Say whether a bracket for removing does not hold the truth."""
+    bound = solve(composed(case, remove=True), epsilon, 1e-8).bound
+    return not (bound.lower or 0.0) <= truth(case, epsilon, remove=True) <= bound.upper
+
+
+def cut_at(case: Any, epsilon: float, level: float) -> Bound:
+    """Bracket delta with the split at a level, and all of its terms."""
+    parts = Parts.of(composed(case, remove=True))
+    assert parts is not None
+    choice = replace(Search(parts).at(epsilon, 0.0), level=level, left=4.0)
+    log_delta = math.log(truth(case, epsilon, remove=True))
+    split = total.Split.make(parts, choice, epsilon, log_delta, 1e-9)
+    assert split.left is not None
+    return bracket(split, epsilon, 1e-9).bound
+
+
+@pytest.mark.parametrize("level", [0.2, 0.7])
+@pytest.mark.parametrize("case", CASES)
+def test_the_level_does_not_matter(case: Any, level: float) -> None:
+    """Right, closed and left, with laws that are lopsided or lose mass to infinity beside."""
+    bound, expected = cut_at(case, 1.5, level), truth(case, 1.5, remove=True)
+    assert (bound.lower or 0.0) <= expected * (1.0 + 1e-11)
+    assert expected * (1.0 - 1e-11) <= bound.upper
+    assert bound.width <= 1e-7 * expected
+
+
+def test_without_the_finite_masses_it_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The closed form counts a path only where no other law loses it to infinity."""
+    whole = Closed.of.__func__  # type: ignore[attr-defined]
+    monkeypatch.setattr(Closed, "of", classmethod(lambda cls, cuts, _: whole(cls, cuts, [])))
+    bound, expected = cut_at(CASES[1], 1.5, 0.7), truth(CASES[1], 1.5, remove=True)
+    assert not (bound.lower or 0.0) <= expected <= bound.upper
+
+
+def test_the_left_side_needs_the_other_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There the pairs of all laws are turned around."""
+    whole = Parts.whole
+    monkeypatch.setattr(Parts, "whole", lambda self, *, right: whole(self, right=right or True))
+    bound, expected = cut_at(CASES[0], 1.5, 0.7), truth(CASES[0], 1.5, remove=True)
+    assert not (bound.lower or 0.0) <= expected <= bound.upper
+
+
+def test_a_bound_that_falls_too_fast_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is cut, or left out, has such a bound on |phi| in its error."""
+    beyond = Falling.beyond
+    monkeypatch.setattr(Falling, "beyond", lambda self, t: 300.0 * beyond(self, t))
+    case = ((1.5, 0.3, 1), 0.05, [(LOPSIDED, 2)])
+    assert misses(case, 0.3, mollified_delta)
+
+
+def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:
+    """Which contours are asked, for whom no other engine is narrow."""
+    pair = UnequalGaussiansLaw(0.5, 1.44, 0.44)
+    for law in (group(1.0, 0.01, 3, remove=True), pair):
+        composition = Composition.of([(law, 1), (LOPSIDED, 1)])
+        solve = next(iter(contours.contours(composition, -10.0)))[1]
+        assert solve is mollified_delta
