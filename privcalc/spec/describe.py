@@ -39,10 +39,12 @@ a mechanism, then what is done to it.
   VALUE                 a number 1.1 or 1e-5, a ratio 256/60000, a percentage 1%
 """
 
+_MOST = brief_text(MAX_INTEGER)
 _END = f"""\
-At most {MAX_LENGTH} characters, {MAX_DEPTH} levels of nesting, and counts of {brief_text(MAX_INTEGER)}; what is
+At most {MAX_LENGTH} characters, {MAX_DEPTH} levels of nesting, and counts of {_MOST}; what is
 longer is passed on as a JSON object. Names may be written in capitals, and
-with - or _. The same in JSON, with long names: {{"type": "gaussian", "standard_deviation": 1.1}}.
+with - or _. The same in JSON, with long names:
+{{"type": "gaussian", "standard_deviation": 1.1}}.
 privcalc --help-spec NAME explains one of them."""
 
 
