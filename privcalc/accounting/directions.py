@@ -203,9 +203,7 @@ class Directions:
 
         notes = (*found.notes, UPPER_ONLY) if part.lower is None else found.notes
         stop = replace(stop, first=stop.enough(found.bound.upper))
-        lower = lower_end(
-            part, quantity, wanted, tolerance=self.tolerance, engine=self.engine, stop=stop
-        )
+        lower = lower_end(part, quantity, wanted, tolerance=wish, engine=self.engine, stop=stop)
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
         return replace(found, bound=Bound.joined(found.bound, lower), notes=notes)
 

@@ -64,6 +64,15 @@ class LossLaw(ABC):
         return 0.0
 
     @property
+    def rest(self) -> tuple[float, float]:
+        """What bounds on the P- and Q-masses of {L <= l} have beside what `tails` says of them.
+
+        A law that is a measure above, or below, need not have masses that add up to 1: those of the
+        complement of {L > l} are then bounded by these and 1 less those of {L > l}.
+        """
+        return 0.0, 0.0
+
+    @property
     def log_dropped_mass(self) -> float:
         """Log of a bound on the P-mass of finite losses left out; -inf unless `truncated`."""
         return -math.inf

@@ -26,11 +26,19 @@ _SAMPLING = {
     # One word for the whole: some parts of a sum may be sampled and others not.
     "Poisson": (
         "Poisson where sampled",
-        "each record joins each batch independently; not shuffling",
+        "each record joins each batch independently; for shuffling see @batches",
     ),
     "fixed size without replacement": (
         "fixed size without replacement where sampled",
         "each batch is drawn by lot, anew; not shuffling",
+    ),
+    "random allocation": (
+        "random allocation where allocated",
+        "each record joins one step of an epoch, by lot; for shuffling see @batches",
+    ),
+    "shuffled batches": (
+        "shuffled batches of fixed size",
+        "at most as without sampling, at least as with @allocation",
     ),
 }
 _RELATION = {

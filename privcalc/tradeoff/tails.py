@@ -178,12 +178,13 @@ class _Cuts:
         points, back = np.unique(losses, return_inverse=True)
         tails = self._law.tails(points)
         error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape)[back]
-        q_rest = tails.below_q[back]
+        p_more, q_more = self._law.rest
+        p_rest = np.maximum(tails.below_p[back] + p_more, 0.0)
+        q_rest = tails.below_q[back] + q_more
         if self._law.lower_infinity_mass > 0.0:
             q_rest = np.full(len(back), np.nan)
         shift = tails.shift * MARGIN + 4.0 * UNIT * np.abs(losses)
-        masses = tails.above_p[back], tails.above_q[back], tails.below_p[back]
-        return Cut(losses, *masses, q_rest, error, shift)
+        return Cut(losses, tails.above_p[back], tails.above_q[back], p_rest, q_rest, error, shift)
 
 
 def _times_above(log_a: Array, masses: Array) -> Array:

@@ -164,6 +164,10 @@ def mechanism(r: random.Random, *, sampled: bool = True) -> str:
         size = r.choice([1000, 60000, 10**6])
         text = LEAVES[r.choice(SAMPLED)](r) + f"@wor:n={size},m={r.choice([1, 32, 256, 900])}"
         text += f"@{count(r, 1e4)}"
+    elif sampled and kind < 0.5:
+        name = r.choice(["allocation", "batches"])
+        text = f"gaussian:sigma={number(r.uniform(0.5, 8))}"
+        text += f"@{name}:t={round(math.exp(r.uniform(1, 11)))}@{round(math.exp(r.uniform(0, 5)))}"
     else:
         text = LEAVES[r.choice(list(LEAVES))](r)
         text += f"@{count(r, 1e3)}" if r.random() < 0.7 else ""
@@ -184,7 +188,8 @@ def specification(r: random.Random) -> str:
     parts = [mechanism(r) for _ in range(size)]
     # The two kinds of sampling are read under different relations.
     if any("@wor" in each for each in parts):
-        parts = [each for each in parts if "@poisson" not in each]
+        apart = ("@poisson", "@allocation", "@batches")
+        parts = [each for each in parts if not any(name in each for name in apart)]
     return "+".join(parts)
 
 

@@ -118,6 +118,7 @@ LADDERS = {
         (5, 6, 50, 10**9),
     ),
     ("sampled_without_replacement", "sample_size"): ("gaussian:sigma=1@wor:n=9,m={}", (0, 1, 8, 9)),
+    ("randomly_allocated", "steps"): ("gaussian:sigma=1@allocation:t={}", (1, 2, 30, 2000)),
     ("group", "records"): ("laplace:scale=9@group:k={}", (1, 2, 3, 40)),
 }
 # Declared too, and checked where private selection is.
@@ -150,6 +151,7 @@ NOT_MONOTONE = {
     ("bernoulli_pair", "other_p"),
     ("repeat_and_select", "shape"),
     ("repeat_and_select", "trials"),
+    ("shuffled_batches", "steps"),
 }
 
 

@@ -165,7 +165,7 @@ class TestTable:
             "spec      gaussian:sigma=2\n"
             "relation  add-or-remove-one (one data set has one record more)\n"
             "sampling  Poisson where sampled "
-            "(each record joins each batch independently; not shuffling)\n"
+            "(each record joins each batch independently; for shuffling see @batches)\n"
             "\n"
             "delta  epsilon at least  epsilon at most\n"
             "1e-5   2.25              2.5\n"

@@ -1,0 +1,156 @@
+"""Random allocation of each record to one step of an epoch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from privcalc.errors import UnsupportedError
+from privcalc.relation import Adjacency, Relation
+from privcalc.spec.registry import Parameter, wrapper
+from privcalc.wrappers.base import Wrapper, spelled, wrappers_in
+
+if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
+    from privcalc.losses.closed.gaussian import GaussianLaw
+    from privcalc.losses.term import Term
+    from privcalc.spec.tree import Wrapped
+    from privcalc.wrappers.base import Walk
+
+# What the lattices are made for.
+MOST_STEPS = 100_000
+LEAST_NOISE, MOST_NOISE = 0.5, 100.0
+# Brackets of epsilon are about that wide, relative, for what lattices do to one epoch.
+ACCURACY = 1e-7
+# Work that has to be left for fine lattices.
+PLENTY = 2e7
+
+STEPS = Parameter(
+    "steps",
+    "number of steps of an epoch",
+    short="t",
+    kind="integer",
+    minimum=1.0,
+    maximum=float(MOST_STEPS),
+    # The mean of t + 1 independent ratios is that of t of them, averaged over which is left out.
+    cost="decreases",
+)
+
+
+@wrapper(
+    name="randomly_allocated",
+    place=22,
+    plain=(
+        "Each record takes part in exactly one step of an epoch (balls in bins), drawn by itself "
+        "and evenly from all steps."
+    ),
+    short="allocation",
+    parameters=(STEPS,),
+    relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
+    inner_relation=Relation.ADD_OR_REMOVE_ONE,
+    example="gaussian:sigma=1@allocation:t=1000@10",
+)
+class RandomlyAllocated(Wrapper):
+    """Random allocation: one epoch of t steps, each record in one of them, drawn by itself.
+
+    What is wrapped is one step. A count after it is a number of epochs, with a fresh draw in each;
+    a count before it one draw that is kept, so that the record meets the step of every epoch.
+
+    For removing a record the epoch is dominated by the mixture (1/t) sum_j N(v e_j, I) against
+    N(0, I), v = 1 / sigma, and for adding one by the same in the other order, also where every step
+    is chosen adaptively. Proof. Fix the places of all other records; they are drawn alike with and
+    without the record, and profiles are jointly convex. Given the outputs so far, let Q_i be the
+    law of step i without the record, and W_i with it. As (W_i, Q_i) is dominated by N(v, 1) and
+    N(0, 1), some kernel takes N(v, 1) to W_i and N(0, 1) to Q_i (Blackwell 1953). Applied to x_1,
+    ..., x_t one by one, with kernels chosen by what came before, these take N(0, I) to the outputs
+    without the record, and N(v e_j, I) to those with the record in step j, for every j. A record
+    in a data set whose others add nothing attains it. Draws that are kept for k epochs give N(v, 1)
+    k times at step j, which is N(v sqrt(k), 1).
+
+    Adding and removing are composed each by itself. That is not what a shuffled data set does,
+    whose batches have a fixed size: `@batches`.
+    """
+
+    sampling: ClassVar[str] = "random allocation"
+
+    def __init__(self, *, steps: int) -> None:
+        """Take the number of steps."""
+        self.steps = steps
+
+    def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
+        """Return the laws of one epoch, above and below; of one step the event itself."""
+        law = one_step(tree, adjacency, records, walk)
+        if self.steps == 1:
+            return walk.terms(tree.event, adjacency, 1)
+        return [(allocated(self.steps, law, adjacency, walk), 1)]
+
+    def rough_divergence(self, inner: float) -> float:
+        """Divide e^s - 1 by t."""
+        return rough(self.steps, inner)
+
+
+def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> GaussianLaw:
+    """Return the law of one step.
+
+    Raises:
+        UnsupportedError: it is not that of Gaussian noise, or there is a group.
+    """
+    from privcalc.engine.terms import one_law
+    from privcalc.losses.closed.gaussian import GaussianLaw
+
+    if records > 1:
+        raise UnsupportedError(
+            f"@group of {spelled(tree)} is not available: several records may meet in a step or"
+            " not, and no pair is known for that; for records that are drawn together state the"
+            " sensitivity of all of them"
+        )
+    inside = [each for each in wrappers_in(tree.event) if each.spelling != "group"]
+    if inside:
+        raise UnsupportedError(
+            f"@{inside[0].spelling} inside {spelled(tree)} is not available: one step has to be"
+            " Gaussian noise"
+        )
+    terms = walk.terms(tree.event, adjacency, 1)
+    law = one_law([(term.law, count) for term, count in terms])
+    if not isinstance(law, GaussianLaw):
+        raise UnsupportedError(
+            f"{spelled(tree)} is known for gaussian and gdp only: for other noise no bounds on the"
+            " law of an epoch are proved"
+        )
+    return law
+
+
+def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Term:
+    """Return the laws of one epoch of t >= 2 steps in one direction, above and below.
+
+    Raises:
+        UnsupportedError: the noise is outside of what the lattices are made for.
+    """
+    from privcalc.losses.allocated.law import ROUGH_SIZE, SIZE, allocated_laws
+    from privcalc.losses.term import Term
+    from privcalc.numerics.work import left
+
+    low, high = (each.mu for each in law.ends)
+    if not (1.0 - 1e-9) / MOST_NOISE <= low <= high <= (1.0 + 1e-9) / LEAST_NOISE:
+        raise UnsupportedError(
+            f"a noise multiplier of {1.0 / law.mu:.6g} is not available for random allocation: from"
+            f" {LEAST_NOISE} to {MOST_NOISE:g} lattices are fine enough (k uses in one step have"
+            " sigma / sqrt(k)); without it the answer is an upper bound"
+        )
+    key = ("allocated", steps, low, high, adjacency)
+    if key not in walk.kept:
+        size = SIZE if left() >= PLENTY else ROUGH_SIZE
+        upper = allocated_laws(steps, high, lower=False, size=size)
+        lower = allocated_laws(steps, low, lower=True, size=size)
+        for each in (Adjacency.ADD, Adjacency.REMOVE):
+            name = each.value
+            walk.kept["allocated", steps, low, high, each] = Term(
+                upper[name], lower[name], accuracy=ACCURACY
+            )
+    return walk.kept[key]
+
+
+def rough(steps: int, inner: float) -> float:
+    """Return about the divergence of order 2 of one epoch, given that of a step: R has mean 1."""
+    import math
+
+    return inner - math.log(steps) if inner > 50.0 else math.log1p(math.expm1(inner) / steps)

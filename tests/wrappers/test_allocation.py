@@ -1,0 +1,333 @@
+"""Random allocation and shuffled batches against what shares no code with their lattices."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy.special import ndtr
+
+from privcalc.accounting.calibrate import calibrate
+from privcalc.accounting.compose import compose
+from privcalc.accounting.realize import realize
+from privcalc.calibration.target import CalibrationTarget
+from privcalc.engine.arbiter import certified_epsilon
+from privcalc.errors import PrivcalcError, UnsupportedError
+from privcalc.exact import Enclosed
+from privcalc.losses.allocated import lattice
+from privcalc.losses.allocated.lattice import above, below, below_from_zero, cells, coarsened
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from tests.allocation_truth import delta_once, permuted_delta, sampled_delta
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.losses.allocated.lattice import Measure
+    from privcalc.numerics.arrays import Array
+
+
+def epsilon_of(text: str, delta: float = 1e-5) -> Bound:
+    """Return the bracket of epsilon."""
+    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def delta_of(text: str, epsilon: float) -> dict[str, Bound]:
+    """Return the bracket of delta in each direction."""
+    answer = compose(parse(text).tree, epsilons=[epsilon]).answers[0]
+    return {each.adjacency: each.bound for each in answer.directions if each.bound is not None}
+
+
+# Sigma, steps, epochs, delta, and an interval with the truth.
+ROWS = (
+    (1.0, 1000, 1, 1e-5, 0.1388463, 0.1388471),
+    (1.0, 100, 1, 1e-5, 0.62093959, 0.62093981),
+    (2.0, 1000, 1, 1e-5, 0.0486694, 0.04867034),
+    (1.0, 100, 10, 1e-5, 1.701497, 1.7015),
+    (0.8, 100, 1, 1e-8, 2.858, 2.884),
+    (0.6, 1000, 1, 1e-5, 1.38646313, 1.38648369),
+    (0.5, 100, 1, 1e-5, 5.3925, 5.4008),
+    (1.0, 100, 10, 1e-8, 2.493381, 2.493703),
+    (1.1, 234, 60, 1e-5, 2.340519, 2.340523),
+    (1.0, 10000, 50, 1e-6, 0.36671147, 0.36672006),
+)
+
+
+@pytest.mark.parametrize(
+    "row", [row if row in ROWS[:1] else pytest.param(row, marks=pytest.mark.slow) for row in ROWS]
+)
+def test_published_and_measured_rows(row: tuple[float, int, int, float, float, float]) -> None:
+    """Each bracket is inside an interval that others found; the first is narrow, too."""
+    sigma, steps, epochs, delta, low, high = row
+    found = epsilon_of(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", delta)
+    assert found.lower is not None
+    assert low <= found.lower <= found.upper <= high
+    if row is ROWS[0]:
+        assert found.upper - found.lower <= 1e-6 * found.upper
+
+
+@pytest.mark.slow
+def test_adding_by_itself() -> None:
+    """The smaller direction of ten epochs, by its laws alone."""
+    tree = parse("gaussian:sigma=1@allocation:t=100@10").tree
+    part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["add"]
+    assert part.lower is not None
+    wanted = Enclosed.probability(1e-5)
+    low, high = (certified_epsilon(each, wanted, 1e-7).bound for each in (part.lower, part.upper))
+    assert low.lower is not None
+    assert 1.547725 <= low.lower <= high.upper <= 1.54773
+
+
+def put_of(measure: Measure, strike: float) -> float:
+    """Return the put function of a measure."""
+    return float(np.maximum(strike - measure.points(), 0.0) @ measure.masses)
+
+
+def worst_order(v: float, step: float) -> tuple[float, float]:
+    """Return the largest put below, and the least above, relative to the truth of one ratio."""
+    low = int(math.exp(-37.0 * v - 0.5 * v * v) / step)
+    given = cells(step, low, int(6.0 / step), v)
+    under, over = below_from_zero(given, v), above(given)
+    largest, least = -math.inf, math.inf
+    for strike in np.linspace(0.05, 5.9, 2000):
+        d = (math.log(strike) + 0.5 * v * v) / v
+        truth = strike * float(ndtr(d)) - float(ndtr(d - v))
+        if truth > 1e-6:
+            largest = max(largest, put_of(under, strike) / truth - 1.0)
+            least = min(least, put_of(over, strike) / truth - 1.0)
+    return largest, least
+
+
+@pytest.mark.parametrize(("v", "step"), [(1.0, 0.03), (0.3, 0.01), (2.0, 0.01)])
+def test_one_ratio_is_enclosed(v: float, step: float) -> None:
+    """Put functions of the two measures are on the two sides of the truth, between points too."""
+    largest, least = worst_order(v, step)
+    assert largest <= 1e-12
+    assert least >= -1e-12
+
+
+def test_half_the_correction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With half of the excess of chords the lower measure is above the truth somewhere."""
+    monkeypatch.setattr(lattice, "RAISED", -0.5)
+    assert worst_order(1.0, 0.03)[0] > 1e-7
+
+
+def test_coarser_lattices_keep_the_order() -> None:
+    """Measures of many points are below and above on a coarser lattice, in puts and in calls."""
+    rng = np.random.default_rng(5)
+    masses = np.exp(-0.5 * ((np.arange(4000) - 1700.0) / 300.0) ** 2) * rng.uniform(0.5, 1.5, 4000)
+    fine = lattice.Measure(0.01, 37, masses)
+    low, high = coarsened(fine, 16, lower=True), coarsened(fine, 16, lower=False)
+    for strike in np.linspace(0.0, 45.0, 500):
+        puts = [put_of(each, strike) for each in (low, fine, high)]
+        calls = [float(np.maximum(e.points() - strike, 0.0) @ e.masses) for e in (low, fine, high)]
+        for under, truth, over in (puts, calls):
+            assert under <= truth * (1.0 + 1e-12) + 1e-300
+            assert over >= truth * (1.0 - 1e-12)
+    assert low.masses.sum() == pytest.approx(masses.sum(), rel=1e-9)
+
+
+def test_parts_of_one_ratio_are_enclosed() -> None:
+    """The part of the law between two points, which is not a whole law, keeps its order."""
+    given = cells(0.05, 60, 400, 1.0)
+    low, high = below(given), above(given)
+    truth = float(ndtr(-(math.log(3.0) + 0.5)) - ndtr(-(math.log(20.0) + 0.5)))
+    assert low.masses.sum() == pytest.approx(truth, rel=1e-9)
+    assert high.masses.sum() == pytest.approx(truth, rel=1e-9)
+    x = np.exp(np.linspace(math.log(3.0), math.log(20.0), 400_001))
+    middles = 0.5 * (x[1:] + x[:-1])
+    weights = np.diff(ndtr(np.log(x) + 0.5))
+    for strike in np.linspace(3.1, 21.0, 60):
+        value = float(np.maximum(strike - middles, 0.0) @ weights)
+        assert put_of(low, strike) <= value * (1.0 + 1e-6) + 1e-9
+        assert put_of(high, strike) >= value * (1.0 - 1e-6) - 1e-9
+
+
+def test_two_steps_by_quadrature() -> None:
+    """Two steps: one integral over closed forms, with 30 digits."""
+    with mp.workdps(30):
+        epsilon = mpf("0.7")
+
+        def call(strike: mpf) -> mpf:
+            if strike <= 0:
+                return 1 - strike
+            d = mp.log(strike) + 0.5
+            return mp.ncdf(1 - d) - strike * mp.ncdf(-d)
+
+        def mean_call(strike: mpf) -> mpf:
+            """Return E (u + u' - strike)_+, the call of u' at strike - u, over u."""
+            ends = sorted([-12, -4, mp.log(strike) + 0.5, 4, 16])
+            return mp.quad(lambda z: mp.npdf(z) * call(strike - mp.exp(z - 0.5)), ends)
+
+        growth = mp.exp(epsilon)
+        remove = mean_call(2 * growth) / 2
+        add = 1 - growth + growth * mean_call(2 / growth) / 2
+    found = delta_of("gaussian:sigma=1@allocation:t=2", 0.7)
+    for name, truth in (("remove", float(remove)), ("add", float(add))):
+        assert (found[name].lower or 0.0) <= truth <= found[name].upper
+        assert found[name].upper - (found[name].lower or 0.0) <= 1e-4 * truth
+
+
+def check_once(rng: random.Random) -> None:
+    """Check one epoch drawn by chance against the Laplace transform."""
+    sigma = round(math.exp(rng.uniform(math.log(0.5), math.log(4.0))), 3)
+    steps = round(math.exp(rng.uniform(math.log(10.0), math.log(1e5))))
+    wide = math.sqrt(math.expm1(sigma**-2.0) / steps)
+    epsilon = wide * rng.uniform(0.3, 4.0)
+    found = delta_of(f"gaussian:sigma={sigma}@allocation:t={steps}", epsilon)
+    for name, bound in found.items():
+        truth = delta_once(sigma, steps, epsilon, add=name == "add")
+        # The transform of one direction is a difference, of powers that are off by t units.
+        slack = 1e-9 * truth + (1e-12 + 1e-15 * steps) * (1.0 + math.exp(epsilon))
+        assert (bound.lower or 0.0) <= truth + slack
+        assert truth - slack <= bound.upper
+
+
+def test_once_by_transform() -> None:
+    """One epoch is on both sides of the inverted Laplace transform."""
+    check_once(random.Random(3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_once_by_transform_at_random(seed: int) -> None:
+    """Five epochs drawn by chance are."""
+    rng = random.Random(seed)
+    for _ in range(5):
+        check_once(rng)
+
+
+POINTS = (
+    (1.0, 30, 3, 1.0),
+    (0.7, 20, 1, 1.5),
+    (1.5, 50, 5, 0.4),
+    (2.0, 10, 10, 1.0),
+    (0.6, 100, 2, 1.2),
+    (1.0, 200, 4, 0.5),
+    (3.0, 5, 20, 1.0),
+    (0.9, 60, 8, 1.3),
+)
+
+
+@pytest.mark.parametrize(
+    "point", [p if p in POINTS[:1] else pytest.param(p, marks=pytest.mark.slow) for p in POINTS]
+)
+def test_several_epochs_by_sampling(point: tuple[float, int, int, float]) -> None:
+    """Both directions are within three standard errors of a seeded sample."""
+    sigma, steps, epochs, epsilon = point
+    found = delta_of(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", epsilon)
+    for name, bound in found.items():
+        mean, error = sampled_delta(
+            sigma, steps, epochs, epsilon, add=name == "add", seed=11, size=40_000
+        )
+        assert (bound.lower or 0.0) <= mean + 3.0 * error
+        assert mean - 3.0 * error <= bound.upper
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(25))
+def test_no_contradiction_at_random(seed: int) -> None:
+    """Ends are in order, and at most what the same epochs cost without sampling."""
+    rng = random.Random(100 + seed)
+    for _ in range(4):
+        sigma = round(math.exp(rng.uniform(math.log(0.5), math.log(4.0))), 3)
+        steps = round(math.exp(rng.uniform(math.log(10.0), math.log(1e5))))
+        epochs = round(math.exp(rng.uniform(0.0, math.log(100.0))))
+        delta = 10.0 ** rng.uniform(-10.0, -4.0)
+        found = epsilon_of(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", delta)
+        assert (found.lower or 0.0) <= found.upper
+        assert found.upper <= epsilon_of(f"gaussian:sigma={sigma}@{epochs}", delta).upper
+
+
+def test_one_step_is_no_sampling() -> None:
+    """With one step there is nothing to draw."""
+    plain = epsilon_of("gaussian:sigma=2@3")
+    for name in ("allocation", "batches"):
+        assert epsilon_of(f"gaussian:sigma=2@{name}:t=1@3") == plain
+
+
+def test_kept_draws_are_less_noise() -> None:
+    """Four epochs of one draw are one epoch with half the noise, exactly; so is gdp."""
+    one = epsilon_of("gaussian:sigma=1@allocation:t=50")
+    for text in ("gaussian:sigma=2@4", "gdp:mu=1", "gaussian:sigma=2@2+gaussian:sigma=2@2"):
+        assert epsilon_of(f"({text})@allocation:t=50") == one
+
+
+def test_more_steps_and_more_noise_cost_less() -> None:
+    """Epsilon falls with both, to 0 for many steps."""
+    by_steps = [epsilon_of(f"gaussian:sigma=1@allocation:t={t}") for t in (20, 200, 20000)]
+    by_noise = [epsilon_of(f"gaussian:sigma={s}@allocation:t=200") for s in (0.8, 1.0, 2.0)]
+    for more, less in ((by_steps[0], by_steps[1]), (by_steps[1], by_steps[2])):
+        assert less.upper < (more.lower or 0.0)
+    for more, less in ((by_noise[0], by_noise[1]), (by_noise[1], by_noise[2])):
+        assert less.upper < (more.lower or 0.0)
+    assert by_steps[2].upper < 0.03
+
+
+def test_batches_are_between_allocation_and_no_sampling() -> None:
+    """The upper end is that without sampling, the lower one allocation's."""
+    found = epsilon_of("gaussian:sigma=1@batches:t=100@3")
+    assert found.upper == epsilon_of("gaussian:sigma=1@3").upper
+    assert found.lower == pytest.approx(
+        epsilon_of("gaussian:sigma=1@allocation:t=100@3").lower, rel=1e-5
+    )
+
+
+@pytest.mark.parametrize(("steps", "points"), [(2, 300), (3, 70)])
+def test_batches_enclose_every_permutation(steps: int, points: int) -> None:
+    """All permutations of a few records, the others of which answer what came before."""
+    for epsilon in (0.2, 0.8):
+        found = delta_of(f"gaussian:sigma=1@batches:t={steps}", epsilon)
+        alone = permuted_delta(1.0, epsilon, lambda _, last: 0.0 * last, steps, points)
+        worst = []
+        for sign in (1.0, -1.0):
+
+            def answering(i: int, last: Array, s: float = sign) -> Array:
+                moved: Array = s * (-1.0) ** i * np.sign(last - 0.3)
+                return moved
+
+            worst.append(permuted_delta(1.0, epsilon, answering, steps, points))
+        for name, at in (("remove", 0), ("add", 1)):
+            assert alone[at] == pytest.approx(found[name].lower, rel=2e-2)
+            assert all(each[at] <= found[name].upper * 1.01 for each in (alone, *worst))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("laplace:scale=1@allocation:t=10", "gaussian and gdp only"),
+        ("gaussian:sigma=1@poisson:q=0.1@allocation:t=10", "@poisson inside @allocation"),
+        ("gaussian:sigma=1@allocation:t=10@group:k=2", "@group of @allocation"),
+        ("gaussian:sigma=0.3@allocation:t=10", "from 0.5 to 100"),
+        ("gaussian:sigma=200@batches:t=10", "from 0.5 to 100"),
+        ("gaussian:sigma=1@batches:t=10@allocation:t=10", "@batches inside @allocation"),
+        ("gaussian:sigma=1@allocation:t=1000000", "100000"),
+    ],
+)
+def test_refused_with_the_reason(text: str, words: str) -> None:
+    """What is not proved is refused in one line."""
+    with pytest.raises(PrivcalcError) as caught:
+        compose(parse(text).tree, deltas=[1e-5])
+    assert words in str(caught.value)
+
+
+def test_replacing_is_refused() -> None:
+    """Nothing is proved for a record that is replaced; zeroing one out is adding and removing."""
+    tree = parse("gaussian:sigma=1@allocation:t=20").tree
+    with pytest.raises(UnsupportedError, match="replace-special"):
+        compose(tree, deltas=[1e-5], relation=Relation.REPLACE_ONE)
+    zeroed = compose(tree, deltas=[1e-5], relation=Relation.REPLACE_SPECIAL).answers[0].bound
+    assert zeroed == epsilon_of("gaussian:sigma=1@allocation:t=20")
+
+
+@pytest.mark.slow
+def test_calibrated_noise() -> None:
+    """The noise for a target keeps it, and a little less does not."""
+    tree = parse("gaussian:sigma=_@allocation:t=100@5").tree
+    found = calibrate(tree, CalibrationTarget("epsilon", 1.0, 1e-5))
+    assert epsilon_of(f"gaussian:sigma={found.sufficient!r}@allocation:t=100@5").upper <= 1.0
