@@ -54,10 +54,10 @@ def sampled_pair(outcomes: Outcomes, q: float, *, remove: bool) -> Outcomes:
 
 
 def check(bound: Bound, true: Any) -> None:
-    """Check that a bracket holds a number, without any tolerance but the doubles' own."""
-    assert true <= mpf(bound.upper)
+    """Check that a bracket holds a number; of one that is known the doubles outside of it."""
     assert bound.lower is not None
-    assert mpf(bound.lower) <= true
+    low, high = bound.outward
+    assert mpf(low or 0.0) <= true <= mpf(high)
 
 
 def check_engine(parts: list[tuple[AtomicLaw, Outcomes, int]], epsilon: float, engine: str) -> None:
