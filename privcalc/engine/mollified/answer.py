@@ -88,7 +88,7 @@ def mollified_epsilon(
     cut = composition.truncated(log_delta + math.log(SEARCH_DROP))
     c, epsilon = saddle_for_delta(cut, log_delta)
     epsilon, slope, coarse = max(epsilon, 0.0), c, _first(composition)
-    for _ in range(TRIALS):
+    for trial in range(TRIALS):
         wish = max(tolerance * epsilon, LEAST_WIDTH)
         nodes = mollified_sum(composition, Aim(c, epsilon, log_delta, wish * slope, slope, coarse))
         before = epsilon
@@ -99,8 +99,9 @@ def mollified_epsilon(
         wanted = GAP * max(tolerance * epsilon, LEAST_WIDTH) * slope
         terms = nodes.deltas(np.array([epsilon]), log_delta).terms
         gap = float(terms["smoothing"][0])
-        # Delta may be lost in the rounding errors of a peak far above it.
-        lost = float(terms["rounding"][0]) > NOISE * wish * slope
+        # Delta may be lost in the rounding errors of a peak far above it; on the first line they
+        # may be those of the way from the epsilon that it was made for.
+        lost = trial > 0 and float(terms["rounding"][0]) > NOISE * wish * slope
         wide = gap > wanted and coarse > FINEST and not nodes.line.capped
         if not (far or wide) or lost or left() <= 0.0:
             break
