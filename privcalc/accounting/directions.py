@@ -8,6 +8,7 @@ exceeds a budget by itself.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -197,6 +198,11 @@ class Directions:
         several = part.lower is not None and part.lower is not part.upper
         with share(2 if several else 1):
             found = solve(part.upper, wanted, wish, engine=self.engine, stop=stop)
+            simpler = part.upper.simpler()
+            if simpler is not None:
+                with suppress(NotCertifiedError):
+                    other = solve(simpler, wanted, wish, engine=self.engine, stop=stop)
+                    found = min(found, other, key=lambda each: each.bound.upper)
         if part.lower is part.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end

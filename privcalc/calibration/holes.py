@@ -170,6 +170,8 @@ def unknown(tree: Node, ratio: Sequence[float]) -> Unknown:
 
 
 def _hole(tree: Node, path: Path) -> Hole:
+    for end in range(1, len(path)):
+        _check_around(owner(tree, path[:end]), path[end - 1])
     node = owner(tree, path)
     if isinstance(node, Repeated):
         return Hole(path, COUNTS, 1.0, float(MAX_INTEGER), "a count")
@@ -187,6 +189,22 @@ def _hole(tree: Node, path: Path) -> Hole:
         )
     low, high = _range(node, parameter)
     return Hole(path, parameter, low, high, f"{parameter.spelling} of {known.spelling}")
+
+
+def _check_around(node: Node, step: str | int) -> None:
+    """Refuse a hole within a specification with which the cost of `node` may move either way."""
+    if not isinstance(node, Leaf):
+        return
+    known = entry(node.name)
+    parameter = known.parameter(str(step))
+    beside = dict(node.parameters)
+    for name in parameter.cost_unless if parameter else ():
+        if name in beside:
+            raise UnsupportedError(
+                f"with {name} the privacy cost is not known to move one way with what is in"
+                f" {parameter.spelling if parameter else step} of {known.spelling}, so that no"
+                f" value could be called the right one; calibrate {name} instead"
+            )
 
 
 def _range(node: Leaf | Wrapped, parameter: Parameter) -> tuple[float, float]:

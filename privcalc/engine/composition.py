@@ -55,6 +55,16 @@ class Composition:
     def __iter__(self) -> Iterator[tuple[LossLaw, int]]:
         return iter(self.terms)
 
+    def simpler(self) -> Composition | None:
+        """Return a composition above this one, of laws that leave nothing out; None if it is this.
+
+        Dominating one law by another carries over to the product.
+        """
+        if not any(law.simpler for law, _ in self.terms):
+            return None
+        terms = tuple((law.simpler or law, count) for law, count in self.terms)
+        return Composition(terms, self.curves, self.reverse)
+
     def max_loss(self) -> Bound:
         """Bracket the supremum of the finite total loss, exactly where the laws' are exact.
 

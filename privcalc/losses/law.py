@@ -64,6 +64,14 @@ class LossLaw(ABC):
         return 0.0
 
     @property
+    def simpler(self) -> LossLaw | None:
+        """A law above this one whose large losses are known without end, where it helps; or None.
+
+        What this law leaves out may be more than a small delta.
+        """
+        return None
+
+    @property
     def rest(self) -> tuple[float, float]:
         """What bounds on the P- and Q-masses of {L <= l} have beside what `tails` says of them.
 

@@ -94,9 +94,10 @@ def _chances(curve: VotesCurve) -> tuple[Array, Array, float]:
     gaps = n[:, None] - n[None, :]
     farthest = float(n[0] - n[-1] + 2.0) / sigma
     h = math.sqrt(2.0 * math.pi**2 / (LOG_ERROR * m))
+    charge(PER_VALUE * (farthest + 3.0 + 2.0 * REACH) / h * m * 5.0 * m)
     x = np.arange(-REACH, farthest + 3.0 + REACH, h)
     moves = [(a, b) for a in range(m) for b in range(m) if a != b and n[a] >= 1.0]
-    charge(PER_VALUE * len(x) * m * (5.0 * m + len(moves)))
+    charge(PER_VALUE * len(x) * m * len(moves))
     logs = {d: log_ndtr(x + ((gaps + d) / sigma)[:, :, None]) for d in (-2, -1, 0, 1, 2)}
     base = -0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
     apart = ~np.eye(m, dtype=bool)[:, :, None]

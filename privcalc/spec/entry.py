@@ -42,6 +42,8 @@ class Parameter:
             else a specification does: composition and sampling keep it (Zhu, Dong, Wang 2022,
             Theorems 10 and 11), a chain of neighbours and the loss of one more Renyi curve too.
         cost_beside: names of parameters of which one has to be written for `cost` to hold, or ().
+        cost_unless: of a specification, names of parameters beside which the cost is not known to
+            move with it, or with anything in it, or ().
         cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
             proved at the two values themselves, and `cost` only says that nothing is between them.
     """
@@ -60,6 +62,7 @@ class Parameter:
     unit: str = ""
     cost: Cost = ""
     cost_beside: tuple[str, ...] = ()
+    cost_unless: tuple[str, ...] = ()
     cost_note: str = ""
 
     @property

@@ -16,6 +16,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError
 from privcalc.losses.screening.chances import chances
+from privcalc.losses.screening.law import screening_of
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
@@ -277,3 +278,22 @@ def test_refusals() -> None:
         bounds(text_of("0.01", "2", 3), deltas=[1e-5])
     with pytest.raises(DomainError, match="by more than 12 sigma"):
         bounds(text_of("0.5", "2", 30) + "@group:k=9", deltas=[1e-5])
+
+
+def test_divergences_far_from_the_threshold() -> None:
+    """30 sigma away the divergence of order 64 is large all the same: both outcomes, in mpmath."""
+    curve = screening_of(Fraction(1), Fraction(30), 3, 0).curve
+    assert curve is not None
+    with mp.workdps(600):
+        p, q = mp.ncdf(-29), mp.ncdf(-30)
+        for order in (mpf("1.5"), mpf(2), mpf(8), mpf(64)):
+            true = max(
+                mp.log(a**order * b ** (1 - order) + (1 - a) ** order * (1 - b) ** (1 - order))
+                for a, b in ((p, q), (q, p))
+            )
+            found = float(curve.upper(np.array([float(order - 1)]))[0])
+            assert true <= found <= true * (1 + mpf("1e-9"))
+    text = "noisy-screening:sigma=10,threshold=150,votes=220@poisson:q=0.2@1000"
+    (answer,) = compose(parse(text).tree, deltas=[1e-5]).answers
+    assert answer.bound is not None
+    assert answer.bound.upper < 2.3

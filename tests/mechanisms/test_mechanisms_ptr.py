@@ -346,3 +346,12 @@ def test_what_is_refused() -> None:
     both = spec("gaussian:sigma=1@wor:q=0.1", "pure:epsilon=1", 1e-9, "sum") + "@poisson:q=0.1"
     with pytest.raises(UnsupportedError, match="in one specification"):
         epsilon(both, 1e-6)
+
+
+def test_noise_of_a_test_with_a_threshold_is_not_calibrated() -> None:
+    """More noise costs the test less, and lets more false positives through."""
+    inner = "ptr:test=(laplace:scale=_),mechanism=(pure:epsilon=0.1),threshold=20"
+    outer = f"gaussian:sigma=9+ptr:test=(pure:epsilon=1),mechanism=({inner}),false_positive=1e-9"
+    for text in (inner, outer):
+        with pytest.raises(UnsupportedError, match=r"with threshold .* calibrate threshold"):
+            calibrate(parse(text).tree, CalibrationTarget("epsilon", 2.0, 1e-6))

@@ -331,3 +331,15 @@ def test_calibrated_noise() -> None:
     tree = parse("gaussian:sigma=_@allocation:t=100@5").tree
     found = calibrate(tree, CalibrationTarget("epsilon", 1.0, 1e-5))
     assert epsilon_of(f"gaussian:sigma={found.sufficient!r}@allocation:t=100@5").upper <= 1.0
+
+
+@pytest.mark.parametrize(("sigma", "t", "delta"), [(1.0, 2, 1e-14), (20.0, 2, 1e-14)])
+def test_an_epoch_costs_no_more_than_one_step(sigma: float, t: int, delta: float) -> None:
+    """Where lattices leave out more than delta the bound is that of one unsampled step."""
+    (whole,) = compose(parse(f"gaussian:sigma={sigma}").tree, deltas=[delta]).answers
+    (epoch,) = compose(
+        parse(f"gaussian:sigma={sigma}@allocation:t={t}").tree, deltas=[delta]
+    ).answers
+    assert whole.bound is not None
+    assert epoch.bound is not None
+    assert 0.0 < (epoch.bound.lower or 0.0) <= epoch.bound.upper <= whole.bound.upper * (1 + 1e-6)

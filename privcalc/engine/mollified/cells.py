@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -31,6 +32,8 @@ EACH_LEVEL = 0.7
 SMALLEST_EXPONENT = -700.0
 # Nodes of one sum, and their work; where cells leave most of them out, the nodes there are.
 MOST_NODES, MOST_WORK, MOST_CELLS = 500_000, 4e6, 5_000_000
+# Blocks are counted in 64 bits, and cells are kept in a tenth of a gigabyte.
+MOST_BLOCKS, MOST_CELLS_AT_ONCE = 2**60, 1_500_000
 # Where decay is looked for, in units of the reciprocal deviation of one use.
 DECAY_FROM, DECAY_RATIO, DECAY_POINTS = 0.5, 1.04, 280
 
@@ -120,9 +123,14 @@ def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
         return _all_blocks(nodes, size)
     if few:
         return _all_blocks(nodes, MOST)
+    if blocks > MOST_BLOCKS:
+        raise NotCertifiedError("a contour would need too many nodes")
     width = CELL_WIDTH / (deviation * size * step) if deviation > 0.0 else blocks
     cell = 1 << max(0, int(math.log2(max(1.0, min(width, blocks)))))
-    index = np.arange(-(-blocks // cell))
+    count = -(-blocks // cell)
+    if count > MOST_CELLS_AT_ONCE:
+        raise NotCertifiedError("a contour would need too many cells")
+    index = np.arange(count)
     skipped = gap_skipped = 0.0
     first = uniform = True
     while True:

@@ -11,6 +11,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.allocated.levels import parts_of
 from privcalc.losses.allocated.plan import make_plan
+from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.law import LossLaw
 from privcalc.losses.tails import Tails
 from privcalc.numerics.rounding import UNIT
@@ -35,6 +36,8 @@ class AllocatedLaw(LossLaw):
         infinity: mass under the first that counts as infinite loss; 0 of a lower law.
         error: relative error of p e^{-loss} = q, and displacement of the losses.
         lower: whether it is one of measures below.
+        step: the law of one step, which is above that of the epoch: the ratio is a mean of those
+            of single steps, and so below each of them in convex order; None of a lower law.
     """
 
     _losses: Array
@@ -47,6 +50,7 @@ class AllocatedLaw(LossLaw):
     _infinity: float
     _error: float
     _lower: bool
+    _step: GaussianLaw | None
 
     # The ratios of the pair itself come as near to 0, and as large, as one likes.
     max_loss = math.inf
@@ -55,6 +59,11 @@ class AllocatedLaw(LossLaw):
     def infinity_mass(self) -> float:
         """What is outside of all windows."""
         return self._infinity
+
+    @property
+    def simpler(self) -> GaussianLaw | None:
+        """Return the law of one step."""
+        return self._step
 
     @property
     def rest(self) -> tuple[float, float]:
@@ -109,7 +118,8 @@ class AllocatedLaw(LossLaw):
         return found - slack, found + slack
 
 
-@remembered(16)
+# The arrays of a law are tens of megabytes.
+@remembered(2)
 def allocated_laws(
     steps: int, v: float, *, lower: bool, size: int = SIZE
 ) -> dict[str, AllocatedLaw]:
@@ -136,17 +146,22 @@ def allocated_laws(
     at_zero = math.fsum(float(each.masses[0]) for each in parts.measures if each.first == 0)
     losses = np.log(x)
     p = x * q
+    step = None if lower else GaussianLaw(v)
     extra = 0.0 if lower else parts.outside + at_zero, 0.0 if lower else parts.beyond
     return {
-        "remove": _law(losses, p, q, extra[1], lower=lower),
-        "add": _law(-losses[::-1], q[::-1], p[::-1], extra[0], lower=lower),
+        "remove": _law(losses, p, q, extra[1], step),
+        "add": _law(-losses[::-1], q[::-1], p[::-1], extra[0], step),
     }
 
 
-def _law(losses: Array, p: Array, q: Array, infinity: float, *, lower: bool) -> AllocatedLaw:
+def _law(
+    losses: Array, p: Array, q: Array, infinity: float, step: GaussianLaw | None
+) -> AllocatedLaw:
     if not len(losses):
         raise NotCertifiedError("nothing is left of one epoch on its lattice")
     below_p, below_q = (np.concatenate([[0.0], np.cumsum(each)]) for each in (p, q))
     above_p, above_q = (np.concatenate([np.cumsum(each[::-1])[::-1], [0.0]]) for each in (p, q))
     error = 16.0 * UNIT
-    return AllocatedLaw(losses, p, q, above_p, above_q, below_p, below_q, infinity, error, lower)
+    return AllocatedLaw(
+        losses, p, q, above_p, above_q, below_p, below_q, infinity, error, step is None, step
+    )

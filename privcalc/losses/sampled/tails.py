@@ -280,8 +280,16 @@ class SampledTailLaw(LossLaw):
         return sampled_anchors(self.base.anchors, self.q, remove=self.remove, floor=True)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K: exactly for the bases that know how, else by convexity."""
-        return from_excess(self.log_excess, c, *self.convexity(c))
+        """Bound K: exactly for the bases that know how, else by convexity.
+
+        With a mass m at infinity K is that of the finite losses, and may be negative: M(c) is at
+        least (1 - m)^(c + 1), by Hoelder's inequality for a Q-mass of at most 1.
+        """
+        lower, upper = from_excess(self.log_excess, c, *self.convexity(c))
+        m = self.infinity_mass
+        if m > 0.0:
+            lower = (c + 1.0) * math.log1p(-min(m * (1.0 + 1e-12), 1.0 - UNIT)) * (1.0 + 1e-12)
+        return lower, np.maximum(upper, lower)
 
     def log_excess(self, c: float, *, positive: bool = False) -> Logs:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.

@@ -125,13 +125,17 @@ def screening_of(sigma: Fraction, threshold: Fraction, votes: int, count: int) -
 
 
 def _law(found: Chances, *, whole: bool) -> tuple[ScreeningLaw, ThresholdTests]:
-    """Return the law and its tests; the curve where these are all."""
+    """Return the law and its tests; the curve where these are all.
+
+    The loss of "no" is that of (1 - p) / (1 - q), whose difference from 1 is (p - q) / (1 - q):
+    far out it is as small as p, and 1 - p has none of its digits.
+    """
     right = [(_loss(p, q), float(p), float(q)) for p, q in found.cells]
     left = [(-loss, q, p) for loss, p, q in right]
     middle = [(0.0, float(found.middle), float(found.middle))] if found.middle else []
     losses, masses, others = zip(*right, *left, *middle, strict=True)
     tests = tuple(
-        (float(p), float(1 - p), float(q), float(1 - q), _loss(p, q), -_loss(1 - q, 1 - p))
+        (float(p), float(1 - p), float(q), float(1 - q), _loss(p, q), -_log1p((p - q) / (1 - p)))
         for p, q in found.tails
     )
     law = ScreeningLaw(
@@ -151,5 +155,8 @@ def _law(found: Chances, *, whole: bool) -> tuple[ScreeningLaw, ThresholdTests]:
 
 def _loss(p: Decimal, q: Decimal) -> float:
     """Return log(p / q) for p > q, to LOSS_ULPS units: below 2 as log1p of the excess."""
-    excess = (p - q) / q
-    return math.log1p(float(excess)) if excess < 1 else math.log(float(p / q))
+    return _log1p((p - q) / q)
+
+
+def _log1p(excess: Decimal) -> float:
+    return math.log1p(float(excess)) if excess < 1 else math.log(float(1 + excess))

@@ -30,7 +30,8 @@ SMALLEST = 1e-300
         "the test may be wrong with a small probability."
     ),
     parameters=(
-        Parameter("test", "what the test is", kind="spec"),
+        # More noise costs the test less, and lets more false positives through.
+        Parameter("test", "what the test is", kind="spec", cost_unless=("threshold",)),
         Parameter("mechanism", "what is released if it passes, where the claim holds", kind="spec"),
         Parameter(
             "false_positive",

@@ -111,14 +111,16 @@ def _noisy_screening(given: Any, read: Any, adjacency: Adjacency, records: int) 
         read(given["threshold"]),
         int(given["votes"]),
     )
-    yes = [mp.ncdf((t - threshold) / sigma) for t in range(k + 1)]
-    no = [mp.ncdf((threshold - t) / sigma) for t in range(k + 1)]
     step = min(records, k)
-    corners = {(mpf(0), mpf(0)), (mpf(1), mpf(1))}
-    for t in range(k + 1 - step):
-        corners |= {(yes[t], yes[t + step]), (no[t + step], no[t])}
-    ordered = sorted(corners)
-    return of_outcomes([(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(ordered)])
+    # Far from the threshold probabilities are next to 0 and 1.
+    with mp.workdps(400):
+        yes = [mp.ncdf((t - threshold) / sigma) for t in range(k + 1)]
+        no = [mp.ncdf((threshold - t) / sigma) for t in range(k + 1)]
+        corners = {(mpf(0), mpf(0)), (mpf(1), mpf(1))}
+        for t in range(k + 1 - step):
+            corners |= {(yes[t], yes[t + step]), (no[t + step], no[t])}
+        ordered = sorted(corners)
+        return of_outcomes([(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(ordered)])
 
 
 def _proposal(given: Any, read: Any, adjacency: Adjacency, records: int) -> None:
