@@ -151,7 +151,7 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
     # engine alone composes (test_mechanisms_truncated_laplace.py), keys, which know one relation
     # (test_mechanisms_thresholded_counts.py, test_mechanisms_partition_selection.py), and what has
     # wide brackets (test_mechanisms_above_threshold.py, test_mechanisms_noisy_screening.py,
-    # test_mechanisms_ptr.py).
+    # test_mechanisms_ptr.py, test_allocation.py).
     left_out = {
         "repeat_and_select",
         "truncated_laplace",
@@ -161,6 +161,8 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
         "noisy_screening",
         "ptr",
         "stability",
+        "randomly_allocated",
+        "shuffled_batches",
     }
     lossy = [entry for entry in registry.mechanisms() if entry not in curves]
     for entry in (*lossy, *registry.wrappers()):
