@@ -236,7 +236,9 @@ def test_estimates() -> None:
 
 @pytest.mark.parametrize("c", [0.0, 0.7, 30.0])
 def test_tail_sums(c: float) -> None:
-    """One pass from the right gives the sums of the definition, within the error it states."""
+    """One pass from the right gives the sums of the definition, within the error it states,
+    and so do passes that begin where sums are known.
+    """
     rng = random.Random(3)
     losses = sorted(rng.uniform(-2.0, 3.0) for _ in range(1500))
     losses[700] = losses[701] = losses[702]
@@ -244,6 +246,13 @@ def test_tail_sums(c: float) -> None:
     points = [-3.0, -1.0, losses[700], losses[900], losses[900], 2.5, losses[-1], 4.0]
     points.sort()
     found = tail_sums(np.array(losses), np.array(weights), c, np.array(points))
+    known = tail_sums(np.array(losses), np.array(weights), c, np.array(losses[::37]))
+    split = [
+        tail_sums(np.array(losses), np.array(weights), c, np.array(each), known)
+        for each in (points[:3], points[3:5], points[5:])
+    ]
+    above = np.concatenate([each.above for each in split])
+    payoff = np.concatenate([each.payoff for each in split])
     blocks = BlockSums(np.array(losses), np.array(weights), c).at(np.array(points))
     assert found.error < 1e-12
     for i, e in enumerate(points):
@@ -255,6 +264,8 @@ def test_tail_sums(c: float) -> None:
                 t -= weight * mp.exp(-c * gap) * mp.expm1(-gap)
         assert abs(found.above[i] - s) <= found.error * s
         assert abs(found.payoff[i] - t) <= found.error * t
+        assert abs(above[i] - s) <= split[0].error * s
+        assert abs(payoff[i] - t) <= split[0].error * t
         assert blocks[0][i] == pytest.approx(float(s), rel=1e-10)
         assert blocks[1][i] == pytest.approx(float(t), rel=1e-10)
 

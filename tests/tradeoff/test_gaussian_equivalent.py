@@ -31,6 +31,7 @@ from privcalc.numerics.gaussian_profile import (
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.mu.caps import LargeEpsilons, gaussian_cap
 from privcalc.tradeoff.mu.equivalent import GaussianEquivalent, mu_at, smallest_mu
+from privcalc.tradeoff.mu.search import MuSearch
 from privcalc.tradeoff.mu.tangent_polygon import corners
 
 if TYPE_CHECKING:
@@ -377,3 +378,13 @@ def test_polygons_are_above_what_they_touch(mu: float, places: list[float]) -> N
     for corner in corners(near):
         assert mu * (1.0 - 1e-12) <= corner.mu <= mu * (1.0 + 1e-5)
         assert corner.left <= corner.tangent <= corner.right
+
+
+def test_only_a_lower_end_of_delta_proves_a_lower_end_of_mu() -> None:
+    """A bracket of delta without lower end says nothing from below, where the others say it."""
+    for part in directions("gaussian:sigma=1@poisson:q=0.1@10").values():
+        search = MuSearch(part, TOLERANCE, "auto")
+        search._keep(1.0, Bound(0.3))
+        assert search.best == 0.0
+        search._keep(1.0, Bound(0.3, 0.2))
+        assert 0.0 < search.best < search.tops[1.0]

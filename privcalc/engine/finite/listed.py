@@ -12,7 +12,7 @@ import numpy as np
 
 from privcalc.engine.certified import PAD
 from privcalc.engine.finite.spread import Spread, gaps
-from privcalc.engine.finite.tail_sums import BlockSums, tail_sums
+from privcalc.engine.finite.tail_sums import BlockSums, TailSums, anchors, tail_sums
 from privcalc.engine.source import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
@@ -51,7 +51,11 @@ class Side:
     spread: float = 0.0
     rounding: float = 0.0
 
-    def bounds(self, epsilons: Array, *, above: bool) -> Array:
+    def anchors(self) -> TailSums | None:
+        """Return sums at places all over a long list."""
+        return anchors(self.losses, self.weights, self.c)
+
+    def bounds(self, epsilons: Array, *, above: bool, known: TailSums | None = None) -> Array:
         """Bound delta at increasing epsilons from above, or from below.
 
         The sum falls with epsilon - l, so that moving epsilon by the error of the losses and the
@@ -73,7 +77,7 @@ class Side:
             points = np.minimum.accumulate(points[::-1])[::-1]
         else:
             points = np.maximum.accumulate(points)
-        sums = tail_sums(self.losses, self.weights, self.c, points)
+        sums = tail_sums(self.losses, self.weights, self.c, points, known)
         exponent = self.log_scale - self.c * points
         size = abs(self.log_scale) + self.c * np.abs(points)
         units = sums.error + UNIT * (16.0 + 16.0 * size)
@@ -100,12 +104,22 @@ class Listed:
         self.upper = upper
         self.lowers = lowers
         self._blocks: BlockSums | None = None
+        # Of each side, made when it is asked again.
+        self._known: list[TailSums | None] = [None for _ in (upper, *lowers)]
+        self._asked = 0
 
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
         """Bracket the finite part of delta at increasing epsilons, in absolute units."""
         del log_scale
-        upper = self.upper.bounds(epsilons, above=True)
-        lowers = [each.bounds(epsilons, above=False) for each in self.lowers]
+        self._asked += 1
+        if self._asked == 2:
+            self._known = [each.anchors() for each in (self.upper, *self.lowers)]
+        known = self._known
+        upper = self.upper.bounds(epsilons, above=True, known=known[0])
+        lowers = [
+            each.bounds(epsilons, above=False, known=at)
+            for each, at in zip(self.lowers, known[1:], strict=True)
+        ]
         lower = np.max([np.zeros(len(epsilons)), *lowers], axis=0)
         value = np.where(np.isfinite(upper), 0.5 * (lower + upper), lower)
         terms = {}

@@ -33,6 +33,8 @@ TINY = 1e-300
 BLOCK = 512
 # numpy adds contiguous doubles pairwise in blocks of 128, each in eight strands.
 SUM_ULPS = 256.0
+# A list of more outcomes than the first number is summed up to so many places once.
+LONG, ANCHORS = 20_000, 64
 
 
 @record
@@ -40,42 +42,61 @@ class TailSums:
     """S and T at each of several points.
 
     Attributes:
+        points: increasing.
         above: S.
         payoff: T.
         error: relative error of both.
         lost: absolute error of both, beside that.
     """
 
+    points: Array
     above: Array
     payoff: Array
     error: float
     lost: float
 
 
-def tail_sums(losses: Array, weights: Array, c: float, points: Array) -> TailSums:
+def anchors(losses: Array, weights: Array, c: float) -> TailSums | None:
+    """Return the sums at places all over a long list, from which others begin; None if short."""
+    if len(losses) <= LONG:
+        return None
+    return tail_sums(losses, weights, c, losses[:: len(losses) // ANCHORS])
+
+
+def tail_sums(
+    losses: Array, weights: Array, c: float, points: Array, known: TailSums | None = None
+) -> TailSums:
     """Return S and T at increasing points, shape (n,).
 
     Rounding: a gap l - e or a distance d is off by a unit of itself, so that e^{-c gap} is off by
     2 c units of it, and 1 - e^{-gap} by a unit, beside the 8 units of a term or a step; over the
     way from a loss to e the distances add up to l - e. e^{-d} of a step is off by 2 units of d,
     which add up to the distance of the points. The sum of a segment is charged SUM_ULPS, for numpy
-    adds contiguous doubles pairwise.
+    adds contiguous doubles pairwise. Sums that are known lengthen the way by their own steps.
 
     Args:
         losses: increasing, shape (m,); they are taken to be exact.
         weights: non-negative, shape (m,); the same.
         c: the tilt.
         points: where the sums are asked for.
+        known: what `anchors` returned for the same list and tilt.
     """
     count = len(points)
     ends = np.searchsorted(losses, points, side="right")
-    spend(0.2 * (len(losses) - int(ends.min(initial=len(losses)))) + 50.0 * count)
     above, payoff = np.zeros(count), np.zeros(count)
-    last = len(losses)
+    last, right = len(losses), math.inf
     s = t = 0.0
+    steps = count
+    if known is not None and count and known.points[-1] >= points[-1]:
+        nearest = int(np.searchsorted(known.points, points[-1]))
+        right = float(known.points[nearest])
+        s, t = float(known.above[nearest]), float(known.payoff[nearest])
+        last = int(np.searchsorted(losses, right, side="right"))
+        steps += len(known.points)
+    spend(0.2 * (last - int(ends.min(initial=last))) + 50.0 * count)
     for i in range(count - 1, -1, -1):
-        if i + 1 < count:
-            d = float(points[i + 1] - points[i])
+        if right < math.inf:
+            d = right - float(points[i])
             factor, less = math.exp(-c * d), math.exp(-d)
             t = factor * (-math.expm1(-d) * s + less * t)
             s = factor * s
@@ -89,11 +110,12 @@ def tail_sums(losses: Array, weights: Array, c: float, points: Array) -> TailSum
             t += float((terms * -np.expm1(-gap)).sum())
             last = first
         above[i], payoff[i] = s, t
+        right = float(points[i])
     reach = max(0.0, float(losses[-1] - points[0])) if len(losses) and count else 0.0
-    span = float(points[-1] - points[0]) if count else 0.0
-    units = SUM_ULPS + 32.0 + 16.0 * count + 8.0 * (c * reach + span)
-    lost = 0.0 if (c + 1.0) * reach < LARGEST_EXPONENT else TINY
-    return TailSums(above, payoff, units * UNIT, lost)
+    span = max(float(points[-1] - points[0]), reach) if count else 0.0
+    units = SUM_ULPS + 32.0 + 16.0 * steps + 8.0 * (c * reach + span)
+    lost = 0.0 if (c + 1.0) * reach < LARGEST_EXPONENT else 2.0 * TINY
+    return TailSums(points, above, payoff, units * UNIT, lost)
 
 
 class BlockSums:

@@ -9,6 +9,7 @@ import numpy as np
 
 from privcalc.engine.mollified.blocks import MANY, at_abscissa, power, powers_of_log
 from privcalc.engine.split.decay import SHIFTED_UP_TO, log_suprema
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.phases import TiltedPhases
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.edged import FarSums
@@ -105,7 +106,10 @@ class EdgedBlocks:
     def of(cls, law: EdgedLaw, c: float, count: int) -> EdgedBlocks:
         """Prepare so many uses of a law at an abscissa."""
         edged = law.edged(c)
-        turn = TURNS / max(each.longest for each in edged.densities)
+        longest = max(each.longest for each in edged.densities)
+        if not longest > 0.0:
+            raise NotCertifiedError("the losses of a sampled law are below the doubles")
+        turn = TURNS / longest
         turns = [turn * part for part in PARTS if count > MANY] + [turn]
         nears = [(each, law.on_contour(c, each, LOG_ERROR - math.log(count))) for each in turns]
         near = nears[-1][1]

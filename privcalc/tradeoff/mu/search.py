@@ -249,8 +249,10 @@ class MuSearch:
         if bound.upper < SMALLEST_DELTA:
             return part
         self.tops[epsilon] = top = least_mu(epsilon, bound.upper)
-        if self.part.lower is self.part.upper and bound.lower is not None:
+        if self.part.lower is not self.part.upper:
+            # Where to ask what proves lower ends, if anything does.
+            if math.isfinite(top):
+                self.values[epsilon] = top
+        elif bound.lower is not None:
             self.values[epsilon] = least_mu(epsilon, bound.lower, above=False)
-        elif math.isfinite(top):
-            self.values[epsilon] = top
         return part

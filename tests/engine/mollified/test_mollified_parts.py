@@ -5,17 +5,25 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
 from privcalc.engine.mollified import cells, payoff
+from privcalc.engine.mollified.edged import EdgedBlocks
 from privcalc.engine.mollified.laws import prepared
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.phases import NearOne
+from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.lattice.sampled_atoms import sampled_atoms
+from privcalc.losses.sampled.law import sampled
 from tests.engine.mollified.cases import Number, compositions, random_law
+
+if TYPE_CHECKING:
+    from privcalc.losses.sampled.edged import EdgedLaw
 
 
 class TestPayoff:
@@ -195,3 +203,10 @@ def moment(text: str, z: Number) -> Number:
         round(loss / float(e)): mpf(m) for loss, m in zip(law.losses, law.masses, strict=True)
     }
     return mp.fsum(m * mp.exp(z * exact[k]) for k, m in masses.items())
+
+
+def test_losses_below_the_doubles_are_refused() -> None:
+    """Samples of noise so small that no loss has a size make no blocks, and divide by nothing."""
+    law = sampled(GaussianLaw(3.9e-26), 3.56e-05, remove=True)
+    with pytest.raises(NotCertifiedError):
+        EdgedBlocks.of(cast("EdgedLaw", law), 0.3, 5790)
