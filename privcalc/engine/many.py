@@ -23,8 +23,8 @@ from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import is_split, split_at
 from privcalc.engine.wish import POINTS, affordable
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import OutOfWorkError, share
 from privcalc.numerics.work import left as left_over
-from privcalc.numerics.work import share
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ STRIDE = 1.8
 PARTS = 4
 # After so many contours in a row that did not even serve their own epsilon no more are tried.
 MOST_FAILURES = 2
+# What a contour is asked for where widths are relative to a mass: thresholds are searched for.
+MOVES = 150
 # Where the tolerance is out of reach, a neighbour's bracket may be so many times wider.
 WIDER = 3.0
 # The same for later epsilons, where widths are relative to a mass.
@@ -169,6 +171,16 @@ class ManyDeltas:
         for source in self._whole:
             exact = (self._of_mass or self._best) and source is self._exact
             work.ask(source, work.pending, math.inf if exact else self._width)
+        try:
+            self._settle(work)
+        except OutOfWorkError:
+            # What is left may be wide, if anything is known.
+            if not (self._of_mass and work.known):
+                raise
+        return work.sharpened(epsilons)
+
+    def _settle(self, work: Work) -> None:
+        """Prove what no source knew that is there already."""
         for each in self._ranges:
             work.ask(each.source, [e for e in work.pending if each.near(e)], each.width)
         if self._contours:
@@ -177,9 +189,8 @@ class ManyDeltas:
             self._by_neighbours(work)
             if self._laws and self._engine != "rdp":
                 self._by_budget(work)
-                return work.sharpened(epsilons)
+                return
         self._one_by_one(work)
-        return work.sharpened(epsilons)
 
     @property
     def exact(self) -> bool:
@@ -254,19 +265,20 @@ class ManyDeltas:
                 return contour_at(self._composition, pivot, tolerance, reach)
         # With edges a mollified contour costs too much for neighbours of one epsilon.
         if self._composition.comes_back and not self._composition.has_edges:
-            return mollified_at(self._composition, pivot, tolerance, reach)
+            moves = MOVES if self._of_mass else 0
+            return mollified_at(self._composition, pivot, tolerance, reach, moves)
         return contour_at(self._composition, pivot, tolerance, reach)
 
     def _serve(self, work: Work, source: Source, pivot: float, width: float) -> None:
         """Ask a source at all pending epsilons, and remember for which it was good.
 
-        Where a contour misses the width that was asked for, but is as narrow as the FFT engine gets
-        at its best, it has to do if what is expensive may be left wide.
+        Where a contour misses the width that was asked for, but is as narrow as a lattice has to
+        be, it has to do if what is expensive may be left wide.
         """
         if self._of_mass:
             work.ask(source, [pivot], 0.0)
             relative = work.relative(pivot)
-            width = max(width, WIDER * relative) if relative <= FFT_REACH else width
+            width = max(width, WIDER * relative) if relative <= ROUGH else width
         near = work.pending if width <= self._width else work.around(pivot)
         served = work.ask(source, sorted({*near, pivot}), width)
         # What is almost 0 is settled by any source.

@@ -32,6 +32,10 @@ QUESTION = 2.5e7
 PATIENCE = 1.4
 
 
+class OutOfWorkError(NotCertifiedError):
+    """A question would take far more work than it is allowed."""
+
+
 # What each function has found, by its arguments.
 _Memory = dict[Any, dict[Any, Any]]
 
@@ -86,14 +90,14 @@ def charge(units: float) -> None:
     """Take note of work that was done, or is about to be.
 
     Raises:
-        NotCertifiedError: far more was spent than is allowed.
+        OutOfWorkError: far more was spent than is allowed.
     """
     allowed = _current.get()
     if allowed is None:
         return
     # What is refused is not spent: another engine may still answer.
     if allowed.spent + units > allowed.most:
-        raise NotCertifiedError(
+        raise OutOfWorkError(
             "this takes more work than one question may cost; ask for fewer values at a time, for"
             " less with --tolerance 1e-3, or for parts of it"
         )

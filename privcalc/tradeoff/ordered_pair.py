@@ -19,6 +19,7 @@ from privcalc.engine.certified import CLOSED, Certified
 from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import OutOfWorkError
 from privcalc.tradeoff.convex_minimum import Brackets
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def _brackets(curve: ManyDeltas, epsilons: list[float]) -> list[Certified]:
     """Return brackets of delta; where nothing is proved, 0 and 1."""
     try:
         return curve.brackets(epsilons)
+    except OutOfWorkError:
+        return [UNKNOWN] * len(epsilons)
     except NotCertifiedError:
         if len(epsilons) == 1:
             return [UNKNOWN]

@@ -16,6 +16,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError
 from privcalc.losses.screening.chances import chances
+from privcalc.losses.screening.curve import ScreeningCurve
 from privcalc.losses.screening.law import screening_of
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -297,3 +298,9 @@ def test_divergences_far_from_the_threshold() -> None:
     (answer,) = compose(parse(text).tree, deltas=[1e-5]).answers
     assert answer.bound is not None
     assert answer.bound.upper < 2.3
+
+
+def test_no_orders_have_no_divergences() -> None:
+    """An empty question has an empty answer."""
+    curve = ScreeningCurve(((0.6, 0.4, 0.5, 0.5, 0.18, -0.22),))
+    assert curve.upper(np.zeros(0)).shape == (0,)

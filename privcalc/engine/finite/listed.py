@@ -104,15 +104,13 @@ class Listed:
         self.upper = upper
         self.lowers = lowers
         self._blocks: BlockSums | None = None
-        # Of each side, made when it is asked again.
-        self._known: list[TailSums | None] = [None for _ in (upper, *lowers)]
-        self._asked = 0
+        # Of each side, made when it is asked.
+        self._known: list[TailSums | None] = []
 
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
         """Bracket the finite part of delta at increasing epsilons, in absolute units."""
         del log_scale
-        self._asked += 1
-        if self._asked == 2:
+        if not self._known:
             self._known = [each.anchors() for each in (self.upper, *self.lowers)]
         known = self._known
         upper = self.upper.bounds(epsilons, above=True, known=known[0])

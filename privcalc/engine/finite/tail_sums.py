@@ -125,11 +125,19 @@ class BlockSums:
         """Sum up to the ends of blocks once; arguments are those of `tail_sums`."""
         self._c = c
         rest = -len(losses) % BLOCK
-        self._losses: Array = np.append(losses, np.full(rest, losses[-1])).reshape(-1, BLOCK)
-        self._weights: Array = np.append(weights, np.zeros(rest)).reshape(-1, BLOCK)
+        if rest:
+            losses = np.append(losses, np.full(rest, losses[-1]))
+            weights = np.append(weights, np.zeros(rest))
+        self._losses: Array = losses.reshape(-1, BLOCK)
+        self._weights: Array = weights.reshape(-1, BLOCK)
         self._starts: Array = self._losses[:, 0].copy()
-        own = self._within(self._losses, self._weights, self._starts, least=0.0)
         count = len(self._starts)
+        own = np.empty((2, count))
+        for first in range(0, count, BLOCK):
+            some = slice(first, first + BLOCK)
+            own[:, some] = self._within(
+                self._losses[some], self._weights[some], self._starts[some], least=0.0
+            )
         self._above, self._payoff = np.zeros(count + 1), np.zeros(count + 1)
         away = np.append(np.diff(self._starts), 0.0)
         for block in range(count - 1, -1, -1):

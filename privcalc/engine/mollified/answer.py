@@ -45,6 +45,10 @@ SEARCH_DROP = 1e-14
 WIDEST = 40.0
 # A line that was made for another epsilon is not good any more where log delta differs by so much.
 FAR = 3.0
+# Work for a node: to make it, and to move it to another epsilon.
+PER_NODE, PER_MOVE = 2.0, 0.08
+# Less finer than this is not worth another sum.
+LEAST_STEP = 1.5
 # Nothing is made finer where rounding is so much more than the width that was wished for.
 NOISE = 100.0
 
@@ -122,9 +126,12 @@ def mollified_delta(composition: Composition, epsilon: float, tolerance: float) 
 
 
 def mollified_at(
-    composition: Composition, epsilon: float, tolerance: float, reach: float = 0.0
+    composition: Composition, epsilon: float, tolerance: float, reach: float = 0.0, moves: int = 0
 ) -> MollifiedSum:
     """Prepare a line through the saddle of one epsilon that is good `reach` deviations around it.
+
+    With `moves`, of how many epsilons it is going to be asked, it is left as wide as the work that
+    is left has it, for then moving the nodes costs more than they do.
 
     On the way to epsilon + x log delta falls by about c x + x^2 / (2 K''): that much smaller have
     the errors to be. A large tau comes first: unless some loss is near epsilon its gap is small
@@ -144,7 +151,13 @@ def mollified_at(
         wanted = GAP * tolerance * max(value, SMALLEST_NORMAL)
         if gap <= wanted or aim.coarse == FINEST or nodes.line.capped or left() <= 0.0:
             break
-        aim = replace(aim, coarse=_finer(aim.coarse, wanted / gap))
+        finer = _finer(aim.coarse, wanted / gap)
+        if moves > 0:
+            affordable = left() / (nodes.count * (PER_NODE + PER_MOVE * moves))
+            if affordable < LEAST_STEP:
+                break
+            finer = max(finer, aim.coarse / affordable)
+        aim = replace(aim, coarse=finer)
     return nodes
 
 

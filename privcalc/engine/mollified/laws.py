@@ -181,7 +181,7 @@ class LaplaceBlocks:
     @property
     def work(self) -> float:
         """Return the products of a node."""
-        return 1.0
+        return 0.7
 
     cell_work = work
 

@@ -35,7 +35,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.engine.mollified.cells import Blocks
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 
 # Nodes that are evaluated at once: what a cache holds.
 AT_ONCE = 8192
+# Phases that are made at once.
+PHASES_AT_ONCE = 500_000
 # Work for the phase of a block, and its product with the block.
-PER_MOVE = 0.8
+PER_MOVE = 0.4
 
 
 @record
@@ -94,7 +96,7 @@ class MollifiedSum:
         nodes = len(self._starts) * blocks.size
         for law, _ in laws:
             charge(law.work * nodes)
-        charge(nodes)
+        charge(0.3 * nodes)
         log_mgf = log_error = 0.0
         for law, count in laws:
             at, wrong = law.log_mgf_at
@@ -114,6 +116,11 @@ class MollifiedSum:
         self._gap_noise, self._payoff_noise, self._gap_drift, self._payoff_drift = (
             float(each) * MARGIN for each in noise
         )
+
+    @property
+    def count(self) -> int:
+        """Return how many nodes are summed."""
+        return self._values.size
 
     def _evaluate(self, laws: Sequence[tuple[BlockLaw, int]], rows: slice) -> Array:
         """Evaluate both integrands in some blocks, and return what their errors come to."""
@@ -190,13 +197,15 @@ class MollifiedSum:
     def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
         """Return delta and P(epsilon < L < inf) = delta - d delta / d epsilon, without bound."""
         factors = self._factors(epsilons, log_scale)
-        rows, columns = self._phases(epsilons)
-        sums = rows @ self._values
-        value = (sums * columns).sum(axis=1).real * factors
-        # z = c + i (start + offset).
-        slopes = (rows * (self.line.c + 1j * self._starts)) @ self._values
-        slopes += sums * (1j * self._offsets)
-        return value, value + (slopes * columns).sum(axis=1).real * factors
+        value, slope = np.empty(len(epsilons)), np.empty(len(epsilons))
+        for part, rows, columns in self._phases(epsilons):
+            sums = rows @ self._values
+            value[part] = (sums * columns).sum(axis=1).real
+            # z = c + i (start + offset).
+            slopes = (rows * (self.line.c + 1j * self._starts)) @ self._values
+            slopes += sums * (1j * self._offsets)
+            slope[part] = (slopes * columns).sum(axis=1).real
+        return value * factors, (value + slope) * factors
 
     def _sums(self, epsilons: Array, log_scale: float) -> tuple[Array, Array, Array, Array, Array]:
         """Return both sums, bounds on their rounding errors, and upper bounds on P.
@@ -208,12 +217,15 @@ class MollifiedSum:
         moved = np.abs(epsilons - self.line.epsilon)
         units = np.expm1(self._peak_error + UNIT * (16.0 + 4.0 * self.line.c * moved))
         peaks = factors * (1.0 + units) * MARGIN
-        rows, columns = self._phases(epsilons)
-        value = ((rows @ self._values) * columns).sum(axis=1).real * factors
+        value, gap = np.empty(len(epsilons)), np.empty(len(epsilons))
+        for part, rows, columns in self._phases(epsilons):
+            value[part] = ((rows @ self._values) * columns).sum(axis=1).real
+            gap[part] = ((rows @ self._gap_values) * columns).sum(axis=1).real
+        value *= factors
         rounding = peaks * (self._payoff_noise + moved * self._payoff_drift)
         rounding = (rounding + np.abs(value) * units) * MARGIN
         share = gap_factor(self.line.tau)
-        gap = ((rows @ self._gap_values) * columns).sum(axis=1).real * (factors * share)
+        gap *= factors * share
         gap_rounding = peaks * share * (self._gap_noise + moved * self._gap_drift)
         gap_rounding = (gap_rounding + np.abs(gap) * (units + 16.0 * UNIT)) * MARGIN
         return value, gap, rounding, gap_rounding, peaks
@@ -224,10 +236,13 @@ class MollifiedSum:
         found: Array = np.where(exponent < LARGEST_EXPONENT, np.exp(exponent), np.inf)
         return found
 
-    def _phases(self, epsilons: Array) -> tuple[ComplexArray, ComplexArray]:
-        """Return the phases, of blocks and within one, that move the nodes to other epsilons."""
+    def _phases(self, epsilons: Array) -> Iterator[tuple[slice, ComplexArray, ComplexArray]]:
+        """Yield the phases, of blocks and within one, that move the nodes to some epsilons each."""
         charge(PER_MOVE * len(epsilons) * len(self._starts))
         moved = epsilons - self.line.epsilon
-        rows: ComplexArray = np.exp(-1j * np.multiply.outer(moved, self._starts))
-        columns: ComplexArray = np.exp(-1j * np.multiply.outer(moved, self._offsets))
-        return rows, columns
+        at_once = max(1, PHASES_AT_ONCE // max(len(self._starts), len(self._offsets)))
+        for first in range(0, len(epsilons), at_once):
+            part = slice(first, first + at_once)
+            rows: ComplexArray = np.exp(-1j * np.multiply.outer(moved[part], self._starts))
+            columns: ComplexArray = np.exp(-1j * np.multiply.outer(moved[part], self._offsets))
+            yield part, rows, columns

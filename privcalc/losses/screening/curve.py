@@ -77,7 +77,10 @@ class ScreeningCurve:
         charge(PER_OUTCOME * len(c) * masses.size)
         rows = max(1, CHUNK // masses.size)
         return np.concatenate(
-            [self._largest(c[i : i + rows], masses, losses, errors) for i in range(0, len(c), rows)]
+            [
+                self._largest(c[i : i + rows], masses, losses, errors)
+                for i in range(0, max(1, len(c)), rows)
+            ]
         )
 
     def _largest(self, c: Array, masses: Array, losses: Array, errors: Array) -> Array:

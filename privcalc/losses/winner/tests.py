@@ -166,7 +166,7 @@ def tests_law(tests: ThresholdTests) -> AtomicLaw:
 
     The images for the other order, (1 - q, 1 - p), are added.
     """
-    charge(120.0 * len(tests.p))
+    charge(400.0 * len(tests.p))
     given = list(zip(map(_whole, tests.p), map(_whole, tests.q), strict=True))
     points = {(WHOLE, WHOLE), *given, *((WHOLE - q, WHOLE - p) for p, q in given)}
     smallest = math.ceil(SMALLEST_MASS * WHOLE)

@@ -37,6 +37,7 @@ import numpy as np
 from privcalc.numerics.enclosure import Enclosure, exp, expm1, log, log1p, maximum, where
 from privcalc.numerics.power_excess import excess_slope, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import spend
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 LEAST_LOG, LARGEST_LOG = -690.0, 690.0
 # Bisections down to this width, and steps of false position after them.
 NEAR, SECANTS = 0.4, 9
+# Work of one trial, however few its values.
+PER_TRIAL = 1500.0
 # What is added to log y at last, in units, until the bound is proved; each time four times as much.
 FIRST_STEP, STEPS = 8.0, 24
 
@@ -206,6 +209,7 @@ def crossing(proved: Callable[[Array], Array], low: Array, high: Array) -> Array
     at_low = np.full(low.shape, -np.inf)
     width = float(np.max(high - low, initial=NEAR))
     bisections = math.ceil(math.log2(width / NEAR)) if width < np.inf else 0
+    spend((PER_TRIAL + 4.0 * low.size) * (bisections + SECANTS + STEPS))
     for step in range(bisections + SECANTS):
         share = np.full(low.shape, 0.5)
         if step >= bisections:

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from privcalc.engine.arbiter import certified_delta
 from privcalc.engine.mollified import cells, payoff
+from privcalc.engine.mollified.answer import mollified_at
 from privcalc.engine.mollified.edged import EdgedBlocks
 from privcalc.engine.mollified.laws import prepared
 from privcalc.errors import NotCertifiedError
@@ -20,6 +22,7 @@ from privcalc.losses.atomic.phases import NearOne
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.lattice.sampled_atoms import sampled_atoms
 from privcalc.losses.sampled.law import sampled
+from privcalc.numerics.work import allowance, left
 from tests.engine.mollified.cases import Number, compositions, random_law
 
 if TYPE_CHECKING:
@@ -210,3 +213,20 @@ def test_losses_below_the_doubles_are_refused() -> None:
     law = sampled(GaussianLaw(3.9e-26), 3.56e-05, remove=True)
     with pytest.raises(NotCertifiedError):
         EdgedBlocks.of(cast("EdgedLaw", law), 0.3, 5790)
+
+
+def test_a_line_for_many_epsilons_stays_affordable() -> None:
+    """Where many epsilons are asked for a finer tau is not worth its nodes; brackets stay true."""
+    (composition,) = compositions("laplace:scale=2@54").values()
+    with allowance(2.5e6):
+        nodes = mollified_at(composition, 4.343, 1e-10, 3.0, 150)
+        epsilons = np.linspace(0.3, 7.0, 57)
+        found = nodes.deltas(epsilons, 0.0)
+        assert left() > 0.0
+    for epsilon, lower, upper in zip(
+        epsilons[::14], found.lower[::14], found.upper[::14], strict=True
+    ):
+        exact = certified_delta(composition, float(epsilon), 1e-9).bound
+        assert exact.lower is not None
+        assert max(float(lower), exact.lower) <= min(float(upper), exact.upper)
+        assert upper - lower <= 1e-6 * upper
