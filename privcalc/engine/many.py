@@ -20,7 +20,7 @@ from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.mollified.answer import mollified_at
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.shared_work import GOOD, Work
-from privcalc.engine.split.answer import is_split, split_at
+from privcalc.engine.split.answer import applies, is_split, split_at
 from privcalc.engine.wish import POINTS, affordable
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, share
@@ -47,6 +47,8 @@ PARTS = 4
 MOST_FAILURES = 2
 # What a contour is asked for where widths are relative to a mass: thresholds are searched for.
 MOVES = 150
+# Of so few uses the split goes on to be asked once it was better than one contour.
+FEW_USES = 30
 # Where the tolerance is out of reach, a neighbour's bracket may be so many times wider.
 WIDER = 3.0
 # The same for later epsilons, where widths are relative to a mass.
@@ -253,7 +255,15 @@ class ManyDeltas:
                 continue
             self._deviation = source.deviation
             self._serve(work, source, pivot, width)
-            return
+            break
+        if self._of_mass and pivot in work.pending and applies(self._composition):
+            # One contour tilts towards outcomes that are too rare to matter.
+            with suppress(NotCertifiedError), share(PARTS):
+                split = split_at(self._composition, pivot, wish, REACH)
+                self._serve(work, split, pivot, width)
+                # Few uses decay slowly everywhere.
+                uses = sum(count for _, count in self._composition)
+                self._split = uses <= FEW_USES and pivot not in work.pending
 
     def _contour(
         self, pivot: float, tolerance: float, reach: float
@@ -319,7 +329,7 @@ class ManyDeltas:
         """
         while work.pending and self._work > 0:
             pivot, _ = work.pivot()
-            if self._lattices:
+            if self._lattices and not work.relative(pivot) <= GOOD:
                 first = self._work == MOST_WORK
                 points = POINTS if first else COARSER_POINTS
                 self._work -= FULL if first else COARSE

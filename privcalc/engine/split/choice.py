@@ -29,6 +29,8 @@ WASTE = 1.5
 ALONE = 1.5
 # log P(every loss below the level) is to be at least this.
 LEAST_LOG_P = -40.0
+# Part of a sum of estimates that is left, at least, where they cancel.
+LEAST_PART = 1e-3
 BISECTIONS = 14
 EPSILONS = (1e-9, 3e3)
 
@@ -100,8 +102,10 @@ class Search:
         alone = np.flatnonzero(np.isfinite(work) & dropped)
         if len(alone) and work[alone[0]] <= ALONE * work[best]:
             best = int(alone[0])
-        estimate = math.exp(min(right_log[best], 300.0)) + math.exp(min(left_log[best], 300.0))
-        estimate += float(closed[best])
+        # What is beyond the level adds up to no less than 0, though its estimates may.
+        beyond = math.exp(min(left_log[best], 300.0))
+        beyond = max(beyond + float(closed[best]), LEAST_PART * beyond)
+        estimate = math.exp(min(right_log[best], 300.0)) + beyond
         return Choice(
             float(self._levels[best]) * move,
             float(c[best]),

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 # Maps logs x of thresholds to certified upper ends of H_{e^x}.
 Upper: TypeAlias = Callable[["Array"], "Array"]
 
-# First places that are tried, as distances from log(1 - delta).
-STEPS: Array = 2.0 ** np.array([-30, -20, -14, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5])
-# Those that are tried where none of these is enough: to 2^50.
-FAR_STEPS: Array = 2.0 ** np.arange(6.0, 51.0)
+# First places that are tried, as distances from log(1 - delta), and those that are tried where none
+# of these is enough: what is far out may be expensive.
+STEPS: Array = 2.0 ** np.array([-30, -20, -14, -10, -8, -6, -5, -4, -3, -2, -1, 0])
+FAR_STEPS: list[Array] = [2.0 ** np.arange(*ends) for ends in ((1.0, 3.0), (3.0, 6.0), (6.0, 51.0))]
 # Distances from the place foretold, as parts of the bracket.
 OFFSETS: Array = 10.0 ** -np.arange(1.0, 10.0)
 MOST_ROUNDS = 60
@@ -112,8 +112,8 @@ def least_log(
         if first > 0:
             left = float(places[first - 1])
             left_log = _log(float(values[first - 1]) - rest)
-        if round_number == 0 and math.isinf(right):
-            places = start + FAR_STEPS
+        if round_number < len(FAR_STEPS) and math.isinf(right):
+            places = start + FAR_STEPS[round_number]
             continue
         if math.isinf(right) or right - left <= max(ENOUGH * abs(right), SMALL):
             break
