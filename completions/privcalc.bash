@@ -46,7 +46,7 @@ _privcalc() {
             COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
             return
             ;;
-        compose:--delta|compose:--epsilon|compose:--max-epsilon|compose:--max-delta|compose:--tolerance) return ;;
+        compose:--delta|compose:--epsilon|compose:--max-epsilon|compose:--max-delta|compose:--tolerance|compose:--jobs) return ;;
         convert:--to)
             COMPREPLY=($(compgen -W 'dp profile rdp zcdp gdp tradeoff risk' -- "$value"))
             return
@@ -67,7 +67,7 @@ _privcalc() {
             COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
             return
             ;;
-        convert:--delta|convert:--epsilon|convert:--orders|convert:--points|convert:--fpr|convert:--prior|convert:--group|convert:--tolerance|convert:--data-dependent|convert:--filter) return ;;
+        convert:--delta|convert:--epsilon|convert:--orders|convert:--points|convert:--fpr|convert:--prior|convert:--group|convert:--max-epsilon|convert:--max-delta|convert:--max-rho|convert:--max-mu|convert:--max-advantage|convert:--tolerance|convert:--data-dependent|convert:--filter|convert:--jobs) return ;;
         subsample:--relation)
             COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
             return
@@ -84,7 +84,7 @@ _privcalc() {
             COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
             return
             ;;
-        subsample:--q|subsample:--n|subsample:--m|subsample:--orders|subsample:--delta|subsample:--count|subsample:--tolerance) return ;;
+        subsample:--q|subsample:--n|subsample:--m|subsample:--orders|subsample:--delta|subsample:--count|subsample:--tolerance|subsample:--jobs) return ;;
         select:--relation)
             COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
             return
@@ -101,7 +101,7 @@ _privcalc() {
             COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
             return
             ;;
-        select:--runs|select:--delta|select:--epsilon|select:--epsilon-q|select:--tolerance) return ;;
+        select:--runs|select:--delta|select:--epsilon|select:--max-epsilon|select:--max-delta|select:--epsilon-q|select:--tolerance|select:--jobs) return ;;
         calibrate:--relation)
             COMPREPLY=($(compgen -W 'add-or-remove-one replace-one replace-special' -- "$value"))
             return
@@ -114,18 +114,18 @@ _privcalc() {
             COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
             return
             ;;
-        calibrate:--epsilon|calibrate:--delta|calibrate:--mu|calibrate:--rho|calibrate:--advantage|calibrate:--tpr|calibrate:--fpr|calibrate:--ratio|calibrate:--sweep|calibrate:--tolerance) return ;;
+        calibrate:--epsilon|calibrate:--delta|calibrate:--mu|calibrate:--rho|calibrate:--advantage|calibrate:--tpr|calibrate:--fpr|calibrate:--ratio|calibrate:--sweep|calibrate:--tolerance|calibrate:--jobs) return ;;
     esac
     if [[ $word == --*=* ]]; then
         return
     fi
     case $command:$word in
         :-*) COMPREPLY=($(compgen -W '--version --help-spec --schema --show-completion -h --help' -- "$word")); return ;;
-        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
-        convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
-        subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
-        select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --thresholds --epsilon-q --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
-        calibrate:-*) COMPREPLY=($(compgen -W '--epsilon --delta --mu --rho --advantage --tpr --fpr --ratio --sweep --relation --tolerance --json --format -t --terse -q --quiet -v --verbose --color -h --help' -- "$word")); return ;;
+        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
+        convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --max-epsilon --max-delta --max-rho --max-mu --max-advantage --exit-zero --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
+        subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
+        select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --max-epsilon --max-delta --exit-zero --thresholds --epsilon-q --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
+        calibrate:-*) COMPREPLY=($(compgen -W '--epsilon --delta --mu --rho --advantage --tpr --fpr --ratio --sweep --relation --tolerance --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
         :*) COMPREPLY=($(compgen -W 'compose convert subsample select calibrate' -- "$word")); return ;;
     esac
     case $command in

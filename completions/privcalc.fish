@@ -16,6 +16,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -l delta -x -d 'An
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l epsilon -x -d 'Answer delta at this epsilon, >= 0. Repeatable, or a comma list.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l max-epsilon -x -d 'Budget: exit with status 1 unless epsilon is proved to be at most this. Needs --delta.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l max-delta -x -d 'Budget: exit with status 1 unless delta is proved to be at most this. Needs --epsilon.'
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -l exit-zero -d 'Exit with status 0 where a budget is exceeded or nothing proves that it is kept. Errors are errors still.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l engine -x -a 'auto contour fft rdp afa' -d 'auto asks the engines in order until one proves the tolerance: closed form, contour, fft, best Renyi order. Or ask one only: contour, fft, rdp (upper end only), afa (an estimate without certificate).'
@@ -25,6 +26,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -s t -l terse -d '
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s h -l help -d 'Show the help and exit.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
 
@@ -36,6 +38,12 @@ complete -c privcalc -n '__fish_seen_subcommand_from convert' -l points -x -d 'N
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l fpr -x -d 'False positive rate (type I error) of a test, in [0, 1]. Repeatable, or a comma list.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l prior -x -d 'Chance, before the attack, that the record is there. Repeatable, or a comma list. Without it: 0.01 and 0.5.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l group -x -d 'Protect groups of K records together, as @group:k=K does.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l max-epsilon -x -d 'Budget: exit with status 1 unless epsilon is proved to be at most this. Needs --delta.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l max-delta -x -d 'Budget: exit with status 1 unless delta is proved to be at most this. Needs --epsilon.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l max-rho -x -d 'The same for rho, with --to zcdp.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l max-mu -x -d 'The same for mu, with --to gdp.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l max-advantage -x -d 'The same for the advantage, with --to risk.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l exit-zero -d 'Exit with status 0 where a budget is exceeded or nothing proves that it is kept. Errors are errors still.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l engine -x -a 'auto contour fft rdp' -d 'auto asks the engines in order until one proves the tolerance. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences need none.'
@@ -47,6 +55,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from convert' -s t -l terse -d '
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s h -l help -d 'Show the help and exit.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
 
@@ -65,12 +74,16 @@ complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s t -l terse -d
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s h -l help -d 'Show the help and exit.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l runs -x -d 'Distribution of the number of runs: geometric:mean=M, logarithmic:mean=M, tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, distribution:file=FILE.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l epsilon -x -d 'Answer delta at this epsilon, >= 0. Repeatable, or a comma list.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l max-epsilon -x -d 'Budget: exit with status 1 unless epsilon is proved to be at most this. Needs --delta.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l max-delta -x -d 'Budget: exit with status 1 unless delta is proved to be at most this. Needs --epsilon.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l exit-zero -d 'Exit with status 0 where a budget is exceeded or nothing proves that it is kept. Errors are errors still.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l thresholds -d 'What candidates that differ in their privacy have to keep, and the largest count that each may run. Needs --epsilon-q and --delta.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l epsilon-q -x -d 'Epsilon of one run at --delta, for --thresholds.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
@@ -82,6 +95,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from select' -s t -l terse -d 'P
 complete -c privcalc -n '__fish_seen_subcommand_from select' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from select' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -s h -l help -d 'Show the help and exit.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
 
@@ -102,5 +116,6 @@ complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s t -l terse -d
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s q -l quiet -d 'Print nothing on standard output; only the exit status.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s v -l verbose -d 'Show each direction, the engine, the error terms and which engines fell short, on standard error.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l color -x -a 'auto always never' -d 'When to colour tables.'
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s h -l help -d 'Show the help and exit.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism

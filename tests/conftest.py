@@ -87,7 +87,7 @@ def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(privcalc.accounting, "compose", module, raising=False)
     # Made-up costs have no remedy.
-    monkeypatch.setattr("privcalc.cli.remedy.remedy", lambda *_, **__: "")
+    monkeypatch.setattr("privcalc.reporting.remedy.remedy", lambda *_, **__: "")
     return fake
 
 

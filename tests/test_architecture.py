@@ -88,9 +88,12 @@ RULES = {
     # Answers to text.
     "privcalc.render": Rule(_ABOVE),
     "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
+    # What a command asks, and its answers as reports.
+    "privcalc.reporting": Rule(f"{_ABOVE} privcalc.render"),
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
-    "privcalc.cli": Rule(f"{_ABOVE} privcalc.render typer"),
+    "privcalc.cli": Rule(f"{_ABOVE} privcalc.render privcalc.reporting typer"),
+    "privcalc.cli.progress": Rule("", in_functions="rich"),
     "privcalc.__main__": Rule("privcalc privcalc.cli"),
     "privcalc": Rule(_BASE, in_functions=f"{_BELOW_CLI} privcalc.accounting"),
 }

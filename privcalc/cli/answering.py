@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.output import Printer
-from privcalc.cli.questions import joined, reads_standard_input, refuse_terminal
+from privcalc.errors import UsageError
+from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.accounting.answer import Method
-    from privcalc.cli.exit_status import ExitStatus
     from privcalc.cli.output import Output
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
@@ -23,22 +24,39 @@ def answered(
     output: Output,
     *,
     holes: bool = False,
+    exit_zero: bool = False,
 ) -> ExitStatus:
-    """Answer the sum of the specifications, or where SPEC is `-` each line of standard input."""
-    if reads_standard_input(specs):
-        from privcalc.cli.stream import answer_lines
+    """Answer the sum of the specifications, or where SPEC is `-` each line of standard input.
 
-        refuse_terminal()
-        return answer_lines(ask, output, holes=holes)
-    return Printer(output).print(ask(joined(specs, holes=holes)))
+    Args:
+        specs: as written.
+        ask: answers a question.
+        output: how to print.
+        holes: whether specifications may have holes.
+        exit_zero: whether a budget that is not kept is no failure; an error is one still.
+    """
+    status = _status(specs, ask, output, holes=holes)
+    return ExitStatus.OK if exit_zero and status is ExitStatus.BUDGET else status
 
 
-def proof(method: Method, query: dict[str, float]) -> tuple[tuple[str, str], ...]:
-    """Name the Renyi order that proved an answer, where nothing better did."""
-    if method.order is None:
-        return ()
-    from privcalc.render.words import renyi_remark
-    from privcalc.render.written import written
+def _status(
+    specs: Sequence[str],
+    ask: Callable[[Question], Sequence[Report]],
+    output: Output,
+    *,
+    holes: bool,
+) -> ExitStatus:
+    if "-" not in specs:
+        if output.jobs > 1:
+            raise UsageError("--jobs says nothing to one question; it goes with -")
+        return Printer(output).print(ask(joined(specs, holes=holes)))
+    if len(specs) > 1:
+        raise UsageError("- reads whole questions from standard input; it stands alone")
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(
+            "standard input is a terminal: - reads questions from a pipe or a file, one on each "
+            "line (for example: privcalc compose - --delta 1e-6 < specs.txt)"
+        )
+    from privcalc.cli.many.stream import Answering, answer_questions
 
-    at = "".join(f"at {name} {written(value)}: " for name, value in query.items())
-    return (("proof", at + renyi_remark(method.order, method.conversion)),)
+    return answer_questions(Answering(ask, output, holes), jobs=output.jobs)

@@ -36,9 +36,6 @@ class RelationName(StrEnum):
     REPLACE_SPECIAL = "replace-special"
 
 
-DEFAULT_ORDERS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
-
-
 def relation_named(name: RelationName | None) -> Relation | None:
     """Return the relation that an option names."""
     return None if name is None else Relation(name.value.replace("-", "_"))

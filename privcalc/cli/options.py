@@ -121,6 +121,19 @@ MaxDeltaOption = Annotated[
         "Budget: exit with status 1 unless delta is proved to be at most this. Needs --epsilon.",
     ),
 ]
+MaxRhoOption = Annotated[Text, _option("--max-rho", "R", "The same for rho, with --to zcdp.")]
+MaxMuOption = Annotated[Text, _option("--max-mu", "M", "The same for mu, with --to gdp.")]
+MaxAdvantageOption = Annotated[
+    Text, _option("--max-advantage", "A", "The same for the advantage, with --to risk.")
+]
+ExitZeroOption = Annotated[
+    bool,
+    typer.Option(
+        "--exit-zero",
+        help="Exit with status 0 where a budget is exceeded or nothing proves that it is kept. "
+        "Errors are errors still.",
+    ),
+]
 RelationOption = Annotated[
     RelationName | None,
     typer.Option(
@@ -248,6 +261,10 @@ VerboseOption = Annotated[
         help="Show each direction, the engine, the error terms and which engines fell short, on "
         "standard error.",
     ),
+]
+JobsOption = Annotated[
+    Text,
+    _option("--jobs", "N", "Answer the questions of - with N processes, in the same order."),
 ]
 ColorOption = Annotated[ColorMode, typer.Option("--color", help="When to colour tables.")]
 FileOption = Annotated[

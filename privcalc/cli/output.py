@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Verdict
 from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.exit_status import ExitStatus
+from privcalc.cli.numbers import read_count
 from privcalc.cli.streams import abandon, complain
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from privcalc.render.report import Report
 
 
+MOST_JOBS = 256
+
+
 @record
 class Output:
     """How one invocation prints.
@@ -30,6 +34,7 @@ class Output:
         quiet: print no answer at all.
         verbose: explain on standard error.
         terminal: what tables may look like.
+        jobs: how many processes answer what stands on standard input.
     """
 
     format: Format
@@ -37,6 +42,7 @@ class Output:
     quiet: bool
     verbose: bool
     terminal: Terminal
+    jobs: int = 1
 
     @property
     def error_form(self) -> str:
@@ -53,6 +59,7 @@ def read_output(
     quiet: options.QuietOption = False,
     verbose: options.VerboseOption = False,
     color: options.ColorOption = ColorMode.AUTO,
+    jobs: options.JobsOption = None,
 ) -> Output:
     """Turn the options of the output, which all commands have, into the value that they take.
 
@@ -64,10 +71,32 @@ def read_output(
     if terse and (json or form is not None):
         raise UsageError("-t prints a bare number; it does not go with --json or --format")
     chosen = Format.JSON if json else form or Format.TABLE
-    return Output(chosen, terse, quiet, verbose, terminal(color))
+    processes = 1 if jobs is None else read_count("--jobs", jobs)
+    if processes > MOST_JOBS:
+        raise UsageError(f"--jobs takes at most {MOST_JOBS} processes, got {processes}")
+    return Output(chosen, terse, quiet, verbose, terminal(color), processes)
 
 
 OPTIONS = frozenset(read_output.__kwdefaults__ or ())
+
+
+@record
+class Printed:
+    """All that is printed of one question.
+
+    Attributes:
+        lines: for standard output.
+        said: for standard error.
+        status: what it amounts to.
+        checked: whether a budget was checked.
+        line: the line of standard input that asked, or None.
+    """
+
+    lines: tuple[str, ...]
+    said: tuple[str, ...]
+    status: ExitStatus
+    checked: bool = False
+    line: int | None = None
 
 
 class Printer:
@@ -78,24 +107,43 @@ class Printer:
         self._output = output
         self._started = False
 
-    def print(self, reports: Sequence[Report], *, line: int | None = None) -> ExitStatus:
-        """Print all answers to one question; return the status that they amount to.
+    def print(self, reports: Sequence[Report]) -> ExitStatus:
+        """Print all answers to one question; return the status that they amount to."""
+        printed = self.rendered(reports)
+        self.emit(printed)
+        return printed.status
 
-        Everything is rendered before the first byte is written.
+    def rendered(self, reports: Sequence[Report], *, line: int | None = None) -> Printed:
+        """Return what is printed of all answers to one question, before any of it is.
 
         Args:
             reports: the answers.
             line: the line of standard input that asked, for what goes to standard error.
         """
         place = "" if line is None else f"line {line}: "
-        lines = [] if self._output.quiet else list(self._lines(reports))
-        talk = list(self._talk(reports, place))
-        if lines:
-            self._write("\n".join(lines) + "\n", checked=any(r.check for r in reports))
-        for said in talk:
-            complain(said)
-        failed = any(r.check is not None and r.check.verdict is not Verdict.WITHIN for r in reports)
-        return ExitStatus.BUDGET if failed else ExitStatus.OK
+        lines = () if self._output.quiet else tuple(self._lines(reports))
+        said = tuple(self._talk(reports, place))
+        checks = [report.check for report in reports if report.check is not None]
+        failed = any(check.verdict is not Verdict.WITHIN for check in checks)
+        status = ExitStatus.BUDGET if failed else ExitStatus.OK
+        return Printed(lines, said, status, checked=bool(checks), line=line)
+
+    def emit(self, printed: Printed) -> bool:
+        """Print an answer; say whether standard error took what was said."""
+        if printed.lines:
+            text = "\n".join((*self._before(), *printed.lines)) + "\n"
+            self._write(text, checked=printed.checked)
+        return all([complain(said) for said in printed.said])
+
+    def _before(self) -> Iterator[str]:
+        """Yield what stands once at the top, or between two answers."""
+        form = self._output.format
+        if form is Format.CSV and not self._started:
+            from privcalc.render import csv
+
+            yield csv.header()
+        if form in (Format.TABLE, Format.MARKDOWN) and self._started and not self._output.terse:
+            yield ""
 
     def _write(self, text: str, *, checked: bool) -> None:
         try:
@@ -122,8 +170,6 @@ class Printer:
         elif form is Format.CSV:
             from privcalc.render import csv
 
-            if not self._started:
-                yield csv.header()
             for report in reports:
                 yield from csv.lines(report)
         elif form is Format.GITHUB:
@@ -132,8 +178,6 @@ class Printer:
             for report in reports:
                 yield from github.lines(report)
         else:
-            if self._started:
-                yield ""
             yield from self._tables(reports)
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
-from privcalc.cli.commands.runs import read_runs
+from privcalc.reporting.runs import read_runs
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.losses.closed.gaussian import GaussianLaw

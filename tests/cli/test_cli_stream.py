@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.bounds import Bound
-from privcalc.cli import stream
+from privcalc.cli.many import lines
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def test_endless_line_is_refused(
 ) -> None:
     """It is refused before memory ends, blank or not, and what follows is not read as a line."""
     assert accounting.calls == []
-    monkeypatch.setattr(stream, "MAX_LINE", 40)
+    monkeypatch.setattr(lines, "MAX_LINE", 40)
     for filler in ("x", " ", "\0"):
         stdin = f"pure:epsilon=1\npure:epsilon=1{filler * 100}pure:epsilon=2\npure:epsilon=3\n"
         outcome = run("compose", "-", "--delta", "1e-5", "-t", stdin=stdin)

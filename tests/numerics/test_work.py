@@ -13,7 +13,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.select import select
 from privcalc.calibration.target import CalibrationTarget
-from privcalc.cli.commands.runs import read_runs
+from privcalc.reporting.runs import read_runs
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics import work
 from privcalc.spec.parse import parse

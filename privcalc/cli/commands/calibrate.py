@@ -2,173 +2,71 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
-from privcalc.cli.commands.targets import QUANTITIES, read_ratio, read_sweep, read_target
+from privcalc.cli.commands.targets import read_ratio, read_sweep, read_target
 from privcalc.cli.numbers import read_tolerance
-from privcalc.cli.questions import reads_standard_input, relation_in_force
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
+from privcalc.reporting.calibrate import Calibrating
+from privcalc.reporting.questions import relation_in_force
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from privcalc.accounting.calibrate import Calibration, CalibrationTarget
     from privcalc.cli import options
     from privcalc.cli.commands.targets import Sweep
     from privcalc.cli.output import Output
-    from privcalc.relation import Relation
-    from privcalc.render.report import Quantity, Report
+    from privcalc.render.report import Report
     from privcalc.spec.read import Question
 
 
 @record
-class Calibrating:
-    """What is asked of every specification of one invocation."""
+class Sweeping:
+    """A question with many answers: the hole is filled for each value of another parameter."""
 
-    target: dict[str, float]
-    ratio: tuple[float, ...]
-    sweep: Sweep | None
-    relation: Relation | None
-    tolerance: float
-    show_progress: bool
+    ask: Calibrating
+    sweep: Sweep
+    talks: bool
 
     def __call__(self, question: Question) -> list[Report]:
-        """Answer one question."""
-        relation = relation_in_force(self.relation, question.relation)
-        if self.sweep is None:
-            from privcalc.accounting.calibrate import calibrate
-
-            found = calibrate(
-                question.tree,
-                _target(self.target),
-                relation=relation,
-                tolerance=self.tolerance,
-                ratio=self.ratio,
-            )
-            return [self._report(found)]
-        return self._swept(question, self.sweep, relation)
-
-    def _swept(self, question: Question, wanted: Sweep, relation: Relation | None) -> list[Report]:
         """Answer each value of the sweep; what has no answer is named on standard error."""
         from privcalc.calibration.sweep import sweep
         from privcalc.cli.progress import Progress
         from privcalc.cli.streams import complain
         from privcalc.render.words import number
+        from privcalc.reporting.calibrate import calibration_report, named_target
 
+        wanted, target = self.sweep, self.ask.target
         steps = sweep(
             question.tree,
-            _target(self.target),
+            named_target(target),
             wanted.name,
             low=wanted.low,
             high=wanted.high,
             count=wanted.steps,
-            relation=relation,
-            tolerance=self.tolerance,
-            ratio=self.ratio,
+            relation=relation_in_force(self.ask.relation, question.relation),
+            tolerance=self.ask.tolerance,
+            ratio=self.ask.ratio,
         )
         found: list[Report] = []
         missing: list[tuple[str, str]] = []
-        with Progress(wanted.steps, shown=self.show_progress) as progress:
-            for each in steps:
-                progress.advance()
+        with Progress(lambda: wanted.steps, shown=self.talks) as progress:
+            for number, each in enumerate(steps, start=1):
+                progress.reach(number)
+                name, value = each.parameter, each.value
                 if each.calibration is None:
-                    missing.append((f"{each.parameter}={number(each.value)}", each.reason))
-                else:
-                    found.append(self._report(each.calibration, (each.parameter, each.value)))
+                    missing.append((f"{name}={number(value)}", each.reason))
+                    continue
+                # The swept parameter may be called as a part of the target is.
+                query = {**target, f"swept_{name}" if name in target else name: value}
+                found.append(calibration_report(each.calibration, query, (name, value)))
         if not found:
             raise DomainError("; ".join(dict.fromkeys(reason for _, reason in missing)))
-        if self.show_progress:
+        if self.talks:
             for name, reason in missing:
                 complain(f"privcalc: warning: {name}: {reason}")
         return found
-
-    def _query(self, at: tuple[str, float] | None) -> dict[str, float]:
-        """Return the target, and the swept parameter, which may be called as a part of that is."""
-        if at is None:
-            return self.target
-        name, value = at
-        return {**self.target, f"swept_{name}" if name in self.target else name: value}
-
-    def _report(self, found: Calibration, at: tuple[str, float] | None = None) -> Report:
-        from privcalc.render.report import Report
-        from privcalc.spec.text import to_text
-
-        text = to_text(found.tree)
-        quantity = found.target.quantity
-        result: dict[str, Quantity] = {"parameter": found.parameter, "sufficient": found.sufficient}
-        if found.insufficient is not None:
-            result["insufficient"] = found.insufficient
-        if len(found.values) > 1:
-            result["values"] = list(found.values)
-        result[quantity] = found.bound
-        shown = tuple(name for name in ("sufficient", "insufficient", quantity) if name in result)
-        remarks = [("target", _words(found.target))]
-        if len(found.values) > 1:
-            shown = (quantity,)
-            remarks += _listed(found)
-        if at is None:
-            remarks.append(("check", check_command(found, text)))
-        return Report(
-            command="calibrate",
-            spec=found.tree,
-            relation=found.relation,
-            sampling=found.sampling,
-            query=self._query(at),
-            result=result,
-            method=found.method,
-            at=at,
-            tables=(shown,),
-            headings={name: f"{found.parameter} {name}" for name in ("sufficient", "insufficient")},
-            remarks=tuple(remarks),
-        )
-
-
-def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
-    """Spell the values of several holes, which have no column of their own."""
-    from privcalc.render.words import number
-
-    several = {"sufficient": found.values, "insufficient": found.insufficient_values}
-    for name, values in several.items():
-        if values:
-            yield name, ", ".join(number(value) for value in values)
-
-
-def check_command(found: Calibration, text: str) -> str:
-    """Return the command that checks a calibration."""
-    from privcalc.accounting.realize import default_relation
-    from privcalc.render.written import written
-
-    target = found.target
-    words = [shlex.quote(text)]
-    if found.relation is not default_relation(found.tree):
-        words += ["--relation", found.relation.text]
-    at = "" if target.at is None else written(target.at)
-    if target.quantity == "epsilon":
-        asked = ["--delta", at, "--max-epsilon", written(target.budget)]
-        return " ".join(["privcalc compose", *words, *asked])
-    if target.quantity == "advantage":
-        asked = ["--epsilon 0 --max-delta", written(target.budget)]
-        return " ".join(["privcalc compose", *words, *asked])
-    to = {"mu": ["--to gdp"], "rho": ["--to zcdp"], "tpr": ["--to risk --fpr", at]}
-    return " ".join(["privcalc convert", *words, *to[target.quantity]])
-
-
-def _target(values: Mapping[str, float]) -> CalibrationTarget:
-    from privcalc.accounting.calibrate import CalibrationTarget
-
-    quantity = next(name for name in QUANTITIES if name in values)
-    return CalibrationTarget(quantity, values[quantity], values.get(QUANTITIES[quantity]))
-
-
-def _words(target: CalibrationTarget) -> str:
-    from privcalc.render.written import written
-
-    at = "" if target.at is None else f" at {QUANTITIES[target.quantity]} {written(target.at)}"
-    return f"{target.quantity} <= {written(target.budget)}{at}"
 
 
 EXAMPLES = """\
@@ -214,13 +112,12 @@ def calibrate(
     ask = Calibrating(
         target=read_target({name: text for name, text in given.items() if text is not None}),
         ratio=read_ratio(ratio),
-        sweep=None if sweep is None else read_sweep(sweep),
         relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
-        show_progress=not output.quiet,
     )
+    swept = None if sweep is None else Sweeping(ask, read_sweep(sweep), talks=not output.quiet)
     if output.terse and ratio is not None:
         raise UsageError("-t prints one number, and with --ratio there are several; use --json")
-    if sweep is not None and reads_standard_input(specs):
+    if swept is not None and "-" in specs:
         raise UsageError("--sweep goes with one specification, not with -")
-    return answered(specs, ask, output, holes=True)
+    return answered(specs, swept or ask, output, holes=True)

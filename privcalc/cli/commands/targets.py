@@ -8,24 +8,11 @@ from typing import TYPE_CHECKING
 from privcalc.cli.numbers import read_count, read_number, split
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
+from privcalc.reporting.calibrate import checked_target, target_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privcalc.calibration.target import TargetQuantity
-
-# What has to be given together: the budget, and where it is asked.
-QUANTITIES: dict[TargetQuantity, str] = {
-    "epsilon": "delta",
-    "mu": "",
-    "rho": "",
-    "advantage": "",
-    "tpr": "fpr",
-}
-NEEDED = (
-    "calibrate needs a target: --epsilon E with --delta D, --mu M, --rho R, --advantage A, or"
-    " --tpr T with --fpr F"
-)
 MOST_STEPS = 1000
 
 
@@ -50,29 +37,11 @@ def read_target(given: Mapping[str, str]) -> dict[str, float]:
     """Read the options of the target; where it is asked stands first.
 
     Raises:
-        UsageError: there is none, or more than one, or half of one.
+        UsageError: there is none, or more than one, or half of one; or it is no number.
         DomainError: a number is out of range.
     """
-    named = [name for name in QUANTITIES if name in given]
-    if not named:
-        half = next((name for name in ("delta", "fpr") if name in given), "")
-        raise UsageError(f"--{half} alone is no target; {NEEDED}" if half else NEEDED)
-    if len(named) > 1:
-        raise UsageError(f"--{named[0]} and --{named[1]} are two targets; give one")
-    quantity = named[0]
-    place = QUANTITIES[quantity]
-    if place and place not in given:
-        raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked")
-    for name in ("delta", "fpr"):
-        if name in given and name != place:
-            raise UsageError(f"--{name} says nothing to --{quantity}")
-    values = {name: read_number(f"--{name}", given[name]) for name in (place, quantity) if name}
-    for name, value in values.items():
-        if name in ("delta", "fpr", "advantage", "tpr") and not 0.0 <= value <= 1.0:
-            raise DomainError(f"--{name} must be between 0 and 1, got {given[name].strip()}")
-        if value < 0.0:
-            raise DomainError(f"--{name} must be >= 0, got {given[name].strip()}")
-    return values
+    names = target_names(given)
+    return checked_target({name: read_number(f"--{name}", given[name]) for name in names})
 
 
 def read_ratio(text: str | None) -> tuple[float, ...]:

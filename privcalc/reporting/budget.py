@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
-from privcalc.cli.numbers import read_delta, read_epsilon
-from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.render.report import Check
 from privcalc.render.words import VERDICTS, number, short_exponent
@@ -27,14 +25,17 @@ _SMALLEST_WIDTH = 1e-12
 
 @record
 class Budget:
-    """What is allowed: the largest epsilon, the largest delta, either or both."""
+    """What is allowed of each quantity; None where anything is."""
 
     max_epsilon: float | None = None
     max_delta: float | None = None
+    max_rho: float | None = None
+    max_mu: float | None = None
+    max_advantage: float | None = None
 
     def __bool__(self) -> bool:
         """Say whether anything is to be checked."""
-        return self.max_epsilon is not None or self.max_delta is not None
+        return self != Budget()
 
     def check(
         self, quantity: str, query: Mapping[str, float], bound: Bound, *, narrowed: bool
@@ -42,12 +43,12 @@ class Budget:
         """Compare one answer with the budget for its quantity, if there is one.
 
         Args:
-            quantity: epsilon or delta.
+            quantity: epsilon, delta, rho, mu or advantage; no other has a budget.
             query: where the quantity was asked.
             bound: what was proved.
             narrowed: whether a narrower tolerance could give a narrower bracket.
         """
-        budget = {"epsilon": self.max_epsilon, "delta": self.max_delta}.get(quantity)
+        budget: float | None = getattr(self, f"max_{quantity}", None)
         if budget is None:
             return None
         verdict = bound.verdict(budget)
@@ -57,33 +58,6 @@ class Budget:
         if verdict is Verdict.UNDECIDED:
             sentence += f"; {_remedy(bound, narrowed=narrowed)}"
         return Check(f"max_{quantity}", budget, verdict, sentence)
-
-
-def read_budget(
-    max_epsilon: str | None, max_delta: str | None, *, deltas: bool, epsilons: bool, estimate: bool
-) -> Budget:
-    """Read the budget options; refuse a budget that nothing is compared with.
-
-    Args:
-        max_epsilon: as written.
-        max_delta: as written.
-        deltas: whether any delta was given.
-        epsilons: whether any epsilon was given.
-        estimate: whether the engine gives an estimate only.
-    """
-    budget = Budget(
-        None if max_epsilon is None else read_epsilon("--max-epsilon", max_epsilon),
-        None if max_delta is None else read_delta("--max-delta", max_delta),
-    )
-    if budget.max_epsilon is not None and not deltas:
-        raise UsageError("--max-epsilon needs the delta at which it holds: add --delta D")
-    if budget.max_delta is not None and not epsilons:
-        raise UsageError("--max-delta needs the epsilon at which it holds: add --epsilon E")
-    if budget and estimate:
-        raise UsageError(
-            "--engine afa gives an estimate without certificate; a budget check needs a proof"
-        )
-    return budget
 
 
 def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:

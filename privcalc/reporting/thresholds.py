@@ -1,11 +1,11 @@
-"""`select --thresholds` as a report."""
+"""What `select --thresholds` says, as a report."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.cli.commands.runs import runs_remark
-from privcalc.cli.questions import common_relation, question, relation_in_force
+from privcalc.reporting.runs import runs_remark
+from privcalc.reporting.questions import common_relation, question, relation_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

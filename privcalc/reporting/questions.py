@@ -1,8 +1,7 @@
-"""Questions from the SPEC arguments: several specifications are one sum; `-` is standard input."""
+"""Questions: several specifications are one sum, and answers bring their relations."""
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from privcalc.errors import UsageError
@@ -12,22 +11,6 @@ if TYPE_CHECKING:
 
     from privcalc.relation import Relation
     from privcalc.spec.read import Question
-
-
-def reads_standard_input(specs: Sequence[str]) -> bool:
-    """Say whether SPEC is `-`; each of its lines is a question, so it stands alone."""
-    if "-" in specs and len(specs) > 1:
-        raise UsageError("- reads whole questions from standard input; it stands alone")
-    return "-" in specs
-
-
-def refuse_terminal() -> None:
-    """Say what `-` reads instead of waiting for a person to type questions."""
-    if sys.stdin is not None and sys.stdin.isatty():
-        raise UsageError(
-            "standard input is a terminal: - reads questions from a pipe or a file, one on each "
-            "line (for example: privcalc compose - --delta 1e-6 < specs.txt)"
-        )
 
 
 def question(text: str, *, holes: bool = False) -> Question:

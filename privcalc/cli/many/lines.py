@@ -1,0 +1,155 @@
+"""Questions on standard input: a line of text, a JSON value on any number of lines, or an array.
+
+What is read ahead is one question: input may be longer than memory, and need not have an end.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from codecs import BOM_UTF8
+from functools import partial
+from typing import TYPE_CHECKING
+
+from privcalc.errors import SpecError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    # A question with the line that it begins on; an error where it cannot be one.
+    Asked = tuple[int, str | SpecError]
+
+# Longer than any question that is read; such a line is refused, and nothing after it is read.
+MAX_LINE = 8_000_000
+# What ends and begins in JSON; a quote by itself is not closed on its line, as it has to be.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},"]')
+# How a line begins that can only go on with an open value: as programs that print JSON indent it.
+_INSIDE = ' \t"}],:-0123456789'
+
+
+def questions() -> Iterator[Asked]:
+    """Yield the questions of standard input, each as soon as it is complete."""
+    value: _Value | None = None
+    for number, line in _lines():
+        if value is not None and (isinstance(line, SpecError) or not value.goes_on_with(line)):
+            yield value.cut_off()
+            value = None
+        if isinstance(line, SpecError):
+            yield number, line
+            continue
+        if value is None:
+            text = line.strip()
+            if text[0] not in "{[" or (text[0] == "{" and text[-1] == "}"):
+                yield number, text
+                continue
+            value = _Value(number, array=text[0] == "[")
+        yield from value.feed(number, line)
+        if value.closed:
+            value = None
+    if value is not None:
+        yield value.cut_off()
+
+
+class _Value:
+    """A JSON value that has begun: an object is one question, an array one for each element."""
+
+    def __init__(self, line: int, *, array: bool) -> None:
+        """Begin on a line."""
+        self._line, self._array = line, array
+        self._depth = self._size = 0
+        # The question that is being read, and the line that it begins on.
+        self._pieces: list[str] = []
+        self._begun = line
+        self._last = ""
+        self._asked = False
+        self.closed = False
+
+    def goes_on_with(self, line: str) -> bool:
+        """Say whether a line belongs to the value, and is not the first after one cut off."""
+        return line[0] in _INSIDE or (line[0] in "{[" and self._last in ("[", ",", ":"))
+
+    def feed(self, number: int, line: str) -> Iterator[Asked]:
+        """Take a line; yield the questions that are complete with it."""
+        start = 0
+        self._last = line.rstrip()[-1:]
+        for token in _TOKEN.finditer(line):
+            mark = token[0]
+            if mark in ("{", "["):
+                self._depth += 1
+                if self._array and self._depth == 1:
+                    start = token.end()
+            elif mark in ("}", "]"):
+                self._depth -= 1
+            between = self._array and self._depth == 1 and mark == ","
+            self.closed = self._depth == 0 or mark == '"'
+            if between or self.closed:
+                # What is wrong with an object is said by who reads it, who has to see all of it.
+                stop = token.start() if self._array and mark != '"' else len(line)
+                yield self._question(number, line[start:stop])
+                start = token.end()
+            if self.closed:
+                rest = line[start:].strip() if self._array and mark != '"' else ""
+                if rest:
+                    yield number, SpecError("an array stands alone on its lines")
+                return
+        self._take(number, line[start:])
+        if self._size > MAX_LINE:
+            self.closed = True
+            yield self._begun, SpecError(f"a question has fewer than {MAX_LINE} characters")
+
+    def cut_off(self) -> Asked:
+        """Return what becomes of a value without an end."""
+        if self._array:
+            return self._line, SpecError("the array that begins here has no end")
+        return self._begun, " ".join(self._pieces)
+
+    def _take(self, number: int, piece: str) -> None:
+        if piece := piece.strip():
+            self._begun = self._begun if self._pieces else number
+            self._pieces.append(piece)
+            self._size += len(piece)
+
+    def _question(self, number: int, piece: str) -> Asked:
+        """Return what was read as one question; the element of an array has to look like one."""
+        self._take(number, piece)
+        text, begun = " ".join(self._pieces), self._begun if self._pieces else number
+        self._pieces, self._size = [], 0
+        first, self._asked = not self._asked, True
+        if not self._array or text[:1] == "{":
+            return begun, text
+        if text[:1] == '"':
+            return begun, _quoted(text)
+        if text:
+            return begun, SpecError("an array has questions: objects, or texts in quotes")
+        empty = "an empty array has no question" if first and self.closed else ""
+        return begun, SpecError(empty or "an array has an empty place")
+
+
+def _quoted(text: str) -> str | SpecError:
+    """Return what stands in quotes."""
+    from privcalc.spec.json.text import load_json
+
+    try:
+        return str(load_json(text))
+    except SpecError as error:
+        return error
+
+
+def _lines() -> Iterator[tuple[int, str | SpecError]]:
+    """Yield the lines that are not blank, numbered from 1, without a byte order mark."""
+    if sys.stdin is None:
+        return
+    for number, line in enumerate(iter(partial(sys.stdin.buffer.readline, MAX_LINE), b""), start=1):
+        if len(line) == MAX_LINE:
+            # The rest of it is no line of its own, and may have no end.
+            words = f"a line has fewer than {MAX_LINE} bytes; nothing after this one is read"
+            yield number, SpecError(words)
+            return
+        kept = line.removeprefix(BOM_UTF8).rstrip()
+        if not kept.strip():
+            continue
+        try:
+            yield number, kept.decode()
+        except UnicodeDecodeError as error:
+            place = error.start + 1 - (len(kept) - len(kept.lstrip()))
+            yield number, SpecError("not UTF-8 text", hint=f"byte {place} of the line")

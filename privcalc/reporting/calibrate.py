@@ -1,0 +1,179 @@
+"""What `calibrate` asks of a specification, and its answer as a report."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError, UsageError
+from privcalc.record import record
+from privcalc.reporting.questions import relation_in_force
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from privcalc.accounting.calibrate import Calibration, CalibrationTarget
+    from privcalc.calibration.target import TargetQuantity
+    from privcalc.relation import Relation
+    from privcalc.render.report import Quantity, Report
+    from privcalc.spec.read import Question
+
+
+# What has to be given together: the budget, and where it is asked.
+QUANTITIES: dict[TargetQuantity, str] = {
+    "epsilon": "delta",
+    "mu": "",
+    "rho": "",
+    "advantage": "",
+    "tpr": "fpr",
+}
+NEEDED = (
+    "calibrate needs a target: --epsilon E with --delta D, --mu M, --rho R, --advantage A, or"
+    " --tpr T with --fpr F"
+)
+
+
+def target_names(given: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of a target; that of where it is asked stands first.
+
+    Raises:
+        UsageError: there is none, or more than one, or half of one.
+    """
+    given = tuple(given)
+    named = [name for name in QUANTITIES if name in given]
+    if not named:
+        half = next((name for name in ("delta", "fpr") if name in given), "")
+        raise UsageError(f"--{half} alone is no target; {NEEDED}" if half else NEEDED)
+    if len(named) > 1:
+        raise UsageError(f"--{named[0]} and --{named[1]} are two targets; give one")
+    quantity = named[0]
+    place = QUANTITIES[quantity]
+    if place and place not in given:
+        raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked")
+    for name in ("delta", "fpr"):
+        if name in given and name != place:
+            raise UsageError(f"--{name} says nothing to --{quantity}")
+    return tuple(name for name in (place, quantity) if name)
+
+
+def checked_target(values: dict[str, float]) -> dict[str, float]:
+    """Return the numbers of a target; DomainError if one is out of range."""
+    from privcalc.render.written import written
+
+    for name, value in values.items():
+        if name in ("delta", "fpr", "advantage", "tpr") and not 0.0 <= value <= 1.0:
+            raise DomainError(f"--{name} must be between 0 and 1, got {written(value)}")
+        if value < 0.0:
+            raise DomainError(f"--{name} must be >= 0, got {written(value)}")
+    return values
+
+
+@record
+class Calibrating:
+    """What is asked of every specification of one invocation."""
+
+    target: dict[str, float]
+    ratio: tuple[float, ...]
+    relation: Relation | None
+    tolerance: float
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting.calibrate import calibrate
+
+        found = calibrate(
+            question.tree,
+            named_target(self.target),
+            relation=relation_in_force(self.relation, question.relation),
+            tolerance=self.tolerance,
+            ratio=self.ratio,
+        )
+        return [calibration_report(found, self.target)]
+
+
+def calibration_report(
+    found: Calibration, query: dict[str, float], at: tuple[str, float] | None = None
+) -> Report:
+    """Put an answer into the form of the output contract.
+
+    Args:
+        found: the answer.
+        query: the target, and where it is asked.
+        at: a parameter and its value, which distinguish the answer from others.
+    """
+    from privcalc.render.report import Report
+    from privcalc.spec.text import to_text
+
+    text = to_text(found.tree)
+    quantity = found.target.quantity
+    result: dict[str, Quantity] = {"parameter": found.parameter, "sufficient": found.sufficient}
+    if found.insufficient is not None:
+        result["insufficient"] = found.insufficient
+    if len(found.values) > 1:
+        result["values"] = list(found.values)
+    result[quantity] = found.bound
+    shown = tuple(name for name in ("sufficient", "insufficient", quantity) if name in result)
+    remarks = [("target", _words(found.target))]
+    if len(found.values) > 1:
+        shown = (quantity,)
+        remarks += _listed(found)
+    if at is None:
+        remarks.append(("check", check_command(found, text)))
+    return Report(
+        command="calibrate",
+        spec=found.tree,
+        relation=found.relation,
+        sampling=found.sampling,
+        query=query,
+        result=result,
+        method=found.method,
+        at=at,
+        tables=(shown,),
+        headings={name: f"{found.parameter} {name}" for name in ("sufficient", "insufficient")},
+        remarks=tuple(remarks),
+    )
+
+
+def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
+    """Spell the values of several holes, which have no column of their own."""
+    from privcalc.render.words import number
+
+    several = {"sufficient": found.values, "insufficient": found.insufficient_values}
+    for name, values in several.items():
+        if values:
+            yield name, ", ".join(number(value) for value in values)
+
+
+def check_command(found: Calibration, text: str) -> str:
+    """Return the command that checks a calibration."""
+    from privcalc.accounting.realize import default_relation
+    from privcalc.render.written import written
+
+    target = found.target
+    words = [shlex.quote(text)]
+    if found.relation is not default_relation(found.tree):
+        words += ["--relation", found.relation.text]
+    at = "" if target.at is None else written(target.at)
+    if target.quantity == "epsilon":
+        asked = ["--delta", at, "--max-epsilon", written(target.budget)]
+        return " ".join(["privcalc compose", *words, *asked])
+    if target.quantity == "advantage":
+        asked = ["--epsilon 0 --max-delta", written(target.budget)]
+        return " ".join(["privcalc compose", *words, *asked])
+    to = {"mu": ["--to gdp"], "rho": ["--to zcdp"], "tpr": ["--to risk --fpr", at]}
+    return " ".join(["privcalc convert", *words, *to[target.quantity]])
+
+
+def named_target(values: Mapping[str, float]) -> CalibrationTarget:
+    """Return the target that the names and numbers of a query are."""
+    from privcalc.accounting.calibrate import CalibrationTarget
+
+    quantity = next(name for name in QUANTITIES if name in values)
+    return CalibrationTarget(quantity, values[quantity], values.get(QUANTITIES[quantity]))
+
+
+def _words(target: CalibrationTarget) -> str:
+    from privcalc.render.written import written
+
+    at = "" if target.at is None else f" at {QUANTITIES[target.quantity]} {written(target.at)}"
+    return f"{target.quantity} <= {written(target.budget)}{at}"

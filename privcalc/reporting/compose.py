@@ -1,0 +1,99 @@
+"""What `compose` asks of a specification, and its answers as reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Verdict
+from privcalc.record import record, replace
+from privcalc.reporting.proof import proof
+from privcalc.reporting.questions import relation_in_force
+
+if TYPE_CHECKING:
+    from privcalc.accounting.answer import Answer, Composition
+    from privcalc.relation import Relation
+    from privcalc.render.report import Estimate, Quantity, Report
+    from privcalc.reporting.budget import Budget
+    from privcalc.spec.read import Question
+
+
+@record
+class Composing:
+    """What is asked of every specification of one invocation."""
+
+    deltas: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    relation: Relation | None
+    tolerance: float
+    engine: str
+    budget: Budget
+    hints: bool = True
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting import compose as accounting
+
+        composition = accounting.compose(
+            question.tree,
+            relation=relation_in_force(self.relation, question.relation),
+            deltas=self.deltas,
+            epsilons=self.epsilons,
+            tolerance=self.tolerance,
+            engine=self.engine,
+            max_epsilon=self.budget.max_epsilon,
+            max_delta=self.budget.max_delta,
+        )
+        return [self._report(question, composition, each) for each in composition.answers]
+
+    def _report(self, question: Question, composition: Composition, answer: Answer) -> Report:
+        from privcalc.render.report import Report
+
+        check = None
+        if answer.bound is not None:
+            check = self.budget.check(
+                answer.quantity,
+                answer.query,
+                answer.bound,
+                narrowed=answer.method.tolerance_met,
+            )
+        failed = check is not None and check.verdict is not Verdict.WITHIN
+        # calibrate decides with all engines; what one of them leaves open it would not see.
+        if check is not None and failed and self.engine == "auto" and self.hints:
+            from privcalc.reporting.remedy import remedy
+
+            words = remedy(
+                question.tree,
+                answer,
+                check,
+                composition.relation,
+                questions=len(composition.answers),
+            )
+            check = replace(check, sentence=check.sentence + words)
+        return Report(
+            command="compose",
+            spec=question.tree,
+            relation=composition.relation,
+            sampling=composition.sampling,
+            query=answer.query,
+            result=_result(answer),
+            method=answer.method,
+            directions=answer.directions,
+            check=check,
+            remarks=proof(answer.method, answer.query),
+        )
+
+
+def _result(answer: Answer) -> dict[str, Quantity | Estimate]:
+    """Put an answer into the form of the output contract."""
+    from privcalc.render.report import Estimate
+
+    if answer.quantity == "profile":
+        return {
+            "epsilon": [epsilon for epsilon, _ in answer.profile],
+            "delta": [bound for _, bound in answer.profile],
+        }
+    if answer.bound is not None:
+        return {answer.quantity: answer.bound}
+    if answer.estimate is None:
+        raise AssertionError("an answer has a bracket or an estimate")
+    return {answer.quantity: Estimate(answer.estimate)}

@@ -1,0 +1,175 @@
+"""What `convert` asks of a specification, and its answers as reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Bound
+from privcalc.errors import UsageError
+from privcalc.record import record, replace
+from privcalc.reporting import DEFAULT_ORDERS
+from privcalc.reporting.budget import Budget
+from privcalc.reporting.proof import proof
+from privcalc.reporting.questions import relation_in_force
+from privcalc.spec.text import to_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from privcalc.accounting.answer import Value
+    from privcalc.accounting.convert import Conversion, Converted, Target
+    from privcalc.relation import Relation
+    from privcalc.render.report import Quantity, Report
+    from privcalc.spec.read import Question
+    from privcalc.spec.tree import Node
+
+
+POINTS = 21
+FILTER = (
+    "epsilon is that of {}, however steps are chosen; fixed_epsilon that of the admitted steps as"
+    " a list that was fixed in advance"
+)
+NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
+# What each number of `--to risk` means, and where it is from.
+DEFINITIONS = {
+    "advantage": "largest true positive minus false positive rate of a membership attack (Yeom et"
+    " al. 2018)",
+    "tpr": "largest true positive rate of an attack with that false positive rate (Dong, Roth, Su"
+    " 2022)",
+    "bayes_success": "largest chance of a right guess, given the prior chance that the record is"
+    " there",
+    "reconstruction": "largest chance of guessing a secret that without the output is guessed with"
+    " the baseline chance (Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025)",
+}
+# Which options say something to which target.
+USES: dict[Target, set[str]] = {
+    "dp": {"--delta", "--epsilon", "--max-epsilon", "--max-delta"},
+    "profile": {"--epsilon", "--points"},
+    "rdp": {"--orders"},
+    "zcdp": {"--max-rho"},
+    "gdp": {"--delta", "--max-mu"},
+    "tradeoff": {"--fpr", "--points"},
+    "risk": {"--fpr", "--prior", "--max-advantage"},
+}
+TABLES = {"risk": (("advantage",), ("tpr_at_fpr",), ("bayes_success",), ("reconstruction",))}
+
+
+@record
+class Converting:
+    """What is asked of every specification of one invocation."""
+
+    to: Target
+    deltas: tuple[float, ...]
+    epsilons: tuple[float, ...]
+    orders: tuple[float, ...]
+    points: int | None
+    rates: tuple[float, ...]
+    priors: tuple[float, ...]
+    records: int
+    relation: Relation | None
+    tolerance: float
+    engine: str
+    data: str | None = None
+    budget: Node | None = None
+    limits: Budget = Budget()
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting import convert as accounting
+
+        asked = accounting.Question(
+            to=self.to,
+            deltas=self.deltas,
+            epsilons=self.epsilons,
+            orders=self.orders or DEFAULT_ORDERS,
+            points=self.points or POINTS,
+            alphas=self.rates if self.to == "tradeoff" else (),
+            false_positive_rates=self.rates if self.to == "risk" else (),
+            priors=self.priors,
+            records=self.records,
+        )
+        relation = relation_in_force(self.relation, question.relation)
+        if self.budget is not None:
+            from privcalc.accounting.filters import filtered
+
+            found = filtered(
+                question.tree, self.budget, asked, relation=relation, tolerance=self.tolerance
+            )
+        elif self.data is not None:
+            from privcalc.accounting.data import on_data
+
+            found = on_data(
+                question.tree, self.data, asked, relation=relation, tolerance=self.tolerance
+            )
+        else:
+            found = accounting.convert(
+                question.tree,
+                asked,
+                relation=relation,
+                tolerance=self.tolerance,
+                engine=self.engine,
+            )
+        return [self._report(found, answer) for answer in found.answers]
+
+    def _report(self, found: Conversion, answer: Converted) -> Report:
+        from privcalc.render.report import Report
+
+        remarks = [("conversion", found.kind), *proof(answer.method, answer.query)]
+        if self.budget is not None:
+            remarks.append(("filter", FILTER.format(to_text(self.budget))))
+        if self.to == "risk":
+            remarks += DEFINITIONS.items()
+        checks = (
+            self.limits.check(name, answer.query, value, narrowed=answer.method.tolerance_met)
+            for name, value in answer.result.items()
+            if isinstance(value, Bound)
+        )
+        return Report(
+            command="convert",
+            spec=found.tree,
+            relation=found.relation,
+            sampling=found.sampling,
+            query=answer.query,
+            result={name: _quantity(name, value) for name, value in answer.result.items()},
+            method=replace(answer.method, kind=found.kind.partition(":")[0]),
+            directions=answer.directions,
+            check=next((check for check in checks if check is not None), None),
+            tables=TABLES.get(self.to, ()),
+            remarks=tuple(remarks),
+            details=() if self.data else _textbook(found, answer),
+            caution=NO_GUARANTEE if self.data else "",
+        )
+
+
+def check_uses(to: Target, given: Iterable[str]) -> None:
+    """Refuse options that say nothing to a target."""
+    for option in given:
+        if option not in USES[to]:
+            takers = " and ".join(f"--to {each}" for each in USES if option in USES[each])
+            raise UsageError(f"{option} says nothing to --to {to}; it is for {takers}")
+
+
+def _quantity(name: str, value: Value) -> Quantity:
+    """Put an answer into the form that reports have."""
+    from privcalc.render.report import OneSided
+
+    if name in ("omega", "left") and isinstance(value, float):
+        return OneSided(value, is_upper=False)
+    if name == "spent" and isinstance(value, float):
+        return OneSided(value)
+    if isinstance(value, dict):
+        return {name: OneSided(number) for name, number in value.items()}
+    return [*value] if isinstance(value, tuple) else value
+
+
+def _textbook(found: Conversion, answer: Converted) -> tuple[str, ...]:
+    """Return what textbook formulas say of the same question, for -v."""
+    if "delta" not in answer.query or "epsilon" not in answer.result:
+        return ()
+    from privcalc.accounting.classical import comparisons
+    from privcalc.render.words import number
+
+    return tuple(
+        f"{each.name}: {number(float(f'{each.epsilon:.12g}'))}, {each.condition}"
+        for each in comparisons(found.tree, answer.query["delta"])
+    )
