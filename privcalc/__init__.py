@@ -1,3 +1,61 @@
-"""Certified differential-privacy accounting: every number is a bracket with a proof."""
+"""Certified differential-privacy accounting: every number is a bracket with a proof.
 
-__version__ = "0.1.0"
+    >>> import privcalc
+    >>> answer = privcalc.compose("gaussian:sigma=1.1@poisson:q=256/60000@14063", delta=1e-5)
+    >>> 2.38168972 < answer.epsilon.lower <= answer.epsilon.upper < 2.38168973
+    True
+
+To import this package loads nothing: what a name needs is loaded when it is first used.
+"""
+
+from privcalc.version import __version__
+
+# Type checkers take it for true. The module `typing` takes longer to load than all that is here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from privcalc.library import (
+        Bound,
+        DomainError,
+        NotCertifiedError,
+        PrivcalcError,
+        Result,
+        SpecError,
+        UnsupportedError,
+        UsageError,
+        Verdict,
+        calibrate,
+        compose,
+        convert,
+        select,
+        subsample,
+    )
+
+__all__ = [
+    "Bound",
+    "DomainError",
+    "NotCertifiedError",
+    "PrivcalcError",
+    "Result",
+    "SpecError",
+    "UnsupportedError",
+    "UsageError",
+    "Verdict",
+    "__version__",
+    "calibrate",
+    "compose",
+    "convert",
+    "select",
+    "subsample",
+]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in __all__:
+            raise AttributeError(f"module 'privcalc' has no attribute {name!r}")
+        from privcalc import library
+
+        return getattr(library, name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})

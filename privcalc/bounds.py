@@ -17,7 +17,12 @@ MIN_DIGITS = 3
 
 
 class Verdict(Enum):
-    """Outcome of a budget check. Only WITHIN passes."""
+    """Outcome of a budget check. Only WITHIN passes.
+
+    >>> import privcalc
+    >>> privcalc.compose("pure:epsilon=0.1@3", delta=0).epsilon.verdict(0.3)
+    <Verdict.WITHIN: 'within'>
+    """
 
     WITHIN = "within"
     EXCEEDED = "exceeded"
@@ -32,6 +37,11 @@ class Bound:
     is owed to either; decimal forms are rounded outward. Where the number is known as a rational,
     the ends are the doubles next to it that print as decimals on the right side of it, and what is
     decided is decided on the number: 0.1 used three times is 0.3, which is no double.
+
+        >>> from privcalc import Bound
+        >>> epsilon = Bound(upper=1.25, lower=1.0)
+        >>> epsilon.width, epsilon.verdict(1.1).value, Bound(1.25).lower
+        (0.25, 'undecided', None)
 
     Attributes:
         upper: what the number is at most.

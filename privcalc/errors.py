@@ -2,19 +2,40 @@
 
 
 class PrivcalcError(Exception):
-    """Common base of every error below. Never raised directly."""
+    """Common base of every error below. Never raised directly.
+
+    >>> import privcalc
+    >>> try:
+    ...     privcalc.compose("gaussian:sgma=1", delta=1e-5)
+    ... except privcalc.PrivcalcError as error:
+    ...     error.code, str(error)
+    ('spec', 'gaussian has no parameter sgma')
+    """
 
     code = "internal"
 
 
 class UsageError(PrivcalcError):
-    """A command was called with options that do not fit together."""
+    """A command was called with options that do not fit together.
+
+    >>> import privcalc
+    >>> privcalc.select("gaussian:sigma=1", runs="geometric:mean=30")
+    Traceback (most recent call last):
+    privcalc.errors.UsageError: select needs a delta or an epsilon
+    """
 
     code = "usage"
 
 
 class SpecError(PrivcalcError):
     """A specification cannot be read: syntax, an unknown name, a value out of range.
+
+        >>> import privcalc
+        >>> try:
+        ...     privcalc.compose("gaussian:sgma=1", delta=1e-5)
+        ... except privcalc.SpecError as error:
+        ...     error.text[slice(*error.span)], error.hint
+        ('sgma', 'did you mean sigma?')
 
     Attributes:
         text: the specification as it was written (one line), or "" if there is none.
@@ -35,19 +56,38 @@ class SpecError(PrivcalcError):
 
 
 class DomainError(PrivcalcError, ValueError):
-    """A number lies outside the range on which the question makes sense."""
+    """A number lies outside the range on which the question makes sense.
+
+    >>> import privcalc
+    >>> privcalc.compose("gaussian:sigma=1", delta=2)
+    Traceback (most recent call last):
+    privcalc.errors.DomainError: delta must be in [0, 1], got 2.0
+    """
 
     code = "domain"
 
 
 class UnsupportedError(PrivcalcError):
-    """The question is well formed, and nothing in privcalc answers it (it says which part)."""
+    """The question is well formed, and nothing in privcalc answers it (it says which part).
+
+    >>> import privcalc
+    >>> privcalc.compose("laplace:scale=1@wor:q=0.1", relation="replace-special")
+    ... # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    privcalc.errors.UnsupportedError: wor is not defined under replace-special; ...
+    """
 
     code = "unsupported"
 
 
 class NotCertifiedError(PrivcalcError):
-    """No engine proved a finite upper end; the message says why. No number is printed."""
+    """No engine proved a finite upper end; the message says why. No number is printed.
+
+    >>> import privcalc
+    >>> privcalc.convert("zcdp:rho=1", to="gdp")
+    Traceback (most recent call last):
+    privcalc.errors.NotCertifiedError: no finite mu is proved: only an upper bound is known
+    """
 
     code = "not_certified"
 

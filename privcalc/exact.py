@@ -38,6 +38,10 @@ class Written(float):
         self.exact = exact
         return self
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how a copy is made."""
+        return type(self), (float(self), self.exact)
+
 
 def exact(value: float) -> Fraction | None:
     """Return the number that a value of a specification stands for; None where it is many."""

@@ -38,7 +38,7 @@ _BELOW_CLI = (
     f"{_BASE} {_NUMBERS} privcalc.spec {_LAWS} privcalc.engine privcalc.tradeoff privcalc.selection"
 )
 # The package itself is its version.
-_ABOVE = f"{_BASE} privcalc privcalc.spec privcalc.accounting privcalc.calibration"
+_ABOVE = f"{_BASE} privcalc privcalc.version privcalc.spec privcalc.accounting privcalc.calibration"
 
 # The longest name that is a prefix of the module's decides. A new layer needs a line here.
 RULES = {
@@ -95,7 +95,10 @@ RULES = {
     "privcalc.cli": Rule(f"{_ABOVE} privcalc.render privcalc.reporting typer"),
     "privcalc.cli.progress": Rule("", in_functions="rich"),
     "privcalc.__main__": Rule("privcalc privcalc.cli"),
-    "privcalc": Rule(_BASE, in_functions=f"{_BELOW_CLI} privcalc.accounting"),
+    # What `import privcalc` offers; the package itself loads none of it before it is asked for.
+    "privcalc.library": Rule(f"{_ABOVE} privcalc.render privcalc.reporting"),
+    "privcalc.version": Rule(""),
+    "privcalc": Rule(f"{_BASE} privcalc.version", in_functions="privcalc.library"),
 }
 
 # The one import that points upward, of every module of two packages, and the table of commands, of

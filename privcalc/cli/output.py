@@ -133,7 +133,7 @@ class Printer:
         if printed.lines:
             text = "\n".join((*self._before(), *printed.lines)) + "\n"
             self._write(text, checked=printed.checked)
-        return all([complain(said) for said in printed.said])
+        return all(complain(said) for said in printed.said)
 
     def _before(self) -> Iterator[str]:
         """Yield what stands once at the top, or between two answers."""

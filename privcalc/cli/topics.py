@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from privcalc import __version__
 from privcalc.cli.choices import SchemaName, Shell
+from privcalc.version import __version__
 
 _SCHEMAS = Path(__file__).parent.parent / "schema"
 

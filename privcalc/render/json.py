@@ -8,11 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from privcalc import __version__
 from privcalc.bounds import Bound
 from privcalc.exact import Written, shown
 from privcalc.render.report import Estimate, OneSided
 from privcalc.spec.json.form import to_json
+from privcalc.version import __version__
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Method

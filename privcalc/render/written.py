@@ -13,6 +13,10 @@ class _Double(float):
 
     text: str
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how a copy is made."""
+        return as_written, (float(self), self.text)
+
 
 class _Ratio(Written):
     """A number that is no double, and keeps its text."""
@@ -20,6 +24,10 @@ class _Ratio(Written):
     __slots__ = ("text",)
 
     text: str
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Say how a copy is made."""
+        return as_written, (Written(float(self), self.exact), self.text)
 
 
 def as_written(value: float, text: str) -> float:

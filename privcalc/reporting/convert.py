@@ -144,7 +144,7 @@ class Converting:
 def check_uses(to: Target, given: Iterable[str]) -> None:
     """Refuse options that say nothing to a target."""
     for option in given:
-        if option not in USES[to]:
+        if option not in USES.get(to, ()):
             takers = " and ".join(f"--to {each}" for each in USES if option in USES[each])
             raise UsageError(f"{option} says nothing to --to {to}; it is for {takers}")
 

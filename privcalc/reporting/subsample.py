@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting import DEFAULT_ORDERS
 from privcalc.reporting.amplified import columns, details, remarks
@@ -117,6 +118,29 @@ class Subsampling:
             sample=self._words,
             remarks=(("epsilon", f"after {rounds}, each with a fresh sample"),),
         )
+
+
+def checked_sample(q: float | None, n: int | None, m: int | None) -> Query:
+    """Return the query of a sampling: q alone, or n and m together.
+
+    Raises:
+        UsageError: they do not fit together.
+        DomainError: a number is out of range.
+    """
+    from privcalc.render.written import written
+
+    if q is not None and (n is not None or m is not None):
+        raise UsageError("--q (Poisson) and --n with --m (a fixed size) contradict each other")
+    if q is not None:
+        if not 0.0 <= q <= 1.0:
+            raise DomainError(f"--q must be between 0 and 1, got {written(q)}")
+        return {"sampling_probability": q}
+    if n is None or m is None:
+        missing = "--q Q, or --n N with --m M" if n is m is None else "--n N and --m M together"
+        raise UsageError(f"subsample needs to know the sample: give {missing}")
+    if not 1 <= m <= n:
+        raise DomainError(f"--m must be at least 1 and at most --n, got {m} out of {n}")
+    return {"source_dataset_size": n, "sample_size": m}
 
 
 def _sample(query: Mapping[str, float]) -> Sample:

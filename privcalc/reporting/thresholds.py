@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.reporting.runs import runs_remark
 from privcalc.reporting.questions import common_relation, question, relation_in_force
+from privcalc.reporting.runs import runs_remark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
-from privcalc.reporting.runs import read_runs
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.relation import Relation
+from privcalc.reporting.runs import read_runs
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

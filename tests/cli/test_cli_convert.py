@@ -190,7 +190,7 @@ def test_between_relations(run: Callable[..., Outcome]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((GAUSSIAN,), "--to dp needs --delta D or --epsilon E"),
+        ((GAUSSIAN, "-t"), "-t prints one number"),
         ((GAUSSIAN, "--to", "rdp", "--delta", "1e-5"), "--delta says nothing to --to rdp"),
         ((GAUSSIAN, "--to", "profile", "--epsilon", "1", "--points", "3"), "contradicts"),
         ((GAUSSIAN, "--to", "profile", "--points", "1"), "2 to 10000"),

@@ -309,7 +309,10 @@ class TestHostileText:
             ),
             (("compose", "gaussian:sigma=1%%"), "%25"),
             (("compose", "gaussian:sigma=1", "--fomat"), "no such option: --fomat"),
-            (("convert", "gaussian:sigma=1"), "--to dp needs --delta D or --epsilon E"),
+            (
+                ("convert", "gaussian:sigma=1", "--orders", "2"),
+                "--orders says nothing to --to profile",
+            ),
             (("calibrate", "gaussian:sigma=1", "--mu", "1"), ""),
             (("select", "gaussian:sigma=1", "--runs", "x:y", "--delta", "0.1"), "--runs: "),
             (("subsample", "gaussian:sigma=1"), "subsample needs to know the sample"),

@@ -13,9 +13,9 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.select import select
 from privcalc.calibration.target import CalibrationTarget
-from privcalc.reporting.runs import read_runs
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics import work
+from privcalc.reporting.runs import read_runs
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

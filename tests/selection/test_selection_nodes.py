@@ -14,11 +14,11 @@ from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
 from privcalc.accounting.selection import SelectionBrackets
 from privcalc.bounds import Bound
-from privcalc.reporting.runs import read_runs
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
+from privcalc.reporting.runs import read_runs
 from privcalc.selection.lower.worst_order import WorstOrder
 from privcalc.spec.parse import parse
 

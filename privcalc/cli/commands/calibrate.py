@@ -52,8 +52,8 @@ class Sweeping:
         found: list[Report] = []
         missing: list[tuple[str, str]] = []
         with Progress(lambda: wanted.steps, shown=self.talks) as progress:
-            for number, each in enumerate(steps, start=1):
-                progress.reach(number)
+            for step, each in enumerate(steps, start=1):
+                progress.reach(step)
                 name, value = each.parameter, each.value
                 if each.calibration is None:
                     missing.append((f"{name}={number(value)}", each.reason))

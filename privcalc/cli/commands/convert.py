@@ -36,6 +36,7 @@ Examples:
   privcalc convert gaussian:sigma=40@60+gaussian:sigma=9 --filter zcdp:rho=0.1 --delta 1e-5
   privcalc convert gnmax:sigma=40 --data-dependent ./votes.txt --delta 1e-5"""
 
+
 def convert(
     *,
     specs: options.SpecsArgument,

@@ -14,8 +14,8 @@ from privcalc.cli.numbers import (
     read_order,
     read_tolerance,
 )
-from privcalc.errors import DomainError, UsageError
-from privcalc.reporting.subsample import Subsampling
+from privcalc.errors import UsageError
+from privcalc.reporting.subsample import Subsampling, checked_sample
 
 if TYPE_CHECKING:
     from privcalc.cli import options
@@ -25,20 +25,11 @@ if TYPE_CHECKING:
 
 def read_sample(q: str | None, n: str | None, m: str | None) -> Query:
     """Read the options of the sampling: --q alone, or --n and --m together."""
-    if q is not None and (n is not None or m is not None):
-        raise UsageError("--q (Poisson) and --n with --m (a fixed size) contradict each other")
-    if q is not None:
-        value = read_number("--q", q)
-        if not 0.0 <= value <= 1.0:
-            raise DomainError(f"--q must be between 0 and 1, got {q.strip()}")
-        return {"sampling_probability": value}
-    if n is None or m is None:
-        missing = "--q Q, or --n N with --m M" if n is m is None else "--n N and --m M together"
-        raise UsageError(f"subsample needs to know the sample: give {missing}")
-    population, size = read_count("--n", n), read_count("--m", m)
-    if size > population:
-        raise DomainError(f"--m must be at most --n, got {size} out of {population}")
-    return {"source_dataset_size": population, "sample_size": size}
+    return checked_sample(
+        None if q is None else read_number("--q", q),
+        None if n is None else read_count("--n", n),
+        None if m is None else read_count("--m", m),
+    )
 
 
 EXAMPLES = """\

@@ -40,9 +40,7 @@ class Answering:
     def __call__(self, line: int, text: str | SpecError) -> Printed:
         """Return all that is to be printed of a question, or of what is wrong with it."""
         try:
-            if isinstance(text, SpecError):
-                raise text
-            reports = self.ask(question(text, holes=self.holes))
+            reports = self.ask(question(_readable(text), holes=self.holes))
             return Printer(self.output).rendered(reports, line=line)
         # Whatever goes wrong with it, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
@@ -75,7 +73,7 @@ def answer_questions(answer: Answering, *, jobs: int = 1) -> ExitStatus:
         def emit(printed: Printed) -> bool:
             """Print an answer; say whether anybody reads on."""
             heard = printer.emit(printed)
-            worst[:] = [max(printed.status, *worst)]
+            worst[:] = [max([printed.status, *worst])]
             progress.reach(printed.line or 0)
             # Where nobody reads what is wrong with questions, there may be no end of them.
             return heard or printed.status is not ExitStatus.ERROR
@@ -92,6 +90,13 @@ def answer_questions(answer: Answering, *, jobs: int = 1) -> ExitStatus:
     if not worst:
         raise UsageError("no question on standard input")
     return worst[0]
+
+
+def _readable(text: str | SpecError) -> str:
+    """Return the text of a question, or raise why there is none."""
+    if isinstance(text, SpecError):
+        raise text
+    return text
 
 
 def _distinct(asked: Iterable[Asked]) -> Iterator[Asked]:

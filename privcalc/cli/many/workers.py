@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from privcalc.cli.many.lines import Asked
-    from privcalc.cli.many.stream import Answering
     from privcalc.cli.output import Printed
+    from privcalc.errors import SpecError
+
+    Answer = Callable[[int, str | SpecError], Printed]
 
 # Questions under way for each process: a slow one delays the others by no more than these.
 AHEAD = 64
@@ -32,7 +34,7 @@ FORKS = sys.platform == "linux"
 
 
 def answer_in_order(
-    answer: Answering, asked: Iterable[Asked], jobs: int, emit: Callable[[Printed], bool]
+    answer: Answer, asked: Iterable[Asked], jobs: int, emit: Callable[[Printed], bool]
 ) -> None:
     """Answer questions with so many processes, and emit the answers in the order of the questions.
 
@@ -45,7 +47,7 @@ def answer_in_order(
     Raises:
         Exception: what `emit` or the questions raise, or a process ended before it had answered.
     """
-    context = get_context("fork" if FORKS else "spawn")
+    context = get_context("fork") if FORKS else get_context("spawn")
     ends: list[Connection] = []
     processes = []
     for _ in range(jobs):
@@ -90,9 +92,7 @@ def answer_in_order(
 class _Collector(Thread):
     """Collects answers in turn and prints them, while questions are still being read."""
 
-    def __init__(
-        self, dealt: Queue[Connection | None], emit: Callable[[Printed], bool]
-    ) -> None:
+    def __init__(self, dealt: Queue[Connection | None], emit: Callable[[Printed], bool]) -> None:
         super().__init__(daemon=True)
         self._dealt, self._emit = dealt, emit
         self.stopped = False
@@ -116,7 +116,7 @@ class _Collector(Thread):
         self.stopped, self.error = True, self.error or error
 
 
-def _work(answer: Answering, end: Connection, inherited: Iterable[Connection]) -> None:
+def _work(answer: Answer, end: Connection, inherited: Iterable[Connection]) -> None:
     """Answer questions until there are no more."""
     for other in inherited:
         other.close()

@@ -1,0 +1,30 @@
+"""What `import privcalc` offers: the commands as functions, their answers and their errors."""
+
+from privcalc.bounds import Bound, Verdict
+from privcalc.errors import (
+    DomainError,
+    NotCertifiedError,
+    PrivcalcError,
+    SpecError,
+    UnsupportedError,
+    UsageError,
+)
+from privcalc.library.ask import calibrate, compose, convert, select, subsample
+from privcalc.library.result import Result
+
+__all__ = [
+    "Bound",
+    "DomainError",
+    "NotCertifiedError",
+    "PrivcalcError",
+    "Result",
+    "SpecError",
+    "UnsupportedError",
+    "UsageError",
+    "Verdict",
+    "calibrate",
+    "compose",
+    "convert",
+    "select",
+    "subsample",
+]

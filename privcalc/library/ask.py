@@ -1,0 +1,294 @@
+"""The commands as functions: one question, one answer.
+
+Parameters are called as the options are, and mean the same; see the manual pages for more of each.
+All functions raise subclasses of `PrivcalcError`: UsageError for what does not fit together,
+SpecError, DomainError for a number out of range, UnsupportedError, and NotCertifiedError where no
+finite number is proved.
+"""
+
+from __future__ import annotations
+
+from operator import index
+from typing import TYPE_CHECKING
+
+from privcalc.errors import UsageError
+from privcalc.library.given import asked, numbers, one_place, relation_named
+from privcalc.library.result import Result
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Literal
+
+    from privcalc.accounting.convert import Target
+    from privcalc.library.given import Numbers, Spec
+
+    Engine = Literal["auto", "contour", "fft", "rdp"]
+
+ENGINES = ("auto", "contour", "fft", "rdp")
+
+
+def compose(
+    *specs: Spec,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    relation: str | None = None,
+    tolerance: float = 1e-9,
+    engine: Engine = "auto",
+) -> Result:
+    """Bracket what everything together costs: epsilon at a delta, or delta at an epsilon.
+
+        >>> import privcalc
+        >>> answer = privcalc.compose("gaussian:sigma=5@100", delta=1e-6)
+        >>> round(answer.epsilon.upper, 6)
+        10.997151
+        >>> answer.epsilon.verdict(11)
+        <Verdict.WITHIN: 'within'>
+        >>> twin = {"type": "gaussian", "standard_deviation": 5.0}
+        >>> privcalc.compose(twin, "pure:epsilon=0.1", epsilon=1).delta.lower > 0
+        True
+
+    With neither the answer is the privacy profile, 21 points of its `curve`:
+
+        >>> privcalc.compose("gaussian:sigma=5").curve[10][0]
+        1.0
+
+    Args:
+        *specs: what touched the data; several are one sum.
+        delta: where epsilon is asked, in [0, 1].
+        epsilon: where delta is asked, >= 0.
+        relation: add-or-remove-one, replace-one or replace-special; None for the default.
+        tolerance: relative width wished for.
+        engine: auto, contour, fft or rdp (upper end only).
+    """
+    from privcalc.reporting.budget import Budget
+    from privcalc.reporting.compose import Composing
+
+    one_place(delta, epsilon)
+    ask = Composing(
+        numbers(delta),
+        numbers(epsilon),
+        relation_named(relation),
+        tolerance,
+        _proved(engine),
+        Budget(),
+        hints=False,
+    )
+    return Result(ask(asked(specs))[-1])
+
+
+def convert(
+    *specs: Spec,
+    to: Target = "dp",
+    delta: float | None = None,
+    epsilon: Numbers = None,
+    orders: Numbers = None,
+    points: int | None = None,
+    fpr: Numbers = None,
+    prior: Numbers = None,
+    group: int = 1,
+    relation: str | None = None,
+    tolerance: float = 1e-9,
+    engine: Engine = "auto",
+) -> Result:
+    """State one guarantee in another language.
+
+        >>> import privcalc
+        >>> privcalc.convert("zcdp:rho=0.5", to="zcdp").rho.upper
+        0.5
+        >>> rdp = privcalc.convert("gaussian:sigma=2", to="rdp", orders=[2, 8])
+        >>> [order for order, divergence in rdp.curve]
+        [2.0, 8.0]
+        >>> privcalc.convert("gaussian:sigma=1", to="gdp").mu.upper
+        1.0
+
+    Args:
+        *specs: what touched the data; several are one sum.
+        to: dp, profile (also dp without delta and epsilon), rdp, zcdp, gdp, tradeoff or risk.
+        delta: for dp; for gdp it asks for the mu that is matched there.
+        epsilon: for dp one, for profile any number.
+        orders: for rdp, > 1.
+        points: number of points of a profile or trade-off curve.
+        fpr: false positive rates, for tradeoff and risk.
+        prior: chances that the record is there, for risk.
+        group: records that are protected together.
+        relation: None for the default.
+        tolerance: relative width wished for.
+        engine: auto, contour, fft or rdp.
+    """
+    from privcalc.reporting.convert import Converting, check_uses
+
+    deltas, epsilons = numbers(delta), numbers(epsilon)
+    if to == "dp":
+        to = "dp" if deltas or epsilons else "profile"
+        if len(deltas) + len(epsilons) > 1:
+            raise UsageError("an answer is about one delta or one epsilon; ask in turn")
+    given = {"delta": deltas, "epsilon": epsilons, "orders": numbers(orders), "points": points,
+             "fpr": numbers(fpr), "prior": numbers(prior)}  # fmt: skip
+    check_uses(to, [f"--{name}" for name, value in given.items() if value])
+    ask = Converting(
+        to=to,
+        deltas=deltas,
+        epsilons=epsilons,
+        orders=numbers(orders),
+        points=None if points is None else index(points),
+        rates=numbers(fpr),
+        priors=numbers(prior),
+        records=index(group),
+        relation=relation_named(relation),
+        tolerance=tolerance,
+        engine=_proved(engine),
+    )
+    # A mu that is matched at a delta follows the one that holds everywhere.
+    return Result(ask(asked(specs))[-1])
+
+
+def subsample(
+    *specs: Spec,
+    q: float | None = None,
+    n: int | None = None,
+    m: int | None = None,
+    orders: Numbers = None,
+    delta: float | None = None,
+    count: int = 1,
+    relation: str | None = None,
+    tolerance: float = 1e-9,
+    engine: Engine = "auto",
+) -> Result:
+    """Say what sampling buys: the Renyi curve of what sees a sample, or epsilon after rounds of it.
+
+        >>> import privcalc
+        >>> [(order, bound)] = privcalc.subsample("gaussian:sigma=5", q=0.001, orders=8).curve
+        >>> 1.6e-7 < bound.lower <= bound.upper < 1.7e-7
+        True
+        >>> rounds = privcalc.subsample("gaussian:sigma=5", q=0.001, delta=1e-8, count=10_000)
+        >>> round(rounds.epsilon.upper, 6)
+        0.092934
+
+    Args:
+        *specs: what sees the sample; several are one sum.
+        q: probability with which each record is in the sample (Poisson sampling).
+        n: number of records, of which m are drawn without replacement.
+        m: size of the sample.
+        orders: of the Renyi curve, > 1.
+        delta: asks for epsilon instead of the curve.
+        count: number of rounds, each with a fresh sample, of which epsilon is.
+        relation: None for the default of the sampling.
+        tolerance: relative width wished for.
+        engine: for epsilon: auto, contour, fft or rdp.
+    """
+    from privcalc.reporting.subsample import Subsampling, checked_sample
+
+    if count != 1 and delta is None:
+        raise UsageError("a count of rounds needs the delta at which epsilon is asked")
+    ask = Subsampling(
+        checked_sample(q, *(None if size is None else index(size) for size in (n, m))),
+        numbers(orders),
+        numbers(delta),
+        index(count),
+        relation_named(relation),
+        tolerance,
+        _proved(engine),
+        curve=delta is None,
+    )
+    return Result(ask(asked(specs))[-1])
+
+
+def select(
+    *specs: Spec,
+    runs: str,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    relation: str | None = None,
+    tolerance: float = 1e-9,
+    engine: Engine = "auto",
+) -> Result:
+    """Bracket the price of publishing the best of a random number of runs.
+
+        >>> import privcalc
+        >>> best = privcalc.select("gaussian:sigma=4", runs="geometric:mean=30", delta=1e-6)
+        >>> 1.788 < best.epsilon.lower <= best.epsilon.upper < 1.789
+        True
+        >>> best.bound("base_epsilon").upper < 1.07
+        True
+
+    Args:
+        *specs: what one run costs; several are one sum.
+        runs: distribution of the number of runs, as `--runs` takes it.
+        delta: where epsilon is asked.
+        epsilon: where delta is asked.
+        relation: None for the default.
+        tolerance: relative width wished for of what one run costs.
+        engine: for one run: auto, contour, fft or rdp.
+    """
+    from privcalc.reporting.runs import read_runs
+    from privcalc.reporting.select import Selecting
+
+    one_place(delta, epsilon)
+    if delta is None and epsilon is None:
+        raise UsageError("select needs a delta or an epsilon")
+    ask = Selecting(
+        read_runs(runs),
+        numbers(delta),
+        numbers(epsilon),
+        relation_named(relation),
+        tolerance,
+        _proved(engine),
+    )
+    return Result(ask(asked(specs))[-1])
+
+
+def calibrate(
+    *specs: Spec,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    rho: float | None = None,
+    advantage: float | None = None,
+    tpr: float | None = None,
+    fpr: float | None = None,
+    ratio: Sequence[float] = (),
+    relation: str | None = None,
+    tolerance: float = 1e-9,
+) -> Result:
+    """Find the value of the hole, written _, that meets a target.
+
+        >>> import privcalc
+        >>> noise = privcalc.calibrate("gaussian:sigma=_@100", epsilon=1, delta=1e-6)
+        >>> noise.sufficient
+        42.2467889
+        >>> noise.epsilon.upper <= 1.0
+        True
+        >>> noise.text
+        'gaussian:sigma=42.2467889@100'
+
+    Args:
+        *specs: what will touch the data, with _ for the value that is wanted.
+        epsilon: may be spent, at a delta.
+        delta: where epsilon holds.
+        mu: of Gaussian differential privacy.
+        rho: of concentrated differential privacy.
+        advantage: of a membership attack.
+        tpr: true positive rate of a membership attack, at a false positive rate.
+        fpr: where tpr holds.
+        ratio: of the values of several holes, in order of appearance.
+        relation: None for the default.
+        tolerance: of every bracket.
+    """
+    from privcalc.reporting.calibrate import Calibrating, checked_target, target_names
+
+    given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "advantage": advantage,
+             "tpr": tpr, "fpr": fpr}  # fmt: skip
+    known = {name: float(value) for name, value in given.items() if value is not None}
+    ask = Calibrating(
+        checked_target({name: known[name] for name in target_names(known)}),
+        numbers(ratio),
+        relation_named(relation),
+        tolerance,
+    )
+    return Result(ask(asked(specs, holes=True))[-1])
+
+
+def _proved(engine: str) -> str:
+    if engine not in ENGINES:
+        raise UsageError(f"engine is one of {', '.join(ENGINES)}, got {engine!r}")
+    return engine

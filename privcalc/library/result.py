@@ -1,0 +1,167 @@
+"""One answer, as the library returns it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from privcalc.bounds import Bound
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.render.report import Report
+
+
+@record
+class Result:
+    """One answer: its numbers as attributes, and all that `--json` prints of it.
+
+        >>> import privcalc
+        >>> answer = privcalc.compose("pure:epsilon=0.1@3", delta=0)
+        >>> answer.epsilon.lower, answer.epsilon.upper
+        (0.3, 0.3)
+        >>> answer.to_dict()["result"]
+        {'epsilon': {'lower': 0.3, 'upper': 0.3}}
+        >>> print(answer.text, answer.relation, answer.query)
+        pure:epsilon=0.1@3 add-or-remove-one {'delta': 0.0}
+
+    An answer is a specification, too: of the guarantee that its numbers are about.
+
+        >>> privcalc.compose(answer, "pure:epsilon=1", delta=0).epsilon.upper
+        1.3
+
+    A quantity that was not asked for is an AttributeError. Answers are frozen, are equal where they
+    print the same, and can be pickled.
+    """
+
+    report: Report
+
+    @property
+    def text(self) -> str:
+        """The specification, in its canonical spelling."""
+        return self.report.text
+
+    @property
+    def relation(self) -> str:
+        """The neighbouring relation in force, with dashes."""
+        return self.report.relation.text
+
+    @property
+    def query(self) -> dict[str, float]:
+        """What was fixed: {"delta": d}, {"epsilon": e}, or more, or nothing."""
+        return dict(self.report.query)
+
+    @property
+    def tolerance_met(self) -> bool:
+        """Whether the brackets are as narrow as was wished."""
+        return self.report.method.tolerance_met
+
+    @property
+    def epsilon(self) -> Bound:
+        """Epsilon at the delta of the query."""
+        return self.bound("epsilon")
+
+    @property
+    def delta(self) -> Bound:
+        """Delta at the epsilon of the query."""
+        return self.bound("delta")
+
+    @property
+    def rho(self) -> Bound:
+        """Rho of concentrated differential privacy."""
+        return self.bound("rho")
+
+    @property
+    def mu(self) -> Bound:
+        """Mu of Gaussian differential privacy."""
+        return self.bound("mu")
+
+    @property
+    def advantage(self) -> Bound:
+        """Advantage of a membership attack."""
+        return self.bound("advantage")
+
+    @property
+    def sufficient(self) -> float:
+        """The value of the hole that is certain to meet the target."""
+        found = self._found("sufficient")
+        if isinstance(found, int | float):
+            return found
+        raise AttributeError("sufficient is no number")
+
+    @property
+    def curve(self) -> tuple[tuple[float, Bound], ...]:
+        """The points of a curve: of delta over epsilon, Renyi divergences over orders, beta over
+        alpha; of a sampled Renyi curve those of the dominating pair, or else of the upper bound.
+        """
+        columns = {k: v for k, v in self.report.result.items() if isinstance(v, list)}
+        if len(columns) < 2:
+            raise AttributeError(f"this answer is no curve; it has {self._names}")
+        places = next(iter(columns.values()))
+        name = next((each for each in ("exact", "upper") if each in columns), list(columns)[1])
+        bounds = (
+            _printed(each) if isinstance(each, Bound) else Bound(_upper(each))
+            for each in columns[name]
+        )
+        return tuple(zip(map(_upper, places), bounds, strict=True))
+
+    def bound(self, name: str) -> Bound:
+        """Return the bracket of a quantity, by its name in `to_dict()["result"]`.
+
+        Raises:
+            AttributeError: the answer has no such bracket.
+        """
+        found = self._found(name)
+        if isinstance(found, Bound):
+            return _printed(found)
+        raise AttributeError(f"{name} of this answer is no bracket; to_dict() has it")
+
+    def to_json(self) -> str:
+        """Return the line that `--json` prints."""
+        from privcalc.render.json import line
+
+        return line(self.report)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the object that `--json` prints, as plain data."""
+        import json
+
+        found: dict[str, Any] = json.loads(self.to_json())
+        return found
+
+    def __str__(self) -> str:
+        """Return the table that the command line prints."""
+        from privcalc.render.plain import lines
+
+        return "\n".join(lines([self.report]))
+
+    def __repr__(self) -> str:
+        return f"<privcalc.Result {self.to_json()}>"
+
+    def __eq__(self, other: object) -> bool:
+        return self.to_json() == other.to_json() if isinstance(other, Result) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.to_json())
+
+    def _found(self, name: str) -> object:
+        if name not in self.report.result:
+            raise AttributeError(f"this answer has no {name}; it has {self._names}")
+        return self.report.result[name]
+
+    @property
+    def _names(self) -> str:
+        return ", ".join(self.report.result)
+
+
+def _printed(bound: Bound) -> Bound:
+    """Return a bracket with the ends that JSON has: they read back as what is proved."""
+    lower, upper = bound.printed
+    return Bound(upper, lower, bound.exact)
+
+
+def _upper(cell: object) -> float:
+    """Return a number of a curve: a place on its axis, or what is proved from above."""
+    found = getattr(cell, "printed", cell)
+    if isinstance(found, int | float):
+        return float(found)
+    raise AttributeError("the points of this answer are rows; to_dict() has them")

@@ -1,0 +1,189 @@
+"""`import privcalc`: documented, typed, light, and the same answers as the command line."""
+
+from __future__ import annotations
+
+import copy
+import doctest
+import json
+import pickle
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import privcalc
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
+
+SAMPLED = "gaussian:sigma=1.1@poisson:q=1/100@50"
+GAUSSIAN = "gaussian:sigma=3"
+HOLES = "gaussian:sigma=_+gaussian:sigma=_"
+# A command line, and the specifications and keywords of the call that asks the same.
+SAME: list[tuple[str, tuple[str, ...], dict[str, Any]]] = [
+    (f"compose {SAMPLED} --delta 1e-5", (SAMPLED,), {"delta": 1e-5}),
+    (f"compose {GAUSSIAN} pure:epsilon=0.1@3 --epsilon 1",
+     (GAUSSIAN, "pure:epsilon=0.1@3"), {"epsilon": 1}),
+    (f"compose {GAUSSIAN}", (GAUSSIAN,), {}),
+    (f"compose {GAUSSIAN} --delta 0 --relation replace-one",
+     (GAUSSIAN,), {"delta": 0, "relation": "replace_one"}),
+    (f"compose {SAMPLED} --delta 1e-5 --engine rdp --tolerance 1e-3",
+     (SAMPLED,), {"delta": 1e-5, "engine": "rdp", "tolerance": 1e-3}),
+    (f"convert {GAUSSIAN}", (GAUSSIAN,), {}),
+    (f"convert {GAUSSIAN} --to rdp --orders 2,3.5 --group 2",
+     (GAUSSIAN,), {"to": "rdp", "orders": [2, 3.5], "group": 2}),
+    (f"convert {SAMPLED} --to zcdp", (SAMPLED,), {"to": "zcdp"}),
+    (f"convert {GAUSSIAN} --to gdp --delta 1e-5", (GAUSSIAN,), {"to": "gdp", "delta": 1e-5}),
+    (f"convert {GAUSSIAN} --to tradeoff --fpr 0.1", (GAUSSIAN,), {"to": "tradeoff", "fpr": 0.1}),
+    (f"convert {GAUSSIAN} --to risk --prior 0.5", (GAUSSIAN,), {"to": "risk", "prior": (0.5,)}),
+    (f"subsample {GAUSSIAN} --q 0.001 --orders 2,8",
+     (GAUSSIAN,), {"q": 0.001, "orders": (2, 8)}),
+    (f"subsample {GAUSSIAN} --n 100 --m 3", (GAUSSIAN,), {"n": 100, "m": 3}),
+    ("select pure:epsilon=1 --runs poisson:mean=2 --delta 1e-5",
+     ("pure:epsilon=1",), {"runs": "poisson:mean=2", "delta": 1e-5}),
+    ("calibrate gaussian:sigma=_ --epsilon 1 --delta 1e-5",
+     ("gaussian:sigma=_",), {"epsilon": 1, "delta": 1e-5}),
+    (f"calibrate {HOLES} --mu 1 --ratio 1,2", (HOLES,), {"mu": 1, "ratio": (1, 2)}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [each for each in privcalc.__all__ if each != "__version__"])
+def test_every_public_name_has_an_example(name: str) -> None:
+    """The examples of its documentation say what happens."""
+    [found] = doctest.DocTestFinder(recurse=False).find(getattr(privcalc, name), name)
+    assert found.examples
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
+def test_examples_of_the_package_and_the_readme() -> None:
+    """They are run, too."""
+    assert doctest.testmod(privcalc).failed == 0
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = doctest.DocTestParser().get_doctest(text, {}, "README.md", None, None)
+    # A fence ends the output of the last example of its block.
+    for each in found.examples:
+        each.want = each.want.partition("```")[0]
+    assert found.examples
+    assert doctest.DocTestRunner().run(found).failed == 0
+
+
+@pytest.mark.parametrize(("line", "specs", "keywords"), SAME)
+def test_as_the_command_line(
+    line: str, specs: tuple[str, ...], keywords: dict[str, Any], run: Callable[..., Outcome]
+) -> None:
+    """An answer is what `--json` prints of it."""
+    command, *arguments = line.split()
+    found = getattr(privcalc, command)(*specs, **keywords)
+    printed = run(command, *arguments, "--json").stdout.splitlines()[-1]
+    assert found.to_json() == printed
+    assert found.to_dict() == json.loads(printed)
+    for copied in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):  # noqa: S301
+        assert (copied, hash(copied)) == (found, hash(found))
+
+
+def test_numbers_as_attributes() -> None:
+    """Each bracket has the ends that are printed; what was not asked is missed by name."""
+    found = privcalc.compose(SAMPLED, delta=1e-5)
+    printed = found.to_dict()["result"]["epsilon"]
+    assert (found.epsilon.lower, found.epsilon.upper) == (printed["lower"], printed["upper"])
+    assert (found.query, found.tolerance_met) == ({"delta": 1e-5}, True)
+    assert not hasattr(found, "delta")
+    with pytest.raises(AttributeError, match="has no mu; it has epsilon"):
+        _ = found.mu
+    with pytest.raises(AttributeError, match="frozen"):
+        found.report = None  # type: ignore[misc, assignment]
+    with pytest.raises(AttributeError, match="no curve"):
+        _ = found.curve
+    assert str(found).startswith("spec      gaussian:sigma=1.1@poisson:q=0.01@50\n")
+    risk = privcalc.convert(GAUSSIAN, to="risk")
+    assert risk.advantage == risk.bound("advantage")
+    with pytest.raises(AttributeError, match="no bracket"):
+        risk.bound("tpr_at_fpr")
+
+
+def test_curves() -> None:
+    """A point is a place and a bracket."""
+    errors = [bound.upper for _, bound in privcalc.convert(GAUSSIAN, to="tradeoff").curve]
+    assert errors == sorted(errors, reverse=True)
+    for spec in (GAUSSIAN, "zcdp:rho=0.1"):
+        curve = privcalc.subsample(spec, q=0.1, orders=(2, 3)).curve
+        assert [order for order, _ in curve] == [2.0, 3.0]
+        assert curve[0][1].upper <= curve[1][1].upper
+
+
+def test_specifications_in_any_form() -> None:
+    """Text, its twin, an answer and its object say the same."""
+    text = privcalc.compose("laplace:scale=2@10", delta=1e-5)
+    assert privcalc.compose(text.to_dict()["spec"], delta=1e-5) == text
+    assert privcalc.compose(text, delta=1e-5) == text
+    assert privcalc.compose(text.to_dict(), delta=1e-5) == text
+    # The guarantee of an answer holds under its relation.
+    other = privcalc.compose("laplace:scale=2", delta=1e-5, relation="replace-one")
+    assert privcalc.compose(other, delta=1e-5).relation == "replace-one"
+    with pytest.raises(privcalc.UsageError, match="holds under replace-one"):
+        privcalc.compose(other, delta=1e-5, relation="add-or-remove-one")
+
+
+def test_what_guarantees_nothing_is_no_specification() -> None:
+    """An answer is read as the guarantee of its numbers, or refused."""
+    rounds = privcalc.subsample(GAUSSIAN, q=0.1, delta=1e-5, count=7)
+    assert privcalc.compose(rounds, delta=1e-5).text == "gaussian:sigma=3@poisson:q=0.1@7"
+    answer = privcalc.compose("pure:epsilon=1", delta=0).to_dict()
+    for change in ({"caution": "x"}, {"schema": "x"}, {"result": {"epsilon": {"estimate": 1.0}}}):
+        with pytest.raises(privcalc.SpecError):
+            privcalc.compose({**answer, **change}, delta=0)
+
+
+@pytest.mark.parametrize(
+    ("command", "specs", "keywords", "error"),
+    [
+        ("compose", (), {"delta": 0.1}, privcalc.UsageError),
+        ("compose", (3,), {"delta": 0.1}, privcalc.SpecError),
+        ("compose", ({"type": object()},), {"delta": 0.1}, privcalc.SpecError),
+        ("compose", (GAUSSIAN,), {"delta": 0, "epsilon": 0}, privcalc.UsageError),
+        ("compose", (GAUSSIAN,), {"delta": float("nan")}, privcalc.DomainError),
+        ("compose", (GAUSSIAN,), {"relation": "x"}, privcalc.UsageError),
+        ("compose", (GAUSSIAN,), {"delta": 0.1, "engine": "afa"}, privcalc.UsageError),
+        ("compose", ("gaussian:sigma=_",), {"delta": 0.1}, privcalc.SpecError),
+        ("convert", (GAUSSIAN,), {"to": "x"}, privcalc.UsageError),
+        ("convert", (GAUSSIAN,), {"to": "x", "points": 3}, privcalc.UsageError),
+        ("convert", (GAUSSIAN,), {"to": "gdp", "fpr": 0.1}, privcalc.UsageError),
+        ("convert", (GAUSSIAN,), {"epsilon": (1, 2)}, privcalc.UsageError),
+        ("select", (GAUSSIAN,), {"runs": "fixed:n=2"}, privcalc.UsageError),
+        ("subsample", (GAUSSIAN,), {}, privcalc.UsageError),
+        ("subsample", (GAUSSIAN,), {"q": 2}, privcalc.DomainError),
+        ("subsample", (GAUSSIAN,), {"n": 3, "m": 4}, privcalc.DomainError),
+        ("subsample", (GAUSSIAN,), {"n": 3, "m": 1.5}, TypeError),
+        ("subsample", (GAUSSIAN,), {"q": 0.1, "count": 2}, privcalc.UsageError),
+        ("calibrate", ("gaussian:sigma=_",), {}, privcalc.UsageError),
+        ("calibrate", ("gaussian:sigma=_",), {"mu": -1}, privcalc.DomainError),
+    ],
+)
+def test_refusals(
+    command: str, specs: tuple[Any, ...], keywords: dict[str, Any], error: type[Exception]
+) -> None:
+    """What is wrong is an error of its kind, and no number."""
+    with pytest.raises(error):
+        getattr(privcalc, command)(*specs, **keywords)
+
+
+def test_import_loads_nothing() -> None:
+    """A name loads what it needs when it is used; every name is listed."""
+    script = (
+        "import sys, privcalc\n"
+        "print([each for each in sys.modules if each.startswith('privcalc')], dir(privcalc))\n"
+        "privcalc.Bound\n"
+        "assert not {'numpy', 'typer', 'rich'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("['privcalc.version', 'privcalc'] [")
+    assert all(repr(name) in done.stdout for name in privcalc.__all__)
+    assert (ROOT / "privcalc" / "py.typed").exists()
+    with pytest.raises(AttributeError, match="has no attribute 'compse'"):
+        _ = privcalc.compse  # type: ignore[attr-defined]
