@@ -5,8 +5,10 @@ import signal
 import sys
 from contextlib import suppress
 
-# No pathlib: it takes as long to load as all that stands here.
-_HELP = os.path.join(os.path.dirname(__file__), "cli", "help")  # noqa: PTH118, PTH120
+
+def start() -> None:
+    """Run the command line and end with its status: what an archive (zipapp) begins with."""
+    sys.exit(main())
 
 
 def main() -> int:
@@ -48,8 +50,10 @@ def _written_down(arguments: list[str]) -> str:
     if get_terminal_size().columns < 80 or not all(word.isalpha() for word in arguments[:-1]):
         return ""
     name = arguments[0] if len(arguments) == 2 else "top-level"
-    with suppress(FileNotFoundError), open(f"{_HELP}/{name}.txt", encoding="utf-8") as file:  # noqa: PTH123
-        return file.read()
+    from privcalc.package_data import read
+
+    with suppress(OSError):
+        return read("cli", "help", f"{name}.txt")
     return ""
 
 
@@ -66,4 +70,4 @@ def _unstarted(error: Exception) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    start()

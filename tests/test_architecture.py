@@ -38,6 +38,7 @@ _BELOW_CLI = (
     f"{_BASE} {_NUMBERS} privcalc.spec {_LAWS} privcalc.engine privcalc.tradeoff privcalc.selection"
 )
 # The package itself is its version.
+_CLI = "privcalc.render privcalc.reporting privcalc.package_data typer"
 _ABOVE = f"{_BASE} privcalc privcalc.version privcalc.spec privcalc.accounting privcalc.calibration"
 
 # The longest name that is a prefix of the module's decides. A new layer needs a line here.
@@ -92,12 +93,15 @@ RULES = {
     "privcalc.reporting": Rule(f"{_ABOVE} privcalc.render"),
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
-    "privcalc.cli": Rule(f"{_ABOVE} privcalc.render privcalc.reporting typer"),
+    "privcalc.cli": Rule(
+        f"{_ABOVE} privcalc.render privcalc.reporting privcalc.package_data typer"
+    ),
     "privcalc.cli.progress": Rule("", in_functions="rich"),
-    "privcalc.__main__": Rule("privcalc privcalc.cli"),
+    "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),
     # What `import privcalc` offers; the package itself loads none of it before it is asked for.
     "privcalc.library": Rule(f"{_ABOVE} privcalc.render privcalc.reporting"),
     "privcalc.version": Rule(""),
+    "privcalc.package_data": Rule(""),
     "privcalc": Rule(f"{_BASE} privcalc.version", in_functions="privcalc.library"),
 }
 

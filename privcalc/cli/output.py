@@ -194,7 +194,8 @@ class Printer:
         else:
             from privcalc.render import plain
 
-            yield from plain.lines(reports, colour=terminal.colour)
+            width = terminal.columns if terminal.boxed else None
+            yield from plain.lines(reports, colour=terminal.colour, width=width)
 
     def _talk(self, reports: Sequence[Report], place: str) -> Iterator[str]:
         """Say on standard error what the format on standard output has no place for."""

@@ -6,18 +6,15 @@ the generator of documents from the declarations of the options.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
+from privcalc import package_data
 from privcalc.cli import choices
 from privcalc.cli.commands import COMMANDS, load
 from privcalc.cli.output import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-# No pathlib: it takes as long to load as all that stands here.
-_OPTIONS = os.path.join(os.path.dirname(__file__), "help", "option-table.txt")  # noqa: PTH118, PTH120
 
 
 def read_plainly(
@@ -32,8 +29,8 @@ def read_plainly(
     name, words = "".join(arguments[:1]), iter(arguments[1:])
     if name not in COMMANDS:
         return None
-    with open(_OPTIONS, encoding="utf-8") as file:  # noqa: PTH123
-        rows = [line.split() for line in file if line.startswith(f"{name} ")]
+    table = package_data.read("cli", "help", "option-table.txt").splitlines()
+    rows = [line.split() for line in table if line.startswith(f"{name} ")]
     known = {option: (parameter, kind) for _, option, parameter, kind in rows}
     found: dict[str, Any] = {}
     for word in words:

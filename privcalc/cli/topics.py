@@ -3,14 +3,12 @@
 # No postponed annotations: Typer reads those of a callback at run time.
 
 import sys
-from pathlib import Path
 
 import typer
 
+from privcalc import package_data
 from privcalc.cli.choices import SchemaName, Shell
 from privcalc.version import __version__
-
-_SCHEMAS = Path(__file__).parent.parent / "schema"
 
 
 def print_version(value: bool) -> None:  # noqa: FBT001  (Typer calls it)
@@ -31,7 +29,7 @@ def print_language(name: str | None) -> None:
 def print_schema(name: SchemaName | None) -> None:
     """Print a JSON Schema."""
     if name is not None:
-        _print_and_stop((_SCHEMAS / f"{name.value}-v1.json").read_text(encoding="utf-8"))
+        _print_and_stop(package_data.read("schema", f"{name.value}-v1.json"))
 
 
 def print_completion(context: typer.Context, shell: Shell | None) -> None:

@@ -1,7 +1,8 @@
 """CSV in the long form: one row per number, the same columns for every command.
 
 Numbers are written in full (they read back as the same doubles), infinity as `Infinity`; a cell
-that does not apply is empty.
+that does not apply is empty. What is proved from above is in `upper` and from below in `lower`; a
+number that bounds nothing (a count, the value of a hole) is in `value`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ HEADER = (
     "quantity",
     "lower",
     "upper",
+    "value",
     "estimate",
     "engine",
     "tolerance_met",
@@ -103,16 +105,16 @@ def _rows(rows: list[Number | Row]) -> Iterator[tuple[str, str, str, Number | Es
                 yield from ((given, number(at), name, found) for name, found in rest)
 
 
-def _ends(value: Number | Estimate) -> tuple[str, str, str]:
+def _ends(value: Number | Estimate) -> tuple[str, str, str, str]:
     if isinstance(value, Estimate):
-        return "", "", number(value.value)
+        return "", "", "", number(value.value)
     if isinstance(value, Bound):
         lower, upper = value.printed
-        return "" if lower is None else number(lower), number(upper), ""
+        return "" if lower is None else number(lower), number(upper), "", ""
     if isinstance(value, OneSided):
         end = number(value.printed)
-        return ("", end, "") if value.is_upper else (end, "", "")
-    return "", number(value), ""
+        return ("", end, "", "") if value.is_upper else (end, "", "", "")
+    return "", "", number(value), ""
 
 
 def _joined(cells: tuple[str, ...]) -> str:

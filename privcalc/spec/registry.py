@@ -195,8 +195,18 @@ def _load() -> None:
     """Import every module of the packages, once: a file that registers itself is enough."""
     for package in _UPWARD[len(_loaded) :]:
         (folder,) = import_module(package).__path__
-        for file in sorted(each.name for each in scandir(folder)):
-            name, dot, suffix = file.partition(".")
-            if dot and suffix == "py" and name != "__init__":
-                import_module(f"{package}.{name}")
+        for name in sorted(_files(folder)):
+            import_module(f"{package}.{name}")
         _loaded.append(package)
+
+
+def _files(folder: str) -> list[str]:
+    """Return the names of the modules of a package."""
+    try:
+        words = (each.name.partition(".") for each in scandir(folder))
+        return [name for name, _, suffix in words if suffix == "py" and name != "__init__"]
+    except NotADirectoryError:
+        # It is in an archive. This takes longer to load than it is worth where it is not.
+        from pkgutil import iter_modules
+
+        return [each.name for each in iter_modules([folder]) if not each.ispkg]

@@ -103,14 +103,20 @@ class _Collector(Thread):
         while (end := self._dealt.get()) is not None:
             # Taken even where nobody listens any more, so that its process does not wait for that.
             try:
-                printed = end.recv()
+                printed = self._next(end)
                 if not self.stopped:
                     self.stopped = not self._emit(printed)
-            except EOFError:
-                words = "a process that answers questions ended before it had; is memory short?"
-                self._fail(RuntimeError(words))
             except BaseException as error:  # noqa: BLE001  (raised where the questions are read)
                 self._fail(error)
+
+    @staticmethod
+    def _next(end: Connection) -> Printed:
+        try:
+            printed: Printed = end.recv()
+        except (EOFError, OSError):
+            words = "a process that answers questions ended before it had; is memory short?"
+            raise RuntimeError(words) from None
+        return printed
 
     def _fail(self, error: BaseException) -> None:
         self.stopped, self.error = True, self.error or error

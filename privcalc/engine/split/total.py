@@ -128,7 +128,8 @@ class Split:
         scale = self.frame.log_delta if log_scale is None else log_scale
         found = [self._near(float(epsilon), scale) for epsilon in epsilons]
         value = np.array([each.value for each in found])
-        names = {name for each in found for name in each.terms}
+        # Not a set: the order of its names would differ from one process to the next.
+        names = dict.fromkeys(name for each in found for name in each.terms)
         return Deltas(
             np.full(len(found), scale),
             value - np.array([each.below for each in found]),

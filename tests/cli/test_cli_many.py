@@ -1,0 +1,266 @@
+"""Many questions: JSON on any number of lines, several processes, the same bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import random
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.cli.many import workers
+from privcalc.cli.many.lines import questions
+from privcalc.cli.output import Printed
+from privcalc.cli.progress import Progress
+from privcalc.errors import SpecError
+from tests.conftest import process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Outcome
+    from tests.fake_accounting import FakeAccounting
+
+ASK = ("compose", "-", "--delta", "1e-5")
+TWIN = {"type": "self_composed", "count": 3, "event": {"type": "pure", "epsilon": 0.5}}
+# Each of three questions in this form, one after the other.
+FORMS: dict[str, Callable[[object], str]] = {
+    "lines": lambda three: "".join(f"{json.dumps(each)}\n" for each in three),  # type: ignore[attr-defined]
+    "jq": lambda three: "".join(f"{json.dumps(each, indent=2)}\n" for each in three),  # type: ignore[attr-defined]
+    "tabs": lambda three: "\r\n".join(json.dumps(each, indent="\t") for each in three),  # type: ignore[attr-defined]
+    "at the margin": lambda three: json.dumps(three, indent=0),
+    "jq -s": lambda three: json.dumps(three, indent=2),
+    "jq -s -c": json.dumps,
+    "arrays": lambda three: f"{json.dumps(three[:1])}\n{json.dumps(three[1:], indent=1)}",  # type: ignore[index]
+    "spread": lambda three: json.dumps(three).replace("{", "{\n\n ").replace(",", "\n,\n"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_json_in_every_form(
+    form: str, run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """The same three answers, whatever printed the questions."""
+    three = [TWIN, {"type": "gaussian", "standard_deviation": 2.0}, TWIN]
+    done = run(*ASK, "--json", stdin=FORMS[form](three))
+    assert (done.status, done.stderr) == (0, "")
+    assert [json.loads(line)["spec"] for line in done.stdout.splitlines()] == three
+    assert len(accounting.calls) == 3
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_answers_in_every_form(form: str, run: Callable[..., Outcome]) -> None:
+    """Answers that were laid out anew are the guarantees that they were."""
+    lines = run("compose", "pure:epsilon=1", "--delta", "0,0.1", "--json").stdout.splitlines()
+    lines += run("compose", "laplace:scale=2", "--delta", "0", "--json").stdout.splitlines()
+    done = run(*ASK, "--json", stdin=FORMS[form]([json.loads(line) for line in lines]))
+    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == [
+        "pure:epsilon=1",
+        "laplace:scale=2",
+    ]
+
+
+def test_texts_in_arrays(run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
+    """As jq prints those of answers."""
+    assert accounting.calls == []
+    done = run(*ASK, "--json", stdin='["gaussian:sigma=2",\n "pure:epsilon=1"]\nlaplace:scale=3')
+    texts = [json.loads(line)["text"] for line in done.stdout.splitlines()]
+    assert texts == ["gaussian:sigma=2", "pure:epsilon=1", "laplace:scale=3"]
+
+
+@pytest.mark.parametrize(
+    ("stdin", "line", "message"),
+    [
+        ("[]", 1, "an empty array has no question"),
+        ('["pure:epsilon=1",]', 1, "an array has an empty place"),
+        ("[,\n]", 1, "an array has an empty place"),
+        ("[pure:epsilon=1]", 1, "an array has questions: objects, or texts in quotes"),
+        ("[[1]]", 1, "an array has questions"),
+        ('["a\n"]', 1, "not JSON"),
+        ('\n["pure:epsilon=1",\n', 2, "the array that begins here has no end"),
+        ('{"type":\n "pure"\n', 1, "not JSON"),
+        ('{"type": "pu\nre", "epsilon": 1}', 1, "not JSON"),
+        ('{"type": "pure",\n "epsilon": 1}}', 1, "not JSON"),
+        ('{"type": "pure", "epsilon": 1} {"type": "pure", "epsilon": 1}', 1, "not JSON"),
+        ('["pure:epsilon=1"] x', 1, "an array stands alone on its lines"),
+        ('{"type": "pure",\npure:epsilon=1', 1, "not JSON"),
+        ('{"type": [\nx', 1, "not JSON"),
+        ('{\n "type": "pure",\n "epsilon": "x"\n}', 1, "epsilon takes"),
+    ],
+)
+def test_json_that_is_none(
+    stdin: str, line: int, message: str, run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """The error names the line where it begins, the rest goes on, and the status is 2."""
+    assert accounting.calls == []
+    done = run(*ASK, "--json", stdin=stdin + "\nlaplace:scale=7\n")
+    errors = [json.loads(each) for each in done.stderr.splitlines()]
+    assert done.status == 2
+    assert (errors[0]["line"], errors[0]["message"][: len(message)]) == (line, message)
+    assert json.loads(done.stdout.splitlines()[-1])["text"] == "laplace:scale=7"
+
+
+def test_any_text_is_read_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No text is lost: what stands on a line is in a question or in an error of some line."""
+    rng = random.Random(3)
+    pieces = ['{"a": 1', "}", "[", "]", ",", '"x"', '"', "\n", " ", "\\", "pure", "1", ":", "\t{"]
+    for _ in range(500):
+        text = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
+
+        class Stdin:
+            buffer = __import__("io").BytesIO(text.encode())
+
+        monkeypatch.setattr(sys, "stdin", Stdin)
+        found = list(questions())
+        assert bool(found) == bool(text.strip()), text
+        assert all(1 <= line <= text.count("\n") + 1 for line, _ in found)
+        assert all(isinstance(each, SpecError) or each.strip() for _, each in found)
+
+
+SPECS = [
+    "pure:epsilon=1",
+    "gaussian:sgma=1",
+    "gaussian:sigma=2@poisson:q=0.1@3",
+    '{"type": "pure",',
+    ' "epsilon": 2}',
+    "[",
+    '"laplace:scale=3@5", {"type": "gaussian", "standard_deviation": 3}]',
+    "zcdp:rho=0.1",
+    "approx:epsilon=0.5,delta=1e-3",
+    "discrete-laplace:scale=2@10",
+]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compose", "-", "--delta", "1e-5", "--json", "--max-epsilon", "2"),
+        ("compose", "-", "--delta", "1/60000", "--format", "csv", "-v"),
+        ("convert", "-", "--to", "rdp", "--orders", "2,8/3"),
+    ],
+)
+def test_the_same_bytes_with_several_processes(arguments: tuple[str, ...]) -> None:
+    """On both streams, in the same order, with the same status."""
+    stdin = "\n".join(SPECS)
+    one = process(*arguments, input=stdin)
+    many = process(*arguments, "--jobs", "3", input=stdin)
+    assert one.stdout
+    assert (many.returncode, many.stdout) == (one.returncode, one.stdout)
+    assert many.stderr == one.stderr
+
+
+def doubled(line: int, text: str | SpecError) -> Printed:
+    """Answer as a worker does, in no particular time."""
+    if text == "end":
+        os._exit(7)
+    time.sleep(random.random() * 0.002)
+    return Printed((f"{text}{text}",), (), 0, line=line)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+@pytest.mark.parametrize("forks", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_order_is_kept(forks: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long each answer takes, and however processes are started."""
+    if forks and not workers.FORKS:
+        pytest.skip("processes are not copied here")
+    monkeypatch.setattr(workers, "FORKS", forks)
+    found: list[str] = []
+
+    def emit(printed: Printed) -> bool:
+        found.extend(printed.lines)
+        return True
+
+    workers.answer_in_order(doubled, ((n, str(n)) for n in range(300)), 3, emit)
+    assert found == [f"{n}{n}" for n in range(300)]
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_failures_of_many_processes() -> None:
+    """A process that ends early, a reader that is gone, questions that cannot be read."""
+    found: list[str] = []
+
+    def emit(printed: Printed) -> bool:
+        found.extend(printed.lines)
+        return len(found) < 5
+
+    texts = ["end" if n == 40 else str(n) for n in range(2000)]
+    with pytest.raises(RuntimeError, match="ended before"):
+        workers.answer_in_order(doubled, enumerate(texts), 2, lambda _: True)
+    workers.answer_in_order(doubled, enumerate(map(str, range(2000))), 2, emit)
+    assert len(found) == 5
+
+    def broken(_: Printed) -> bool:
+        raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):
+        workers.answer_in_order(doubled, enumerate(map(str, range(2000))), 2, broken)
+
+
+def test_a_closed_pipe_and_an_answer_at_once() -> None:
+    """Nobody waits for input that does not come, nor for a reader who is gone."""
+    command = [sys.executable, "-m", "privcalc", *ASK, "-t", "--jobs", "2"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdin.write("pure:epsilon=1\n")
+        running.stdin.flush()
+        assert running.stdout.readline() == "0.9999863211320325\n"
+        running.stdout.close()
+        running.stdin.write("pure:epsilon=1\n" * 9)
+        running.stdin.close()
+        assert running.wait(60) == 0
+        assert running.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("compose", "pure:epsilon=1", "--jobs", "2"), "--jobs says nothing to one question"),
+        (("compose", "-", "--jobs", "0"), "--jobs: "),
+        (("compose", "-", "--jobs", "1e3"), "--jobs: "),
+        (("compose", "-", "--jobs", "1000"), "--jobs takes at most 256 processes"),
+    ],
+)
+def test_numbers_of_processes(
+    arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
+) -> None:
+    """Whole numbers from 1, and only where there may be many questions."""
+    done = run(*arguments, stdin="pure:epsilon=1")
+    assert (done.status, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert message in done.stderr
+
+
+def test_progress(tmp_path: Path) -> None:
+    """A terminal sees a bar after a second, which is gone in the end; nothing else sees one."""
+    file = tmp_path / "specs.txt"
+    file.write_text("pure:epsilon=1\n" * 40, encoding="utf-8")
+    script = (
+        "import sys, privcalc.cli.progress as p\np.PATIENCE = 0.0\n"
+        "from privcalc.__main__ import main\nsys.exit(main())"
+    )
+    master, slave = pty.openpty()
+    with file.open() as stdin:
+        done = subprocess.run(
+            [sys.executable, "-c", script, *ASK, "-t"],
+            stdin=stdin, stdout=subprocess.PIPE, stderr=slave, check=False, timeout=60,
+            env={**os.environ, "TERM": "xterm"},
+        )  # fmt: skip
+    os.close(slave)
+    seen = os.read(master, 1 << 16).decode(errors="replace")
+    os.close(master)
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 40)
+    assert "/40" in seen
+    assert seen.endswith("\x1b[1A\x1b[2K")
+    quiet = Progress(lambda: 3, shown=True)
+    quiet.reach(1)
+    with Progress(lambda: 3, shown=False) as quiet:
+        quiet.reach(1)
