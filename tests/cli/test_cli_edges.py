@@ -1,0 +1,181 @@
+"""Edges: budgets of every command that has them, narrow terminals, archives, profiles."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import zipapp
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.bounds import Bound
+from privcalc.render import plain
+from privcalc.render.grid import Grid
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Outcome
+    from tests.fake_accounting import FakeAccounting
+
+GAUSSIAN = "gaussian:sigma=5"
+SELECT = ("select", "pure:epsilon=1", "--runs", "fixed:n=1", "--delta", "0")
+# A question of which the answer is known, its budget, and the answer.
+BUDGETS = [
+    (("compose", GAUSSIAN, "--epsilon", "0"), "--max-delta", 0.0796556745),
+    (("convert", "pure:epsilon=0.5", "--delta", "0"), "--max-epsilon", 0.5),
+    (("convert", GAUSSIAN, "--epsilon", "0"), "--max-delta", 0.0796556745),
+    (("convert", GAUSSIAN, "--to", "zcdp"), "--max-rho", 0.02),
+    (("convert", GAUSSIAN, "--to", "gdp", "--delta", "1e-5"), "--max-mu", 0.2),
+    (("convert", GAUSSIAN, "--to", "risk"), "--max-advantage", 0.0796556745),
+    (SELECT, "--max-epsilon", 1.0),
+]
+
+
+@pytest.mark.parametrize(("question", "option", "value"), BUDGETS)
+def test_budgets(
+    question: tuple[str, ...], option: str, value: float, run: Callable[..., Outcome]
+) -> None:
+    """A little more than the answer is kept, a little less is exceeded, or excused."""
+    for factor, status, verdict in ((1.001, 0, "within"), (0.999, 1, "exceeded")):
+        budget = repr(float(f"{value * factor:.6g}"))
+        done = run(*question, option, budget, "--json")
+        checks = [each["check"] for each in map(json.loads, done.stdout.splitlines())
+                  if "check" in each]  # fmt: skip
+        assert checks == [{option[2:].replace("-", "_"): float(budget), "verdict": verdict}]
+        assert done.status == status
+        excused = run(*question, option, budget, "--json", "--exit-zero")
+        assert (excused.status, excused.stdout, excused.stderr) == (0, done.stdout, done.stderr)
+        table = run(*question, option, budget)
+        assert table.stdout.splitlines()[-1].startswith(
+            "within budget" if status == 0 else "over budget"
+        )
+
+
+def test_exit_zero_is_about_budgets_only(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """What nothing proves is excused, too; an error is not."""
+    accounting.bound = Bound(2.5, 0.5)
+    check = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "1", "--exit-zero", "-q")
+    assert run(*check, stdin="pure:epsilon=1").status == 0
+    assert run(*check, stdin="pure:epsilon=1\nx").status == 2
+    assert run(*check, stdin="").status == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("convert", GAUSSIAN, "--max-epsilon", "1"), "--max-epsilon needs the delta"),
+        (("convert", GAUSSIAN, "--to", "gdp", "--max-rho", "1"), "it is for --to zcdp"),
+        (("convert", GAUSSIAN, "--delta", "0.1", "--max-mu", "1"), "it is for --to gdp"),
+        (("convert", GAUSSIAN, "--to", "risk", "--max-advantage", "2"), "between 0 and 1"),
+        (("convert", GAUSSIAN, "--filter", "zcdp:rho=1", "--delta", "1e-5", "--max-epsilon", "1"),
+         "--filter is not checked against a budget"),
+        ((*SELECT, "--max-delta", "1"), "--max-delta needs the epsilon"),
+        (("select", "gaussian:sigma=2@_", "--thresholds", "--epsilon-q", "1", "--delta", "1e-6",
+          "--runs", "geometric:mean=10", "--max-epsilon", "1"), "checks no budget"),
+    ],
+)  # fmt: skip
+def test_budgets_of_nothing(
+    arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
+) -> None:
+    """A budget that nothing would be compared with is refused."""
+    done = run(*arguments)
+    assert (done.status, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert message in done.stderr
+
+
+def test_profile_without_a_place(run: Callable[..., Outcome]) -> None:
+    """`convert SPEC` is `convert SPEC --to profile`, as `compose SPEC` is."""
+    plainly = run("convert", GAUSSIAN, "--json")
+    assert plainly == run("convert", GAUSSIAN, "--to", "profile", "--json")
+    composed = json.loads(run("compose", GAUSSIAN, "--json").stdout)
+    assert json.loads(plainly.stdout)["result"]["epsilon"] == composed["result"]["epsilon"]
+    assert len(run("convert", GAUSSIAN, "--points", "5").stdout.splitlines()) == 12
+
+
+class TestNarrow:
+    GRID = Grid(("delta", "epsilon at least", "epsilon at most"), (("1e-5", "1.25", "1.5"),) * 2)
+
+    def test_headings_then_rows_are_broken(self) -> None:
+        """No line is longer than the terminal as long as a word fits."""
+        assert plain._fitted(self.GRID, None) == ([self.GRID.header], list(self.GRID.rows))
+        headings, rows = plain._fitted(self.GRID, 26)
+        assert headings == [
+            ("", "epsilon", ""),
+            ("", "at", "epsilon"),
+            ("delta", "least", "at most"),
+        ]
+        assert rows == list(self.GRID.rows)
+        headings, rows = plain._fitted(self.GRID, 22)
+        assert headings == []
+        assert rows[:4] == [*zip(self.GRID.header, self.GRID.rows[0], strict=True), ("", "")]
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("compose", GAUSSIAN, "--delta", "1e-5", "--max-epsilon", "0.1"),
+            ("subsample", GAUSSIAN, "--q", "0.1", "--orders", "2", "--delta", "1e-5"),
+            (*SELECT,),
+        ],
+    )
+    def test_on_a_terminal_of_40_columns(self, arguments: tuple[str, ...]) -> None:
+        """Every line fits, but for a specification."""
+        import fcntl
+        import struct
+        import termios
+
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+        environment = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+        done = subprocess.run(
+            [sys.executable, "-m", "privcalc", *arguments],
+            stdin=slave, stdout=slave, stderr=subprocess.PIPE, check=False, timeout=60,
+            env={**environment, "TERM": "xterm"},
+        )  # fmt: skip
+        os.close(slave)
+        seen = re.sub(r"\x1b\[[0-9;]*m", "", os.read(master, 1 << 16).decode())
+        os.close(master)
+        assert done.returncode in (0, 1), done.stderr
+        lines = [line for line in seen.splitlines() if not line.startswith("spec")]
+        assert lines
+        assert max(map(len, lines)) <= 40
+
+
+@pytest.mark.slow
+def test_archive(tmp_path: Path) -> None:
+    """From a zip archive the program does what it does from a folder, exit statuses and all."""
+    archive = tmp_path / "privcalc.pyz"
+    zipapp.create_archive(
+        ROOT,
+        archive,
+        main="privcalc.__main__:start",
+        filter=lambda path: path.parts[0] == "privcalc" and path.suffix != ".pyc",
+    )
+    for arguments, stdin in (
+        (("--version",), ""),
+        (("compose", "--help"), ""),
+        (("--schema", "error"), ""),
+        (("--help-spec", "gaussian"), ""),
+        (("compose", "gausian:sigma=1"), ""),
+        (("compose", "pure:epsilon=1", "--delta", "0", "--max-epsilon", "0.5"), ""),
+        (("compose", "-", "--delta", "1e-5", "--json", "--jobs", "2"), '["gaussian:sigma=2"]'),
+    ):
+        outcomes = [
+            subprocess.run(
+                [sys.executable, "-W", "error", *start, *arguments],
+                input=stdin, capture_output=True, text=True, check=False, timeout=120,
+                cwd=tmp_path, env={**os.environ, "PYTHONPATH": path},
+            )
+            for start, path in (([str(archive)], ""), (["-m", "privcalc"], str(ROOT)))
+        ]  # fmt: skip
+        one, other = ((each.returncode, each.stdout, each.stderr) for each in outcomes)
+        assert one == other
