@@ -254,6 +254,9 @@ def convert(r: random.Random) -> list[str]:
         found += ["--prior", number(r.uniform(0.01, 0.99))]
     if r.random() < 0.1:
         found += ["--group", str(r.randint(2, 6))]
+    budget = {"dp": "epsilon", "zcdp": "rho", "gdp": "mu", "risk": "advantage"}.get(to)
+    if budget and r.random() < 0.3:
+        found += [f"--max-{budget}", part(r, 1e-3, 1.0), "--exit-zero"]
     return found + common(r, engines=ENGINES)
 
 
@@ -275,6 +278,8 @@ def select(r: random.Random) -> list[str]:
     """Draw a question to `select`."""
     found = ["select", mechanism(r), "--runs", runs(r)]
     found += ["--delta", delta(r)] if r.random() < 0.8 else ["--epsilon", scale(r, 0.1, 20)]
+    if r.random() < 0.2 and "--delta" in found:
+        found += ["--max-epsilon", scale(r, 0.1, 20)]
     return found + common(r, engines=ENGINES)
 
 

@@ -95,7 +95,9 @@ def convert(
     if points and (epsilon or fpr):
         raise UsageError("--points chooses points; it contradicts a list of them")
     if output.terse and to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
-        raise UsageError("-t prints one number; it goes with --to dp, zcdp and gdp")
+        raise UsageError(
+            "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp"
+        )
     if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
         raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
     if data_dependent or budget:

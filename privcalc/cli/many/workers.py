@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 from multiprocessing import get_context
-from queue import Queue
+from queue import Full, Queue
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -77,6 +77,8 @@ def answer_in_order(
     except KeyboardInterrupt:
         for process in processes:
             process.terminate()
+        with suppress(Full):
+            dealt.put(None, timeout=1.0)
         collector.join(timeout=1.0)
         if collector.is_alive():
             # It waits for a reader of standard output, which nothing ends.
