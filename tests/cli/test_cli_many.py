@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import pty
@@ -81,7 +82,8 @@ def test_texts_in_arrays(run: Callable[..., Outcome], accounting: FakeAccounting
         ('["pure:epsilon=1",]', 1, "an array has an empty place"),
         ("[,\n]", 1, "an array has an empty place"),
         ("[pure:epsilon=1]", 1, "an array has questions: objects, or texts in quotes"),
-        ("[[1]]", 1, "an array has questions"),
+        ("[[1]]", 1, "a specification is an object, got a list"),
+        ("[1]", 1, "an array has questions"),
         ('["a\n"]', 1, "not JSON"),
         ('\n["pure:epsilon=1",\n', 2, "the array that begins here has no end"),
         ('{"type":\n "pure"\n', 1, "not JSON"),
@@ -106,17 +108,28 @@ def test_json_that_is_none(
     assert json.loads(done.stdout.splitlines()[-1])["text"] == "laplace:scale=7"
 
 
+@pytest.mark.parametrize("indent", [None, 0, 2])
+def test_the_list_of_an_event_is_one_question(
+    indent: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins with the name of a module, and whoever reads it needs all of it."""
+    event = ["dp_accounting.dp_event", "SelfComposedDpEvent", {"a": ["b", [1.0, 3]]}]
+    text = json.dumps(event, indent=indent)
+    for stdin, number in ((text, 1), (json.dumps([event, "x"], indent=indent), 2)):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        (_, first), *rest = questions()
+        assert isinstance(first, str)
+        assert json.loads(first) == event
+        assert len(rest) == number - 1
+
+
 def test_any_text_is_read_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No text is lost: what stands on a line is in a question or in an error of some line."""
     rng = random.Random(3)
     pieces = ['{"a": 1', "}", "[", "]", ",", '"x"', '"', "\n", " ", "\\", "pure", "1", ":", "\t{"]
     for _ in range(500):
         text = "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
-
-        class Stdin:
-            buffer = __import__("io").BytesIO(text.encode())
-
-        monkeypatch.setattr(sys, "stdin", Stdin)
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
         found = list(questions())
         assert bool(found) == bool(text.strip()), text
         assert all(1 <= line <= text.count("\n") + 1 for line, _ in found)

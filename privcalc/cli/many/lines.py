@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MAX_LINE = 8_000_000
 # What ends and begins in JSON; a quote by itself is not closed on its line, as it has to be.
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},"]')
+# The module that the list of an event of dp_accounting begins with: such a list is one question.
+_EVENT = re.compile(r'"(?:[a-z_]+\.)*dp_event"')
 # How a line begins that can only go on with an open value: as programs that print JSON indent it.
 _INSIDE = ' \t"}],:-0123456789'
 
@@ -74,6 +76,9 @@ class _Value:
         self._last = line.rstrip()[-1:]
         for token in _TOKEN.finditer(line):
             mark = token[0]
+            first = self._array and self._depth == 1 and not (self._asked or self._pieces)
+            if first and _EVENT.fullmatch(mark):
+                self._array, self._pieces, start = False, ["["], token.start()
             if mark in ("{", "["):
                 self._depth += 1
                 if self._array and self._depth == 1:
@@ -115,7 +120,7 @@ class _Value:
         text, begun = " ".join(self._pieces), self._begun if self._pieces else number
         self._pieces, self._size = [], 0
         first, self._asked = not self._asked, True
-        if not self._array or text[:1] == "{":
+        if not self._array or text[:1] in ("{", "["):
             return begun, text
         if text[:1] == '"':
             return begun, _quoted(text)
