@@ -138,8 +138,10 @@ def checked_sample(q: float | None, n: int | None, m: int | None) -> Query:
     if n is None or m is None:
         missing = "--q Q, or --n N with --m M" if n is m is None else "--n N and --m M together"
         raise UsageError(f"subsample needs to know the sample: give {missing}")
-    if not 1 <= m <= n:
-        raise DomainError(f"--m must be at least 1 and at most --n, got {m} out of {n}")
+    if m > n:
+        raise DomainError(f"--m must be at most --n, got {m} out of {n}")
+    if m < 1:
+        raise DomainError(f"--m must be at least 1, got {m}")
     return {"source_dataset_size": n, "sample_size": m}
 
 
