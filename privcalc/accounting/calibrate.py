@@ -95,6 +95,7 @@ class _Calibrator:
         coarse = self._search(max(COARSE, self.tolerance), slope)
         coarse.far = self._refuse_limit
         coarse.start(x)
+        self._refuse_unbounded(coarse)
         self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))
         root = coarse.root("middle")
         fine = self._search(self.tolerance, coarse.slope)
@@ -192,6 +193,24 @@ class _Calibrator:
             rest = without(wanted.tree, wanted.holes[0].path)
             if rest is not None:
                 self._refuse_missed(rest, "of what stands beside it")
+
+    def _refuse_unbounded(self, search: Search) -> None:
+        """Refuse what has no finite upper end, wherever the noise is: no search finds one.
+
+        Raises:
+            NotCertifiedError: where the search begins and at the cheap end there is none.
+        """
+        wanted, end = self.unknown, self.unknown.cheap_end
+        known = [p.bound.upper for p in search.probes.values() if p.bound is not None]
+        if end is None or not known or math.isfinite(min(known)):
+            return
+        bound, _ = self.target.ask(wanted.tree_at(end), self.relation, COARSE)
+        if math.isinf(bound.upper):
+            raise NotCertifiedError(
+                f"no {wanted.called(self.target.quantity)} is proved to meet {self.target.words}:"
+                f" the best that is proved is {self.target.quantity} <= Infinity at"
+                f" {wanted.words(end)}"
+            )
 
     def _refuse_missed(self, tree: Node, where: str) -> None:
         try:
