@@ -13,8 +13,9 @@ from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, Us
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.spec.registry import holes
+from privcalc.spec.registry import entry, holes
 from privcalc.spec.tree import Repeated
+from privcalc.wrappers.base import leaves
 from privcalc.wrappers.poisson import poisson_sample
 from privcalc.wrappers.without_replacement import fixed_size_sample
 
@@ -172,6 +173,12 @@ def _renyi(part: Realized, delta: float, conversion: str) -> float:
 def _check(tree: Node, orders: Sequence[float], count: int) -> None:
     if holes(tree):
         raise UsageError("subsample needs every value; calibrate finds the value of a hole")
+    for leaf in leaves(tree):
+        if getattr(entry(leaf.name).factory, "run", False):
+            raise UnsupportedError(
+                f"{entry(leaf.name).spelling} is a whole run, each step of which sees its own"
+                " sample: write @poisson:q= after it, and ask compose or convert"
+            )
     for order in orders:
         if not 1.0 < order <= LARGEST_ORDER:
             raise DomainError(

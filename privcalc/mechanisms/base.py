@@ -22,11 +22,13 @@ class Mechanism:
         opposite_records: whether one record may do to the outputs the mirror image of what another
             does, as `losses/replaced/pair.py` has it.
         knows_replaced: whether `replaced_in_sample` says more than that.
+        run: whether it is a run of many steps, of which samples see one each.
         parts: specifications among its parameters, of which it is made.
     """
 
     opposite_records: ClassVar[bool] = False
     knows_replaced: ClassVar[bool] = False
+    run: bool = False
     parts: tuple[Node, ...] = ()
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
@@ -45,6 +47,14 @@ class Mechanism:
 
     def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | Term:
         """Return the law of a Poisson-sampled use where a record is replaced."""
+        raise NotImplementedError
+
+    def rounds(self, records: int) -> list[tuple[Mechanism, int]]:
+        """Return what a group of records meets where the steps of a run see samples, with counts.
+
+        Raises:
+            UnsupportedError: that is not known.
+        """
         raise NotImplementedError
 
     def on_data(self, file: str) -> list[tuple[Term, int]]:

@@ -183,7 +183,10 @@ def _relations(entry: Entry) -> str:
 
 
 def _parameters(entry: Entry) -> str:
-    """Return the parameters on one line: alternatives first, then the rest."""
+    """Return the parameters on one line: alternatives first, then the rest.
+
+    For a default of several words only the page of the entry has room.
+    """
     spelling = {parameter.name: parameter.spelling for parameter in entry.parameters}
     in_groups = {name for group in entry.one_of for name in group}
     parts = []
@@ -193,7 +196,8 @@ def _parameters(entry: Entry) -> str:
     for parameter in entry.parameters:
         if parameter.name not in in_groups:
             default = _default(parameter)
-            parts.append(f"{parameter.spelling} ({default})" if default else parameter.spelling)
+            short = default and " " not in default
+            parts.append(f"{parameter.spelling} ({default})" if short else parameter.spelling)
     return ", ".join(parts)
 
 

@@ -43,7 +43,12 @@ __all__ = [
     "wrappers",
 ]
 
-_UPWARD = ("privcalc.mechanisms", "privcalc.mechanisms.adaptive", "privcalc.wrappers")
+_UPWARD = (
+    "privcalc.mechanisms",
+    "privcalc.mechanisms.adaptive",
+    "privcalc.mechanisms.correlated",
+    "privcalc.wrappers",
+)
 _entries: dict[str, Entry] = {}
 _loaded: list[str] = []
 _T = TypeVar("_T", bound=type)

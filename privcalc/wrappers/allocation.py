@@ -8,6 +8,7 @@ from privcalc.errors import UnsupportedError
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.wrappers.base import Wrapper, spelled, wrappers_in
+from privcalc.wrappers.runs import refuse_runs
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -109,6 +110,7 @@ def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> G
             f"@{inside[0].spelling} inside {spelled(tree)} is not available: one step has to be"
             " Gaussian noise"
         )
+    refuse_runs(tree, tree.event, walk, "@poisson is known for it")
     terms = walk.terms(tree.event, adjacency, 1)
     law = one_law([(term.law, count) for term, count in terms])
     if not isinstance(law, GaussianLaw):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Repeated, Wrapped, nested
+from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Adjacency
     from privcalc.spec.entry import Entry
-    from privcalc.spec.tree import Leaf, Node
+    from privcalc.spec.tree import Node
 
 
 class Walk(Protocol):
@@ -84,6 +84,17 @@ def lone_selection(tree: Node) -> Wrapped | None:
     if isinstance(tree, Composed) and len(tree.events) == 1:
         return lone_selection(tree.events[0])
     return built(tree).lone_selection(tree) if isinstance(tree, Wrapped) else None
+
+
+def leaves(tree: Node) -> Iterator[Leaf]:
+    """Yield the mechanisms of a tree, from left to right."""
+    if isinstance(tree, Leaf):
+        yield tree
+    elif isinstance(tree, Composed):
+        for event in tree.events:
+            yield from leaves(event)
+    else:
+        yield from leaves(tree.event)
 
 
 def built(tree: Wrapped) -> Wrapper:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.errors import UnsupportedError
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
-from privcalc.spec.tree import Wrapped
+from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.base import Wrapper, built, spelled, wrappers_in
 from privcalc.wrappers.group import Group
+from privcalc.wrappers.runs import OneRound, refuse_runs
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -116,12 +117,19 @@ class Sampling(Wrapper):
         replacement of such a sample is one, too. A rounded probability above 1/2, where 1 - q
         would feel it, or one that is off by more than a unit, is enclosed by its neighbours:
         profiles increase with q, because a sample at a lower rate is a mixture of one at the higher
-        rate and of none.
+        rate and of none. Of a run each round is sampled.
         """
         from privcalc.losses.term import Term
         from privcalc.numerics.rounding import UNIT
 
         event, product = self._chain(tree)
+        if isinstance(event, Leaf) and walk.mechanism(event).run:
+            return [
+                (term, count * times)
+                for one, times in walk.mechanism(event).rounds(records)
+                for term, count in self.terms(tree, adjacency, records, OneRound(one, walk.kept))
+            ]
+        refuse_runs(tree, event, walk, "sample each run by itself")
         whole = product.low == 1
         self.refuse(adjacency, records, whole=whole)
         if whole:
@@ -195,8 +203,16 @@ class Sampling(Wrapper):
                 known = self.of_group(event.above, known, asked)
             return Term(known.upper)
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
+        ends = _gaussian_ends(terms, law)
+        if ends is not None:
+            above, below = (self._of_law(end, end, asked) for end in ends)
+            return Term(above.upper, below.lower)
         if law is None or reverse is None:
             return self._by_curve(terms, back, asked)
+        return self._of_law(law, reverse, asked)
+
+    def _of_law(self, law: LossLaw, reverse: LossLaw, asked: Sampled) -> Term:
+        """Return the sampled event whose law is known, for one record or a group."""
         single = self.known(law, reverse, asked, member=False)
         if asked.records == 1 or asked.q == 0.0:
             return single
@@ -256,6 +272,27 @@ def _envelope(terms: Terms) -> Term | None:
     term = terms[0][0]
     bracket = term.upper is not None and term.lower is not None
     return term if bracket and term.members is not None else None
+
+
+def _gaussian_ends(terms: Terms, law: LossLaw | None) -> tuple[LossLaw, LossLaw] | None:
+    """Return Gaussian laws above and below a single use that none is known for, or None.
+
+    Or known less exactly than sampling has room for. Both are of mechanisms with the mirror images
+    that replacing a record needs, and what sampling makes of a larger distance is above what it
+    makes of a smaller one.
+    """
+    from privcalc.losses.closed.gaussian import GaussianLaw
+    from privcalc.losses.log_ratio import MOST_UNITS
+    from privcalc.numerics.rounding import UNIT
+
+    if isinstance(law, GaussianLaw):
+        low, high = law.ends
+        return (high, low) if law.error > MOST_UNITS * UNIT else None
+    upper, lower = terms[0][0].upper, terms[0][0].lower
+    if len(terms) > 1 or terms[0][1] > 1:
+        return None
+    both = isinstance(upper, GaussianLaw) and isinstance(lower, GaussianLaw)
+    return (upper, lower) if upper and lower and both else None
 
 
 def _proved(terms: Terms) -> Term | None:

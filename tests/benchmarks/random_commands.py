@@ -118,6 +118,11 @@ LEAVES: dict[str, Draw] = {
     "noisy-screening": lambda r: (
         f"noisy-screening:sigma={number(r.uniform(1, 100))},threshold={r.randint(0, 200)},votes=200"
     ),
+    "matrix-gaussian": lambda r: (
+        f"matrix-gaussian:sigma={scale(r, 2, 50)},strategy={r.choice(['tree', 'banded'])},"
+        f"steps={round(math.exp(r.uniform(0, 13.8)))},participations={r.choice([1, 1, 5, 200])},"
+        f"separation={round(math.exp(r.uniform(0, 9)))}"
+    ),
     "gnmax": lambda r: f"gnmax:sigma={scale(r, 5, 200)}",
     "gnss": lambda r: f"gnss:sigma={scale(r, 5, 50)},delta={part(r, 1e-9, 1e-3)}",
     "noisy-max of Gumbel": lambda r: (

@@ -22,6 +22,22 @@ LADDERS = {
         "gaussian:noise_multiplier={}@poisson:q=0.1",
         (0.5, 1.0, 1.1, 9.0),
     ),
+    ("matrix_gaussian", "standard_deviation"): (
+        "matrix-gaussian:sigma={},strategy=banded,steps=50,bands=10@poisson:q=0.1",
+        (0.9, 1.0, 1.1, 9.0),
+    ),
+    ("matrix_gaussian", "sensitivity"): (
+        "matrix-gaussian:sigma=9,strategy=tree,steps=9,sensitivity={}",
+        (0.1, 1.0, 1.1, 9.0),
+    ),
+    ("matrix_gaussian", "steps"): (
+        "matrix-gaussian:sigma=9,strategy=banded,steps={},participations=3,separation=7",
+        (1, 2, 7, 8, 30, 1000),
+    ),
+    ("matrix_gaussian", "participations"): (
+        "matrix-gaussian:sigma=9,strategy=tree,steps=64,participations={},separation=8",
+        (1, 2, 3, 8),
+    ),
     ("laplace", "scale"): ("laplace:scale={}@poisson:q=0.3", (0.3, 0.9, 1.0, 4.0, 50.0)),
     ("laplace", "sensitivity"): ("laplace:scale=2,sensitivity={}", (0.1, 1.0, 1.1, 9.0)),
     ("laplace", "noise_multiplier"): ("laplace:noise_multiplier={}", (0.5, 1.0, 1.1, 9.0)),
@@ -143,6 +159,8 @@ NOT_MONOTONE = {
     ("randomized_response", "probability"),
     ("staircase", "gamma"),
     ("staircase", "sensitivity"),
+    ("matrix_gaussian", "bands"),
+    ("matrix_gaussian", "separation"),
     ("gaussian_pair", "mean"),
     ("gaussian_pair", "deviation"),
     ("gaussian_pair", "other_mean"),

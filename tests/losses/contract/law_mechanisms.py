@@ -40,6 +40,21 @@ def _gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Trut
     return normal(records * read(given.get("sensitivity", 1)) / read(given["standard_deviation"]))
 
 
+def _matrix_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    """One participation in a named strategy: the norm of the first column."""
+    del adjacency
+    if "strategy" not in given or int(given.get("participations", 1)) > 1:
+        return None
+    steps = int(given["steps"])
+    if given["strategy"] == "banded":
+        bands = min(steps, int(given.get("bands", steps)))
+        square = mp.fsum((mp.binomial(2 * j, j) / mpf(4) ** j) ** 2 for j in range(bands))
+    else:
+        square = mpf(steps.bit_length() if given["strategy"] == "tree" else 1)
+    unit = read(given.get("sensitivity", 1)) / read(given["standard_deviation"])
+    return normal(records * mp.sqrt(square) * unit)
+
+
 def _laplace(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
     del adjacency
     if "noise_multiplier" in given:
@@ -394,6 +409,7 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "pure": _approx,
     "approx": _approx,
     "gdp": _gdp,
+    "matrix_gaussian": _matrix_gaussian,
     "gaussian_pair": _gaussian_pair,
     "bernoulli_pair": _bernoulli_pair,
     "pmf": _pmf,

@@ -87,6 +87,9 @@ def _truth_of(tree: Node, adjacency: Adjacency, records: int, read: Any) -> Trut
     if tree.name not in {"poisson_sampled", "sampled_without_replacement"}:
         return None
     q, event = _rate(tree, read)
+    if isinstance(event, Leaf) and event.name == "matrix_gaussian":
+        # Its steps are sampled, in one or two kinds of rounds.
+        return None
     poisson, removing = tree.name == "poisson_sampled", adjacency is Adjacency.REMOVE
     base = _truth_of(event, Adjacency.ADD if poisson else Adjacency.REPLACE, 1, read)
     if base is None:

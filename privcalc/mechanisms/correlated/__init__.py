@@ -1,0 +1,1 @@
+"""Noise that is correlated between the steps of a run, one module a mechanism."""

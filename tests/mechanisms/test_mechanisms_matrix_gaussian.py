@@ -1,0 +1,351 @@
+"""`matrix-gaussian`: sensitivities against all patterns and signs, and against known numbers."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+from itertools import combinations, pairwise, product
+from typing import TYPE_CHECKING
+
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.calibrate import calibrate
+from privcalc.accounting.compose import compose
+from privcalc.accounting.subsample import Sample, subsample
+from privcalc.calibration.target import CalibrationTarget
+from privcalc.errors import DomainError, UnsupportedError
+from privcalc.mechanisms.correlated import dense, strategies
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from privcalc.bounds import Bound
+    from privcalc.exact import Enclosed
+
+    Matrix = list[list[Fraction]]
+
+NAMED = "matrix-gaussian:sigma=3,strategy="
+
+
+def epsilon_of(text: str, relation: Relation | None = None) -> Bound:
+    """Return the bracket of epsilon at 1e-5."""
+    bound = compose(parse(text).tree, deltas=[1e-5], relation=relation).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def square_root(steps: int, bands: int) -> Matrix:
+    """Return the banded square root of prefix sums: binomial coefficients over powers of 4."""
+    c = [Fraction(math.comb(2 * j, j), 4**j) for j in range(bands)]
+    return [
+        [c[i - j] if 0 <= i - j < bands else Fraction(0) for j in range(steps)]
+        for i in range(steps)
+    ]
+
+
+def nodes(steps: int) -> Matrix:
+    """Return the complete nodes of a binary tree."""
+    return [
+        [Fraction(start <= i < start + size) for i in range(steps)]
+        for size in (1 << h for h in range(steps.bit_length()))
+        for start in range(0, steps - size + 1, size)
+    ]
+
+
+def unit(steps: int) -> Matrix:
+    """Return the unit matrix."""
+    return [[Fraction(i == j) for j in range(steps)] for i in range(steps)]
+
+
+def patterns(steps: int, most: int, separation: int, *, fixed: bool) -> list[tuple[int, ...]]:
+    """Return all sets of steps that are allowed."""
+    found = []
+    for count in range(1, most + 1):
+        for each in combinations(range(steps), count):
+            gaps = [b - a for a, b in pairwise(each)]
+            if all(gap == separation if fixed else gap >= separation for gap in gaps):
+                found.append(each)
+    return found
+
+
+def truth(c: Matrix, most: int, separation: int, *, fixed: bool) -> tuple[Fraction, Fraction]:
+    """Return the largest square over patterns and signs, and with |X| in the place of X."""
+    steps = len(c[0])
+    zero = Fraction(0)
+    x = [[sum((row[i] * row[j] for row in c), zero) for j in range(steps)] for i in range(steps)]
+    signed = above = zero
+    for p in patterns(steps, most, separation, fixed=fixed):
+        above = max(above, sum((abs(x[i][j]) for i in p for j in p), zero))
+        for signs in product((1, -1), repeat=len(p) - 1):
+            s = dict(zip(p, (1, *signs), strict=True))
+            signed = max(signed, sum((s[i] * s[j] * x[i][j] for i in p for j in p), zero))
+    return signed, above
+
+
+def written(c: Matrix, directory: Path) -> dense.Strategy:
+    """Write a matrix to a file and read it."""
+    file = directory / "c.csv"
+    file.write_text("\n".join(",".join(str(x) for x in row) for row in c) + "\n")
+    return dense.read(str(file))
+
+
+def contains(found: Enclosed, exact: Fraction, width: float) -> bool:
+    """Say whether an enclosure holds a number, and is narrow."""
+    return found.low <= exact <= found.high <= found.low * (1 + Fraction(width))
+
+
+class TestNamed:
+    """Strategies that have a name, against their matrices."""
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_all_patterns(self, seed: int, tmp_path: Path) -> None:
+        """Squares are those of the worst pattern of the matrix, by name and from a file."""
+        rng = random.Random(f"strategies {seed}")
+        steps, most, separation = rng.randint(1, 9), rng.randint(1, 5), rng.randint(1, 4)
+        bands = rng.randint(1, 10)
+        counts = steps, most, separation
+        for name, matrix, found in (
+            ("identity", unit(steps), strategies.identity(*counts)),
+            ("tree", nodes(steps), strategies.tree(*counts)),
+            (
+                "banded",
+                square_root(steps, bands),
+                strategies.square_root(steps, bands, most, separation),
+            ),
+        ):
+            exact, above = truth(matrix, most, separation, fixed=False)
+            assert exact == above
+            assert found.low <= exact <= found.high
+            if name == "banded":
+                assert contains(found, exact, 1e-30)
+            if name == "identity" or (name == "tree" and most == 1):
+                assert found.low == found.high
+            read = written(matrix, tmp_path).square(most, separation, fixed=False)
+            assert read.low <= exact <= read.high
+            if name != "tree":
+                assert contains(read, exact, 1e-12)
+
+    @pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 100, 1023, 1024, 100_000])
+    def test_one_participation_in_a_tree(self, steps: int) -> None:
+        """The number of complete nodes with the first step, as in Kairouz et al. 2021."""
+        found = strategies.tree(steps, 1, 1)
+        assert found.low == found.high == math.ceil(math.log2(steps + 1))
+
+    def test_many_steps(self) -> None:
+        """Long square roots have the sum of their coefficients, by mpmath."""
+        with mp.workdps(40):
+            c = [mpf(1)]
+            for j in range(1, 20_000):
+                c.append(c[-1] * (2 * j - 1) / (2 * j))
+            apart = [x + (c[j - 10_000] if j >= 10_000 else 0) for j, x in enumerate(c)]
+            for count, exact in (
+                (1, mp.fsum(x * x for x in c)),
+                (2, mp.fsum(y * y for y in apart)),
+            ):
+                found = strategies.square_root(20_000, 20_000, count, 10_000)
+                low, high = (mpf(x.numerator) / x.denominator for x in (found.low, found.high))
+                assert low <= exact * (1 + mpf(10) ** -35)
+                assert high >= exact * (1 - mpf(10) ** -35)
+                assert high - low < exact * mpf(10) ** -25
+
+
+class TestFiles:
+    """Any matrix, against all patterns and all signs."""
+
+    @pytest.mark.parametrize("seed", range(60))
+    def test_all_patterns(self, seed: int, tmp_path: Path) -> None:
+        """The upper end is above |X| summed, the lower below the best signs; both are close."""
+        rng = random.Random(f"files {seed}")
+        steps, most, separation = rng.randint(1, 8), rng.randint(1, 5), rng.randint(1, 4)
+        fixed, negative = rng.random() < 0.4, rng.random() < 0.5
+        bands = rng.choice((steps, separation, 2))
+        matrix = [
+            [
+                Fraction(rng.randint(-20 if negative else 0, 20), rng.choice((1, 7, 10)))
+                if 0 <= i - j < bands or rng.random() < 0.05
+                else Fraction(0)
+                for j in range(steps)
+            ]
+            for i in range(steps + rng.randint(0, 2))
+        ]
+        matrix[0][0] = Fraction(1, 3)
+        found = written(matrix, tmp_path).square(most, separation, fixed=fixed)
+        signed, above = truth(matrix, most, separation, fixed=fixed)
+        # Vectors in several dimensions are between signs and absolute values.
+        assert found.low <= signed * (1 + Fraction(1, 10**14))
+        assert found.high >= above * (1 - Fraction(1, 10**14))
+        if fixed or most == 1:
+            assert found.high <= above * (1 + Fraction(1, 10**12))
+        if not negative:
+            assert found.low >= signed * Fraction(9, 10)
+            assert found.high <= above * Fraction(3, 2)
+
+    def test_orthogonal_columns(self, tmp_path: Path) -> None:
+        """Columns that are orthogonal where a record may be in both have a sum of norms."""
+        matrix = [
+            [Fraction(1 + j) if 0 <= i - j < 2 else Fraction(0) for j in range(6)] for i in range(6)
+        ]
+        found = written(matrix, tmp_path).square(3, 2, fixed=False)
+        assert contains(found, Fraction(2 * 4 + 2 * 16 + 36), 1e-12)
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("1 2\n3\n", "line 2: expected 2 numbers as in the first row, got 1"),
+            ("nan 1\n", "line 1: expected a number"),
+            ("1e999 1\n", "line 1: expected a number"),
+            ("1_0 1\n", "line 1: expected a number"),
+            ("1,,2\n", "line 1: expected a number"),
+            ("# nothing\n", "has no numbers"),
+            ("0 0\n0 0\n", "every entry of the matrix is 0"),
+            ("1 1e-400\n", "line 1: an entry is too small"),
+            ("1/2 1e-399/7\n", "line 1: an entry is too small"),
+            ("1 0.0e-400 1/7\n0 -0 1e-200\n1\n", "line 3: expected 3 numbers"),
+            ("1e-200\n", "the largest entry must be in"),
+            (" ".join(["1"] * 1001), "more than 4000 rows or 1000 columns"),
+        ],
+    )
+    def test_what_is_no_matrix(self, text: str, words: str, tmp_path: Path) -> None:
+        """One line that says where, and what is expected."""
+        file = tmp_path / "c.csv"
+        file.write_text(text)
+        with pytest.raises(DomainError, match=words):
+            dense.read(str(file))
+
+    def test_too_many_patterns(self, tmp_path: Path) -> None:
+        """What cannot be gone through is refused, with what to ask instead."""
+        file = tmp_path / "c.csv"
+        file.write_text(("1 " * 900 + "\n") * 2)
+        with pytest.raises(DomainError, match="state fewer, or a larger separation"):
+            dense.read(str(file)).square(400, 1, fixed=False)
+
+
+class TestAnswers:
+    """What commands make of it."""
+
+    @pytest.mark.parametrize(
+        ("text", "other"),
+        [
+            ("tree,steps=1000", "gaussian:sigma=3@10"),
+            ("tree,steps=1000@5", "gaussian:sigma=3@50"),
+            ("tree,steps=4096,participations=4,separation=1024", "gaussian:sigma=3@80"),
+            ("identity,steps=90,participations=9,separation=10", "gaussian:sigma=3@9"),
+            ("identity,steps=90@poisson:q=0.05", "gaussian:sigma=3@poisson:q=0.05@90"),
+            ("banded,bands=1,steps=7,sensitivity=2@group:k=2", "gaussian:sigma=3@16"),
+        ],
+    )
+    def test_equal_to_independent_noise(self, text: str, other: str) -> None:
+        """Integer sensitivities are so many uses of Gaussian noise.
+
+        Of a tree they are the nodes that one path has, of each size with as many participations in
+        one node as there can be, squared: 11 + 4 + 4 + 16 + 16 ... for four with 1024 between.
+        """
+        if "participations=4" in text:
+            other = f"gaussian:sigma=3@{11 * 4 + 2 * 4 + 16}"
+        one, same = epsilon_of(NAMED + text), epsilon_of(other)
+        assert one.lower is not None
+        assert same.lower is not None
+        assert max(one.lower, same.lower) <= min(one.upper, same.upper)
+        assert one.upper <= same.upper * (1 + 1e-8)
+
+    @pytest.mark.parametrize(("steps", "epochs"), [(1, 1), (1000, 1), (100, 5)])
+    def test_not_above_a_published_accountant(self, steps: int, epochs: int) -> None:
+        """Renyi divergences are those of dp_accounting, whose epsilon is the best order's."""
+        rdp = pytest.importorskip("dp_accounting.rdp")
+        events = pytest.importorskip("dp_accounting")
+        event = events.SelfComposedDpEvent(
+            events.SingleEpochTreeAggregationDpEvent(3.0, steps), epochs
+        )
+        relation = events.NeighboringRelation.REPLACE_SPECIAL
+        accountant = rdp.RdpAccountant(neighboring_relation=relation).compose(event)
+        found = epsilon_of(f"{NAMED}tree,steps={steps}@{epochs}", Relation.REPLACE_SPECIAL)
+        assert 0.85 * accountant.get_epsilon(1e-5) <= found.upper <= accountant.get_epsilon(1e-5)
+
+    @pytest.mark.parametrize(("steps", "rounds"), [(96, 12), (100, 13)])
+    def test_sampled_rounds(self, steps: int, rounds: int, tmp_path: Path) -> None:
+        """Cyclic groups are ceil(steps / bands) sampled uses of the norm of a column, or less."""
+        norm = math.sqrt(sum(float(row[0]) ** 2 for row in square_root(8, 8)))
+        other = epsilon_of(f"gaussian:sigma={3 / norm!r}@poisson:q=0.2@{rounds}")
+        fewer = epsilon_of(f"gaussian:sigma={3 / norm!r}@poisson:q=0.2@{rounds - 1}")
+        named = epsilon_of(f"{NAMED}banded,bands=8,steps={steps}@poisson:q=0.2")
+        written(square_root(steps, 8), tmp_path)
+        read = epsilon_of(f"matrix-gaussian:sigma=3,file={tmp_path}/c.csv@poisson:q=0.2")
+        assert read.lower is not None
+        assert named.lower is not None
+        assert other.lower is not None
+        if steps % 8 == 0:
+            assert named.upper == pytest.approx(other.upper, rel=1e-9)
+            assert read.upper == pytest.approx(other.upper, rel=1e-9)
+        assert fewer.upper < named.lower <= named.upper <= other.upper * (1 + 1e-9)
+        assert named.upper <= read.upper * (1 + 1e-9)
+        assert read.lower <= named.upper
+
+    def test_a_sample_of_everything(self) -> None:
+        """With q = 1 a record is in every step of its group."""
+        one = epsilon_of(f"{NAMED}banded,bands=8,steps=100@poisson:q=1")
+        all_of = epsilon_of(f"{NAMED}banded,bands=8,steps=100,participations=13,separation=8")
+        assert one.upper == pytest.approx(all_of.upper, rel=1e-8)
+        assert one.lower == pytest.approx(all_of.lower, rel=1e-8)
+
+    def test_replacing_a_record_of_a_sample(self) -> None:
+        """Each round is the pair of two records on opposite sides."""
+        one = epsilon_of(f"{NAMED}identity,steps=9@poisson:q=0.2", Relation.REPLACE_ONE)
+        same = epsilon_of("gaussian:sigma=3@poisson:q=0.2@9", Relation.REPLACE_ONE)
+        assert one == same
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("tree,steps=8@poisson:q=0.1", "known for banded strategies"),
+            ("identity,steps=8,participations=2@poisson:q=0.1", "leave them out"),
+            ("identity,steps=8@5@poisson:q=0.1", "sample each run by itself"),
+            ("identity,steps=8@allocation:t=5", "a whole run"),
+            ("banded,steps=8,bands=2@poisson:q=0.1@group:k=2", "share rows"),
+        ],
+    )
+    def test_refused(self, text: str, words: str) -> None:
+        """What is not known is refused, with the reason."""
+        with pytest.raises(UnsupportedError, match=words):
+            epsilon_of(NAMED + text)
+
+    def test_columns_of_different_norms(self, tmp_path: Path) -> None:
+        """Sampled rounds are between those of the best group, and of the largest norms in order."""
+        rng = random.Random(5)
+        matrix = [
+            [Fraction(rng.randint(1, 20), 20) * (0 <= i - j < 3) for j in range(11)]
+            for i in range(11)
+        ]
+        written(matrix, tmp_path)
+        found = epsilon_of(f"matrix-gaussian:sigma=3,file={tmp_path}/c.csv@poisson:q=0.2")
+        norms = [math.sqrt(sum(float(row[j]) ** 2 for row in matrix)) for j in range(11)]
+        groups = [sorted(norms[first::3], reverse=True) for first in range(3)]
+        most = [max(group[i] for group in groups if i < len(group)) for i in range(4)]
+        least, largest = (
+            epsilon_of("+".join(f"gaussian:sigma={3 / x!r}@poisson:q=0.2" for x in each))
+            for each in (max(groups[:2], key=lambda group: sum(x * x for x in group)), most)
+        )
+        assert found.lower == pytest.approx(least.lower, rel=1e-8)
+        assert found.upper == pytest.approx(largest.upper, rel=1e-8)
+
+    def test_no_single_step(self) -> None:
+        """What amplifies one step has no run of them."""
+        tree = parse(NAMED + "banded,steps=8").tree
+        with pytest.raises(UnsupportedError, match="write @poisson:q= after it"):
+            subsample(tree, Sample(sampling_probability=0.1), [2.0])
+
+    def test_an_upper_triangle_is_not_sampled(self, tmp_path: Path) -> None:
+        """Its rows would be published too early."""
+        written([[Fraction(1), Fraction(1)], [Fraction(0), Fraction(1)]], tmp_path)
+        with pytest.raises(UnsupportedError, match="lower triangular"):
+            epsilon_of(f"matrix-gaussian:sigma=3,file={tmp_path}/c.csv@poisson:q=0.2")
+
+    def test_calibrated(self) -> None:
+        """Sigma for a tree is that of so many uses."""
+        target = CalibrationTarget("epsilon", 2.0, 1e-6)
+        one = calibrate(parse("matrix-gaussian:sigma=_,strategy=tree,steps=1000").tree, target)
+        same = calibrate(parse("gaussian:sigma=_@10").tree, target)
+        assert one.sufficient == pytest.approx(same.sufficient, rel=1e-8)
