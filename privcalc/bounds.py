@@ -112,8 +112,9 @@ class Bound:
         return self.upper - self.lower
 
     def within_tolerance(self, relative: float, floor: float) -> bool:
-        """Say whether the bracket is as narrow as was wished."""
-        return self.width <= max(relative * abs(self.upper), floor)
+        """Say whether the bracket is as narrow as was wished; one without upper end is not."""
+        width = self.width
+        return width < math.inf and width <= max(relative * abs(self.upper), floor)
 
     def verdict(self, budget: float) -> Verdict:
         """Compare with a written budget: the certified upper end must fit for a check to pass.

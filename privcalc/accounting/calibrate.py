@@ -105,9 +105,10 @@ class _Calibrator:
             fine.probes = coarse.probes
         fine.start(x if root is None else root)
         good, bad = Crossing(fine, "upper").solve()
-        if left() <= 0.0 and (good is None or bad is None):
-            fine.probes = {**fine.probes, **coarse.probes}
-            good, bad = fine.sides("upper")
+        if left() <= 0.0:
+            # Wide brackets are proved, too, and may be of nearer values: each by itself.
+            fine.probes = {**coarse.probes, **fine.probes}
+            good, bad = fine.nearest()
         good, bad = self._both(fine, good, bad)
         below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good)
         if self.unknown.whole:

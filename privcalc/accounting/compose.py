@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ENGINES = ("auto", "contour", "fft", "rdp", "afa")
 PROFILE_POINTS = 21
+# One question of many that wishes for no less may have rough laws.
+ROUGH = 1e-4
 # The profile runs to about the epsilon of this delta.
 PROFILE_DELTA = 1e-10
 
@@ -84,7 +86,8 @@ def _solver(
     lone = lone_selection(tree)
     if lone is not None:
         return _LoneSelection(lone, relation, tolerance, engine)
-    return Directions(realize(tree, relation), tolerance, engine, quick=quick)
+    parts = realize(tree, relation, rough=quick and tolerance >= ROUGH)
+    return Directions(parts, tolerance, engine, quick=quick)
 
 
 class _Solver(Protocol):

@@ -212,7 +212,8 @@ class _State:
         """Answer the smallest rho, and where that is infinite a rho up to some order."""
         from privcalc.renyi.concentrated import smallest_rho
 
-        found = smallest_rho(self.directions.parts, self.directions.tolerance)
+        parts = {name: part.for_divergences for name, part in self.directions.parts.items()}
+        found = smallest_rho(parts, self.directions.tolerance)
         if found.truncated is None:
             _refuse_unknown(found.rho, "rho")
         result: dict[str, Value] = {"rho": found.rho}
@@ -226,9 +227,8 @@ class _State:
         """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""
         from privcalc.tradeoff.mu.equivalent import mu_at, smallest_mu
 
-        found = smallest_mu(
-            self.directions.parts, self.directions.tolerance, self.directions.engine
-        )
+        parts = {name: part.for_divergences for name, part in self.directions.parts.items()}
+        found = smallest_mu(parts, self.directions.tolerance, self.directions.engine)
         _refuse_unknown(found.mu, "mu")
         met = found.mu.within_tolerance(self.directions.tolerance, 1e-300)
         answers = [Converted({}, {"mu": found.mu}, Method(found.engine, met))]

@@ -262,6 +262,7 @@ def profile_of(
 
 def divergences(part: Realized, orders: Sequence[float]) -> list[Bound]:
     """Bracket the Renyi divergence of one direction at each order; order - 1 is exact."""
+    part = part.for_divergences
     c = np.array(orders, dtype=float) - 1.0
     if part.upper.infinite_divergence():
         known = part.lower is part.upper

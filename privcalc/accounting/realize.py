@@ -32,10 +32,15 @@ def sampling_words(tree: Node) -> str:
     return next(words, "none")
 
 
-def realize(tree: Node, relation: Relation) -> dict[str, Realized]:
+def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str, Realized]:
     """Return the composition of each adjacency of the relation, equal ones once.
 
     Keys are the adjacency's name, or "both" for a relation all of whose directions agree.
+
+    Args:
+        tree: the specification.
+        relation: the neighbouring relation.
+        rough: whether laws that are enclosed may be so from afar.
 
     Raises:
         UnsupportedError: the relation, or a part of the tree, has no law; it says which.
@@ -48,7 +53,7 @@ def realize(tree: Node, relation: Relation) -> dict[str, Realized]:
             " one"
         )
     registry.check_relation(tree, relation)
-    walk = _Walk()
+    walk = _Walk(rough=rough)
     return Realized.directions(
         {each.value: walk.terms(tree, each, 1) for each in relation.adjacencies}
     )
@@ -57,7 +62,8 @@ def realize(tree: Node, relation: Relation) -> dict[str, Realized]:
 class _Walk:
     """Goes through a tree; every leaf is built once, so that its files are read once."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, rough: bool) -> None:
+        self.rough = rough
         # Equal doubles may stand for different numbers.
         self._built: dict[object, Mechanism] = {}
         self.kept: dict[object, Term] = {}

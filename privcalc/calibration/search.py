@@ -105,6 +105,17 @@ class Search:
         outside = [p for p in beyond if p.position > least]
         return good, min(outside, key=lambda p: p.position, default=None)
 
+    def nearest(self) -> tuple[Probe | None, Probe | None]:
+        """Return the costliest value that is proved to keep the budget, and the next one beyond.
+
+        Of brackets of several widths: that of a cheaper value may say less.
+        """
+        kept = [p for p in self.probes.values() if p.excess["upper"] <= 0.0]
+        good = max(kept, key=lambda p: p.position, default=None)
+        least = self.low - 1 if good is None else good.position
+        beyond = [p for p in self.probes.values() if p.position > least and p not in kept]
+        return good, min(beyond, key=lambda p: p.position, default=None)
+
     def root(self, end: End) -> float | None:
         """Return about the x where the excess is 0: inverse interpolation of the nearest probes."""
         known = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]

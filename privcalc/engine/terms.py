@@ -115,6 +115,12 @@ class Realized:
         return replace(self, lower=None, choices=(), reverses=())
 
     @property
+    def for_divergences(self) -> Realized:
+        """The same with an upper end whose divergences are finite, where one leaves nothing out."""
+        simpler = self.upper.simpler() if self.upper.infinite_divergence() else None
+        return self if simpler is None else replace(self, upper=simpler)
+
+    @property
     def reversed(self) -> Realized:
         """The other order of the neighbours, for a direction that stands for both."""
         return self if self.back is None else Realized(self.upper, self.back)

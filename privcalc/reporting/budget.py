@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
@@ -81,6 +82,8 @@ def _remedy(bound: Bound, *, narrowed: bool) -> str:
     """Say what would turn `undecided` into an answer."""
     if bound.lower is None:
         return "this guarantee cannot show that the budget is exceeded"
+    if math.isinf(bound.upper):
+        return "no engine proves an upper end"
     if narrowed and bound.width > _SMALLEST_WIDTH:
         tolerance = max(bound.width * _NARROWER, _SMALLEST_WIDTH) / bound.upper
         return (

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import UnsupportedError
+from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.wrappers.base import Wrapper, spelled, wrappers_in
@@ -24,6 +26,8 @@ LEAST_NOISE, MOST_NOISE = 0.5, 100.0
 ACCURACY = 1e-7
 # Work that has to be left for fine lattices.
 PLENTY = 2e7
+# Steps for which the roughest of them is good for a look.
+FEW_STEPS = 10_000
 
 STEPS = Parameter(
     "steps",
@@ -79,9 +83,9 @@ class RandomlyAllocated(Wrapper):
 
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Return the laws of one epoch, above and below; of one step the event itself."""
-        law = one_step(tree, adjacency, records, walk)
         if self.steps == 1:
-            return walk.terms(tree.event, adjacency, 1)
+            return walk.terms(tree.event, adjacency, records)
+        law = one_step(tree, adjacency, records, walk)
         return [(allocated(self.steps, law, adjacency, walk), 1)]
 
     def rough_divergence(self, inner: float) -> float:
@@ -124,23 +128,33 @@ def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> G
 def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Term:
     """Return the laws of one epoch of t >= 2 steps in one direction, above and below.
 
-    Raises:
-        UnsupportedError: the noise is outside of what the lattices are made for.
+    More noise is post-processing, so that all profiles grow with v = 1 / sigma. Where v is too
+    large for lattices the law above is that of one step without sampling, of which the epoch is a
+    mixture, and the law below that of tests of the largest output. Where it is too small the law
+    above is an epoch with more v, or one step if that is less; and below is what the sum of all
+    outputs tells apart, with mean v in whatever step the record is, and variance t:
+    N(v / sqrt(t), 1).
     """
-    from privcalc.losses.allocated.law import ROUGH_SIZE, SIZE, allocated_laws
+    from privcalc.losses.allocated.largest import largest_output
+    from privcalc.losses.allocated.law import ROUGH_SIZE, ROUGHEST_SIZE, SIZE, allocated_laws
+    from privcalc.losses.closed.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.numerics.work import left
 
     low, high = (each.mu for each in law.ends)
-    if not (1.0 - 1e-9) / MOST_NOISE <= low <= high <= (1.0 + 1e-9) / LEAST_NOISE:
-        raise UnsupportedError(
-            f"a noise multiplier of {1.0 / law.mu:.6g} is not available for random allocation: from"
-            f" {LEAST_NOISE} to {MOST_NOISE:g} lattices are fine enough (k uses in one step have"
-            " sigma / sqrt(k)); without it the answer is an upper bound"
-        )
+    least, most = 1.0 / MOST_NOISE, 1.0 / LEAST_NOISE
+    if high > most * (1.0 + 1e-9):
+        return Term(law, largest_output(steps, low, remove=adjacency is Adjacency.REMOVE))
+    if low < least * (1.0 - 1e-9):
+        below = GaussianLaw(*(law.enclosure / Enclosed.of(steps).root()).nearest())
+        if law.mu * math.sqrt(steps) < least:
+            return Term(law, below)
+        return Term(allocated(steps, GaussianLaw(least), adjacency, walk).upper, below)
     key = ("allocated", steps, low, high, adjacency)
     if key not in walk.kept:
         size = SIZE if left() >= PLENTY else ROUGH_SIZE
+        if walk.rough and steps <= FEW_STEPS:
+            size = ROUGHEST_SIZE
         upper = allocated_laws(steps, high, lower=False, size=size)
         lower = allocated_laws(steps, low, lower=True, size=size)
         for each in (Adjacency.ADD, Adjacency.REMOVE):
@@ -153,6 +167,4 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
 
 def rough(steps: int, inner: float) -> float:
     """Return about the divergence of order 2 of one epoch, given that of a step: R has mean 1."""
-    import math
-
     return inner - math.log(steps) if inner > 50.0 else math.log1p(math.expm1(inner) / steps)

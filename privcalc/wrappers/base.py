@@ -23,9 +23,11 @@ class Walk(Protocol):
 
     Attributes:
         kept: what is worked out once for a whole specification.
+        rough: whether laws that are enclosed may be so from afar.
     """
 
     kept: dict[object, Term]
+    rough: bool
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
         """Return the terms of a part of the tree with their counts, for a group of records."""

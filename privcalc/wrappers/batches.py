@@ -64,9 +64,9 @@ class ShuffledBatches(Wrapper):
         """Return the event without sampling as the law above, and allocation as the law below."""
         from privcalc.losses.term import Term
 
-        law = one_step(tree, adjacency, records, walk)
         if self.steps == 1:
-            return [(Term.of(law), 1)]
+            return walk.terms(tree.event, adjacency, records)
+        law = one_step(tree, adjacency, records, walk)
         return [(Term(law, allocated(self.steps, law, adjacency, walk).lower), 1)]
 
     def rough_divergence(self, inner: float) -> float:

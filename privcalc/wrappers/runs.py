@@ -11,7 +11,6 @@ from privcalc.wrappers.group import group_term
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.term import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Leaf, Node, Wrapped
@@ -21,9 +20,9 @@ if TYPE_CHECKING:
 class OneRound:
     """A walk through one round of a run: its one leaf is what a record meets in it."""
 
-    def __init__(self, one: Mechanism, kept: dict[object, Term]) -> None:
-        """Take what a record meets, and what the walk through the whole tree keeps."""
-        self.kept = kept
+    def __init__(self, one: Mechanism, walk: Walk) -> None:
+        """Take what a record meets, and the walk through the whole tree."""
+        self.kept, self.rough = walk.kept, walk.rough
         self._one = one
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:

@@ -127,7 +127,7 @@ class Sampling(Wrapper):
             return [
                 (term, count * times)
                 for one, times in walk.mechanism(event).rounds(records)
-                for term, count in self.terms(tree, adjacency, records, OneRound(one, walk.kept))
+                for term, count in self.terms(tree, adjacency, records, OneRound(one, walk))
             ]
         refuse_runs(tree, event, walk, "sample each run by itself")
         whole = product.low == 1

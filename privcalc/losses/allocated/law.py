@@ -20,8 +20,8 @@ from privcalc.numerics.work import charge, remembered
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
 
-# Points of the fine lattice, and where little work is left.
-SIZE, ROUGH_SIZE = 2**18, 2**16
+# Points of the fine lattice, where little work is left, and where a search looks around.
+SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
