@@ -148,6 +148,7 @@ class Generator:
             self.guarantee: 2,
             self.pmf: 1,
             self.profile: 1,
+            self.gaussian_mixture: 1,
             self.gaussian_pair: 1,
             self.bernoulli_pair: 1,
             self.noisy_max: 1,
@@ -248,6 +249,17 @@ class Generator:
         p, other = (round(self.rng.uniform(0.02, 0.98), 3) for _ in range(2))
         make = partial(pairs.bernoulli, p, other)
         return Base(f"bernoulli-pair:p={p!r},other_p={other!r}", 300, make, symmetric=False)
+
+    def gaussian_mixture(self) -> Base:
+        """Amounts of a person's records in a sum, in half of the cases none among them."""
+        rng = self.rng
+        chances = [rng.randint(1, 60) for _ in range(rng.randint(1, 3))]
+        chances.append(100 - sum(min(each, 30) for each in chances))
+        amounts = [round(rng.uniform(0.1, 3), 1) for _ in chances[:-1]] + [rng.choice((0, 0.5))]
+        written = ",".join(repr(min(each, 30) / 100) for each in chances[:-1])
+        text = f"gaussian-mixture:sigma={round(log_uniform(rng, 1, 20), 2)}"
+        text += f",sensitivities={','.join(map(repr, amounts))}"
+        return Base(f"{text},probabilities={written},{chances[-1] / 100!r}", 100, symmetric=False)
 
     def gaussian_pair(self) -> Base:
         """Two normal distributions, mostly of different variance."""

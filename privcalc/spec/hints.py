@@ -175,4 +175,6 @@ def _pattern(name: str) -> str:
 
 
 def _placeholder(kind: str) -> str:
-    return {"spec": "(SPEC)", "path": "FILE", "flag": "true"}.get(kind, "NUMBER")
+    return {"spec": "(SPEC)", "path": "FILE", "flag": "true", "numbers": "NUMBER,NUMBER"}.get(
+        kind, "NUMBER"
+    )

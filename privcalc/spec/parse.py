@@ -3,7 +3,8 @@
     spec   = term { "+" term }
     term   = ( call | "(" spec ")" ) { "@" ( count | "_" | call ) }
     call   = name [ ":" name "=" value { "," name "=" value } ]
-    value  = [ "-" ] number [ "/" number ] [ "%" ] | name | path | "_" | "(" spec ")"
+    value  = number { "," number } | name | path | "_" | "(" spec ")"
+    number = [ "-" ] digits [ "/" digits ] [ "%" ]
 
 Spaces and tabs may stand between tokens. This module knows syntax and spans; what names and
 values mean is decided by `resolve`, with the registry.
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, NoReturn
 from privcalc.spec import hints
 from privcalc.spec.resolve import Parsed, resolve
 from privcalc.spec.spelling import shorten
-from privcalc.spec.syntax import Call, Pair, Repeat, Sum, Syntax, Wrap
+from privcalc.spec.syntax import Call, Number, Pair, Repeat, Sum, Syntax, Wrap
 from privcalc.spec.tokens import MAX_LENGTH, Scanner
 
 if TYPE_CHECKING:
@@ -180,11 +181,12 @@ class _Reader:
         if value is None:
             hint = hints.for_character(scanner.next)
             scanner.fail(f"{key} is followed by no value, got {scanner.next!r}", None, hint)
-        self.end = value.span[1]
+        written = scanner.numbers(value) if isinstance(value, Number) else value
+        self.end = written.span[1]
         if scanner.next in (":", "("):
             hint = f"write {key}=(NAME:KEY=VALUE)"
             scanner.fail("a specification as a value stands in parentheses", value.span, hint)
-        return Pair(full_key, key_span, value)
+        return Pair(full_key, key_span, written)
 
     def no_key(self, name: str) -> NoReturn:
         """Refuse what stands where a key should."""

@@ -12,7 +12,18 @@ from privcalc.spec.check import Fault, check_arrangement, check_integer, check_r
 from privcalc.spec.check import suggestion as suggest
 from privcalc.spec.hints import for_count, for_number_word
 from privcalc.spec.spelling import shorten, snake_case
-from privcalc.spec.syntax import Call, HoleMark, Number, Pair, PathWord, Repeat, Sum, Syntax, Word
+from privcalc.spec.syntax import (
+    Call,
+    HoleMark,
+    Number,
+    Numbers,
+    Pair,
+    PathWord,
+    Repeat,
+    Sum,
+    Syntax,
+    Word,
+)
 from privcalc.spec.tokens import FILE_NAME
 from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parameters, Repeated, Value, Wrapped
 
@@ -112,12 +123,14 @@ class _Resolver:
                 self.fail(_wrong_kind(pair, parameter, "a hole"), written.span)
             return HOLE
         try:
+            if parameter.kind == "numbers" and isinstance(written, Number | Numbers):
+                return _listed(pair.key, written, parameter)
             return _typed(pair.key, written, parameter)
         except Fault as fault:
             self.fail(fault, written.span)
 
 
-def _typed(key: str, written: Number | Word | PathWord, parameter: Parameter) -> Value:
+def _typed(key: str, written: Number | Numbers | Word | PathWord, parameter: Parameter) -> Value:
     shown = shorten(written.text)
     if parameter.kind == "path" and FILE_NAME.fullmatch(written.text):
         # Also what would be a number elsewhere, such as .5
@@ -144,9 +157,18 @@ def _typed(key: str, written: Number | Word | PathWord, parameter: Parameter) ->
     return _refuse(key, written, parameter)
 
 
-def _refuse(key: str, written: Number | Word | PathWord, parameter: Parameter) -> Value:
+def _listed(key: str, written: Number | Numbers, parameter: Parameter) -> Value:
+    items = written.items if isinstance(written, Numbers) else (written,)
+    for each in items:
+        check_range(parameter, key, each.value, shorten(each.text))
+    return tuple(each.value for each in items)
+
+
+def _refuse(key: str, written: Number | Numbers | Word | PathWord, parameter: Parameter) -> Value:
     hint = ""
-    if parameter.kind == "spec":
+    if isinstance(written, Numbers):
+        hint = "one number for each key, and the next key after the comma"
+    elif parameter.kind == "spec":
         hint = f"write {key}=({shorten(written.text)}:...)"
     elif parameter.kind == "path":
         hint = f"a file name holds a dot or a slash: write {key}=./{shorten(written.text)}"

@@ -115,6 +115,8 @@ def _parameter(parameter: Parameter) -> _Schema:
         described["default"] = parameter.default
     if parameter.kind in ("number", "integer"):
         return {**described, "anyOf": [_number(parameter), _HOLE]}
+    if parameter.kind == "numbers":
+        return {**described, "type": "array", "minItems": 1, "items": _number(parameter)}
     if parameter.kind == "flag":
         return {**described, "type": "boolean"}
     if parameter.kind == "choice":
@@ -126,7 +128,8 @@ def _parameter(parameter: Parameter) -> _Schema:
 
 
 def _number(parameter: Parameter) -> _Schema:
-    schema: _Schema = {"type": parameter.kind}
+    kind = "integer" if parameter.kind == "integer" else "number"
+    schema: _Schema = {"type": kind}
     if parameter.minimum is not None:
         key = "exclusiveMinimum" if parameter.open_minimum else "minimum"
         schema[key] = parameter.minimum

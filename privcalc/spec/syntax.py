@@ -13,6 +13,7 @@ __all__ = [
     "Call",
     "HoleMark",
     "Number",
+    "Numbers",
     "Pair",
     "PathWord",
     "Repeat",
@@ -34,6 +35,15 @@ class Number:
     text: str
     value: float
     whole: int | None
+
+
+@record
+class Numbers:
+    """Two or more numbers as written, separated by commas."""
+
+    span: Span
+    text: str
+    items: tuple[Number, ...]
 
 
 @record
@@ -65,7 +75,7 @@ class Pair:
 
     key: str
     key_span: Span
-    value: Number | Word | PathWord | HoleMark | Syntax
+    value: Number | Numbers | Word | PathWord | HoleMark | Syntax
 
 
 @record

@@ -29,6 +29,8 @@ def value_text(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, float | int):
         return number_text(value)
+    if isinstance(value, tuple):
+        return ",".join(map(number_text, value))
     if isinstance(value, str):
         return value if "." in value or "/" in value else word_text(value)
     return f"({to_text(value)})"

@@ -13,7 +13,7 @@ from privcalc.exact import DIGITS, significant_digits, standing_for
 from privcalc.spec import hints
 from privcalc.spec.check import MAX_INTEGER
 from privcalc.spec.spelling import shorten
-from privcalc.spec.syntax import HoleMark, Number, PathWord, Word
+from privcalc.spec.syntax import HoleMark, Number, Numbers, PathWord, Word
 
 if TYPE_CHECKING:
     from privcalc.spec.holes import Span
@@ -34,6 +34,7 @@ _COUNT = re.compile(_DIGITS, re.ASCII)
 _QUANTITY = re.compile(
     rf"(-)?[ \t]*({_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
 )
+_FURTHER = re.compile(r",[ \t]*-?[ \t]*\.?[0-9]", re.ASCII)
 # A value that begins like a number or a word and runs on: what a message shows of it.
 _RUN = re.compile(r"[A-Za-z0-9./_-]+", re.ASCII)
 
@@ -126,6 +127,20 @@ class Scanner:
         if digits == "0":
             self.fail(f"a count is at least 1, got {shorten(text)}", span)
         return Number(span, text, float(digits), int(digits))
+
+    def numbers(self, first: Number) -> Number | Numbers:
+        """Read what follows a number: after a comma, where no key may begin, the list goes on."""
+        items = [first]
+        while _FURTHER.match(self.text, self.place):
+            self.take(",")
+            start, value = self.place, self.value()
+            if not isinstance(value, Number):
+                self.fail("a number is expected in a list of numbers", (start, self.place))
+            items.append(value)
+        if len(items) == 1:
+            return first
+        span = (first.span[0], items[-1].span[1])
+        return Numbers(span, self.text[slice(*span)], tuple(items))
 
     def value(self) -> Number | Word | PathWord | HoleMark | None:
         """Read a value other than a specification in parentheses, if one comes next."""

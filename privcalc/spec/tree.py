@@ -50,7 +50,7 @@ class Composed:
 
 
 Node = Leaf | Wrapped | Repeated | Composed
-Value = float | int | bool | str | Hole | Leaf | Wrapped | Repeated | Composed
+Value = float | int | bool | str | tuple[float, ...] | Hole | Leaf | Wrapped | Repeated | Composed
 Parameters = tuple[tuple[str, Value], ...]
 
 

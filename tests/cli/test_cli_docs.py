@@ -107,7 +107,7 @@ def bash_completes(line: str) -> list[str]:
         ("privcalc ", ["compose", "convert", "subsample", "select", "calibrate"]),
         ("privcalc --sch", ["--schema"]),
         ("privcalc --schema ", ["result", "spec", "error"]),
-        ("privcalc compose gau", ["gaussian:", "gaussian-pair:"]),
+        ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
         ("privcalc compose gaussian:sigma=1 lap", ["laplace:"]),
         ("privcalc compose gaussian:sig", []),
         ("privcalc compose --max-", ["--max-epsilon", "--max-delta"]),
@@ -126,7 +126,7 @@ def test_bash_completes(line: str, expected: list[str]) -> None:
     ("line", "expected"),
     [
         ("privcalc co", ["compose", "convert"]),
-        ("privcalc compose gau", ["gaussian:", "gaussian-pair:"]),
+        ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
         ("privcalc compose --format gi", ["github"]),
     ],
 )

@@ -138,6 +138,9 @@ def _value(rng: random.Random, parameter: Parameter, depth: int) -> Value:
         return rng.random() < 0.5
     if parameter.kind == "choice":
         return rng.choice(parameter.choices)
+    if parameter.kind == "numbers":
+        count = rng.randint(1, 4)
+        return tuple(_within(rng, parameter) for _ in range(count))
     if parameter.kind == "name":
         return rng.choice(NAMES)
     if parameter.kind == "path":
@@ -148,6 +151,10 @@ def _value(rng: random.Random, parameter: Parameter, depth: int) -> Value:
         least = round(-9 if parameter.minimum is None else parameter.minimum)
         steps = (0, 1, 7, 59_999, 10**12)
         return least + rng.choice([step for step in steps if parameter.contains(least + step)])
+    return _within(rng, parameter)
+
+
+def _within(rng: random.Random, parameter: Parameter) -> float:
     number = _number(rng, parameter)
     while not parameter.contains(number):
         number = _number(rng, parameter)

@@ -1,4 +1,4 @@
-"""Groups of records under Poisson sampling and Gaussian noise: mixtures of normal laws.
+"""Mixtures of normal laws: groups of records in a sample, and sensitivities that are drawn.
 
-Start with `gaussian.py`.
+Start with `law.py`.
 """

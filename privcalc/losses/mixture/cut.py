@@ -1,4 +1,4 @@
-"""What a sampled group brings to a contour: certified quadrature in the output, and where to cut.
+"""What a mixture of normal laws brings to a contour: quadrature in the output, and where to cut.
 
 R is N(0, 1), and the mixture is (1 - rate) R + rate W with rate = 1 - b_0.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 STANDARD = Piece.normal(0.0, 1.0)
 NOTHING = Outcomes(*(np.zeros(0) for _ in Outcomes._fields))
-# Of larger groups, and losses that grow faster, panels would be too narrow; on shifted lines the
+# Of larger mixtures, and losses that grow faster, panels would be too narrow; on shifted lines the
 # latter overflow.
 LARGEST_GROUP, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
 
@@ -49,11 +49,15 @@ class CutMixture(Cuttable, EdgedLaw):
         """Return the relative error of the weights."""
 
     @property
-    def cuttable(self) -> bool:
-        """Whether the group is small, and none of its weights underflows."""
-        ratio = self.ratio
-        weights = ratio.log_weights
+    def small(self) -> bool:
+        """Whether there are few terms, and the weight of the last does not underflow."""
+        weights = self.ratio.log_weights
         return len(weights) <= LARGEST_GROUP and self.farthest <= FARTHEST and weights[-1] > -700.0
+
+    @property
+    def cuttable(self) -> bool:
+        """Whether it is small, and has outputs that the record does not touch."""
+        return self.small and self.rate < 1.0
 
     @property
     def lines(self) -> bool:
@@ -81,7 +85,7 @@ class CutMixture(Cuttable, EdgedLaw):
 
     @property
     def farthest(self) -> float:
-        """Return k mu."""
+        """Return the largest c_j."""
         return float(self.ratio.centres[-1])
 
     @property
@@ -108,7 +112,7 @@ class CutMixture(Cuttable, EdgedLaw):
         """Return the outputs after the cut, and up to a y."""
         low, high = self.ends
         if below < math.inf:
-            top = self.place(math.log1p(below)) if below > 0.0 else low
+            top = self.place(math.log1p(below)) if below > -self.rate else low
             high = min(high, top)
         return (self.between(low, high),)
 
@@ -123,8 +127,8 @@ class CutMixture(Cuttable, EdgedLaw):
         Raises:
             NotCertifiedError: the group is too large.
         """
-        if not self.cuttable:
-            raise NotCertifiedError("the group is too large for certified quadrature")
+        if not self.small:
+            raise NotCertifiedError("the mixture is too large for certified quadrature")
         return QuadratureContour(self, c, self.nodes(c, t_max, log_error, remove=self.remove))
 
     def outside(self) -> tuple[float, float]:
@@ -165,7 +169,7 @@ class CutMixture(Cuttable, EdgedLaw):
         return total / self.rate, error * MARGIN
 
     def place(self, level: float) -> float:
-        """Return about the output whose loss is the level > 0, by halving."""
+        """Return about the output whose loss is a level above the floor, by halving."""
         target = np.log(np.expm1(level) + self.rate) if level < 600.0 else level
         ratio = self.ratio
         centres, logs = ratio.centres[1:], ratio.log_weights[1:]

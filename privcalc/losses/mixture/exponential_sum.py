@@ -1,4 +1,4 @@
-"""The density ratio of a mixture of unit normal laws at 0, mu, 2 mu, ... to the first of them."""
+"""The density ratio of a mixture of unit normal laws at 0, c_1, c_2, ... to N(0, 1)."""
 
 from __future__ import annotations
 
@@ -35,20 +35,19 @@ PER_TERM = 0.5
 
 @record
 class ExponentialSum:
-    """r = sum_j b_j e^{t_j}, t_j = j mu x - (j mu)^2 / 2, j = 0 .. k, with weights that sum to 1.
+    """r = sum_j b_j e^{t_j}, t_j = c_j x - c_j^2 / 2, 0 = c_0 < c_1 < ..., weights that sum to 1.
 
     For j < j' the quotient of two terms falls in x. So a term that is faint beside the largest of
     those with j >= 1 at the left end of an interval, being before it, is so in all of it, and the
-    same after it at the right end (the terms, as functions of j, have one peak: the binomial
-    weights, and e^{t_j}, are log-concave). The term j = 0 is always kept.
+    same after it at the right end. The term j = 0, whose weight may be 0, is always kept.
 
     Attributes:
-        mu: step of the exponents, off by 4 units.
+        centres: c_j, each off by 4 units.
         log_weights: log b_j.
         weight_errors: absolute error of each.
     """
 
-    mu: float
+    centres: Array
     log_weights: Array
     weight_errors: Array
 
@@ -63,11 +62,6 @@ class ExponentialSum:
         return float(self.log_weights[0])
 
     @cached_property
-    def centres(self) -> Array:
-        """Return j mu."""
-        return self.mu * np.arange(len(self.log_weights))
-
-    @cached_property
     def _prefix(self) -> Array:
         """Return b_1 + ... + b_{j - 1} for j = 1 .. k + 1."""
         return np.concatenate([[0.0], np.cumsum(np.exp(self.log_weights[1:]))])
@@ -76,7 +70,7 @@ class ExponentialSum:
         """Return log r with its error.
 
         y = sum_{j >= 1} b_j (e^{t_j} - 1), as the weights sum to 1; terms that are left out are
-        taken to be -b_j. t_j is off by 16 units of its terms and j mu moved, each difference by 10
+        taken to be -b_j. t_j is off by 16 units of its terms and c_j moved, each difference by 10
         units and that of b_j. An error d of y is one of d / r of log r, by which for y > -1/2 log1p
         is charged 16 units more. Elsewhere, and where e^{t_j} is large, log r is that of a sum of
         positive terms. What is left out is LEFT_OUT of the terms j >= 1.
@@ -119,13 +113,13 @@ class ExponentialSum:
 
     @property
     def steepness(self) -> float:
-        """Return k mu."""
+        """Return the largest c_j."""
         return float(self.centres[-1])
 
     def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
-        """Return log |r| and arg r at x + iv, for |k mu v| < pi / 2.
+        """Return log |r| and arg r at x + iv, for |c_k v| < pi / 2.
 
-        With weights w_j = b_j e^{t_j(x)} and angles a_j = j mu v, |r|^2 = sum w_i w_j cos(a_i -
+        With weights w_j = b_j e^{t_j(x)} and angles a_j = c_j v, |r|^2 = sum w_i w_j cos(a_i -
         a_j), whose terms are positive, grow with x and fall with |v|. For v > 0 the argument is the
         root a in [0, pi / 2) of sum w_j sin(a_j - a), which falls in a and grows with v; its terms
         increase with j, and the quotients w_j / w_i, j > i, with x: so does the root.
@@ -142,7 +136,7 @@ class ExponentialSum:
         """Return log r at complex places with its error, and a bound on its slope.
 
         y and its error are formed as in `losses`; products with log r, and exponentials of these,
-        add 16 units of it. The slope is at most sum j mu |b_j e^{t_j}| / |r|.
+        add 16 units of it. The slope is at most sum c_j |b_j e^{t_j}| / |r|.
 
         Raises:
             NotCertifiedError: the terms are too large.
@@ -150,7 +144,7 @@ class ExponentialSum:
         centres, weights = self.centres[1:], np.exp(self.log_weights[1:])
         t: ComplexArray = z[:, None] * centres - 0.5 * centres * centres
         if not float(t.real.max()) < LARGE:
-            raise NotCertifiedError("the density ratio of the group overflows")
+            raise NotCertifiedError("the density ratio of the mixture overflows")
         off = 16.0 * UNIT * (np.multiply.outer(np.abs(z), centres) + 0.5 * centres * centres)
         rise, wrong = expm1_with_error(t, off)
         units = self.weight_errors[1:] * MARGIN + UNIT * (len(self.centres) + 16.0)
@@ -167,7 +161,7 @@ class ExponentialSum:
     def fall(self, low: Array, high: Array, height: Array) -> Line:
         """Return a tangent below log Re r.
 
-        Re r(x + iy) >= p(x) - n(x), where p has the terms with cos(j mu height) > 0, which fall in
+        Re r(x + iy) >= p(x) - n(x), where p has the terms with cos(c_j height) > 0, which fall in
         the height, and n the others, by their moduli, which are those of larger j: n / p increases
         in x, and log p is convex. So log Re r is at least the tangent of log p in the middle, plus
         log(1 - n/p) at the right end.

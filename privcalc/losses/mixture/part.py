@@ -1,6 +1,6 @@
-"""Outcomes of a sampled group between two places, for certified quadrature.
+"""Outcomes of a mixture of normal laws between two places, for certified quadrature.
 
-In the output z, N(0, 1) under R, 1 + y = r = sum_j b_j e^{t_j}, t_j = c_j z - c_j^2 / 2, c_j = j mu
+In the output z, N(0, 1) under R, 1 + y = r = sum_j b_j e^{t_j}, t_j = c_j z - c_j^2 / 2
 (`exponential_sum.py`). On |Im z| <= d, Re z in [low, high]: |r| <= r(high); Re e^{t_j} is at least
 e^{t_j(Re z)} cos(c_j d), so that Re r >= p(low) - n(high), p the terms with a positive cosine and n
 the others by their moduli. Im r <= sum b_j e^{t_j(high)} sin(min(c_j d, pi / 2)). Where all cosines

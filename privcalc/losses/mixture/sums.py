@@ -1,7 +1,7 @@
-"""Sums over a mixture of unit normal laws at 0, mu, 2 mu, ...: masses, and levels of the log-ratio.
+"""Sums over a mixture of unit normal laws at 0, c_1, c_2, ...: masses, and levels of the log-ratio.
 
 Points are taken in order, in blocks. Most terms of a sum are nothing: for j < j' the quotient of
-the densities, of the right tails and of the left tails of N(j mu, 1) and N(j' mu, 1) falls in x
+the densities, of the right tails and of the left tails of N(c_j, 1) and N(c_j', 1) falls in x
 (monotone likelihood ratio). So a term that is below e^-FAINT of the largest at the left end of a
 block, and before it, is so in all of the block; and the same after it at the right end. Leaving
 such terms out is no more than 1000 e^-FAINT, relatively, far below a unit.
@@ -47,12 +47,12 @@ class Masses:
 
 
 class MixtureSums:
-    """The mixture sum_j weights[j] N(j mu, 1)."""
+    """The mixture sum_j weights[j] N(centres[j], 1)."""
 
-    def __init__(self, mu: float, weights: Array) -> None:
+    def __init__(self, centres: Array, weights: Array) -> None:
         """Keep the terms that have a weight; those of j >= 1 make up g."""
         used = np.flatnonzero(weights > 0.0)
-        self._centres = used * mu
+        self._centres = centres[used]
         self._weights = weights[used]
         self._logs = np.log(self._weights)
         self._whole = float(self._weights.sum())
@@ -60,8 +60,8 @@ class MixtureSums:
     def masses(self, x: Array) -> Masses:
         """Return the masses at increasing points, -inf first.
 
-        The argument j mu - x of a tail is off by 2 units of its terms and the MOST_UNITS of mu,
-        which changes the tail by (1 + |j mu - x|) times that, relatively, and a cell likewise
+        The argument c_j - x of a tail is off by 2 units of its terms and the MOST_UNITS of c_j,
+        which changes the tail by (1 + |c_j - x|) times that, relatively, and a cell likewise
         (`short_intervals` charges 6 units for exact centres); sums of n terms by n units.
         """
         from scipy.special import ndtr
@@ -97,7 +97,7 @@ class MixtureSums:
         return Masses(right, left, between, ndtr(-x), ndtr(x), plain_between, error, between_error)
 
     def solve(self, levels: Array) -> tuple[Array, Array]:
-        """Return x with g(x) = log sum_{j >= 1} b_j e^{j mu x - j^2 mu^2 / 2} = level.
+        """Return x with g(x) = log sum_{j >= 1} b_j e^{c_j x - c_j^2 / 2} = level.
 
         g is convex and increases. At some of the levels Newton's method starts right of the
         solution, where a single term reaches the level, and comes down; between them it starts from

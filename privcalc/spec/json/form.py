@@ -67,7 +67,7 @@ def _plain(value: Value) -> object:
         return "_"
     if isinstance(value, Leaf | Wrapped | Repeated | Composed):
         return to_json(value)
-    return value
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _fail(message: str, path: Path, hint: str = "") -> NoReturn:

@@ -19,6 +19,8 @@ def typed_value(parameter: Parameter, value: object) -> Value:
     result: Value | None
     if parameter.kind in ("number", "integer"):
         result = HOLE if value == "_" else _quantity(parameter, value)
+    elif parameter.kind == "numbers":
+        result = _numbers(parameter, value)
     elif parameter.kind == "flag":
         result = value if isinstance(value, bool) else None
     else:
@@ -72,6 +74,19 @@ def _quantity(parameter: Parameter, value: object) -> float | int | None:
     check_integer(parameter.name, int(number))
     check_range(parameter, parameter.name, int(number))
     return int(number)
+
+
+def _numbers(parameter: Parameter, value: object) -> tuple[float, ...] | None:
+    if not isinstance(value, list) or not value:
+        return None
+    found: list[float] = []
+    for each in value:
+        number = _number(each)
+        if number is None:
+            return None
+        check_range(parameter, parameter.name, number)
+        found.append(number)
+    return tuple(found)
 
 
 def _number(value: object) -> float | None:

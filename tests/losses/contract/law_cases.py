@@ -116,6 +116,9 @@ class Draw:
             return self.rng.random() < 0.5
         if kind == "choice":
             return self.rng.choice(parameter.choices)
+        if kind == "numbers":
+            # Halves add up to 1, where they have to.
+            return (0.5, 0.5) if parameter.maximum == 1.0 else (1.5, 0.5 * self.rng.randint(0, 2))
         if kind == "name":
             return "x"
         if kind == "path":

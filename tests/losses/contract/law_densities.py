@@ -200,32 +200,31 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Mixture:
-    """The loss of sum_j b_j N(j mu, 1) against N(0, 1): log sum_j b_j e^{j mu x - (j mu)^2 / 2}."""
+    """The loss of sum_j b_j N(c_j, 1) against N(0, 1): log sum_j b_j e^{c_j x - c_j^2 / 2}."""
 
-    mu: Number
+    centres: tuple[Number, ...]
     weights: tuple[Number, ...]
     removing: bool
 
+    def _terms(self, x: Number) -> list[Number]:
+        parts = zip(self.centres, self.weights, strict=True)
+        return [b * mp.exp(c * x - c**2 / 2) for c, b in parts]
+
     def _log_ratio(self, x: Number) -> Number:
-        mu = self.mu
-        terms = (b * mp.exp(j * mu * x - (j * mu) ** 2 / 2) for j, b in enumerate(self.weights))
-        return mp.log(mp.fsum(terms))
+        return mp.log(mp.fsum(self._terms(x)))
 
     def _output(self, loss: Number) -> Number:
         """Return the output of a log-ratio; it increases."""
-        if loss <= mp.log(self.weights[0]):
+        if loss <= self._floor:
             return mpf("-inf")
         x = mpf(1)
         while self._log_ratio(x) < loss:
             x *= 2
         # Newton's method for a convex, increasing function, from above.
         while True:
-            terms = [
-                b * mp.exp(j * self.mu * x - (j * self.mu) ** 2 / 2)
-                for j, b in enumerate(self.weights)
-            ]
+            terms = self._terms(x)
             total = mp.fsum(terms)
-            slope = self.mu * mp.fsum(j * term for j, term in enumerate(terms)) / total
+            slope = mp.fdot(self.centres, terms) / total
             step = (mp.log(total) - loss) / slope
             x -= step
             # What is left when steps change their sign is noise.
@@ -234,7 +233,8 @@ class Mixture:
 
     def _masses(self, x: Number, *, upper: bool) -> Masses:
         sign = -1 if upper else 1
-        mixed = mp.fsum(b * mp.ncdf(sign * (x - j * self.mu)) for j, b in enumerate(self.weights))
+        parts = zip(self.centres, self.weights, strict=True)
+        mixed = mp.fsum(b * mp.ncdf(sign * (x - c)) for c, b in parts)
         return mixed, mp.ncdf(sign * x)
 
     def above(self, loss: Number) -> Masses:
@@ -251,9 +251,10 @@ class Mixture:
 
     def nodes(self) -> list[Atom]:
         """Return a rule for outputs."""
-        mu, last = self.mu, len(self.weights) - 1
-        found = []
-        for x, weight in rule(mpf(-15), 15 + (LARGEST_TILT + 1) * last * mu, 5 / (1 + mu)):
+        last, found = self.centres[-1], []
+        # Without a floor small outputs count for adding.
+        low = mpf(-15) if self._floor > mpf("-inf") else -15 - (LARGEST_TILT + 1) * last
+        for x, weight in rule(low, 15 + (LARGEST_TILT + 1) * last, 5 / (1 + self._step)):
             r = mp.npdf(x) * weight
             loss = self._log_ratio(x)
             p, q = mp.exp(loss) * r, r
@@ -263,5 +264,13 @@ class Mixture:
     @property
     def ends(self) -> Masses:
         """Return the floor and infinity, or for adding the other way round."""
-        floor = mp.log(self.weights[0])
+        floor = self._floor
         return (floor, mpf("inf")) if self.removing else (mpf("-inf"), -floor)
+
+    @property
+    def _floor(self) -> Number:
+        return mpf("-inf") if self.centres[0] else mp.log(self.weights[0])
+
+    @property
+    def _step(self) -> Number:
+        return self.centres[-1] / len(self.centres)

@@ -15,6 +15,7 @@ from tests.losses.contract.law_densities import (
     LARGEST_TILT,
     MOST_OUTCOMES,
     Exponential,
+    Mixture,
     Quadratic,
 )
 from tests.losses.contract.law_truth import (
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.losses.contract.law_densities import Masses, Number
+
+
+# Quadrature of what is further out takes minutes.
+LARGEST_CENTRE = 12
 
 
 def _gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth:
@@ -286,6 +291,24 @@ def _approx(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth 
     return Truth(tuple(rows), infinity_mass=delta, lower_infinity_mass=delta)
 
 
+def _gaussian_mixture(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
+    if records > 1:
+        return None
+    sigma, terms = read(given["standard_deviation"]), dict[Any, Any]()
+    for s, p in zip(given["sensitivities"], given["probabilities"], strict=True):
+        terms[read(s) / sigma] = terms.get(read(s) / sigma, mpf(0)) + read(p)
+    terms = {mu: p for mu, p in terms.items() if p}
+    if not any(terms):
+        return Truth(((mpf(0), mpf(1), mpf(1)),))
+    if len(terms) == 1:
+        return normal(max(terms))
+    if max(terms) > LARGEST_CENTRE:
+        return None
+    centres = tuple(sorted(terms))
+    weights = tuple(terms[mu] for mu in centres)
+    return Truth(density=Mixture(centres, weights, adjacency is Adjacency.REMOVE))
+
+
 def _gaussian_pair(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
     if records > 1:
         return None
@@ -410,6 +433,7 @@ TRUTHS: dict[str, Callable[[Any, Any, Adjacency, int], Truth | None]] = {
     "approx": _approx,
     "gdp": _gdp,
     "matrix_gaussian": _matrix_gaussian,
+    "gaussian_mixture": _gaussian_mixture,
     "gaussian_pair": _gaussian_pair,
     "bernoulli_pair": _bernoulli_pair,
     "pmf": _pmf,

@@ -64,6 +64,8 @@ SHARP = (
     "staircase:epsilon=0.5",
     "pure:epsilon=0.5",
     "approx:epsilon=0.5,delta=0.125",
+    "gaussian-mixture:sigma=2,sensitivities=3,0,1.7,0,probabilities=0.1,0.3,0.2,0.4",
+    "gaussian-mixture:sigma=2,sensitivities=1,1.5,probabilities=0.25,0.75",
     "gaussian-pair:mean=0,deviation=1.25,other_mean=0.5,other_deviation=1",
     "gaussian-pair:mean=0,deviation=1.1,other_mean=0.3,other_deviation=1",
     "bernoulli-pair:p=0.3,other_p=0.6",

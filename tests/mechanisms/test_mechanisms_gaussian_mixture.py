@@ -1,0 +1,125 @@
+"""`gaussian-mixture`: a drawn sensitivity, against 40 digits, groups of records, and a peer."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from mpmath import mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import DomainError, SpecError, UnsupportedError
+from privcalc.relation import Relation
+from privcalc.spec.json.form import from_json, to_json
+from privcalc.spec.parse import parse
+from privcalc.spec.text import to_text
+from tests.oracles.mixtures import mixture_profile
+
+PEER = (
+    "gaussian-mixture:sigma=1,sensitivities=0,1,2,probabilities=0.2,0.6,0.2@3"
+    "+gaussian-mixture:sigma=2,sensitivities=0,2,3,probabilities=0.33,0.34,0.33@2"
+)
+
+
+def spec(sigma: str, sizes: list[str], chances: list[str]) -> str:
+    """Write a mixture."""
+    lists = f"sensitivities={','.join(sizes)},probabilities={','.join(chances)}"
+    return f"gaussian-mixture:sigma={sigma},{lists}"
+
+
+def test_a_pessimistic_peer_is_matched_from_below() -> None:
+    """dp_accounting 0.6 has 17.193115 for this sum, at its default interval."""
+    bound = compose(parse(PEER).tree, deltas=[1e-6]).answers[0].bound
+    assert bound is not None
+    assert 17.19311 < (bound.lower or 0.0) < bound.upper <= 17.193115
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_use_at_forty_digits(seed: int) -> None:
+    """Delta of one use, in the worse order, at random sizes; also where 0 is none of them."""
+    rng = random.Random(seed)
+    count = rng.randint(1, 4)
+    sizes = [str(round(rng.uniform(0.05, 4), 2)) for _ in range(count)]
+    sizes[0] = rng.choice(["0", sizes[0]])
+    parts = [rng.choice([1, 20, 500, 30_000]) for _ in sizes]
+    chances = [f"{part}/{sum(parts)}" for part in parts]
+    sigma = str(round(rng.uniform(0.4, 5), 1))
+    epsilon = rng.choice([0.0, 0.1, 0.8, 3.0])
+    terms = [
+        (mpf(size) / mpf(sigma), mpf(part) / sum(parts))
+        for size, part in zip(sizes, parts, strict=True)
+    ]
+    truth = max(mixture_profile(terms, epsilon, remove=remove) for remove in (True, False))
+    bound = compose(parse(spec(sigma, sizes, chances)).tree, epsilons=[epsilon]).answers[0].bound
+    assert bound is not None
+    assert bound.lower is not None
+    slack = mpf(10) ** -35
+    assert bound.lower - slack <= truth <= bound.upper + slack
+    assert bound.upper - bound.lower <= 1e-8 * bound.upper + 1e-12
+
+
+def test_a_binomial_mixture_is_a_sampled_group() -> None:
+    """Sensitivities 0, 1, 2, 3 with binomial probabilities are three records in a sample."""
+    chances = ["0.729", "0.243", "0.027", "0.001"]
+    mixture = parse(spec("1.5", ["0", "1", "2", "3"], chances) + "@50").tree
+    group = parse("gaussian:sigma=1.5@poisson:q=0.1@50@group:k=3").tree
+    for one, other in zip(
+        compose(mixture, deltas=[1e-5, 1e-9]).answers,
+        compose(group, deltas=[1e-5, 1e-9]).answers,
+        strict=True,
+    ):
+        assert one.bound is not None
+        assert other.bound is not None
+        assert (one.bound.lower or 0.0) <= other.bound.upper
+        assert (other.bound.lower or 0.0) <= one.bound.upper
+        assert one.bound.upper == pytest.approx(other.bound.upper, rel=1e-8)
+
+
+def test_trivial_mixtures() -> None:
+    """One size is a Gaussian, and none costs nothing."""
+    texts = "gaussian-mixture:sigma=2,sensitivities=1,probabilities=1", "gaussian:sigma=2"
+    one, plain = (compose(parse(text).tree, deltas=[1e-6]).answers[0].bound for text in texts)
+    assert one is not None
+    assert plain is not None
+    assert (one.lower or 0.0) <= plain.upper <= one.upper * (1.0 + 1e-9)
+    nothing = parse("gaussian-mixture:sigma=2,sensitivities=0,3,probabilities=1,0").tree
+    assert [each.bound.upper for each in compose(nothing, deltas=[0.0]).answers if each.bound] == [
+        0.0
+    ]
+
+
+def test_forms() -> None:
+    """Text and JSON hold lists, and give them back; ratios and a space after a comma are read."""
+    text = "gaussian-mixture:sigma=1.5,sensitivities=0,1,2,probabilities=0.25,0.5,0.25"
+    tree = parse(text).tree
+    assert to_text(tree) == text
+    assert to_json(tree)["sensitivities"] == [0.0, 1.0, 2.0]
+    assert from_json(to_json(tree)) == tree
+    spaced = "gaussian-mixture:sigma=1.5,sensitivities=0, 1, 2, probabilities=1/4,1/2,25%"
+    assert to_text(parse(spaced).tree) == text
+    assert parse(spec("2", ["1"], ["1"])).tree == parse(spec("2", ["1.0"], ["100%"])).tree
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        (spec("1", ["0", "1"], ["0.5", "0.4"]), DomainError, "is 0.1 that of sensitivity 0"),
+        (spec("1", ["0", "1"], ["1"]), DomainError, "2 sensitivities and 1 probabilities"),
+        (spec("1", ["0", "-1"], ["0.5", "0.5"]), SpecError, "must be >= 0, got -1"),
+        (spec("1", ["0", "1"], ["0.5", "1.5"]), SpecError, "must be in"),
+        (spec("1", ["0", "x"], ["0.5", "0.5"]), SpecError, "an equals sign and a value follow x"),
+        (spec("1e-9", ["0", "1"], ["0.5", "0.5"]), DomainError, "must be 0, or in"),
+        ("gaussian:sigma=1,2", SpecError, "sigma takes a number, got 1,2"),
+        (spec("1", ["0", "1"], ["1", "1e-260"]), DomainError, "at least 1e-250"),
+    ],
+)
+def test_refusals(text: str, error: type[Exception], words: str) -> None:
+    """One line that says what is wrong."""
+    with pytest.raises(error, match=words):
+        compose(parse(text).tree, deltas=[1e-6])
+
+
+def test_replacing_a_record_is_refused() -> None:
+    """Two values of a record may lie on different sides."""
+    with pytest.raises(UnsupportedError, match="two values of a record"):
+        compose(parse(PEER).tree, deltas=[1e-6], relation=Relation.REPLACE_ONE)
