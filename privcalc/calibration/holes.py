@@ -180,8 +180,13 @@ def _hole(tree: Node, path: Path) -> Hole:
     if parameter is None:
         raise AssertionError("the tree was checked")
     beside = [name for name in parameter.cost_beside if name in dict(node.parameters)]
-    if not parameter.cost or (parameter.cost_beside and not beside):
-        others = [p.spelling for p in known.parameters if p.cost and not p.cost_beside]
+    against = [name for name in parameter.cost_unless if name in dict(node.parameters)]
+    if not parameter.cost or against or (parameter.cost_beside and not beside):
+        others = [
+            p.spelling
+            for p in known.parameters
+            if p.cost and not p.cost_beside and not p.cost_unless
+        ]
         hint = f"; calibrate {' or '.join(others)} instead" if others else ""
         raise UnsupportedError(
             f"the privacy cost is not known to move one way with {parameter.spelling} of"

@@ -14,7 +14,7 @@ LAST = 1_000_000
 
 Cost = Literal["increases", "decreases", ""]
 Kind = Literal["mechanism", "wrapper"]
-ParameterKind = Literal["number", "integer", "choice", "flag", "name", "path", "spec"]
+ParameterKind = Literal["number", "integer", "choice", "flag", "name", "path", "spec", "numbers"]
 
 
 @record
@@ -44,6 +44,7 @@ class Parameter:
         cost_beside: names of parameters of which one has to be written for `cost` to hold, or ().
         cost_unless: of a specification, names of parameters beside which the cost is not known to
             move with it, or with anything in it, or ().
+        relations: the relations under which it may be written.
         cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
             proved at the two values themselves, and `cost` only says that nothing is between them.
     """
@@ -64,6 +65,7 @@ class Parameter:
     cost_beside: tuple[str, ...] = ()
     cost_unless: tuple[str, ...] = ()
     cost_note: str = ""
+    relations: frozenset[Relation] = ALL
 
     @property
     def spelling(self) -> str:
@@ -103,6 +105,7 @@ class Parameter:
             "flag": "true or false",
             "name": "a name",
             "path": "a file",
+            "numbers": "numbers separated by commas",
             "spec": "a specification in parentheses",
         }[self.kind]
 

@@ -170,6 +170,7 @@ def check_relation(tree: Node, relation: Relation) -> None:
             + "; pass --relation "
             + _either(each.text for each in Relation if each in found.relations)
         )
+    _check_written(found, tree, relation)
     for part in nested(tree):
         check_relation(part, relation)
     if isinstance(tree, Leaf):
@@ -184,6 +185,16 @@ def check_relation(tree: Node, relation: Relation) -> None:
         # Passing another relation cannot help: the wrapper fixes the one of its event.
         message = str(error).split(";", 1)[0]
         raise UnsupportedError(f"{message}, which @{found.spelling} asks for") from None
+
+
+def _check_written(found: Entry, tree: Leaf | Wrapped, relation: Relation) -> None:
+    """Refuse a relation that some parameter that is written does not go with."""
+    for parameter in found.parameters:
+        if relation not in parameter.relations and parameter.name in dict(tree.parameters):
+            raise UnsupportedError(
+                f"{parameter.spelling} of {found.spelling} is not defined under {relation.text};"
+                f" pass --relation {_either(sorted(each.text for each in parameter.relations))}"
+            )
 
 
 def _either(words: Iterable[str]) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.errors import UnsupportedError
+from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 from privcalc.wrappers.base import spelled
+from privcalc.wrappers.capped import MOST_RECORDS
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -39,6 +40,26 @@ if TYPE_CHECKING:
             maximum=1.0,
             # A sample at a lower rate is a mixture of one at the higher rate and of none.
             cost="increases",
+            cost_unless=("truncated_batch_size",),
+        ),
+        Parameter(
+            "truncated_batch_size",
+            "most records that are kept of a sample, drawn from it evenly",
+            short="max",
+            kind="integer",
+            minimum=1.0,
+            default_text="no cap",
+            # Another record takes the place of one that is zeroed out.
+            relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
+        ),
+        Parameter(
+            "source_dataset_size",
+            "number of records of the larger of the two data sets",
+            short="n",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(MOST_RECORDS),
+            default_text="any number",
         ),
     ),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
@@ -65,6 +86,12 @@ class PoissonSampled(Sampling):
     curve) is answered from above by its Renyi curve: a tight sum where adding and removing have the
     same loss, and the bound of Zhu, Wang 2019 with smaller constants otherwise.
 
+    With `max` a sample that is larger is cut to that size by chance, as static shapes need it, and
+    `n` is the number of records that samples are drawn from. Then the record may push another one
+    out, which counts as two records (`wrappers/capped.py`): an upper bound for Gaussian noise, and
+    the cost among records that add nothing as the lower end. Below a few deviations over the mean
+    batch q n such a cap is not for free. It is defined for adding or removing a record.
+
     A group of records has a pair of its own for Gaussian noise: how many of them are in the sample
     is binomial, and the pair a mixture of normal laws.
 
@@ -75,9 +102,30 @@ class PoissonSampled(Sampling):
     sampling = "Poisson"
     inside = (Adjacency.ADD, Adjacency.REMOVE)
 
-    def __init__(self, *, sampling_probability: float) -> None:
-        """Take the sampling probability."""
+    def __init__(
+        self,
+        *,
+        sampling_probability: float,
+        truncated_batch_size: int | None = None,
+        source_dataset_size: int | None = None,
+    ) -> None:
+        """Take the sampling probability, and the cap with the size of the data set."""
         self.exact = Enclosed.probability(sampling_probability)
+        if (truncated_batch_size is None) != (source_dataset_size is None):
+            raise DomainError(
+                "@poisson takes max and n together: the cap, and how many records samples are"
+                " drawn from"
+            )
+        if truncated_batch_size is not None and source_dataset_size is not None:
+            self.cap = truncated_batch_size, source_dataset_size
+
+    def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
+        """Return the laws of a sample with a cap; one that cannot bind is none."""
+        if self.cap is None or self.cap[0] >= self.cap[1] or self.exact.high == 0:
+            return super().terms(tree, adjacency, records, walk)
+        from privcalc.wrappers.capped import capped
+
+        return capped(tree, self.exact, self.cap, (adjacency, records), walk)
 
     def unsampled(
         self, tree: Wrapped, event: Node, adjacency: Adjacency, records: int, walk: Walk

@@ -55,6 +55,7 @@ class Sampling(Wrapper):
     Attributes:
         exact: the probability with which a record is in the sample, as it was written.
         sizes: numbers of records to draw from, and to draw, where they were given.
+        cap: most records that are kept, and how many there are, where that was given.
         inside: the directions in which the event is read, and which is the other order of it.
     """
 
@@ -62,6 +63,7 @@ class Sampling(Wrapper):
 
     exact: Enclosed
     sizes: tuple[int, int] | None = None
+    cap: tuple[int, int] | None = None
 
     @property
     def sampling_probability(self) -> float:
@@ -174,6 +176,11 @@ class Sampling(Wrapper):
                 raise UnsupportedError(
                     f"a sample of {outer.sizes[1]} records cannot be sampled as if there were"
                     f" {inner.sizes[0]}; write n={outer.sizes[1]} in the inner {spelled(tree)}"
+                )
+            if inner.cap:
+                raise UnsupportedError(
+                    f"{spelled(tree)} with max inside {spelled(tree)} is not available: a cap on a"
+                    " sample of a sample is that of data sets of random size"
                 )
             product *= inner.exact
             outer, event = inner, event.event

@@ -99,6 +99,10 @@ LEAVES: dict[str, Draw] = {
     "gdp": lambda r: f"gdp:mu={scale(r, 0.01, 5)}",
     "zcdp": relaxed_curve,
     "rdp": lambda r: f"rdp:order={r.choice([1.5, 2, 4, 8, 32])},epsilon={scale(r, 0.01, 3)}",
+    "gaussian-mixture": lambda r: (
+        f"gaussian-mixture:sigma={scale(r, 0.4, 20)},sensitivities=0,1,{scale(r, 1, 5)},"
+        f"probabilities={r.choice(['0.9,0.09,0.01', '0.2,0.5,0.3', '0,0.999,0.001'])}"
+    ),
     "gaussian-pair": lambda r: (
         f"gaussian-pair:mean=0,deviation=1,other_mean={scale(r, 0.1, 3)},"
         f"other_deviation={number(r.uniform(0.5, 2))}"
@@ -164,7 +168,8 @@ def mechanism(r: random.Random, *, sampled: bool = True) -> str:
     kind = r.random()
     if sampled and kind < 0.4:
         text = LEAVES[r.choice(SAMPLED)](r)
-        text += f"@poisson:q={part(r, 1e-6, 0.5)}@{count(r, 1e6)}"
+        cap = f",max={r.randint(1, 300)},n=60000" if r.random() < 0.05 else ""
+        text += f"@poisson:q={part(r, 1e-6, 0.5)}{cap}@{count(r, 1e6)}"
     elif sampled and kind < 0.48:
         size = r.choice([1000, 60000, 10**6])
         text = LEAVES[r.choice(SAMPLED)](r) + f"@wor:n={size},m={r.choice([1, 32, 256, 900])}"

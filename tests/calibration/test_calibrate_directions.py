@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 LADDERS = {
     ("gaussian", "standard_deviation"): ("gaussian:sigma={}@2", (0.3, 0.9, 1.0, 4.0, 50.0)),
     ("gaussian", "sensitivity"): ("gaussian:sigma=2,sensitivity={}", (0.1, 1.0, 1.1, 9.0)),
+    ("gaussian_mixture", "standard_deviation"): (
+        "gaussian-mixture:sigma={},sensitivities=0,1,3,probabilities=0.6,0.3,0.1@2",
+        (0.3, 0.9, 1.0, 4.0, 50.0),
+    ),
     ("gaussian", "noise_multiplier"): (
         "gaussian:noise_multiplier={}@poisson:q=0.1",
         (0.5, 1.0, 1.1, 9.0),
@@ -170,6 +174,8 @@ NOT_MONOTONE = {
     ("repeat_and_select", "shape"),
     ("repeat_and_select", "trials"),
     ("shuffled_batches", "steps"),
+    ("poisson_sampled", "truncated_batch_size"),
+    ("poisson_sampled", "source_dataset_size"),
 }
 
 

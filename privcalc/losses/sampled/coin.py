@@ -1,0 +1,229 @@
+"""One of several pairs, chosen by a coin that everybody sees.
+
+P is sum_i w_i P_i, and Q sum_i w_i Q_i, with i published: profiles, masses and M(s) are means of
+those of the pairs, with the weights w_i.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.law import LossLaw
+from privcalc.losses.quadrature.contour import DecayingContour, Weights
+from privcalc.losses.tails import Tails
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+LARGEST_EXPONENT = 650.0
+
+
+@record
+class CoinLaw(LossLaw):
+    """One direction of the pair.
+
+    Attributes:
+        laws: of the pairs, each with a contour that decays.
+        weights: of each; they add up to 1 less what was left out.
+        error: relative error of each weight, to which that of a double is added.
+        missing: mass of pairs that are left out.
+        log_dropped: log of a bound on the P-mass that was cut.
+    """
+
+    laws: tuple[LossLaw, ...]
+    weights: tuple[float, ...]
+    error: float
+    missing: float = 0.0
+    log_dropped: float = -math.inf
+
+    @property
+    def log_dropped_mass(self) -> float:
+        """Return what was cut, pairs that are left out included."""
+        return self.log_dropped
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest."""
+        return max(law.max_loss for law in self.laws)
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the largest."""
+        return max(law.max_loss_error for law in self.laws)
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return those of all."""
+        return tuple(sorted({anchor for law in self.laws for anchor in law.anchors}))
+
+    def truncated(self, log_mass: float) -> CoinLaw:
+        """Give each pair its share of the mass, and leave out those that have no more than that."""
+        share = log_mass - math.log(len(self.laws)) - 1e-9
+        kept, missing = [], self.missing
+        for law, weight in zip(self.laws, self.weights, strict=True):
+            if math.log(weight) < share - 1e-9:
+                missing += weight
+            else:
+                kept.append((law.truncated(share - math.log(weight)), weight))
+        laws, weights = zip(*kept, strict=True)
+        return replace(self, laws=laws, weights=weights, missing=missing, log_dropped=log_mass)
+
+    def profile(self, epsilon: float) -> tuple[float, float] | None:
+        """Return the mean of the profiles of one use."""
+        found = [law.profile(epsilon) for law in self.laws]
+        known = [each for each in found if each is not None]
+        if self.missing or len(known) < len(found):
+            return None
+        low, high = (float(np.dot(self.weights, ends)) for ends in zip(*known, strict=True))
+        return low * (1.0 - self._error), high * (1.0 + self._error)
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the means of the masses; sets are displaced by the largest displacement."""
+        found = [law.tails(losses) for law in self.laws]
+
+        def mean(of: Callable[[Tails], Array]) -> Array:
+            rows = (w * of(t) for w, t in zip(self.weights, found, strict=True))
+            return np.asarray(sum(rows))
+
+        error = np.maximum.reduce([np.broadcast_to(t.error, losses.shape) for t in found])
+        cells = all(t.between_p is not None for t in found)
+        off = [np.asarray(t.between_error) for t in found] if cells else []
+        return Tails(
+            above_p=mean(lambda t: t.above_p),
+            above_q=mean(lambda t: t.above_q),
+            below_p=mean(lambda t: t.below_p),
+            below_q=mean(lambda t: t.below_q),
+            error=error + self._error,
+            shift=max(t.shift for t in found),
+            between_p=mean(lambda t: np.asarray(t.between_p)) if cells else None,
+            between_q=mean(lambda t: np.asarray(t.between_q)) if cells else None,
+            between_error=np.maximum.reduce(off) + self._error if cells else None,
+        )
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Return the log of the mean of e^K."""
+        return self._mean([law.renyi(c) for law in self.laws])
+
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Return the same without quadrature."""
+        return self._mean([law.convexity(c) for law in self.laws])
+
+    def concentration(self, c: Array) -> Array:
+        """Return the largest: M is a mean."""
+        found: Array = np.max([law.concentration(c) for law in self.laws], axis=0)
+        return found
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return the largest upper end: what bounds all profiles bounds their mean."""
+        return 0.0, max(law.gaussian_range[1] for law in self.laws)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K', K'' of the mean of M."""
+        rows = [law.cumulants(c) for law in self.laws]
+        top = max(k for k, _, _ in rows)
+        if not top < LARGEST_EXPONENT:
+            return math.inf, max(row[1] for row in rows), max(row[2] for row in rows)
+        pairs = list(zip(self.weights, rows, strict=True))
+        rise = sum(w * math.expm1(k) for w, (k, _, _) in pairs) - self.missing
+        total = 1.0 + rise
+        first = sum(w * math.exp(k) * k1 for w, (k, k1, _) in pairs) / total
+        second = sum(w * math.exp(k) * (k2 + k1 * k1) for w, (k, k1, k2) in pairs) / total
+        return math.log1p(rise), first, second - first * first
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return the log of the mean."""
+        parts = zip(self.laws, self.weights, strict=True)
+        mean: ComplexArray = np.log(sum(w * np.exp(law.log_mgf_estimate(z)) for law, w in parts))
+        return mean
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> CoinContour:
+        """Prepare each of the pairs.
+
+        Raises:
+            NotCertifiedError: one of them is not known there.
+        """
+        parts = [law.on_contour(c, t_max, log_error) for law in self.laws]
+        found = tuple(part for part in parts if isinstance(part, DecayingContour))
+        if len(found) < len(parts):
+            raise NotCertifiedError("a pair is not known by its outcomes")
+        return CoinContour(self, c, found)
+
+    @property
+    def _error(self) -> float:
+        return self.error + UNIT * (len(self.laws) + 8.0)
+
+    def _mean(self, rows: list[tuple[Array, Array]]) -> tuple[Array, Array]:
+        """Return bounds on log sum_i w_i e^{K_i}, for K_i >= 0 and no worse than the largest."""
+        weights = np.array(self.weights)[:, None]
+        ends = []
+        for sign, part in zip((-1.0, 1.0), zip(*rows, strict=True), strict=True):
+            k = np.array(part)
+            top = k.max(axis=0)
+            with np.errstate(over="ignore", invalid="ignore"):
+                small = np.log1p((weights * np.expm1(np.minimum(k, 1.0))).sum(axis=0))
+                large = top + np.log((weights * np.exp(k - top)).sum(axis=0))
+            value = np.where(top < 1.0, small, large)
+            slack = (self._error + 64.0 * UNIT) * np.where(top < 1.0, small, 1.0 + np.abs(large))
+            ends.append(np.where(np.isfinite(top), value + sign * slack, top))
+        return np.maximum(ends[0], 0.0), ends[1]
+
+
+class CoinContour(DecayingContour):
+    """The mean of several laws on one vertical line."""
+
+    law: CoinLaw
+
+    def __init__(self, law: CoinLaw, c: float, parts: tuple[DecayingContour, ...]) -> None:
+        """Take the pairs on the line."""
+        self.law, self.c, self._parts = law, c, parts
+
+    @property
+    def size(self) -> int:
+        """Return the nodes of all."""
+        return sum(part.size for part in self._parts)
+
+    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return the mean of M - 1, less what is missing."""
+        return self._mean([part.minus_one(t) for part in self._parts])
+
+    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return the same in a progression."""
+        return self._mean([part.minus_one_progression(step, count) for part in self._parts])
+
+    def far(self) -> tuple[float, float]:
+        """Return the means."""
+        rows = [part.far() for part in self._parts]
+        mass, variation = (
+            float(np.dot(self.law.weights, each)) for each in zip(*rows, strict=True)
+        )
+        return mass * MARGIN * (1.0 + self.law.error), variation * MARGIN * (1.0 + self.law.error)
+
+    def without(self, rare: float, t_max: float, log_error: float) -> Weights:
+        """Set the same mass aside of each, by its own weight."""
+        rows = [part.without(rare, t_max, log_error) for part in self._parts]
+        units = self.law.error / UNIT + 8.0
+        pairs = list(zip(self.law.weights, rows, strict=True))
+        return Weights(
+            np.concatenate([row.loss for _, row in pairs]),
+            np.concatenate([w * row.weights for w, row in pairs]),
+            np.concatenate([row.units + units for _, row in pairs]),
+            np.concatenate([row.moved for _, row in pairs]),
+            sum(w * row.quadrature for w, row in pairs) * MARGIN,
+        )
+
+    def _mean(self, rows: list[tuple[ComplexArray, Array]]) -> tuple[ComplexArray, Array]:
+        """Return the mean, with the errors of the weights."""
+        law, units = self.law, self.law.error + 8.0 * UNIT
+        pairs = list(zip(law.weights, rows, strict=True))
+        value: ComplexArray = np.array([w * v for w, (v, _) in pairs]).sum(axis=0)
+        wrong: Array = np.array([w * (e + units * np.abs(v)) for w, (v, e) in pairs]).sum(axis=0)
+        return value - law.missing, (wrong + units * law.missing) * MARGIN

@@ -1,0 +1,191 @@
+"""Capped Poisson batches, against a peer, enumeration of all samples, and 40 digits."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import DomainError, UnsupportedError
+from privcalc.numerics.binomial_tails import binomial_tails
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from tests.oracles.mixtures import mixture_profile
+
+mp.dps = 40
+
+
+def epsilon(text: str, delta: float = 1e-6, engine: str = "auto") -> tuple[float, float]:
+    """Return both ends."""
+    bound = compose(parse(text).tree, deltas=[delta], engine=engine).answers[0].bound
+    assert bound is not None
+    return bound.lower or 0.0, bound.upper
+
+
+def test_peer_is_matched_or_beaten() -> None:
+    """dp_accounting 0.6 has 17.904330 and 5.1048052, with a replaced record where the cap binds."""
+    small = "gaussian:sigma=1@poisson:q=0.5,max=2,n=4@3+gaussian:sigma=1@poisson:q=0.5,max=2,n=3@2"
+    low, high = epsilon(small)
+    assert low < high <= 17.904330
+    low, high = epsilon("gaussian:sigma=1@poisson:q=0.01,max=16,n=1000@128")
+    assert 5.0 < high <= 5.1048052
+    # The cap keeps the record out of some batches.
+    assert low == pytest.approx(1.0152, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "p"),
+    [(4, 2, 0.5), (1000, 16, 0.01), (1000, 3, 0.01), (60_000, 400, 1 / 256), (5, 5, 1e-9)],
+)
+def test_binomial_tails_at_forty_digits(n: int, k: int, p: float) -> None:
+    """Both tails lie in their bounds, which are narrow."""
+    terms = [
+        mp.binomial(n, j) * mpf(p) ** j * (1 - mpf(p)) ** (n - j) for j in range(min(n, 2000) + 1)
+    ]
+    truths = mp.fsum(terms[k:]), mp.fsum(terms[:k])
+    for truth, (low, high) in zip(truths, binomial_tails(n, k, p), strict=True):
+        assert low <= truth * (1 + mpf(10) ** -30)
+        assert truth <= high * (1 + mpf(10) ** -30)
+        assert high - low <= 1e-12 * high
+
+
+def test_tails_below_every_double() -> None:
+    """A bound is all that is said of them."""
+    (low, high), (rest, _) = binomial_tails(10**6, 10**5, 1e-3)
+    assert low == 0.0 < high < 1e-280
+    assert rest > 1.0 - 1e-15
+
+
+@pytest.mark.parametrize(("n", "most", "q"), [(4, 2, "1/2"), (3, 1, "1/3"), (30, 2, "0.1")])
+def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
+    """The upper end, by sums of rationals and profiles at 40 digits."""
+    rate, mu = Fraction(q), mpf(10) / 13
+
+    def above(size: int, k: int) -> Fraction:
+        return sum(
+            (math.comb(size, j) * rate**j * (1 - rate) ** (size - j) for j in range(k, size + 1)),
+            Fraction(0),
+        )
+
+    w = above(n - 1, most)
+    other = Fraction(most, n) * above(n, most + 1) / w
+    in_batch = (1 - w) * rate + w * other
+    exact = (w, rate, other, in_batch)
+    w_, *rates = (mpf(each.numerator) / each.denominator for each in exact)
+
+    def one(centre: Any, share: Any, x: float) -> Any:
+        terms = [(mpf(0), 1 - share), (centre, share)]
+        return max(mixture_profile(terms, x, remove=remove) for remove in (True, False))
+
+    for x in (0.0, 0.5, 2.0):
+        terms = (1 - w_) * one(mu, rates[0], x), w_ * one(2 * mu, rates[1], x)
+        text = f"gaussian:sigma=1.3@poisson:q={q},max={most},n={n}"
+        bound = compose(parse(text).tree, epsilons=[x]).answers[0].bound
+        assert bound is not None
+        assert bound.upper == pytest.approx(float(sum(terms)), rel=1e-9, abs=1e-12)
+        assert bound.upper >= sum(terms) - mpf(10) ** -30
+        assert bound.lower is not None
+        assert bound.lower <= one(mu, rates[2], x)
+        assert bound.lower == pytest.approx(float(one(mu, rates[2], x)), rel=1e-9, abs=1e-12)
+
+
+def laws_of_all_samples(
+    others: tuple[float, ...], most: int, q: float, grid: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the densities with the record 1 and without it, all samples and cuts enumerated."""
+    found = []
+    for record in ((1.0,), ()):
+        density = np.zeros_like(grid)
+        data = others + record
+        for tosses in itertools.product((False, True), repeat=len(data)):
+            drawn = list(itertools.compress(data, tosses))
+            chance = q ** len(drawn) * (1.0 - q) ** (len(data) - len(drawn))
+            kept = list(itertools.combinations(drawn, min(most, len(drawn))))
+            for batch in kept:
+                density += chance / len(kept) * np.exp(-0.5 * (grid - sum(batch)) ** 2)
+        found.append(density / math.sqrt(2.0 * math.pi))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("others", [(-1.0,) * 3, (0.0,) * 3, (1.0,) * 3, (-1.0, 0.5, 1.0)])
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> None:
+    """No data set costs more than the upper end; one among zeros costs the lower end."""
+    grid = np.linspace(-14.0, 14.0, 28_001)
+    step, q = grid[1] - grid[0], 0.5
+    with_it, without = laws_of_all_samples(others, most, q, grid)
+    text = f"gaussian:sigma=1@poisson:q={q},max={most},n=4"
+    for x in (0.0, 0.4, 1.5):
+        sides = ((with_it, without), (without, with_it))
+        truth = max(float(np.maximum(p - math.exp(x) * r, 0.0).sum() * step) for p, r in sides)
+        bound = compose(parse(text).tree, epsilons=[x]).answers[0].bound
+        assert bound is not None
+        assert truth <= bound.upper * (1.0 + 1e-6)
+        if others == (0.0,) * 3:
+            assert bound.lower == pytest.approx(truth, rel=1e-5)
+
+
+def test_a_cap_that_cannot_bind() -> None:
+    """It is Poisson sampling, to the last digit; one that hardly ever does, to nine."""
+    plain = epsilon("gaussian:sigma=1@poisson:q=256/60000@14063", 1e-5)
+    whole = epsilon("gaussian:sigma=1@poisson:q=256/60000,max=60000,n=60000@14063", 1e-5)
+    assert whole == plain
+    assert epsilon("gaussian:sigma=1@poisson:q=256/60000,max=60001,n=60000@14063", 1e-5) == plain
+    for most in (400, 900, 59_999):
+        rare = epsilon(f"gaussian:sigma=1@poisson:q=256/60000,max={most},n=60000@14063", 1e-5)
+        assert rare == pytest.approx(plain, rel=1e-9)
+        assert rare[0] <= plain[1] * (1.0 + 1e-12)
+
+
+def test_above_the_mean_batch_a_higher_cap_costs_less() -> None:
+    """And the record is in more of the batches."""
+    text = "gaussian:sigma=1@poisson:q=256/60000,max={},n=60000@14063"
+    found = [epsilon(text.format(most), 1e-5) for most in (260, 300, 320, 340, 360)]
+    lows, highs = zip(*found, strict=True)
+    assert list(highs) == sorted(highs, reverse=True)
+    assert list(lows) == sorted(lows)
+
+
+@pytest.mark.parametrize("most", [9, 14])
+def test_both_engines_agree(most: int) -> None:
+    """The contour of a coin, and the lattice of its masses."""
+    text = f"gaussian:sigma=1.2@poisson:q=0.01,max={most},n=1000@60"
+    first, second = (epsilon(text, engine=engine)[1] for engine in ("contour", "fft"))
+    assert first == pytest.approx(second, rel=1e-5)
+
+
+def test_everybody_in_a_sample_that_is_cut() -> None:
+    """With q = 1 the batch is one of fixed size, and the record takes another's place in it."""
+    cut = epsilon("gaussian:sigma=2@poisson:q=1,max=10,n=1000@50")[1]
+    assert cut == pytest.approx(epsilon("gaussian:sigma=1@poisson:q=0.01@50")[1], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gaussian:sigma=1@poisson:q=0.1,max=3", "max and n together"),
+        ("gaussian:sigma=1@poisson:q=0.1,n=3", "max and n together"),
+        ("laplace:scale=1@poisson:q=0.1,max=3,n=9", "gaussian and gdp only"),
+        ("gaussian:sigma=1@poisson:q=0.1,max=3,n=9@group:k=2", "@group of @poisson with max"),
+        ("gaussian:sigma=1@poisson:q=0.1@poisson:q=0.1,max=3,n=9", "inside @poisson with max"),
+        ("gaussian:sigma=1@poisson:q=0.1,max=3,n=9@poisson:q=0.1", "with max inside @poisson"),
+    ],
+)
+def test_refusals(text: str, words: str) -> None:
+    """What no pair is known for."""
+    with pytest.raises((DomainError, UnsupportedError), match=words):
+        compose(parse(text).tree, deltas=[1e-6])
+
+
+@pytest.mark.parametrize("relation", [Relation.REPLACE_ONE, Relation.REPLACE_SPECIAL])
+def test_other_relations_are_refused(relation: Relation) -> None:
+    """There another record may be cut on either side."""
+    tree = parse("gaussian:sigma=1@poisson:q=0.1,max=3,n=9").tree
+    with pytest.raises(UnsupportedError, match="pass --relation add-or-remove-one"):
+        compose(tree, deltas=[1e-6], relation=relation)
