@@ -132,7 +132,7 @@ _privcalc() {
         compose|convert|subsample|select|calibrate)
             # A specification is completed at its start only.
             if [[ $word != *[:@+\(]* ]]; then
-                COMPREPLY=($(compgen -W 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -- "$word"))
+                COMPREPLY=($(compgen -W 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -- "$word"))
                 compopt -o nospace 2> /dev/null
             fi
             ;;

@@ -28,7 +28,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -s v -l verbose -d
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l to -x -a 'dp profile rdp zcdp gdp tradeoff risk' -d 'dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is true. tradeoff: the error rates of the best tests. risk: what attacks can achieve.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
@@ -57,7 +57,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from convert' -s v -l verbose -d
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l q -x -d 'Poisson sampling: probability with which each record is in the sample.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l n -x -d 'Number of records to draw from. Needs --m.'
@@ -76,7 +76,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s v -l verbose 
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from subsample' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from subsample' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l runs -x -d 'Distribution of the number of runs: geometric:mean=M, logarithmic:mean=M, tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, distribution:file=FILE.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
@@ -97,7 +97,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from select' -s v -l verbose -d 
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from select' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from select' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l epsilon -x -d 'Epsilon that may be spent. Needs --delta.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l delta -x -d 'Delta at which --epsilon holds.'
@@ -118,4 +118,4 @@ complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s v -l verbose 
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
