@@ -297,21 +297,29 @@ def _absorbed(given: Measure) -> Measure:
     A negative mass is split between its neighbours, so that the mean stays: all integrals of convex
     functions become less, and rounding the two down makes them no more.
     """
-    masses = given.masses.copy()
+    masses: list[float] = given.masses.tolist()
+    # Where the nearest positive masses are, or what is nearer: positive ones only ever fall.
+    before, after = list(range(-1, len(masses) - 1)), list(range(1, len(masses) + 1))
+    bad = np.flatnonzero(given.masses < 0.0).tolist()
     for _ in range(EDGES):
-        bad = np.flatnonzero(masses < 0.0)
-        if not len(bad):
-            return Measure(given.step, given.first, masses)
+        if not bad:
+            return Measure(given.step, given.first, np.array(masses))
+        touched = set()
         for i in bad:
-            held = np.flatnonzero(masses > 0.0)
-            place = int(np.searchsorted(held, i))
-            if place == 0 or place == len(held):
+            a, b = before[i], after[i]
+            while a >= 0 and masses[a] <= 0.0:
+                a = before[a]
+            while b < len(masses) and masses[b] <= 0.0:
+                b = after[b]
+            if a < 0 or b == len(masses):
                 raise NotCertifiedError("a lattice is too coarse for its law")
-            a, b = int(held[place - 1]), int(held[place])
+            before[i], after[i] = a, b
             for to, part in ((a, b - i), (b, i - a)):
                 more = masses[i] * (part / (b - a)) * (1.0 + 8.0 * UNIT)
                 masses[to] = (masses[to] + more) * (1.0 - 2.0 * UNIT) + 2.0 * UNIT * more
             masses[i] = 0.0
+            touched |= {a, b}
+        bad = sorted(k for k in touched if masses[k] < 0.0)
     raise NotCertifiedError("a lattice is too coarse for its law")
 
 
