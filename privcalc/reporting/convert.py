@@ -27,8 +27,10 @@ if TYPE_CHECKING:
 POINTS = 21
 FILTER = (
     "epsilon is that of {}, however steps are chosen; fixed_epsilon that of the admitted steps as"
-    " a list that was fixed in advance"
+    " a list that was fixed in advance; spent and left are {}"
 )
+# What adds up in a budget of each kind.
+SPENT = {"gdp": "mu^2", "zcdp": "rho", "rdp": "epsilon at the order of the budget"}
 NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
 # What each number of `--to risk` means, and where it is from.
 DEFINITIONS = {
@@ -116,7 +118,8 @@ class Converting:
 
         remarks = [("conversion", found.kind), *proof(answer.method, answer.query)]
         if self.budget is not None:
-            remarks.append(("filter", FILTER.format(to_text(self.budget))))
+            budget = to_text(self.budget)
+            remarks.append(("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])))
         if self.to == "risk":
             remarks += DEFINITIONS.items()
         checks = (
