@@ -188,7 +188,8 @@ TargetOption = Annotated[
         "--to",
         help="dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many "
         "epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is "
-        "true. tradeoff: the error rates of the best tests. risk: what attacks can achieve.",
+        "true. tradeoff: the error rates of the best tests. risk: what attacks can achieve. "
+        "dp-event: the specification as a DpEvent of dp_accounting.",
     ),
 ]
 PointsOption = Annotated[

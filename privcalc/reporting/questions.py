@@ -61,7 +61,7 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
 
     Args:
         asked: by the command line.
-        brought: by an answer that is asked about.
+        brought: by an answer, or an event of another library, that is asked about.
 
     Raises:
         UsageError: they differ. Sensitivities are stated under the relation in force, so that the
@@ -69,7 +69,7 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
     """
     if asked is not None and brought is not None and asked is not brought:
         raise UsageError(
-            f"the answer that was read holds under {brought.text}, and --relation says"
-            f" {asked.text}; give its text to ask about another guarantee"
+            f"what was read holds under {brought.text}, and --relation says {asked.text}; give its"
+            " text to ask about another guarantee"
         )
     return asked or brought

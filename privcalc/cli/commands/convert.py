@@ -36,6 +36,9 @@ Examples:
   privcalc convert gaussian:sigma=40@60+gaussian:sigma=9 --filter zcdp:rho=0.1 --delta 1e-5
   privcalc convert gnmax:sigma=40 --data-dependent ./votes.txt --delta 1e-5"""
 
+# Targets that are one number, or one line.
+TERSE = (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP, choices.Target.DP_EVENT)
+
 
 def convert(
     *,
@@ -94,12 +97,17 @@ def convert(
     check_uses(to.value, [option for option, value in given.items() if value])
     if points and (epsilon or fpr):
         raise UsageError("--points chooses points; it contradicts a list of them")
-    if output.terse and to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
+    if output.terse and to not in TERSE:
         raise UsageError(
             "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp"
         )
     if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
         raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
+    if to is choices.Target.DP_EVENT:
+        from privcalc.cli.commands.dp_event import write_events
+
+        alone = not (data_dependent or budget or group)
+        return write_events(specs, choices.relation_named(relation), output, alone=alone)
     if data_dependent or budget:
         _check_mode(data_dependent, budget, engine, output, limits)
     ask = Converting(
