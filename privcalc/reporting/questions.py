@@ -31,7 +31,11 @@ def joined(specs: Sequence[str], *, holes: bool = False) -> Question:
         specs: texts or JSON; answers that bring different relations have no sum.
         holes: whether there may be holes.
     """
-    questions = [question(spec, holes=holes) for spec in specs]
+    return summed([question(spec, holes=holes) for spec in specs])
+
+
+def summed(questions: Sequence[Question]) -> Question:
+    """Return the sum of questions; those that bring different relations have none."""
     if len(questions) == 1:
         return questions[0]
     from privcalc.spec.read import Question

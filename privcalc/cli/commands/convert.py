@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
@@ -111,7 +111,7 @@ def convert(
     if data_dependent or budget:
         _check_mode(data_dependent, budget, engine, output, limits)
     ask = Converting(
-        to=to.value,
+        to=cast("Target", to.value),
         deltas=read_all(read_delta, "--delta", delta),
         epsilons=read_all(read_epsilon, "--epsilon", epsilon),
         orders=read_all(read_order, "--orders", orders),
