@@ -11,11 +11,11 @@ from privcalc.errors import SpecError
 from privcalc.exact import exact, standing_for
 from privcalc.record import record
 from privcalc.relation import Relation
+from privcalc.spec.check import MAX_DEPTH
 from privcalc.spec.events.event import Event
 from privcalc.spec.events.reading import SUFFIX
 from privcalc.spec.json.form import from_json
 from privcalc.spec.json.value import shown
-from privcalc.spec.parse import MAX_DEPTH
 from privcalc.spec.tree import Composed, Node, Repeated, Wrapped
 
 Relations = frozenset[Relation]
