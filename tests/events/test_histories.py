@@ -14,6 +14,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
+from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -176,3 +177,20 @@ def test_noise_that_changes_at_every_step() -> None:
     assert answer.bound is not None
     assert answer.bound.lower is not None
     assert answer.bound.width < 1e-4
+
+
+def test_a_real_run(tmp_path: Path) -> None:
+    """Epsilon of a run with Opacus is not above what its own accountants say."""
+    stored = json.loads((ROOT / "tests/oracles/opacus.json").read_text(encoding="utf-8"))
+    file = tmp_path / "history.json"
+    file.write_text(json.dumps(stored["state"]), encoding="utf-8")
+    tree = read(f"opacus:file={file}").tree
+    assert tree == read(json.dumps(stored["state"])).tree
+    theirs = stored["epsilon"]
+    deltas = [each["delta"] for each in theirs]
+    for answer, own in zip(compose(tree, deltas=deltas).answers, theirs, strict=True):
+        assert answer.bound is not None
+        assert answer.bound.lower is not None
+        # Its PRV accountant rounds up, and its Renyi accountant by much more.
+        assert answer.bound.upper <= own["prv"] <= own["rdp"]
+        assert answer.bound.lower > 0.9 * own["prv"]
