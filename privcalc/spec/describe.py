@@ -43,8 +43,8 @@ a mechanism, then what is done to it.
 _MOST = brief_text(MAX_INTEGER)
 _END = f"""\
 At most {MAX_LENGTH} characters, {MAX_DEPTH} levels of nesting, counts of {_MOST}; more as JSON,
-with long names: {{"type": "gaussian", "standard_deviation": 1.1}}. DpEvents are read
-too. Names may be in capitals, with - or _; --help-spec NAME explains one."""
+with long names: {{"type": "gaussian", "standard_deviation": 1.1}}. DpEvents are
+read too. Names may have capitals, - and _; --help-spec NAME explains one."""
 
 
 @record

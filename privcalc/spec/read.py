@@ -95,4 +95,6 @@ def _event(written: object) -> Question:
     except SpecError as error:
         shown = text if error.span != (0, 0) else ""
         raise SpecError(str(error), text=shown, span=error.span, hint=error.hint) from None
+    except RecursionError:
+        raise SpecError("events are nested too deep") from None
     return Question(found.tree, found.relation, to_text(found.tree))

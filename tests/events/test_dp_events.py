@@ -184,8 +184,10 @@ def test_refuses(event: str, message: str) -> None:
         "GaussianDpEvent(" + "9" * 10_000 + ")",
         "GaussianDpEvent(1.1" + " " * 1_000_000 + ")",
         "ComposedDpEvent([" + "NoOpDpEvent(), " * 90_000 + "])",
+        '["dp_accounting.dp_event", "ComposedDpEvent", [' * 400 + "]]" * 400,
+        '["dp_accounting.dp_event", "ComposedDpEvent", [' * 10_000 + "]]" * 10_000,
     ],
-    ids=range(19),
+    ids=range(21),
 )
 def test_nothing_is_evaluated(text: str) -> None:
     """Code, and what is nested or long beyond reason, is no event."""
@@ -278,6 +280,8 @@ def test_rounds_to_the_side_that_costs_more() -> None:
         ("exponential:epsilon=1,monotone=true", ADD, "monotone"),
         ("zcdp:rho=1@wor:q=0.1", REPLACE, "give n and m"),
         ("zcdp:rho=1@select:runs=fixed,n=3", ADD, "an event has a mean"),
+        ("discrete-gaussian:sigma=1/3", ADD, "its sigma is no double"),
+        ("gaussian:sigma=1e300,sensitivity=1e-300", ADD, "no DpEvent has a number that large"),
         ("zcdp:rho=1@select:runs=geometric,gamma=0.1", ADD, "an event has a mean"),
     ],
 )

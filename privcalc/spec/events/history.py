@@ -34,7 +34,8 @@ class Opacus:
     The file is JSON, {"history": [[noise_multiplier, sample_rate, steps], ...], "mechanism":
     "rdp"}: each entry is so many steps of Poisson sampling at that rate with Gaussian noise, read
     under add-or-remove-one, as Opacus accounts for them. The mechanism names its accountant (rdp,
-    prv or gdp) and changes nothing: all of them account for the same steps. Equal steps are merged;
+    prv or gdp) and changes nothing: all of them account for the same steps. A history does not say
+    whether batches were sampled so; Opacus does it unless told otherwise. Equal steps are merged;
     composition does not depend on their order. The object itself may also stand where a
     specification does, on standard input for example.
 
@@ -102,19 +103,20 @@ def from_history(value: object) -> Node:
         if mechanism == "gdp":
             hint = "a gdp accountant drops its steps where the noise or the rate changes; use rdp"
         _fail("the history is empty: no step was recorded, and nothing can be said", hint)
-    # Equal noise and rate: the number of steps of all such entries.
+    # Equal noise and rate: one event, with the steps of all such entries.
     steps: dict[object, tuple[Node, int]] = {}
     for index, each in enumerate(history):
-        event, count = _steps(each, f"history[{index}]")
-        key = distinct(event)
-        before = steps[key][1] if key in steps else 0
-        steps[key] = event, _counted(count + before, f"history[{index}]")
+        place = f"history[{index}]"
+        noise, rate, count = _numbers(each, place)
+        key = distinct((noise, rate))
+        event, before = steps[key] if key in steps else (_event(noise, rate, place), 0)
+        steps[key] = event, _counted(count + before, place)
     found = tuple(Repeated(count, event) for event, count in steps.values())
     return found[0] if len(found) == 1 else Composed(found)
 
 
-def _steps(entry: object, place: str) -> tuple[Node, int]:
-    """Read one entry of a history: what one step is, and how many there are."""
+def _numbers(entry: object, place: str) -> tuple[float, float, int]:
+    """Read one entry of a history: noise, rate, and how many steps."""
     numbers = entry if isinstance(entry, list) else []
     plain = all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
     if len(numbers) != len(_STEP) or not plain:
@@ -122,15 +124,19 @@ def _steps(entry: object, place: str) -> tuple[Node, int]:
     noise, rate, count = numbers
     if count < 1 or count != int(count):
         _fail(f"{place}: steps is a whole number >= 1, got {shown(count)}")
+    return noise, rate, int(count)
+
+
+def _event(noise: float, rate: float, place: str) -> Node:
+    """Return what one step is."""
     gaussian = {"type": "gaussian", "noise_multiplier": noise}
     try:
-        event = from_json(
+        return from_json(
             {"type": "poisson_sampled", "sampling_probability": rate, "event": gaussian}
         )
     except SpecError as error:
         message = str(error).partition(" (at ")[0].replace("sampling_probability", "sample_rate")
         _fail(f"{place}: {message}", error.hint)
-    return event, _counted(int(count), place)
 
 
 def _counted(count: int, place: str) -> int:

@@ -75,6 +75,8 @@ def _number(value: float | Enclosed, *, up: bool) -> float:
             return value
         value = Enclosed.of(value)
     low, high = value.low, value.high
+    if not high < _LARGEST:
+        raise UnsupportedError("no DpEvent has a number that large")
     nearest = float((low + high) / 2)
     known = exact(nearest)
     if low == high == (Fraction(nearest) if known is None else known):
@@ -83,6 +85,8 @@ def _number(value: float | Enclosed, *, up: bool) -> float:
 
 
 _ONE = Enclosed.of(1.0)
+# Below it every number has doubles on both sides.
+_LARGEST = 10**308
 
 
 class _Writer:
@@ -150,8 +154,9 @@ def _discrete_laplace(w: _Writer) -> Event:
 
 
 def _discrete_gaussian(w: _Writer) -> Event:
-    sigma = _number(w.plain("standard_deviation"), up=False)
-    sensitivity = int(w.exact("sensitivity").low)
+    sigma, sensitivity = w.plain("standard_deviation"), int(w.exact("sensitivity").low)
+    if isinstance(sigma, Written):
+        w.fail("its sigma is no double")
     return Event("DiscreteGaussian", {"sigma": sigma, "sensitivity": sensitivity, "dimension": 1})
 
 
