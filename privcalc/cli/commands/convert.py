@@ -21,6 +21,7 @@ from privcalc.reporting.convert import Converting, check_uses
 from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
+    from privcalc.accounting.convert import Target
     from privcalc.cli import options
     from privcalc.cli.output import Output
     from privcalc.reporting.budget import Budget

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli.answering import answered
 from privcalc.cli.choices import Format
-from privcalc.reporting.questions import relation_in_force
 from privcalc.errors import UsageError
-from privcalc.record import record, replace
+from privcalc.record import replace
+from privcalc.reporting.dp_event import Writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,38 +16,6 @@ if TYPE_CHECKING:
     from privcalc.cli.exit_status import ExitStatus
     from privcalc.cli.output import Output
     from privcalc.relation import Relation
-    from privcalc.render.report import Report
-    from privcalc.spec.read import Question
-
-
-@record
-class Writing:
-    """What is asked of every specification of one invocation."""
-
-    relation: Relation | None
-
-    def __call__(self, question: Question) -> list[Report]:
-        """Answer one question."""
-        from privcalc.accounting.answer import Method
-        from privcalc.accounting.realize import default_relation, sampling_words
-        from privcalc.render.report import Report
-        from privcalc.spec.events.to_event import event_text
-        from privcalc.spec.registry import check_relation
-
-        tree = question.tree
-        relation = relation_in_force(self.relation, question.relation) or default_relation(tree)
-        check_relation(tree, relation)
-        return [
-            Report(
-                command="convert",
-                spec=tree,
-                relation=relation,
-                sampling=sampling_words(tree),
-                query={},
-                result={"dp_event": event_text(tree, relation)},
-                method=Method("closed-form", tolerance_met=True),
-            )
-        ]
 
 
 def write_events(

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
-from privcalc.reporting.budget import Budget
 from privcalc.cli.gate.file import BudgetFile, Part, read_budget_file
 from privcalc.cli.output import Printer
-from privcalc.reporting.questions import relation_in_force, summed
 from privcalc.errors import FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
 from privcalc.record import replace
 from privcalc.render.words import number
+from privcalc.reporting.budget import Budget
+from privcalc.reporting.questions import relation_in_force, summed
 
 if TYPE_CHECKING:
-    from privcalc.reporting.compose import Composing
     from privcalc.cli.exit_status import ExitStatus
     from privcalc.cli.output import Output
     from privcalc.render.report import Report, Row
+    from privcalc.reporting.compose import Composing
 
 
 def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NoReturn
 from privcalc.cli.choices import RelationName, relation_named
 from privcalc.cli.gate.places import Lines, tables
 from privcalc.cli.numbers import read_delta, read_epsilon
-from privcalc.reporting.questions import question
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
 from privcalc.opened import read_text
 from privcalc.record import record
+from privcalc.reporting.questions import question
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
