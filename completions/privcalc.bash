@@ -46,9 +46,9 @@ _privcalc() {
             COMPREPLY=($(compgen -W 'auto always never' -- "$value"))
             return
             ;;
-        compose:--delta|compose:--epsilon|compose:--max-epsilon|compose:--max-delta|compose:--tolerance|compose:--jobs) return ;;
+        compose:--delta|compose:--epsilon|compose:--max-epsilon|compose:--max-delta|compose:--tolerance|compose:--file|compose:--jobs) return ;;
         convert:--to)
-            COMPREPLY=($(compgen -W 'dp profile rdp zcdp gdp tradeoff risk' -- "$value"))
+            COMPREPLY=($(compgen -W 'dp profile rdp zcdp gdp tradeoff risk dp-event' -- "$value"))
             return
             ;;
         convert:--relation)
@@ -121,7 +121,7 @@ _privcalc() {
     fi
     case $command:$word in
         :-*) COMPREPLY=($(compgen -W '--version --help-spec --schema --show-completion -h --help' -- "$word")); return ;;
-        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
+        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --relation --tolerance --engine --file --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
         convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --max-epsilon --max-delta --max-rho --max-mu --max-advantage --exit-zero --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
         select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --max-epsilon --max-delta --exit-zero --thresholds --epsilon-q --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs -h --help' -- "$word")); return ;;
@@ -132,7 +132,7 @@ _privcalc() {
         compose|convert|subsample|select|calibrate)
             # A specification is completed at its start only.
             if [[ $word != *[:@+\(]* ]]; then
-                COMPREPLY=($(compgen -W 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -- "$word"))
+                COMPREPLY=($(compgen -W 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' -- "$word"))
                 compopt -o nospace 2> /dev/null
             fi
             ;;

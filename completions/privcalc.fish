@@ -20,6 +20,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -l exit-zero -d 'E
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l relation -x -a 'add-or-remove-one replace-one replace-special' -d 'Neighbouring relation. Without it: add-or-remove-one, or replace-one if the specification samples without replacement.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l tolerance -x -d 'Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l engine -x -a 'auto contour fft rdp afa' -d 'auto asks the engines in order until one proves the tolerance: closed form, contour, fft, best Renyi order. Or ask one only: contour, fft, rdp (upper end only), afa (an estimate without certificate).'
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -l file -x -d 'Check the budget of a TOML file that lists what touches the data, in place of SPEC: exit with status 1 unless the whole is proved to be within it.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l json -d 'Print one JSON object for each answer; same as --format json.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l format -x -a 'table json csv markdown github' -d 'Output format. Without it: table.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s t -l terse -d 'Print the safe number alone: an upper end, or sufficient.'
@@ -28,9 +29,9 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -s v -l verbose -d
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' -d Mechanism
 
-complete -c privcalc -n '__fish_seen_subcommand_from convert' -l to -x -a 'dp profile rdp zcdp gdp tradeoff risk' -d 'dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is true. tradeoff: the error rates of the best tests. risk: what attacks can achieve.'
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -l to -x -a 'dp profile rdp zcdp gdp tradeoff risk dp-event' -d 'dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is true. tradeoff: the error rates of the best tests. risk: what attacks can achieve. dp-event: the specification as a DpEvent of dp_accounting.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l epsilon -x -d 'Answer delta at this epsilon, >= 0. Repeatable, or a comma list.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l orders -x -d 'Orders of the Renyi divergence: real numbers above 1, at most 1000000. Repeatable, or a comma list. Without it: twelve from 1.5 to 512.'
@@ -57,7 +58,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from convert' -s v -l verbose -d
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from convert' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from convert' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l q -x -d 'Poisson sampling: probability with which each record is in the sample.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l n -x -d 'Number of records to draw from. Needs --m.'
@@ -76,7 +77,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s v -l verbose 
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from subsample' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from subsample' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from subsample' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l runs -x -d 'Distribution of the number of runs: geometric:mean=M, logarithmic:mean=M, tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, distribution:file=FILE.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l delta -x -d 'Answer epsilon at this delta, in [0, 1]. Repeatable, or a comma list.'
@@ -97,7 +98,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from select' -s v -l verbose -d 
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from select' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from select' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from select' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' -d Mechanism
 
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l epsilon -x -d 'Epsilon that may be spent. Needs --delta.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l delta -x -d 'Delta at which --epsilon holds.'
@@ -118,4 +119,4 @@ complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s v -l verbose 
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l color -x -a 'auto always never' -d 'When to colour tables.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -l jobs -x -d 'Answer the questions of - with N processes, in the same order.'
 complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -s h -l help -d 'Show the help and exit.'
-complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair:' -d Mechanism
+complete -c privcalc -n '__fish_seen_subcommand_from calibrate' -a 'gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' -d Mechanism

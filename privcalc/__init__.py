@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         calibrate,
         compose,
         convert,
+        from_dp_event,
+        from_opacus,
         select,
         subsample,
     )
@@ -44,6 +46,8 @@ __all__ = [
     "calibrate",
     "compose",
     "convert",
+    "from_dp_event",
+    "from_opacus",
     "select",
     "subsample",
 ]

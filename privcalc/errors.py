@@ -55,6 +55,24 @@ class SpecError(PrivcalcError):
         self.hint = hint
 
 
+class FileError(PrivcalcError):
+    """Something in a file is wrong.
+
+    Attributes:
+        cause: what is wrong.
+        file: the name of the file.
+        line: the line, from 1, or None where it has none.
+    """
+
+    def __init__(self, cause: PrivcalcError, file: str, line: int | None) -> None:
+        """Keep the place beside what is wrong there."""
+        super().__init__(f"{file}, line {line}: {cause}" if line else f"{file}: {cause}")
+        self.cause = cause
+        self.file = file
+        self.line = line
+        self.code = cause.code
+
+
 class DomainError(PrivcalcError, ValueError):
     """A number lies outside the range on which the question makes sense.
 

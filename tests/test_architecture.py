@@ -48,9 +48,12 @@ RULES = {
     "privcalc.record": Rule(""),
     "privcalc.relation": Rule(""),
     "privcalc.exact": Rule("privcalc.record"),
+    "privcalc.opened": Rule("privcalc.errors"),
     "privcalc.bounds": Rule("privcalc.errors privcalc.exact privcalc.record"),
     # Text <-> tree, with the standard library alone.
     "privcalc.spec": Rule(_BASE),
+    # Reads the file of a history.
+    "privcalc.spec.events": Rule(f"{_BASE} privcalc.opened privcalc.spec"),
     # From numbers up to an engine: no specification, no mechanism.
     "privcalc.numerics": Rule("privcalc.errors privcalc.record numpy scipy"),
     "privcalc.losses": Rule(f"{_BASE} {_NUMBERS}"),
@@ -63,7 +66,7 @@ RULES = {
     # Declarations that load fast; numerics inside methods, and no engine at all.
     "privcalc.mechanisms": Rule(
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry"
-        " privcalc.spec.tree",
+        " privcalc.spec.tree privcalc.opened",
         in_functions=f"{_BASE} {_NUMBERS} {_LAWS}",
     ),
     # A test and what it lets pass are composed by engines.
@@ -94,7 +97,7 @@ RULES = {
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
     "privcalc.cli": Rule(
-        f"{_ABOVE} privcalc.render privcalc.reporting privcalc.package_data typer"
+        f"{_ABOVE} privcalc.opened privcalc.render privcalc.reporting privcalc.package_data typer"
     ),
     "privcalc.cli.progress": Rule("", in_functions="rich"),
     "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),

@@ -21,6 +21,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 # How far an error term may lie from the one shown: they measure how the work was divided.
 FACTOR = 100.0
+# The file that commands of README read.
+(BUDGET,) = re.findall(r"^```toml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 MARK = "---- next command ----"
 
 
@@ -69,6 +71,7 @@ def path(tmp_path: Path) -> str:
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
 def test_console_block(block: str, path: str, tmp_path: Path) -> None:
     """Each command prints the lines below it, on either stream."""
+    (tmp_path / "privacy.toml").write_text(BUDGET, encoding="utf-8")
     shown = commands(block)
     # The mark must not change $?, which a block may show.
     script = "\n".join(f"{command}\n(s=$?; echo '{MARK}'; exit $s)" for command, _ in shown)

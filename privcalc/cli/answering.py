@@ -35,7 +35,11 @@ def answered(
         holes: whether specifications may have holes.
         exit_zero: whether a budget that is not kept is no failure; an error is one still.
     """
-    status = _status(specs, ask, output, holes=holes)
+    return forgiven(_status(specs, ask, output, holes=holes), exit_zero=exit_zero)
+
+
+def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:
+    """Return the status, in which a budget that is not kept may be no failure."""
     return ExitStatus.OK if exit_zero and status is ExitStatus.BUDGET else status
 
 

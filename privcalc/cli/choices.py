@@ -26,6 +26,7 @@ class Target(StrEnum):
     GDP = "gdp"
     TRADEOFF = "tradeoff"
     RISK = "risk"
+    DP_EVENT = "dp-event"
 
 
 class RelationName(StrEnum):

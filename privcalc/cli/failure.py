@@ -7,8 +7,8 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from privcalc.errors import PrivcalcError, SpecError
-from privcalc.record import record
+from privcalc.errors import FileError, PrivcalcError, SpecError
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,8 @@ class Failure:
         text: the specification at fault, or "".
         span: half-open range of `text`, or None.
         hint: what to write instead, or "".
-        line: the line of standard input, or None.
+        line: the line of standard input, or of the file, or None.
+        file: the file that is at fault, or "".
     """
 
     code: str
@@ -35,13 +36,16 @@ class Failure:
     span: tuple[int, int] | None = None
     hint: str = ""
     line: int | None = None
+    file: str = ""
 
     def as_text(self) -> str:
         """Return the line, and below it the specification with carets, and the hint."""
         return str(_clean(self._text()))
 
     def _text(self) -> str:
-        place = "" if self.line is None else f"line {self.line}: "
+        places = [self.file] if self.file else []
+        places += [] if self.line is None else [f"line {self.line}"]
+        place = ", ".join(places) + (": " if places else "")
         if self.span is not None:
             from privcalc.spec.carets import caret
 
@@ -60,6 +64,8 @@ class Failure:
         if self.span is not None and self.text:
             data["text"] = self.text
             data["span"] = list(self.span)
+        if self.file:
+            data["file"] = self.file
         if self.line is not None:
             data["line"] = self.line
         return json.dumps({key: _clean(value) for key, value in data.items()})
@@ -68,7 +74,8 @@ class Failure:
         """Return the error as a GitHub workflow command."""
         from privcalc.render.github import annotation
 
-        return annotation("error", "privcalc", self.as_text().removeprefix("privcalc: "))
+        place = (self.file, self.line or 1) if self.file else None
+        return annotation("error", "privcalc", self.as_text().removeprefix("privcalc: "), place)
 
 
 def _clean(value: object) -> object:
@@ -78,6 +85,8 @@ def _clean(value: object) -> object:
 
 def failure(error: Exception, *, line: int | None = None) -> Failure:
     """Describe any exception; what was not raised on purpose is an internal error."""
+    if isinstance(error, FileError):
+        return replace(failure(error.cause, line=error.line), file=error.file)
     if isinstance(error, SpecError):
         return Failure(error.code, _one_line(error), error.text, error.span, error.hint, line)
     if isinstance(error, PrivcalcError):

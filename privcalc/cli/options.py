@@ -29,6 +29,14 @@ SpecsArgument = Annotated[
         show_default=False,
     ),
 ]
+SummedArgument = Annotated[
+    Texts,
+    typer.Argument(
+        metavar="SPEC...",
+        help="What touched the data; several are one sum. - reads questions from standard input.",
+        show_default=False,
+    ),
+]
 CandidatesArgument = Annotated[
     Texts,
     typer.Argument(
@@ -188,7 +196,8 @@ TargetOption = Annotated[
         "--to",
         help="dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many "
         "epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is "
-        "true. tradeoff: the error rates of the best tests. risk: what attacks can achieve.",
+        "true. tradeoff: the error rates of the best tests. risk: what attacks can achieve. "
+        "dp-event: the specification as a DpEvent of dp_accounting.",
     ),
 ]
 PointsOption = Annotated[
@@ -268,7 +277,13 @@ JobsOption = Annotated[
 ]
 ColorOption = Annotated[ColorMode, typer.Option("--color", help="When to colour tables.")]
 FileOption = Annotated[
-    Text, typer.Option("--file", metavar="FILE", help="Not available yet.", hidden=True)
+    Text,
+    _option(
+        "--file",
+        "FILE",
+        "Check the budget of a TOML file that lists what touches the data, in place of SPEC: exit "
+        "with status 1 unless the whole is proved to be within it.",
+    ),
 ]
 
 # Those of `calibrate` alone: holes, targets, ratios and sweeps.

@@ -51,6 +51,9 @@ def read_plainly(
         found[parameter] = [*found.get(parameter, ()), read] if kind == "texts" else read
     function = getattr(load(name), name)
     needed = {parameter for parameter, _ in known.values()} - function.__kwdefaults__.keys()
+    if "--file" in known and "file" not in found:
+        # A file has what is else written as SPEC.
+        needed.add(known["SPEC"][0])
     return (function, found) if needed <= found.keys() | OPTIONS else None
 
 

@@ -10,6 +10,7 @@ from privcalc.errors import (
     UsageError,
 )
 from privcalc.library.ask import calibrate, compose, convert, select, subsample
+from privcalc.library.histories import from_dp_event, from_opacus
 from privcalc.library.result import Result
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "calibrate",
     "compose",
     "convert",
+    "from_dp_event",
+    "from_opacus",
     "select",
     "subsample",
 ]

@@ -54,7 +54,9 @@ def lines(report: Report) -> Iterator[str]:
         after[2:] = [number(report.check.budget), report.check.verdict.value]
     for given, at, name, value in _numbers(report):
         quantity = f"{name} ({report.caution})" if report.caution else name
-        yield _joined((*before, given, at, quantity, *_ends(value), *after))
+        # A part that is named was not checked itself, nor asked of that engine.
+        rest = ("",) * len(after) if given == "name" else after
+        yield _joined((*before, given, at, quantity, *_ends(value), *rest))
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:
@@ -101,8 +103,10 @@ def _rows(rows: list[Number | Row]) -> Iterator[tuple[str, str, str, Number | Es
     for row in rows:
         if isinstance(row, dict):
             (given, at), *rest = row.items()
-            if isinstance(at, float):
-                yield from ((given, number(at), name, found) for name, found in rest)
+            if isinstance(at, float | str):
+                place = at if isinstance(at, str) else number(at)
+                numbers = ((name, found) for name, found in rest if not isinstance(found, str))
+                yield from ((given, place, name, found) for name, found in numbers)
 
 
 def _ends(value: Number | Estimate) -> tuple[str, str, str, str]:

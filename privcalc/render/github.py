@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
@@ -22,7 +23,7 @@ def lines(report: Report) -> Iterator[str]:
     check = report.check
     if check is not None:
         level = "notice" if check.verdict is Verdict.WITHIN else "error"
-        yield annotation(level, "privacy budget", f"{check.sentence} ({about})")
+        yield annotation(level, "privacy budget", f"{check.sentence} ({about})", report.source)
         return
     shown = {name for table in report.tables for name in table} or set(report.result)
     found = [
@@ -38,10 +39,23 @@ def lines(report: Report) -> Iterator[str]:
     yield annotation("notice", "privacy", words)
 
 
-def annotation(level: str, title: str, message: str) -> str:
-    """Write one workflow command, escaped as the runner expects it."""
-    title = _escaped(title).replace(":", "%3A").replace(",", "%2C")
-    return f"::{level} title={title}::{_escaped(message)}"
+def annotation(level: str, title: str, message: str, source: tuple[str, int] | None = None) -> str:
+    """Write one workflow command, escaped as the runner expects it.
+
+    Args:
+        level: notice, warning or error.
+        title: what it is about.
+        message: what it says.
+        source: the file and the line that it is shown beside, if there is one.
+    """
+    values = {"title": title}
+    if source is not None:
+        values = {"file": normpath(source[0]), "line": str(source[1]), **values}
+    written = (
+        f"{name}={_escaped(value).replace(':', '%3A').replace(',', '%2C')}"
+        for name, value in values.items()
+    )
+    return f"::{level} {','.join(written)}::{_escaped(message)}"
 
 
 def _words(name: str, value: object) -> str:

@@ -57,6 +57,9 @@ class _Table:
 def _tables(report: Report) -> Iterator[_Table]:
     for names in report.tables or (tuple(report.result),):
         shown = {name: report.result[name] for name in names}
+        last = shown[names[-1]]
+        if report.closing and isinstance(last, list):
+            shown[names[-1]] = [*last, *report.closing]
         yield _Table(report.place, shown, report.headings)
 
 
@@ -82,7 +85,7 @@ def _header(table: _Table) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _headings(name: str, value: Number | Row | None) -> list[str]:
+def _headings(name: str, value: Number | Row | str | None) -> list[str]:
     if isinstance(value, dict):
         return [heading for key, part in value.items() for heading in _headings(key, part)]
     if isinstance(value, Bound):
@@ -112,7 +115,9 @@ def _cells(quantity: Quantity | Estimate) -> list[tuple[str, ...]]:
     return [(quantity,)] if isinstance(quantity, str) else [_cell(quantity)]
 
 
-def _cell(value: Number | Row) -> tuple[str, ...]:
+def _cell(value: Number | Row | str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (value,)
     if isinstance(value, dict):
         return tuple(cell for part in value.values() for cell in _cell(part))
     if isinstance(value, Bound):

@@ -46,7 +46,7 @@ class OneSided:
 
 Number = Bound | OneSided | float
 # A row has columns of its own.
-Row = dict[str, Number]
+Row = dict[str, Number | str]
 # Named numbers: rival methods, or facts. Several named ones in one table are its columns.
 Named = Mapping[str, Number | str]
 # Several: a column, all columns of one table being equally long. Words stand in no table.
@@ -91,6 +91,8 @@ class Report:
         at: the name and value of what distinguishes the answer from others, if it is not the delta
             or epsilon of the query.
         headings: headings of columns that are not their names.
+        closing: rows below those of the last table for people, such as a total.
+        source: the file and the line in it that annotations are shown beside, or None.
         caution: what every format says of the numbers: that they are no guarantee, or "".
     """
 
@@ -109,6 +111,8 @@ class Report:
     details: tuple[str, ...] = ()
     at: tuple[str, float] | None = None
     headings: Mapping[str, str] = field(factory=dict)
+    closing: tuple[Row, ...] = ()
+    source: tuple[str, int] | None = None
     caution: str = ""
 
     @property

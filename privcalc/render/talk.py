@@ -23,6 +23,7 @@ _SUBJECTS = {
     "rho": "rho",
     "mu": "mu",
     "epsilon": "the profile",
+    "dp_event": "the event",
 }
 """What an answer is called that was asked at no one place, by a name in its result."""
 

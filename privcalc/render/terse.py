@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 def line(report: Report) -> str:
-    """Return the upper end, or the sufficient value, as a double that reads back exactly."""
+    """Return the upper end, or the sufficient value, as a double that reads back exactly.
+
+    An answer that is a DpEvent is its line.
+    """
+    event = report.result.get("dp_event")
+    if isinstance(event, str):
+        return event
     sufficient = report.result.get("sufficient")
     if isinstance(sufficient, int | float):
         return number(sufficient)

@@ -48,7 +48,7 @@ _RELATION = {
 }
 
 
-COLUMNS = {"orders": "order", "methods": "at most", "constants": "C"}
+COLUMNS = {"orders": "order", "methods": "at most", "constants": "C", "name": "mechanism"}
 """Columns whose heading is not their name."""
 
 METHODS = {

@@ -44,7 +44,7 @@ DEFINITIONS = {
     " the baseline chance (Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025)",
 }
 # Which options say something to which target.
-USES: dict[Target, set[str]] = {
+USES: dict[str, set[str]] = {
     "dp": {"--delta", "--epsilon", "--max-epsilon", "--max-delta"},
     "profile": {"--epsilon", "--points"},
     "rdp": {"--orders"},
@@ -144,7 +144,7 @@ class Converting:
         )
 
 
-def check_uses(to: Target, given: Iterable[str]) -> None:
+def check_uses(to: str, given: Iterable[str]) -> None:
     """Refuse options that say nothing to a target."""
     for option in given:
         if option not in USES.get(to, ()):

@@ -31,7 +31,11 @@ def joined(specs: Sequence[str], *, holes: bool = False) -> Question:
         specs: texts or JSON; answers that bring different relations have no sum.
         holes: whether there may be holes.
     """
-    questions = [question(spec, holes=holes) for spec in specs]
+    return summed([question(spec, holes=holes) for spec in specs])
+
+
+def summed(questions: Sequence[Question]) -> Question:
+    """Return the sum of questions; those that bring different relations have none."""
     if len(questions) == 1:
         return questions[0]
     from privcalc.spec.read import Question
@@ -61,7 +65,7 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
 
     Args:
         asked: by the command line.
-        brought: by an answer that is asked about.
+        brought: by an answer, or an event of another library, that is asked about.
 
     Raises:
         UsageError: they differ. Sensitivities are stated under the relation in force, so that the
@@ -69,7 +73,7 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
     """
     if asked is not None and brought is not None and asked is not brought:
         raise UsageError(
-            f"the answer that was read holds under {brought.text}, and --relation says"
-            f" {asked.text}; give its text to ask about another guarantee"
+            f"what was read holds under {brought.text}, and --relation says {asked.text}; give its"
+            " text to ask about another guarantee"
         )
     return asked or brought

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 # The powers of ten up to this one, and all integers between, are doubles.
 MAX_INTEGER = 10**15
 
+# Most nodes from the root to a leaf, and most parentheses inside one another. One level costs at
+# most six Python frames in the parser, so that the interpreter's limit of 1000 is not reached.
+MAX_DEPTH = 100
+
 # The fields by which the JSON twin tells its nodes apart, and the types that are no mechanism.
 RESERVED = frozenset({"type", "event", "events", "count", "composed", "self_composed"})
 

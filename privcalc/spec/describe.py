@@ -11,6 +11,7 @@ from privcalc.errors import SpecError
 from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.check import MAX_INTEGER, suggestion
+from privcalc.spec.events.history import OPACUS
 from privcalc.spec.json.form import to_json
 from privcalc.spec.parse import MAX_DEPTH, MAX_LENGTH, parse
 from privcalc.spec.registry import mechanisms, wrappers
@@ -42,8 +43,8 @@ a mechanism, then what is done to it.
 _MOST = brief_text(MAX_INTEGER)
 _END = f"""\
 At most {MAX_LENGTH} characters, {MAX_DEPTH} levels of nesting, counts of {_MOST}; more as JSON,
-with long names: {{"type": "gaussian", "standard_deviation": 1.1}}.
-Names may have capitals, - and _. privcalc --help-spec NAME explains one."""
+with long names: {{"type": "gaussian", "standard_deviation": 1.1}}. DpEvents are
+read too. Names may have capitals, - and _; --help-spec NAME explains one."""
 
 
 @record
@@ -75,7 +76,7 @@ def rows() -> tuple[Row, ...]:
             _parameters(entry),
             entry.summary,
         )
-        for entry in (*mechanisms(), *wrappers())
+        for entry in (*mechanisms(), OPACUS, *wrappers())
     )
 
 
@@ -105,7 +106,7 @@ def page(name: str) -> str:
     Raises:
         SpecError: there is none of this name.
     """
-    known = (*mechanisms(), *wrappers())
+    known = (*mechanisms(), OPACUS, *wrappers())
     entry = next((each for each in known if snake_case(name) in each.spellings), None)
     if entry is None:
         words = [word_text(word) for each in known for word in each.spellings]
@@ -115,14 +116,15 @@ def page(name: str) -> str:
             span=(0, len(name)),
             hint=suggestion(word_text(snake_case(name)), words, of_calls=True),
         )
-    twin = json.dumps(to_json(parse(entry.example).tree))
+    # What stands in the file of a history is its form in JSON.
+    twin = "" if entry is OPACUS else json.dumps(to_json(parse(entry.example).tree))
     sections = [
         _opening(entry),
         _mathematics(entry),
         "Parameters\n" + "\n".join(_parameter(parameter) for parameter in entry.parameters),
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
-        f"Example\n  {entry.example}\n" + _paragraph(twin),
+        f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
         _file(entry),
     ]
     return "\n\n".join(section for section in sections if section)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.spec import hints
+from privcalc.spec.check import MAX_DEPTH
 from privcalc.spec.resolve import Parsed, resolve
 from privcalc.spec.spelling import shorten
 from privcalc.spec.syntax import Call, Number, Pair, Repeat, Sum, Syntax, Wrap
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
     from privcalc.spec.holes import Span
 
 __all__ = ["MAX_DEPTH", "MAX_LENGTH", "Parsed", "parse", "read_syntax"]
-
-# Most nodes from the root to a leaf, and most parentheses inside one another. One level costs at
-# most six Python frames here, so that the interpreter's limit of 1000 is not reached.
-MAX_DEPTH = 100
 
 
 def parse(text: str) -> Parsed:

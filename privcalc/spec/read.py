@@ -1,4 +1,4 @@
-"""One question: text, JSON, or an answer that privcalc printed."""
+"""One question: text, JSON, an answer that privcalc printed, or what other libraries write."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ class Question:
 
     Attributes:
         tree: the specification.
-        relation: the relation that an answer brought along; None for text and bare JSON.
+        relation: the relation that an answer or an event brought along, or None.
         text: the specification on one line: as it was written, or canonical where it was JSON.
         spans: the part of `text` that each node and value was read from; empty for JSON.
+        printed: whether it was an answer that privcalc printed.
     """
 
     tree: Node
     relation: Relation | None
     text: str
     spans: Mapping[Path, Span] = field(factory=dict)
+    printed: bool = False
 
 
 def read(text: str) -> Question:
@@ -45,8 +47,8 @@ def read(text: str) -> Question:
 
     Args:
         text: a specification, its JSON twin, or an object printed by `--json`, of which the
-            specification and the relation are taken and the query is not. A line break at the end
-            is allowed.
+            specification and the relation are taken and the query is not; or the history of an
+            accountant of Opacus, or a DpEvent. A line break at the end is allowed.
 
     Returns:
         The question.
@@ -59,11 +61,40 @@ def read(text: str) -> Question:
         # How Python hands on bytes of the command line that are no text.
         raise SpecError("not UTF-8 text")
     if not is_json(line):
+        if "DpEvent" in line:
+            from privcalc.spec.events.reading import is_event
+
+            if is_event(line):
+                return _event(line)
         parsed = parse(line)
         return Question(parsed.tree, None, parsed.text, parsed.spans)
-    value = load_json(line)
+    listed = line.lstrip().startswith("[")
+    value = load_json(line, infinity=listed)
+    if listed:
+        return _event(value)
     relation = None
     if isinstance(value, dict) and "schema" in value:
         value, relation = guaranteed(cast("dict[str, object]", value))
+    elif isinstance(value, dict) and "history" in value:
+        from privcalc.spec.events.history import from_history
+
+        tree = from_history(value)
+        return Question(tree, None, to_text(tree))
     tree = from_json(value)
-    return Question(tree, relation, to_text(tree))
+    return Question(tree, relation, to_text(tree), printed=relation is not None)
+
+
+def _event(written: object) -> Question:
+    """Read a DpEvent of dp_accounting, with the relation that it is stated for."""
+    from privcalc.spec.events.reading import from_list, from_repr
+    from privcalc.spec.events.to_tree import meaning
+
+    text = written.strip() if isinstance(written, str) else ""
+    try:
+        found = meaning(from_repr(text) if text else from_list(written))
+    except SpecError as error:
+        shown = text if error.span != (0, 0) else ""
+        raise SpecError(str(error), text=shown, span=error.span, hint=error.hint) from None
+    except RecursionError:
+        raise SpecError("events are nested too deep") from None
+    return Question(found.tree, found.relation, to_text(found.tree))

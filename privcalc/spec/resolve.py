@@ -71,9 +71,15 @@ class _Resolver:
         """Resolve a node and everything below it."""
         self.spans[path] = syntax.span
         if isinstance(syntax, Sum):
-            terms = enumerate(syntax.terms)
-            return Composed(tuple(self.node(term, (*path, "events", i)) for i, term in terms))
+            events: list[Node] = []
+            for term in syntax.terms:
+                event = self.node(term, (*path, "events", len(events)))
+                # The steps of a history are a sum of their own.
+                events += event.events if isinstance(event, Composed) else (event,)
+            return Composed(tuple(events))
         if isinstance(syntax, Call):
+            if snake_case(syntax.name) == "opacus":
+                return self.history(syntax, path)
             return Leaf(*self.call(syntax, "mechanism", path))
         if isinstance(syntax, Repeat):
             self.spans[(*path, "count")] = syntax.count.span
@@ -85,11 +91,25 @@ class _Resolver:
         return Wrapped(*self.call(syntax.call, "wrapper", path), event)
 
     def call(self, call: Call, kind: Kind, path: Path) -> tuple[str, Parameters]:
-        """Resolve a name and its parameters; they are returned in the order of the registry."""
+        """Resolve a name and its parameters."""
         try:
             entry = registry.spelled(call.name, kind)
         except Fault as fault:
             self.fail(fault, call.name_span)
+        return entry.name, self.parameters(call, entry, path)
+
+    def history(self, call: Call, path: Path) -> Node:
+        """Return what stands in the file of a history that another library wrote."""
+        from privcalc.spec.events.history import OPACUS, from_file
+
+        ((_, file),) = self.parameters(call, OPACUS, path)
+        try:
+            return from_file(str(file))
+        except SpecError as error:
+            self.fail(Fault(str(error), hint=error.hint), call.pairs[0].value.span)
+
+    def parameters(self, call: Call, entry: Entry, path: Path) -> Parameters:
+        """Resolve the parameters of a call, in the order of the registry."""
         given = [(self.key(pair, entry), pair) for pair in call.pairs]
         values = [(p.name, self.value(pair, p, (*path, p.name))) for p, pair in given]
         try:
@@ -99,7 +119,7 @@ class _Resolver:
             self.fail(fault, at)
         written = dict(values)
         order = (p.name for p in entry.parameters if p.name in written)
-        return entry.name, tuple((name, written[name]) for name in order)
+        return tuple((name, written[name]) for name in order)
 
     def key(self, pair: Pair, entry: Entry) -> Parameter:
         """Find the parameter that a key names."""

@@ -8,6 +8,7 @@ and the slowest ten; the exit status is 1 if anything is.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import random
@@ -189,8 +190,18 @@ def mechanism(r: random.Random, *, sampled: bool = True) -> str:
     return text
 
 
+def history(r: random.Random) -> str:
+    """Draw what Opacus recorded of a run, whose noise may change."""
+    rate = float(part(r, 1e-4, 0.1))
+    noises = [float(scale(r, 0.5, 5)) for _ in range(r.choice([1, 3, 20, 300]))]
+    steps = [[noise, rate, r.randint(1, 1000)] for noise in noises]
+    return json.dumps({"history": steps, "mechanism": "rdp"})
+
+
 def specification(r: random.Random) -> str:
-    """Draw a sum of one to five mechanisms, now and then of very many."""
+    """Draw a sum of one to five mechanisms, now and then of very many, or a history."""
+    if r.random() < 0.02:
+        return history(r)
     if r.random() < 0.02:
         kind = r.choice(["gaussian", "laplace", "discrete-laplace", "rr"])
         return "+".join(LEAVES[kind](r) for _ in range(r.choice([30, 100, 300])))
@@ -250,7 +261,7 @@ def compose(r: random.Random) -> list[str]:
 
 def convert(r: random.Random) -> list[str]:
     """Draw a question to `convert`."""
-    to = r.choice(["dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk"])
+    to = r.choice(["dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk", "dp-event"])
     found = ["convert", specification(r), "--to", to]
     if to == "dp":
         found += ["--delta", deltas(r)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered
+from privcalc.cli.answering import answered, forgiven
 from privcalc.cli.budgets import read_budget
 from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.errors import UsageError
@@ -21,12 +21,13 @@ EXAMPLES = """\
 Examples:
   privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
   privcalc compose gaussian:sigma=5@100 laplace:scale=20 --epsilon 1,2 --json
-  privcalc compose gaussian:sigma=8@50 --delta 1e-6 --max-epsilon 5"""
+  privcalc compose gaussian:sigma=8@50 --delta 1e-6 --max-epsilon 5
+  privcalc compose --file ./privacy.toml"""
 
 
 def compose(
     *,
-    specs: options.SpecsArgument,
+    specs: options.SummedArgument = None,
     delta: options.DeltaOption = None,
     epsilon: options.EpsilonOption = None,
     max_epsilon: options.MaxEpsilonOption = None,
@@ -44,13 +45,19 @@ def compose(
     epsilon.
     Every number is a bracket that is proved to contain the answer.
     """
-    if file is not None:
-        raise UsageError("--file is not available yet; write the specification as SPEC, or pipe -")
+    if file is None and not specs:
+        raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
+    if file is not None and (specs or delta or epsilon or max_epsilon or max_delta):
+        raise UsageError("--file has what touches the data, and the budget; give neither beside it")
+    if file is not None and output.jobs > 1:
+        raise UsageError("--jobs says nothing to one question; it goes with -")
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
     estimate = engine is choices.Engine.AFA
-    if output.terse and not (deltas or epsilons):
+    if output.terse and not (deltas or epsilons or file):
         raise UsageError("-t prints one number for each question: add --delta D or --epsilon E")
+    if file is not None and estimate:
+        raise UsageError("--engine afa gives an estimate only; a budget check needs a proof")
     if output.terse and estimate:
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
     ask = Composing(
@@ -68,4 +75,8 @@ def compose(
         ),
         hints=not output.quiet,
     )
-    return answered(specs, ask, output, exit_zero=exit_zero)
+    if file is not None:
+        from privcalc.cli.gate.check import check_file
+
+        return forgiven(check_file(file, ask, output), exit_zero=exit_zero)
+    return answered(specs or (), ask, output, exit_zero=exit_zero)

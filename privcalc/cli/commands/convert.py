@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
@@ -21,6 +21,7 @@ from privcalc.reporting.convert import Converting, check_uses
 from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
+    from privcalc.accounting.convert import Target
     from privcalc.cli import options
     from privcalc.cli.output import Output
     from privcalc.reporting.budget import Budget
@@ -35,6 +36,9 @@ Examples:
   privcalc convert gaussian:sigma=4 --to risk --fpr 1e-3
   privcalc convert gaussian:sigma=40@60+gaussian:sigma=9 --filter zcdp:rho=0.1 --delta 1e-5
   privcalc convert gnmax:sigma=40 --data-dependent ./votes.txt --delta 1e-5"""
+
+# Targets that are one number, or one line.
+TERSE = (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP, choices.Target.DP_EVENT)
 
 
 def convert(
@@ -94,16 +98,21 @@ def convert(
     check_uses(to.value, [option for option, value in given.items() if value])
     if points and (epsilon or fpr):
         raise UsageError("--points chooses points; it contradicts a list of them")
-    if output.terse and to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
+    if output.terse and to not in TERSE:
         raise UsageError(
             "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp"
         )
     if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
         raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
+    if to is choices.Target.DP_EVENT:
+        from privcalc.cli.commands.dp_event import write_events
+
+        alone = not (data_dependent or budget or group)
+        return write_events(specs, choices.relation_named(relation), output, alone=alone)
     if data_dependent or budget:
         _check_mode(data_dependent, budget, engine, output, limits)
     ask = Converting(
-        to=to.value,
+        to=cast("Target", to.value),
         deltas=read_all(read_delta, "--delta", delta),
         epsilons=read_all(read_epsilon, "--epsilon", epsilon),
         orders=read_all(read_order, "--orders", orders),

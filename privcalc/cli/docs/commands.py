@@ -75,10 +75,11 @@ class Program:
 
 def program(parser: Parser) -> Program:
     """Read the parser and the registry."""
-    from privcalc.spec.registry import mechanisms
+    from privcalc.spec.describe import rows
 
     commands = tuple(_command(name, command) for name, command in _commands(parser))
-    return Program(_options(parser), commands, tuple(entry.spelling for entry in mechanisms()))
+    words = tuple(row.name for row in rows() if row.kind == "mechanism")
+    return Program(_options(parser), commands, words)
 
 
 def _commands(root: object) -> Iterator[tuple[str, object]]:

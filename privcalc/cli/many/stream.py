@@ -112,7 +112,7 @@ def _distinct(asked: Iterable[Asked]) -> Iterator[Asked]:
 def _answered(text: str | SpecError) -> Question | None:
     """Return the guarantee of an answer; None of any other question.
 
-    Only answers bring a relation: a text that is written twice is asked twice.
+    A text, or an event of another library, that is written twice is asked twice.
     """
     if isinstance(text, SpecError) or '"schema"' not in text:
         return None
@@ -120,4 +120,4 @@ def _answered(text: str | SpecError) -> Question | None:
         found = question(text, holes=True)
     except Exception:  # noqa: BLE001  (who answers it says what is wrong)
         return None
-    return None if found.relation is None else found
+    return found if found.printed else None

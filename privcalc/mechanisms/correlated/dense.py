@@ -10,7 +10,7 @@ from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.correlated.strategies import most_participations
 from privcalc.mechanisms.files.matrices import matrix
-from privcalc.mechanisms.files.opened import read_text
+from privcalc.opened import read_text
 
 # Kinds of rounds that a sampled run is made of, at most.
 CLASSES = 6

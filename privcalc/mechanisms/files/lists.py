@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.mechanisms.files.opened import read_text
 from privcalc.mechanisms.files.tables import exact
+from privcalc.opened import read_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

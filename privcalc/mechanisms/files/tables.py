@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from privcalc.errors import DomainError
-from privcalc.mechanisms.files.opened import read_text
+from privcalc.opened import read_text
 from privcalc.record import record
 
 MAX_ROWS = 100_000

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import SpecError
 from privcalc.spec import registry
-from privcalc.spec.check import Fault, check_arrangement
+from privcalc.spec.check import MAX_DEPTH, Fault, check_arrangement
 from privcalc.spec.check import suggestion as suggest
 from privcalc.spec.holes import place_text
 from privcalc.spec.json.text import load_json
 from privcalc.spec.json.value import shown, typed_count, typed_value
-from privcalc.spec.parse import MAX_DEPTH
 from privcalc.spec.spelling import snake_case
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parameters, Repeated, Value, Wrapped
 

@@ -24,10 +24,11 @@ def is_json(text: str) -> bool:
     return text.lstrip(" \t\r\n")[:1] in ("{", "[")
 
 
-def load_json(text: str) -> object:
+def load_json(text: str, *, infinity: bool = False) -> object:
     """Read JSON text; SpecError (with a span where the reader tells one) if it is not strict JSON.
 
-    Numbers keep their type: `5` is an int, `5.0` a float.
+    Numbers keep their type: `5` is an int, `5.0` a float. With `infinity`, the word that Python
+    writes is read too.
     """
     if len(text) > MAX_JSON_LENGTH:
         _fail(f"JSON has at most {MAX_JSON_LENGTH} characters, this text has {len(text)}")
@@ -38,8 +39,8 @@ def load_json(text: str) -> object:
             text,
             object_pairs_hook=_object,
             parse_int=_integer,
-            parse_float=_float,
-            parse_constant=_constant,
+            parse_float=read_float,
+            parse_constant=_infinity if infinity else _constant,
         )
     except json.JSONDecodeError as error:
         at = min(error.pos, len(text))
@@ -66,7 +67,12 @@ def _integer(digits: str) -> int:
     return int(digits)
 
 
-def _float(written: str) -> float:
+def read_float(written: str) -> float:
+    """Return the double of a decimal, standing for what was written.
+
+    Raises:
+        SpecError: no double is near it.
+    """
     value = float(written)
     if value in (float("inf"), float("-inf")):
         _fail(f"{shorten(written)} is too large")
@@ -75,6 +81,10 @@ def _float(written: str) -> float:
     # As in text: few digits are the decimal itself, more are all that round to the double.
     known = significant_digits(written.removesuffix(".0")) <= DIGITS
     return standing_for(value, Fraction(Decimal(written)) if known else None)
+
+
+def _infinity(word: str) -> float:
+    return float("inf") if word == "Infinity" else _constant(word)
 
 
 def _constant(word: str) -> NoReturn:

@@ -1,0 +1,230 @@
+"""Reads a budget file: what may be spent, and what touches the data.
+
+[budget]
+epsilon = 3
+delta = 1e-5
+relation = "add-or-remove-one"      # may be left out
+
+[[mechanism]]
+name = "training"
+spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+note = "the released model"         # may be left out
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NoReturn
+
+from privcalc.cli.choices import RelationName, relation_named
+from privcalc.cli.gate.places import Lines, tables
+from privcalc.cli.numbers import read_delta, read_epsilon
+from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
+from privcalc.opened import read_text
+from privcalc.record import record
+from privcalc.reporting.questions import question
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from privcalc.relation import Relation
+    from privcalc.spec.read import Question
+
+# The standard reader takes a second for about a million characters.
+MAX_LENGTH = 200_000
+MAX_MECHANISMS = 1000
+MAX_NAME = 80
+EXAMPLE = (
+    'for example [[mechanism]] with name = "training" and spec = "gaussian:sigma=1.1@poisson:q=0.01'
+    '@1000" below it'
+)
+_PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
+
+
+class _Number(str):
+    """A number as it was written, to be read as those of the command line are."""
+
+    __slots__ = ()
+
+
+@record
+class Part:
+    """One thing that touches the data.
+
+    Attributes:
+        name: what people call it.
+        question: its specification.
+        note: a sentence on it, or "".
+        line: where its specification stands.
+    """
+
+    name: str
+    question: Question
+    note: str
+    line: int
+
+
+@record
+class BudgetFile:
+    """What a budget file says.
+
+    Attributes:
+        file: its name.
+        epsilon: the most that may be spent ...
+        delta: ... at this delta.
+        relation: the neighbouring relation, or None for the default.
+        parts: what touches the data, in the order of the file.
+    """
+
+    file: str
+    epsilon: float
+    delta: float
+    relation: Relation | None
+    parts: tuple[Part, ...]
+
+
+def read_budget_file(file: str) -> BudgetFile:
+    """Read a budget file.
+
+    Raises:
+        DomainError: it cannot be read, or is too large.
+        FileError: something in it is wrong; it says in which line.
+    """
+    text = read_text(file)
+    if len(text) > MAX_LENGTH:
+        raise DomainError(f"{file} has more than {MAX_LENGTH} characters")
+    values = _loaded(file, text)
+    reader = _Reader(file)
+    places = tables(text)
+    headers = [lines for name, lines in places if name == "[[mechanism]]"]
+    budget_lines = next((lines for name, lines in places if name == "budget"), {})
+    for key in values:
+        if key not in ("budget", "mechanism"):
+            known = next((lines for name, lines in places if name.strip("[]") == key), {})
+            reader.fail(f"unknown table: {key}; known: budget, mechanism", known)
+    budget = values.get("budget")
+    if not isinstance(budget, dict):
+        reader.fail("a table [budget] with epsilon and delta is needed")
+    mechanisms = values.get("mechanism")
+    if not isinstance(mechanisms, list) or not mechanisms:
+        reader.fail(f"there is no mechanism, and nothing to check; {EXAMPLE}")
+    if len(headers) != len(mechanisms):
+        reader.fail("each mechanism stands below a line [[mechanism]] of its own")
+    if len(mechanisms) > MAX_MECHANISMS:
+        reader.fail(f"a budget file has at most {MAX_MECHANISMS} mechanisms")
+    epsilon, delta, relation = reader.budget(budget, budget_lines)
+    parts = [reader.part(each, lines) for each, lines in zip(mechanisms, headers, strict=True)]
+    names: set[str] = set()
+    for part, lines in zip(parts, headers, strict=True):
+        if part.name in names:
+            reader.fail(f"two mechanisms are called {part.name}", lines, "name")
+        names.add(part.name)
+    return BudgetFile(file, epsilon, delta, relation, tuple(parts))
+
+
+def _loaded(file: str, text: str) -> dict[str, object]:
+    """Read TOML, with numbers as they were written."""
+    import tomllib
+
+    try:
+        return tomllib.loads(text.replace("\r\n", "\n"), parse_float=_Number)
+    except tomllib.TOMLDecodeError as error:
+        place = _PLACE.search(str(error))
+        line = int(place[1]) if place and place[1] else None
+        cause = UsageError(f"not TOML: {_PLACE.sub('', str(error))}")
+        raise FileError(cause, file, line) from None
+    except (RecursionError, ValueError) as error:
+        raise FileError(UsageError(f"not TOML that is read here: {error}"), file, None) from None
+
+
+class _Reader:
+    """Reads the tables of one file; what is wrong is an error at its line."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+
+    def fail(
+        self, cause: str | PrivcalcError, lines: Lines | None = None, key: str = ""
+    ) -> NoReturn:
+        """Refuse what stands under a key, or in a table."""
+        line = (lines or {}).get(key, (lines or {}).get(""))
+        error = UsageError(cause) if isinstance(cause, str) else cause
+        raise FileError(error, self.file, line) from None
+
+    def budget(
+        self, table: Mapping[str, object], lines: Lines
+    ) -> tuple[float, float, Relation | None]:
+        """Read what may be spent."""
+        self.check_keys("[budget]", table, ("epsilon", "delta"), ("relation",), lines)
+        epsilon = self.number(read_epsilon, table, "epsilon", lines)
+        delta = self.number(read_delta, table, "delta", lines)
+        if "relation" not in table:
+            return epsilon, delta, None
+        known = {each.value: each for each in RelationName}
+        name = self.text(table, "relation", lines).lower().replace("_", "-")
+        if name not in known:
+            self.fail(f"relation is one of {', '.join(known)}", lines, "relation")
+        return epsilon, delta, relation_named(known[name])
+
+    def part(self, table: object, lines: Lines) -> Part:
+        """Read what one mechanism is."""
+        if not isinstance(table, dict):
+            self.fail(f"a mechanism is a table; {EXAMPLE}", lines)
+        self.check_keys("[[mechanism]]", table, ("name", "spec"), ("note",), lines)
+        name = self.text(table, "name", lines)
+        if not name or len(name) > MAX_NAME:
+            self.fail(f"a name has 1 to {MAX_NAME} characters", lines, "name")
+        note = self.text(table, "note", lines) if "note" in table else ""
+        try:
+            found = question(self.text(table, "spec", lines, visible=False))
+        except PrivcalcError as error:
+            self.fail(error, lines, "spec")
+        return Part(name, found, note, lines.get("spec", lines[""]))
+
+    def check_keys(
+        self,
+        what: str,
+        table: Mapping[str, object],
+        needed: tuple[str, ...],
+        others: tuple[str, ...],
+        lines: Lines,
+    ) -> None:
+        """Refuse a key that is not known, or one that is missing."""
+        for key in table:
+            if key not in (*needed, *others):
+                known = ", ".join((*needed, *others))
+                self.fail(f"{what} has no key {key[:MAX_NAME]}; known: {known}", lines, key)
+        for key in needed:
+            if key not in table:
+                self.fail(f"{what} needs {key}", lines)
+
+    def number(
+        self,
+        read: Callable[[str, str], float],
+        table: Mapping[str, object],
+        key: str,
+        lines: Lines,
+    ) -> float:
+        """Read a number as the command line does: 1e-5, or "1/60000" in quotes."""
+        value = table[key]
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if not isinstance(value, str):
+            self.fail(f"{key} takes a number such as 1e-5", lines, key)
+        written = value.replace("_", "").removeprefix("+") if isinstance(value, _Number) else value
+        try:
+            return read(key, written)
+        except PrivcalcError as error:
+            return self.fail(error, lines, key)
+
+    def text(
+        self, table: Mapping[str, object], key: str, lines: Lines, *, visible: bool = True
+    ) -> str:
+        """Read words on one line; what a terminal would act on is refused."""
+        value = table[key]
+        if not isinstance(value, str) or isinstance(value, _Number):
+            self.fail(f'{key} takes text in quotes, as in {key} = "..."', lines, key)
+        words = " ".join(value.split()) if visible else value
+        if visible and not words.isprintable():
+            self.fail(f"{key} has characters that are not printed", lines, key)
+        return words

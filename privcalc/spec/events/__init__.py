@@ -1,0 +1,1 @@
+"""What other libraries write down of a training run, as specifications."""

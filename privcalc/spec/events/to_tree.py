@@ -1,0 +1,251 @@
+"""DpEvent -> specification, and the relations under which both say the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import NoReturn
+
+from privcalc.errors import SpecError
+from privcalc.exact import exact, standing_for
+from privcalc.record import record
+from privcalc.relation import Relation
+from privcalc.spec.check import MAX_DEPTH
+from privcalc.spec.events.event import Event
+from privcalc.spec.events.reading import SUFFIX
+from privcalc.spec.json.form import from_json
+from privcalc.spec.json.value import shown
+from privcalc.spec.tree import Composed, Node, Repeated, Wrapped
+
+Relations = frozenset[Relation]
+ANY = frozenset(Relation)
+# The noise multiplier is stated for one contribution to a sum: what adding, removing or zeroing out
+# a record changes. Replacing it by another changes twice that.
+ONE_RECORD = frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL})
+ANOTHER_VALUE = frozenset({Relation.REPLACE_ONE})
+
+
+@record
+class Meaning:
+    """What an event is.
+
+    Attributes:
+        tree: its specification.
+        relations: those under which the numbers of the event are those of the specification.
+    """
+
+    tree: Node
+    relations: Relations
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation that the event brings along; None where it holds under any."""
+        if self.relations == ANY:
+            return None
+        return next(each for each in Relation if each in self.relations)
+
+
+def meaning(event: Event, place: str = "", depth: int = 1) -> Meaning:
+    """Return the specification of an event.
+
+    Args:
+        event: the event.
+        place: its place in the whole, for messages.
+        depth: how many events it is in, and itself.
+
+    Raises:
+        SpecError: a field is out of range, or its parts hold under different relations.
+    """
+    if depth > MAX_DEPTH // 2:
+        raise SpecError(f"events are nested deeper than {MAX_DEPTH // 2}")
+    return _READERS[event.name](_Place(event, place, depth))
+
+
+@record
+class _Place:
+    """An event that is read, and where it stands."""
+
+    event: Event
+    place: str
+    depth: int
+
+    def number(self, name: str) -> float | int:
+        """Return a field that is a number."""
+        value = self.event.values[name]
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail(f"{name} takes a number, got {_words(value)}")
+        if isinstance(value, float) and math.isinf(value):
+            self.fail(f"{name} takes a finite number, got {value}")
+        return value
+
+    def inner(self) -> Meaning:
+        """Return what the event is that this one is done to."""
+        return self.part("event", self.event.values["event"])
+
+    def part(self, name: str, value: object) -> Meaning:
+        """Return what one event in a field is."""
+        if not isinstance(value, Event):
+            self.fail(f"{name} takes a DpEvent, got {_words(value)}")
+        return meaning(value, f"{self.place}.{name}" if self.place else name, self.depth + 1)
+
+    def node(self, **twin: object) -> Node:
+        """Return a node by its JSON twin; faults are those of the event."""
+        try:
+            return from_json(twin)
+        except SpecError as error:
+            return self.fail(str(error).partition(" (at ")[0])
+
+    def fail(self, message: str) -> NoReturn:
+        """Refuse the event."""
+        place = f" (at {self.place})" if self.place else ""
+        span = self.event.span or (0, 0)
+        raise SpecError(f"{self.event.name}{SUFFIX}: {message}{place}", span=span) from None
+
+
+def _words(value: object) -> str:
+    return "a DpEvent" if isinstance(value, Event) else shown(value)
+
+
+Reader = Callable[[_Place], Meaning]
+
+
+def _composed(at: _Place) -> Meaning:
+    events = at.event.values["events"]
+    if not isinstance(events, list) or not events:
+        at.fail("events is a list of at least one DpEvent" + (", got none" if events == [] else ""))
+    parts = [at.part(f"events[{index}]", each) for index, each in enumerate(events)]
+    nodes: list[Node] = []
+    for part in parts:
+        nodes += part.tree.events if isinstance(part.tree, Composed) else (part.tree,)
+    common = ANY.intersection(*(part.relations for part in parts))
+    if not common:
+        at.fail(
+            "its events are stated for different relations, "
+            + " and ".join(sorted({part.relation.text for part in parts if part.relation}))
+            + ", and have no sum"
+        )
+    return Meaning(Composed(tuple(nodes)) if len(nodes) > 1 else nodes[0], common)
+
+
+def _self_composed(at: _Place) -> Meaning:
+    inner, count = at.inner(), at.number("count")
+    # Only the count is checked here: an event is a tree already.
+    node = at.node(type="self_composed", count=count, event={"type": "pure", "epsilon": 0})
+    if not isinstance(node, Repeated):
+        raise TypeError("a repetition is read as one")
+    return Meaning(Repeated(node.count, inner.tree), inner.relations)
+
+
+def _wrapped(at: _Place, inner: Meaning, name: str, **values: object) -> Node:
+    node = at.node(type=name, event={"type": "pure", "epsilon": 0}, **values)
+    if not isinstance(node, Wrapped):
+        raise TypeError("a wrapper is read as one")
+    return Wrapped(node.name, node.parameters, inner.tree)
+
+
+def _poisson(at: _Place) -> Meaning:
+    """Read Poisson sampling: what is inside is read under add-or-remove-one, whatever is asked."""
+    inner = at.inner()
+    if Relation.ADD_OR_REMOVE_ONE not in inner.relations:
+        at.fail("what it samples is stated for replacing a record, and not for adding one")
+    q = at.number("sampling_probability")
+    return Meaning(_wrapped(at, inner, "poisson_sampled", sampling_probability=q), ANY)
+
+
+def _without_replacement(at: _Place) -> Meaning:
+    """Read a sample of fixed size: what is inside is read under replace-one."""
+    inner = at.inner()
+    n, m = at.number("source_dataset_size"), at.number("sample_size")
+    if Relation.REPLACE_ONE not in inner.relations:
+        at.fail(
+            "what it samples is stated for adding or removing a record, and here one is replaced,"
+            " which changes a sum by twice the bound of one contribution; ask about"
+            f" gaussian:noise-multiplier=Z@wor:n={n},m={m}, where Z is the noise divided by what"
+            " replacing a record changes"
+        )
+    name, sizes = "sampled_without_replacement", {"source_dataset_size": n, "sample_size": m}
+    return Meaning(_wrapped(at, inner, name, **sizes), ANY)
+
+
+def _selected(at: _Place) -> Meaning:
+    inner, mean, shape = at.inner(), at.number("mean"), at.event.values["shape"]
+    if shape == math.inf:
+        return Meaning(_wrapped(at, inner, SELECT, runs="poisson", mean=mean), inner.relations)
+    shape = at.number("shape")
+    if shape in SHAPES:
+        return Meaning(_wrapped(at, inner, SELECT, runs=SHAPES[shape], mean=mean), inner.relations)
+    node = _wrapped(at, inner, SELECT, runs="tnb", mean=mean, shape=shape)
+    return Meaning(node, inner.relations)
+
+
+def _discrete_laplace(at: _Place) -> Meaning:
+    """Read P(x) proportional to e^(-a |x|): scale 1 / a, so that epsilon = a sensitivity."""
+    sensitivity = at.number("sensitivity")
+    epsilon = _written(_exact(at.number("noise_parameter")) * _exact(sensitivity))
+    node = at.node(type="discrete_laplace", epsilon=epsilon, sensitivity=sensitivity)
+    return Meaning(node, ONE_RECORD)
+
+
+def _randomized_response(at: _Place) -> Meaning:
+    """Read the mixture of the truth, 1 - p, and of a uniform answer, which is true once in k."""
+    noise, categories = at.number("noise_parameter"), at.number("num_buckets")
+    if not 0 < noise <= 1 or categories < 2:
+        at.fail("noise_parameter must be in (0, 1], and num_buckets at least 2")
+    truth = 1 - _exact(noise) * (1 - 1 / _exact(categories))
+    node = at.node(type="randomized_response", probability=_written(truth), categories=categories)
+    return Meaning(node, ANOTHER_VALUE)
+
+
+def _discrete_gaussian(at: _Place) -> Meaning:
+    if at.event.values["dimension"] != 1:
+        at.fail("dimension is 1: noise on several coordinates is not the noise on one of them")
+    sigma, sensitivity = at.number("sigma"), at.number("sensitivity")
+    node = at.node(type="discrete_gaussian", standard_deviation=sigma, sensitivity=sensitivity)
+    return Meaning(node, ANY)
+
+
+def _leaf(
+    name: str, relations: Relations, *fields: str, **fixed: object
+) -> Callable[[_Place], Meaning]:
+    """Return the reader of an event whose fields are those of a mechanism, by the same names."""
+
+    def read(at: _Place) -> Meaning:
+        values = {each: at.number(each) for each in fields}
+        return Meaning(at.node(type=name, **values, **fixed), relations)
+
+    return read
+
+
+def _exact(value: float) -> Fraction:
+    """Return a number: of more digits than are known, the double that the event has."""
+    known = exact(value)
+    return Fraction(value) if known is None else known
+
+
+def _written(number: Fraction) -> float:
+    """Return the double that stands for a number."""
+    try:
+        return standing_for(float(number), number)
+    except OverflowError:
+        return math.inf
+
+
+SELECT = "repeat_and_select"
+SHAPES: dict[float, str] = {1: "geometric", 0: "logarithmic"}
+_READERS: dict[str, Reader] = {
+    "NoOp": _leaf("pure", ANY, epsilon=0),
+    "Gaussian": _leaf("gaussian", ONE_RECORD, "noise_multiplier"),
+    "Laplace": _leaf("laplace", ONE_RECORD, "noise_multiplier"),
+    "DiscreteLaplace": _discrete_laplace,
+    "DiscreteGaussian": _discrete_gaussian,
+    "RandomizedResponse": _randomized_response,
+    "ExponentialMechanism": _leaf("exponential", ANY, "epsilon"),
+    "EpsilonDelta": _leaf("approx", ANY, "epsilon", "delta"),
+    "ZC": _leaf("zcdp", ANY, "rho", "xi"),
+    "SelfComposed": _self_composed,
+    "Composed": _composed,
+    "PoissonSampled": _poisson,
+    "SampledWithoutReplacement": _without_replacement,
+    "RepeatAndSelect": _selected,
+}

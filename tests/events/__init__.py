@@ -1,0 +1,1 @@
+"""Tests of what other libraries write down."""
