@@ -42,9 +42,8 @@ a mechanism, then what is done to it.
 
 _MOST = brief_text(MAX_INTEGER)
 _END = f"""\
-At most {MAX_LENGTH} characters, {MAX_DEPTH} levels of nesting, counts of {_MOST}; more as JSON,
-with long names: {{"type": "gaussian", "standard_deviation": 1.1}}. DpEvents are
-read too. Names may have capitals, - and _; --help-spec NAME explains one."""
+At most {MAX_LENGTH} characters, {MAX_DEPTH} levels and counts of {_MOST}; more as JSON, with long
+names ({{"type": "gaussian", ...}}), or a DpEvent. --help-spec NAME explains one."""
 
 
 @record
