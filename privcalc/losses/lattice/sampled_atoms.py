@@ -7,21 +7,26 @@ R is N_Z(0, v) and W is N_Z(D, v), D the sensitivity, and X(k) = log W(k) / R(k)
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.sampled.tails import sampled_loss
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.numerics.arrays import Array
 
 # With more outcomes a contour costs more than a lattice.
 MOST_OUTCOMES = 3000
 # A loss is off by 24 units, and by the one of x times d log l / d log x <= 1 + |x|.
 LOSS_UNITS, LARGEST_RATIO = 26.0, 120.0
+
+# Work of one weight, with its loss.
+PER_WEIGHT = 30.0
 
 
 def sampled_atoms(
@@ -55,9 +60,9 @@ def sampled_atoms(
     without = masses[places - first]
     present = masses[places - abs(shift) - first]
     mixture = (1.0 - q) * without + q * present
-    ratios = [
-        float(Fraction(2 * abs(shift) * int(k) - shift * shift) / (2 * variance)) for k in places
-    ]
+    # Quotients of whole numbers are rounded once.
+    over, under = variance.denominator, 2 * variance.numerator
+    ratios = [(2 * abs(shift) * k - shift * shift) * over / under for k in places.tolist()]
     losses = [sampled_loss(x, q) for x in ratios]
     mine, other = (mixture, without) if remove else (without, mixture)
     sign = 1.0 if remove else -1.0
@@ -72,10 +77,15 @@ def sampled_atoms(
 
 def _weights(variance: Fraction, last: int) -> Array:
     """Return e^{-k^2 / (2 v)} for |k| <= last, with the exponent's rounding corrected."""
-    exact = [Fraction(k * k) / (2 * variance) for k in range(last + 1)]
-    nearest = np.array([float(each) for each in exact])
+    charge(PER_WEIGHT * (last + 1))
+    over, under = variance.denominator, 2 * variance.numerator
+    nearest = [k * k * over / under for k in range(last + 1)]
+    halves = [each.as_integer_ratio() for each in nearest]
     rest = np.array(
-        [float(each - Fraction(near)) for each, near in zip(exact, nearest.tolist(), strict=True)]
+        [
+            (k * k * over * below - above * under) / (under * below)
+            for k, (above, below) in enumerate(halves)
+        ]
     )
-    half = np.exp(-nearest) * (1.0 - rest)
+    half = np.exp(-np.array(nearest)) * (1.0 - rest)
     return np.concatenate([half[:0:-1], half])
