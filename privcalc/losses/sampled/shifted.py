@@ -26,7 +26,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.log_ratio import MOST_UNITS
-from privcalc.losses.quadrature.panels import STRIP, WIDEST_PANEL, refined
+from privcalc.losses.quadrature.panels import MAX_PANELS, STRIP, WIDEST_PANEL, refined
 from privcalc.numerics.gauss_legendre import (
     LOG_FACTORS,
     POINTS,
@@ -36,6 +36,7 @@ from privcalc.numerics.gauss_legendre import (
 )
 from privcalc.numerics.phases import PHASE_ULPS
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
 
 HEIGHT = 0.75
+# Work of a panel: its errors, several times, and its nodes.
+PER_PANEL = 100.0
 
 
 @record
@@ -79,12 +82,16 @@ class Path:
         """Split the path until the error is at most exp(log_error); the halves have directions."""
         low, high = self.ends
         th = self.height
-        count = max(1, math.ceil((high - low) / min(WIDEST_PANEL, 2.0 * th)))
+        wide = (high - low) / min(WIDEST_PANEL, 2.0 * th)
+        refusal = "the shifted line needs too many panels"
+        if not wide <= MAX_PANELS:
+            raise NotCertifiedError(refusal)
+        count = max(1, math.ceil(wide))
+        charge(PER_PANEL * count)
         half = (high - low) / (2 * count)
         along = low + half * (2.0 * np.arange(count) + 1.0)
         centres = np.concatenate([[low + 0.5j * th], along + 1j * th, [high + 0.5j * th]])
         halves = np.concatenate([[0.5j * th], np.full(count, half + 0j), [-0.5j * th]])
-        refusal = "the shifted line needs too many panels"
         return refined((centres, halves), self._log_errors, log_error, refusal)
 
     def _log_errors(self, centres: ComplexArray, halves: ComplexArray) -> Array:

@@ -72,6 +72,10 @@ def test_what_it_is_not_for() -> None:
         ShiftedPart(
             Path(law.ratio.pieces[0], SampledRatio(law.q), exponent, ends, (0.0, 2.0)), -20.0
         )
+    # Far too long for its panels; they would fill the memory.
+    far = Path(law.ratio.pieces[0], SampledRatio(law.q), exponent, (0.0, 1e7), (1.0, 2.0))
+    with pytest.raises(NotCertifiedError, match="panels"):
+        far.panels(-20.0)
 
 
 @pytest.mark.parametrize("remove", [True, False])
