@@ -21,8 +21,8 @@ EXAMPLES = """\
 Examples:
   privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
   privcalc compose gaussian:sigma=5@100 laplace:scale=20 --epsilon 1,2 --json
-  privcalc compose gaussian:sigma=8@50 --delta 1e-6 --max-epsilon 5
-  privcalc compose --file ./privacy.toml"""
+  privcalc compose --file ./privacy.toml
+  privcalc compose gaussian:sigma=8@50 --delta 1e-6 --max-epsilon 5"""
 
 
 def compose(

@@ -119,7 +119,7 @@ def from_list(value: object) -> Event:
     """
     if not _is_event(value):
         raise SpecError(
-            f"a list is a DpEvent that JSON wrote, got {shown(value)}",
+            f"a specification is an object, got {shown(value)}, which is no DpEvent",
             hint='for example ["dp_accounting.dp_event", "GaussianDpEvent", 1.1]; a specification'
             ' is an object, such as {"type": "gaussian", "standard_deviation": 1.1}',
         )
