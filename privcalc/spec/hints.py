@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from privcalc.spec.check import MAX_INTEGER
+from privcalc.spec.check import MAX_INTEGER, foreign
 from privcalc.spec.spelling import snake_case
 
 __all__ = [
@@ -56,9 +56,11 @@ _CHARACTERS = {
 }
 
 
-def for_character(character: str) -> str:
-    """Hint for a character that does not belong where it stands."""
-    return _CHARACTERS.get(character, "")
+def for_character(rest: str) -> str:
+    """Hint for a character that does not belong where it stands, with what follows it."""
+    hint = _CHARACTERS.get(rest[:1], "")
+    count = re.match(r".[*]?[ \t]*([0-9][0-9_]{0,15})(?![0-9.eE_])", rest)
+    return hint.replace("14000", count[1]) if count else hint
 
 
 def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
@@ -148,6 +150,9 @@ def for_bare(key: str, rest: str) -> str:
     if count and key.lower() in ("count", "n", "repeat", "steps", "times"):
         return f"write @{count.group(1)}"
 
+    value = re.match(r"=[ \t]*([0-9./%e-]{1,20})", rest, re.ASCII)
+    if hint := foreign(snake_case(key), value[1] if value else "", inside="bare"):
+        return hint
     takers = [e.spelling for e in mechanisms() if e.spelled(snake_case(key))]
     return f"write {takers[0]}:{key}=VALUE" if takers else ""
 

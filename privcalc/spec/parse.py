@@ -117,7 +117,10 @@ class _Reader:
             self.end = count.span[1]
             span = (start, self.end)
             return Repeat(span, count, event, self.above(event.height, count.span))
-        hint = hints.for_character(scanner.next) or "for example @1000 or @poisson:q=0.01"
+        hint = (
+            hints.for_character(scanner.text[scanner.place :])
+            or "for example @1000 or @poisson:q=0.01"
+        )
         return scanner.fail("a count or a wrapper follows @", None if scanner.next else at, hint)
 
     def call(self, wanted: str) -> Call:
@@ -127,7 +130,9 @@ class _Reader:
         read = scanner.name()
         if read is None:
             found = f"got {scanner.next!r}" if scanner.next else "and the text ends"
-            hint = hints.for_character(scanner.next) or hints.for_no_name(scanner.next)
+            hint = hints.for_character(scanner.text[scanner.place :]) or hints.for_no_name(
+                scanner.next
+            )
             scanner.fail(f"{wanted} is expected here, {found}", None, hint)
         full_name, name_span = read
         name = shorten(full_name)  # for messages
@@ -145,7 +150,11 @@ class _Reader:
             while scanner.take(","):
                 pairs.append(self.pair(name))
         elif scanner.next not in ("", "+", "@", ")"):
-            hint = hints.for_character(scanner.next) if scanner.next not in ",;" else ""
+            hint = (
+                hints.for_character(scanner.text[scanner.place :])
+                if scanner.next not in ",;"
+                else ""
+            )
             hint = hints.for_call(name, rest) or hint
             scanner.fail(f"a colon is expected after {name}, got {scanner.next!r}", None, hint)
         inner = [pair.value.height for pair in pairs if isinstance(pair.value, Syntax)]
@@ -176,7 +185,7 @@ class _Reader:
         start = scanner.place
         value = scanner.value()
         if value is None:
-            hint = hints.for_character(scanner.next)
+            hint = hints.for_character(scanner.text[scanner.place :])
             scanner.fail(f"{key} is followed by no value, got {scanner.next!r}", None, hint)
         written = scanner.numbers(value) if isinstance(value, Number) else value
         self.end = written.span[1]
@@ -188,7 +197,7 @@ class _Reader:
     def no_key(self, name: str) -> NoReturn:
         """Refuse what stands where a key should."""
         scanner = self.scanner
-        hint = hints.for_character(scanner.next) or hints.for_key(name)
+        hint = hints.for_character(scanner.text[scanner.place :]) or hints.for_key(name)
         value = scanner.value()
         if value is not None:
             alone = scanner.text[slice(*value.span)]
@@ -205,7 +214,7 @@ class _Reader:
             scanner.fail("this parenthesis closes nothing")
         place = scanner.place
         hint = hints.for_comma(scanner.text[:place], scanner.text[place:])
-        hint = hint or hints.for_character(found)
+        hint = hint or hints.for_character(scanner.text[place:])
         if found.isalnum() or found == "_":
             hint = hint or "compose with +, and separate parameters with a comma"
         scanner.fail(f"{found!r} is not expected here", None, hint)

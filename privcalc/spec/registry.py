@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.check import RESERVED, Fault, suggestion
+from privcalc.spec.check import RESERVED, Fault, foreign, suggestion
 from privcalc.spec.entry import ALL, Entry, Kind, Parameter
 from privcalc.spec.holes import holes, reject_holes
 from privcalc.spec.spelling import shorten, snake_case, word_text
@@ -126,7 +126,8 @@ def spelled(word: str, kind: Kind) -> Entry:
             hint="in text, compose with + and repeat with @COUNT",
         )
     known = [word_text(each) for e in _of_kind(kind) for each in e.spellings]
-    raise Fault(f"unknown {kind}: {word}", hint=suggestion(word_text(name), known, of_calls=True))
+    hint = foreign(name) or suggestion(word_text(name), known, of_calls=True)
+    raise Fault(f"unknown {kind}: {word}", hint=hint)
 
 
 def _known_as(name: str) -> Entry | None:

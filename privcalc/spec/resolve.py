@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, NoReturn
 from privcalc.errors import SpecError
 from privcalc.record import record
 from privcalc.spec import registry
-from privcalc.spec.check import Fault, check_arrangement, check_integer, check_range, choice
+from privcalc.spec.check import (
+    Fault,
+    check_arrangement,
+    check_integer,
+    check_range,
+    choice,
+    foreign,
+)
 from privcalc.spec.check import suggestion as suggest
 from privcalc.spec.hints import for_count, for_number_word
 from privcalc.spec.spelling import shorten, snake_case
@@ -125,9 +132,10 @@ class _Resolver:
         """Find the parameter that a key names."""
         parameter = entry.spelled(snake_case(pair.key))
         if parameter is None:
-            known = [p.spelling for p in entry.parameters]
+            word, known = snake_case(pair.key), [p.spelling for p in entry.parameters]
             message = f"{entry.spelling} has no parameter {shorten(pair.key)}"
-            self.fail(Fault(message, hint=suggest(snake_case(pair.key), known)), pair.key_span)
+            hint = foreign(word, getattr(pair.value, "text", ""), inside=entry.kind)
+            self.fail(Fault(message, hint=hint or suggest(word, known)), pair.key_span)
         return parameter
 
     def value(self, pair: Pair, parameter: Parameter, path: Path) -> Value:
