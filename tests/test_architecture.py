@@ -91,13 +91,19 @@ RULES = {
     "privcalc.accounting.calibrate": Rule(f"{_BELOW_CLI} privcalc.accounting privcalc.calibration"),
     # Answers to text.
     "privcalc.render": Rule(_ABOVE),
+    # What is drawn, for a terminal and by matplotlib, which is an extra.
+    "privcalc.picture": Rule(f"{_ABOVE} privcalc.render"),
+    "privcalc.picture.file": Rule(
+        f"{_ABOVE} privcalc.render privcalc.picture", in_functions="matplotlib"
+    ),
     "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
     # What a command asks, and its answers as reports.
     "privcalc.reporting": Rule(f"{_ABOVE} privcalc.render"),
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
     "privcalc.cli": Rule(
-        f"{_ABOVE} privcalc.opened privcalc.render privcalc.reporting privcalc.package_data typer"
+        f"{_ABOVE} privcalc.opened privcalc.render privcalc.reporting privcalc.package_data typer",
+        in_functions="privcalc.picture",
     ),
     "privcalc.cli.progress": Rule("", in_functions="rich"),
     "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),

@@ -54,6 +54,8 @@ def _status(
         if output.jobs > 1:
             raise UsageError("--jobs says nothing to one question; it goes with -")
         return Printer(output).print(ask(joined(specs, holes=holes)))
+    if output.plot_file is not None:
+        raise UsageError("--plot-file draws one question; - may ask many")
     if len(specs) > 1:
         raise UsageError("- reads whole questions from standard input; it stands alone")
     if sys.stdin is not None and sys.stdin.isatty():

@@ -52,4 +52,4 @@ def _run(arguments: list[str]) -> int:
 
         return run(arguments)
     function, values = plain
-    return call(function, values)
+    return call(function, values, arguments)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from privcalc.relation import Relation
 
-Format = StrEnum("Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB"])
+Format = StrEnum("Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB", "STATEMENT"])
 ColorMode = StrEnum("ColorMode", ["AUTO", "ALWAYS", "NEVER"])
 # Engines that can be forced, and those of them that prove what they answer.
 Engine = StrEnum("Engine", ["AUTO", "CONTOUR", "FFT", "RDP", "AFA"])

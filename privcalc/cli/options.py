@@ -51,8 +51,8 @@ RunsOption = Annotated[
     typer.Option(
         "--runs",
         metavar="R",
-        help="Distribution of the number of runs: geometric:mean=M, logarithmic:mean=M, "
-        "tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, "
+        help="Number of runs, such as geometric:mean=30. Any of geometric:mean=M, "
+        "logarithmic:mean=M, tnb:shape=S,mean=M, poisson:mean=M, binomial:n=N,mean=M, fixed:n=N, "
         "distribution:file=FILE.",
         show_default=False,
     ),
@@ -61,7 +61,7 @@ ThresholdsOption = Annotated[
     bool,
     typer.Option(
         "--thresholds",
-        help="What candidates that differ in their privacy have to keep, and the largest count "
+        help="Ask what candidates that differ in privacy must keep. Also the largest count "
         "that each may run. Needs --epsilon-q and --delta.",
     ),
 ]
@@ -78,7 +78,7 @@ SampledSpecArgument = Annotated[
 ]
 SamplingProbabilityOption = Annotated[
     Text,
-    _option("--q", "Q", "Poisson sampling: probability with which each record is in the sample."),
+    _option("--q", "Q", "Poisson sampling: the probability of each record."),
 ]
 PopulationOption = Annotated[
     Text, _option("--n", "N", "Number of records to draw from. Needs --m.")
@@ -91,7 +91,7 @@ OrdersOption = Annotated[
     _option(
         "--orders",
         "A",
-        "Orders of the Renyi divergence: real numbers above 1, at most 1000000. Repeatable, "
+        "Orders of the Renyi divergence. Real numbers above 1, at most 1000000. Repeatable, "
         "or a comma list. Without it: twelve from 1.5 to 512.",
     ),
 ]
@@ -100,7 +100,7 @@ CountOption = Annotated[
     _option(
         "--count",
         "K",
-        "Number of rounds, each with a fresh sample, for epsilon. Needs --delta. Without it: 1.",
+        "Number of rounds, each with a fresh sample. For epsilon. Needs --delta. Without it: 1.",
     ),
 ]
 DeltaOption = Annotated[
@@ -118,7 +118,7 @@ MaxEpsilonOption = Annotated[
     _option(
         "--max-epsilon",
         "E",
-        "Budget: exit with status 1 unless epsilon is proved to be at most this. Needs --delta.",
+        "Exit with 1 unless epsilon is proved at most this. Needs --delta.",
     ),
 ]
 MaxDeltaOption = Annotated[
@@ -126,7 +126,7 @@ MaxDeltaOption = Annotated[
     _option(
         "--max-delta",
         "D",
-        "Budget: exit with status 1 unless delta is proved to be at most this. Needs --epsilon.",
+        "Exit with 1 unless delta is proved at most this. Needs --epsilon.",
     ),
 ]
 MaxRhoOption = Annotated[Text, _option("--max-rho", "R", "The same for rho, with --to zcdp.")]
@@ -138,8 +138,7 @@ ExitZeroOption = Annotated[
     bool,
     typer.Option(
         "--exit-zero",
-        help="Exit with status 0 where a budget is exceeded or nothing proves that it is kept. "
-        "Errors are errors still.",
+        help="Exit with 0 even if no proof says that a budget is kept. Errors are errors still.",
     ),
 ]
 RelationOption = Annotated[
@@ -156,8 +155,8 @@ SampledRelationOption = Annotated[
     typer.Option(
         "--relation",
         click_type=Names("relation", RelationName),
-        help="Neighbouring relation: add-or-remove-one (without it) or replace-special with --q, "
-        "replace-one with --n and --m.",
+        help="Neighbouring relation. With --q: add-or-remove-one (without it) or replace-special; "
+        "with --n and --m: replace-one.",
     ),
 ]
 ToleranceOption = Annotated[
@@ -173,9 +172,9 @@ EngineOption = Annotated[
     Engine,
     typer.Option(
         "--engine",
-        help="auto asks the engines in order until one proves the tolerance: closed form, "
-        "contour, fft, best Renyi order. Or ask one only: contour, fft, rdp (upper end only), afa "
-        "(an estimate without certificate).",
+        help="Which engine proves it. auto asks the engines in order until one proves the "
+        "tolerance: closed form, contour, fft, best Renyi order. Or ask one only: contour, fft, "
+        "rdp (upper end only), afa (an estimate without certificate).",
     ),
 ]
 ProvedEngineOption = Annotated[
@@ -186,15 +185,17 @@ EngineOfCurveOption = Annotated[
     ProvedEngine,
     typer.Option(
         "--engine",
-        help="auto asks the engines in order until one proves the tolerance. Or ask one only: "
-        "contour, fft, rdp (upper end only). Renyi divergences need none.",
+        help="Which engine proves it. auto asks the engines in order until one proves the "
+        "tolerance. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences "
+        "need none.",
     ),
 ]
 TargetOption = Annotated[
     Target,
     typer.Option(
         "--to",
-        help="dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many "
+        help="dp, profile, rdp, zcdp, gdp, tradeoff, risk, dp-event. "
+        "dp: epsilon at each --delta, delta at each --epsilon. profile: delta at many "
         "epsilons. rdp: Renyi divergences at --orders. zcdp, gdp: the smallest rho, mu that is "
         "true. tradeoff: the error rates of the best tests. risk: what attacks can achieve. "
         "dp-event: the specification as a DpEvent of dp_accounting.",
@@ -205,7 +206,7 @@ PointsOption = Annotated[
     _option(
         "--points",
         "N",
-        "Number of points of a profile or trade-off curve, where they are not listed. "
+        "Number of points of a profile or trade-off curve. In the place of a list of them. "
         "Without it: 21.",
     ),
 ]
@@ -214,7 +215,7 @@ RateOption = Annotated[
     _option(
         "--fpr",
         "F",
-        "False positive rate (type I error) of a test, in [0, 1]. Repeatable, or a comma list.",
+        "False positive rate (type I error), in [0, 1]. Repeatable, or a comma list.",
     ),
 ]
 PriorOption = Annotated[
@@ -252,7 +253,28 @@ JsonOption = Annotated[
     typer.Option("--json", help="Print one JSON object for each answer; same as --format json."),
 ]
 FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="Output format. Without it: table.")
+    Format | None,
+    typer.Option(
+        "--format",
+        help="Output format. Without it: table. statement: two sentences and a table for a paper "
+        "or a model card, in Markdown.",
+    ),
+]
+PlotOption = Annotated[
+    bool,
+    typer.Option(
+        "--plot",
+        help="Draw the curve instead of listing it: a profile, a trade-off curve, Renyi "
+        "divergences, a sweep, or answers at several deltas or epsilons.",
+    ),
+]
+PlotFileOption = Annotated[
+    Text,
+    _option(
+        "--plot-file",
+        "FILE",
+        "Draw the curve into FILE too, which ends in .svg, .png or .pdf. Needs matplotlib.",
+    ),
 ]
 TerseOption = Annotated[
     bool,
@@ -281,7 +303,7 @@ FileOption = Annotated[
     _option(
         "--file",
         "FILE",
-        "Check the budget of a TOML file that lists what touches the data, in place of SPEC: exit "
+        "Check the budget of a TOML file that lists what touches the data. In place of SPEC: exit "
         "with status 1 unless the whole is proved to be within it.",
     ),
 ]
@@ -305,7 +327,7 @@ RhoOption = Annotated[Text, _option("--rho", "R", "rho of zero-concentrated diff
 AdvantageOption = Annotated[
     Text,
     _option(
-        "--advantage", "A", "Advantage of a membership attack: true minus false positive rate."
+        "--advantage", "A", "Advantage of a membership attack. True minus false positive rate."
     ),
 ]
 TprOption = Annotated[
@@ -319,7 +341,7 @@ RatioOption = Annotated[
     _option(
         "--ratio",
         "A,B,...",
-        "For several holes: the ratio of their values, in order of appearance.",
+        "Ratio of the values of several holes. In order of appearance.",
     ),
 ]
 SweepOption = Annotated[
@@ -327,6 +349,6 @@ SweepOption = Annotated[
     _option(
         "--sweep",
         "NAME=LOW:HIGH:STEPS",
-        "Fill the hole for each of so many values of another parameter, spread over the logarithm.",
+        "Answer for many values of another parameter. So many, spread over the logarithm.",
     ),
 ]

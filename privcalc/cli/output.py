@@ -35,6 +35,9 @@ class Output:
         verbose: explain on standard error.
         terminal: what tables may look like.
         jobs: how many processes answer what stands on standard input.
+        plot: draw the curve in the place of its table.
+        plot_file: draw it into this file too.
+        command: the words of the command line, for statements.
     """
 
     format: Format
@@ -43,6 +46,9 @@ class Output:
     verbose: bool
     terminal: Terminal
     jobs: int = 1
+    plot: bool = False
+    plot_file: str | None = None
+    command: tuple[str, ...] = ()
 
     @property
     def error_form(self) -> str:
@@ -60,6 +66,8 @@ def read_output(
     verbose: options.VerboseOption = False,
     color: options.ColorOption = ColorMode.AUTO,
     jobs: options.JobsOption = None,
+    plot: options.PlotOption = False,
+    plot_file: options.PlotFileOption = None,
 ) -> Output:
     """Turn the options of the output, which all commands have, into the value that they take.
 
@@ -74,7 +82,13 @@ def read_output(
     processes = 1 if jobs is None else read_count("--jobs", jobs)
     if processes > MOST_JOBS:
         raise UsageError(f"--jobs takes at most {MOST_JOBS} processes, got {processes}")
-    return Output(chosen, terse, quiet, verbose, terminal(color), processes)
+    if plot and (terse or quiet or chosen is not Format.TABLE):
+        raise UsageError("--plot draws on standard output; --plot-file FILE goes with all else")
+    if plot_file is not None:
+        from privcalc.picture.file import check_file
+
+        check_file(plot_file)
+    return Output(chosen, terse, quiet, verbose, terminal(color), processes, plot, plot_file)
 
 
 OPTIONS = frozenset(read_output.__kwdefaults__ or ())
@@ -110,18 +124,25 @@ class Printer:
     def print(self, reports: Sequence[Report]) -> ExitStatus:
         """Print all answers to one question; return the status that they amount to."""
         printed = self.rendered(reports)
+        if self._output.plot_file is not None:
+            from privcalc.picture import file, picture
+
+            file.write(picture.picture(reports)[0], self._output.plot_file)
         self.emit(printed)
         return printed.status
 
-    def rendered(self, reports: Sequence[Report], *, line: int | None = None) -> Printed:
+    def rendered(
+        self, reports: Sequence[Report], *, line: int | None = None, text: str = ""
+    ) -> Printed:
         """Return what is printed of all answers to one question, before any of it is.
 
         Args:
             reports: the answers.
             line: the line of standard input that asked, for what goes to standard error.
+            text: what it asked, for statements.
         """
         place = "" if line is None else f"line {line}: "
-        lines = () if self._output.quiet else tuple(self._lines(reports))
+        lines = () if self._output.quiet else tuple(self._lines(reports, text))
         said = tuple(self._talk(reports, place))
         checks = [report.check for report in reports if report.check is not None]
         failed = any(check.verdict is not Verdict.WITHIN for check in checks)
@@ -142,7 +163,8 @@ class Printer:
             from privcalc.render import csv
 
             yield csv.header()
-        if form in (Format.TABLE, Format.MARKDOWN) and self._started and not self._output.terse:
+        pages = (Format.TABLE, Format.MARKDOWN, Format.STATEMENT)
+        if form in pages and self._started and not self._output.terse:
             yield ""
 
     def _write(self, text: str, *, checked: bool) -> None:
@@ -156,7 +178,7 @@ class Printer:
             abandon(sys.stdout)
         self._started = True
 
-    def _lines(self, reports: Sequence[Report]) -> Iterator[str]:
+    def _lines(self, reports: Sequence[Report], text: str) -> Iterator[str]:
         # Each format is imported when it is used: starting up is most of the run time.
         form = self._output.format
         if self._output.terse:
@@ -178,7 +200,31 @@ class Printer:
             for report in reports:
                 yield from github.lines(report)
         else:
-            yield from self._tables(reports)
+            yield from self._page(reports, text)
+
+    def _page(self, reports: Sequence[Report], text: str) -> Iterator[str]:
+        """Return what people read: a statement, a picture or tables."""
+        if self._output.format is Format.STATEMENT:
+            from privcalc.render import statement
+
+            return statement.lines(reports, self._output.command, text)
+        return self._picture(reports) if self._output.plot else self._tables(reports)
+
+    def _picture(self, reports: Sequence[Report]) -> Iterator[str]:
+        """Draw the curve in the place of its table; answers beside it have theirs."""
+        from privcalc.picture.picture import picture
+        from privcalc.picture.terminal import draw
+        from privcalc.render.plain import facts, verdicts
+
+        found, rest = picture(reports)
+        yield from facts((("spec", found.title), *found.facts))
+        fine = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+        yield from draw(found, columns=self._output.terminal.columns, fine=fine)
+        if rest:
+            yield ""
+            yield from self._tables(rest)
+        else:
+            yield from verdicts(reports, colour=self._output.terminal.colour)
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal

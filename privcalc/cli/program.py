@@ -2,24 +2,36 @@
 
 # No postponed annotations: Typer reads them at run time.
 
-from collections.abc import Callable, Iterable
-from inspect import Signature
+from collections.abc import Callable, Iterable, Sequence
+from inspect import Parameter, Signature
 from typing import Annotated
 
 import typer
 from typer._click import Command
-from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
+from typer._click.exceptions import (
+    ClickException,
+    NoArgsIsHelpError,
+    NoSuchOption,
+    UsageError,
+)
 from typer.models import OptionInfo
 
 from privcalc import errors
 from privcalc.cli.choices import SchemaName, Shell
 from privcalc.cli.commands import COMMANDS, call, load
+from privcalc.cli.docs.brief import BriefCommand, BriefGroup
 from privcalc.cli.exit_status import ExitStatus
 from privcalc.cli.failure import Failure, shown, wanted_form
 from privcalc.cli.parameters import parameters
 from privcalc.cli.streams import complain
-from privcalc.cli.strict import StrictCommand
-from privcalc.cli.topics import print_completion, print_language, print_schema, print_version
+from privcalc.cli.topics import (
+    print_completion,
+    print_full_help,
+    print_language,
+    print_schema,
+    print_version,
+)
+from privcalc.spec.check import foreign
 
 HELP = """Certified differential-privacy accounting.
 
@@ -27,17 +39,25 @@ Describe what touched the data in one line; every answer is a bracket that is pr
 the number.
 
 \b
+Examples:
   privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
+  privcalc calibrate laplace:scale=_@100 --epsilon 2 --delta 1e-6
+  privcalc convert gaussian:sigma=2 --to tradeoff --plot
 """
 
 
-def program(names: Iterable[str] = COMMANDS) -> Command:
+def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> Command:
     """Return the parser of the command line, with some commands or with all.
 
     To load and describe a command takes milliseconds; a question needs one of them.
+
+    Args:
+        names: of the commands.
+        arguments: the command line that will be parsed, for formats that repeat it.
     """
     app = typer.Typer(
         name="privcalc",
+        cls=BriefGroup,
         help=HELP,
         rich_markup_mode=None,
         add_completion=False,
@@ -51,21 +71,23 @@ def program(names: Iterable[str] = COMMANDS) -> Command:
         app.command(
             name,
             short_help=COMMANDS[name],
-            cls=StrictCommand,
+            cls=BriefCommand,
             epilog=module.EXAMPLES,
             no_args_is_help=True,
-        )(_typed(getattr(module, name)))
+        )(_typed(getattr(module, name), arguments))
     return typer.main.get_command(app)
 
 
-def _typed(function: Callable[..., int]) -> Callable[..., int]:
+def _typed(function: Callable[..., int], arguments: Sequence[str]) -> Callable[..., int]:
     """Return a command as a function with the parameters that Typer reads."""
 
     def typed(**values: object) -> int:
-        return call(function, values)
+        # What Typer has read and answered it hands on all the same.
+        values.pop(FULL_HELP.name)
+        return call(function, values, arguments)
 
     typed.__doc__ = function.__doc__
-    vars(typed)["__signature__"] = Signature(parameters(function))
+    vars(typed)["__signature__"] = Signature([*parameters(function), FULL_HELP])
     return typed
 
 
@@ -79,7 +101,19 @@ def _instead(
     return found
 
 
-SPEC_HELP = "Explain the specification language, or one mechanism or wrapper of it."
+# Not handed on to the command.
+FullHelp = Annotated[
+    bool,
+    typer.Option(
+        "--help-all",
+        help="Explain every option.",
+        callback=print_full_help,
+        is_eager=True,
+        expose_value=False,
+    ),
+]
+FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=FullHelp)
+SPEC_HELP = "Explain the specification language, or one name in it."
 
 
 def privcalc(
@@ -95,6 +129,7 @@ def privcalc(
         Shell | None,
         _instead("--show-completion", "Print the completions for a shell.", print_completion),
     ] = None,
+    help_all: FullHelp = False,
 ) -> None:
     """Hold the options of the program itself; each prints something and stops."""
 
@@ -102,7 +137,7 @@ def privcalc(
 def run(arguments: list[str]) -> int:
     """Parse and run, without Typer's own handling of errors (it would exit 1 on a closed pipe)."""
     first = arguments[:1]
-    command = program(first if first and first[0] in COMMANDS else COMMANDS)
+    command = program(first if first and first[0] in COMMANDS else COMMANDS, arguments)
     try:
         with command.make_context("privcalc", _with_optional_name(arguments)) as context:
             return int(command.invoke(context) or ExitStatus.OK)
@@ -135,4 +170,9 @@ def _usage(error: ClickException) -> Failure:
     """Put a usage error of the parser into one line."""
     path = error.ctx.command_path if isinstance(error, UsageError) and error.ctx else "privcalc"
     message = " ".join(error.format_message().split()).rstrip(".")
-    return Failure("usage", message[:1].lower() + message[1:], hint=f"see {path} --help")
+    hint = f"see {path} --help"
+    if isinstance(error, NoSuchOption):
+        # Other tools have options for the parts of a training run.
+        word = error.option_name.lstrip("-").replace("-", "_")
+        hint = foreign(word) or hint
+    return Failure("usage", message[:1].lower() + message[1:], hint=hint)

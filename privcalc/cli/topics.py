@@ -8,6 +8,7 @@ import typer
 
 from privcalc import package_data
 from privcalc.cli.choices import SchemaName, Shell
+from privcalc.cli.docs.brief import BriefCommand, BriefGroup
 from privcalc.version import __version__
 
 
@@ -38,6 +39,12 @@ def print_completion(context: typer.Context, shell: Shell | None) -> None:
         from privcalc.cli.docs import completion
 
         _print_and_stop(completion(shell.value, context.command))
+
+
+def print_full_help(context: typer.Context, value: bool) -> None:  # noqa: FBT001
+    """Print all that there is to say of every option."""
+    if value and isinstance(context.command, BriefGroup | BriefCommand):
+        _print_and_stop(context.command.full_help(context) + "\n")
 
 
 def _print_and_stop(text: str) -> None:

@@ -52,14 +52,14 @@ def lines(report: Report) -> Iterator[str]:
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
         after[2:] = [number(report.check.budget), report.check.verdict.value]
-    for given, at, name, value in _numbers(report):
+    for given, at, name, value in numbers(report):
         quantity = f"{name} ({report.caution})" if report.caution else name
         # A part that is named was not checked itself, nor asked of that engine.
         rest = ("",) * len(after) if given == "name" else after
         yield _joined((*before, given, at, quantity, *_ends(value), *rest))
 
 
-def _numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:
+def numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:
     """Yield (given, at, quantity, value); a summary is given nothing.
 
     The first column of a curve, and the first entry of a row, say where the rest is.

@@ -35,28 +35,41 @@ def lines(
         width: of the terminal that lines are to fit, None where there is none.
     """
     first = reports[0]
-    facts = (("spec", first.text), *assumptions(first))
-
-    def painted(text: str, style: str) -> str:
-        return f"\x1b[{style}m{text}\x1b[0m" if colour else text
-
-    for index, line in enumerate(_described(facts, width)):
-        yield painted(line, _DIM if index else _BOLD)
+    yield from facts((("spec", first.text), *assumptions(first)), colour=colour, width=width)
     for grid in grids(reports):
         yield ""
         headings, rows = _fitted(grid, width)
         for index, line in enumerate(_aligned([*headings, *rows])):
-            yield line if index >= len(headings) else painted(line, _BOLD)
+            yield line if index >= len(headings) else _painted(line, _BOLD, colour=colour)
     below = remarks(reports)
     if below:
         yield ""
-        yield from (painted(line, _DIM) for line in _described(below, width))
+        yield from (_painted(line, _DIM, colour=colour) for line in _described(below, width))
+    yield from verdicts(reports, colour=colour, width=width)
+
+
+def facts(
+    pairs: Sequence[tuple[str, str]], *, colour: bool = False, width: int | None = None
+) -> Iterator[str]:
+    """Render what an answer is about, the specification first."""
+    for index, line in enumerate(_described(pairs, width)):
+        yield _painted(line, _DIM if index else _BOLD, colour=colour)
+
+
+def verdicts(
+    reports: Sequence[Report], *, colour: bool = False, width: int | None = None
+) -> Iterator[str]:
+    """Render the outcomes of budget checks, below an empty line."""
     checks = [report.check for report in reports if report.check is not None]
     if checks:
         yield ""
     for check in checks:
         for line in _wrapped(check.sentence, width):
-            yield painted(line, _COLOURS[check.verdict])
+            yield _painted(line, _COLOURS[check.verdict], colour=colour)
+
+
+def _painted(text: str, style: str, *, colour: bool) -> str:
+    return f"\x1b[{style}m{text}\x1b[0m" if colour else text
 
 
 def _described(facts: Sequence[tuple[str, str]], width: int | None) -> Iterator[str]:

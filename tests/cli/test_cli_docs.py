@@ -109,7 +109,7 @@ def bash_completes(line: str) -> list[str]:
         ("privcalc --schema ", ["result", "spec", "error"]),
         ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
         ("privcalc compose gaussian:sigma=1 lap", ["laplace:"]),
-        ("privcalc compose gaussian:sig", []),
+        ("privcalc compose gaussian:sig", ["sigma="]),
         ("privcalc compose --max-", ["--max-epsilon", "--max-delta"]),
         ("privcalc compose --format gi", ["github"]),
         ("privcalc compose --format=gi", ["github"]),

@@ -93,7 +93,8 @@ def called(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """Let commands keep what they are called with, and do nothing."""
     calls: list[dict[str, object]] = []
 
-    def record(function: Any, values: dict[str, object]) -> int:
+    def record(function: Any, values: dict[str, object], arguments: list[str]) -> int:
+        assert list(arguments) == arguments
         calls.append(function.__kwdefaults__ | read_output.__kwdefaults__ | values)
         return 0
 

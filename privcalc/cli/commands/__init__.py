@@ -6,9 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from privcalc.cli.output import OPTIONS, read_output
+from privcalc.record import replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
 # Each is a function of the same name in a module of the same name; the order is that of the help.
@@ -26,8 +27,17 @@ def load(name: str) -> ModuleType:
     return import_module(f"{__name__}.{name}")
 
 
-def call(function: Callable[..., int], values: dict[str, Any]) -> int:
-    """Answer a command, given its function and values of at least all that have no default."""
+def call(
+    function: Callable[..., int], values: dict[str, Any], arguments: Sequence[str] = ()
+) -> int:
+    """Answer a command.
+
+    Args:
+        function: the command.
+        values: what its options are; those that have a default may be left out.
+        arguments: the command line, for formats that repeat it.
+    """
     output = read_output(**{name: values[name] for name in OPTIONS & values.keys()})
+    output = replace(output, command=tuple(arguments))
     own = {name: value for name, value in values.items() if name not in OPTIONS}
     return function(output=output, **own)

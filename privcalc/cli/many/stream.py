@@ -40,8 +40,8 @@ class Answering:
     def __call__(self, line: int, text: str | SpecError) -> Printed:
         """Return all that is to be printed of a question, or of what is wrong with it."""
         try:
-            reports = self.ask(question(_readable(text), holes=self.holes))
-            return Printer(self.output).rendered(reports, line=line)
+            asked = question(_readable(text), holes=self.holes)
+            return Printer(self.output).rendered(self.ask(asked), line=line, text=asked.text)
         # Whatever goes wrong with it, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
             said = shown(failure(error, line=line), self.output.error_form)

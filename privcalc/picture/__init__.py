@@ -1,0 +1,1 @@
+"""Answers as pictures: what is drawn, and two ways to draw it."""

@@ -1,0 +1,283 @@
+"""Picture: the curves of an answer, with both ends of every point, before anything is drawn."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite, isinf
+from typing import TYPE_CHECKING
+
+from privcalc.bounds import Bound, round_up
+from privcalc.errors import UsageError
+from privcalc.record import record
+from privcalc.render.report import Estimate, OneSided
+from privcalc.render.words import assumptions, remarks, sampling_name
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.render.report import Number, Quantity, Report, Row
+
+LABELS = {
+    "alpha": "false positive rate (alpha)",
+    "beta": "false negative rate (beta)",
+    "orders": "order",
+    "renyi_epsilon": "Renyi divergence",
+    "base_epsilon": "one run",
+    "base_delta": "one run",
+    "base": "without sampling",
+    "upper": "any mechanism with that curve",
+    "exact": "sampled",
+    "tight": "sampled",
+}
+"""What axes and curves are called, where it is not their name."""
+
+LOGARITHMIC = frozenset({"delta", "orders"})
+"""Quantities that range over powers of ten."""
+
+VISIBLE = 0.02
+"""A band so wide, against its upper end, is more than a line."""
+
+EXPLAINED = ("target", "runs", "filter", "caution")
+"""Remarks without which a picture would say something else."""
+
+
+@record
+class Point:
+    """One place of a curve and what is proved there: either end may be missing, not both."""
+
+    x: float
+    lower: float | None
+    upper: float | None
+
+
+@record
+class Curve:
+    """Points of one quantity, at increasing places.
+
+    Attributes:
+        name: for the legend.
+        points: those that can be drawn.
+        width: the largest distance of both ends, as a part of the upper one; where the axis is not
+            logarithmic, as a part of the largest. None where an end is not known.
+    """
+
+    name: str
+    points: tuple[Point, ...]
+    width: float | None
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the band is no wider than a line."""
+        return self.width is not None and self.width < VISIBLE
+
+
+@record
+class Axis:
+    """One axis: what it shows, and whether it is logarithmic."""
+
+    label: str
+    logarithmic: bool
+
+
+@record
+class Picture:
+    """All that a picture shows.
+
+    Attributes:
+        title: the specification.
+        facts: pairs of a word and a sentence: the relation, the sampling, the target.
+        x: the horizontal axis.
+        y: the vertical axis.
+        curves: at least one, with at least one point each.
+        unit: whether both axes are [0, 1], with the line of random guesses: 1 - x.
+        remarks: what cannot be seen: how narrow the band is, and what lies outside.
+    """
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    x: Axis
+    y: Axis
+    curves: tuple[Curve, ...]
+    unit: bool
+    remarks: tuple[str, ...]
+
+
+def picture(reports: Sequence[Report]) -> tuple[Picture, list[Report]]:
+    """Return the picture of the answers to one question, and the answers that are not in it.
+
+    Raises:
+        UsageError: they have no curve, or more than one.
+    """
+    curves = [report for report in reports if isinstance(_columns(report)[0][1], list)]
+    if len(curves) == 1:
+        return _of_columns(curves[0]), [report for report in reports if report is not curves[0]]
+    if curves or len({report.place and report.place[0] for report in reports}) > 1:
+        raise UsageError("a picture has one curve: ask for several deltas, or several epsilons")
+    if len({report.place for report in reports}) < 2:
+        raise UsageError(
+            "a picture needs a curve, and this is one number: give several deltas or epsilons, or"
+            " ask for a profile, a trade-off curve, Renyi divergences or a sweep"
+        )
+    return _of_places(reports), []
+
+
+def _of_columns(report: Report) -> Picture:
+    """Return the picture of an answer that is a curve: its first column is where."""
+    (place, places), *columns = _columns(report)
+    # Both ends of the exact curve say what these do.
+    names = {name for name, _ in columns}
+    hidden = {"lower", "tight"} if "exact" in names else {"lower"} if "tight" in names else set()
+    found = [
+        (name, tuple(zip(_plain(places), values, strict=True)))
+        for name, values in columns
+        if isinstance(values, list) and name not in hidden
+    ]
+    named = found[0][0] if len(found) == 1 else "renyi_epsilon"
+    return _picture([report], place, named, found)
+
+
+def _of_places(reports: Sequence[Report]) -> Picture:
+    """Return the picture of answers to one question at several places."""
+    first = reports[0]
+    place = first.place[0] if first.place else ""
+    columns = dict(_columns(first))
+    if "sufficient" in columns:
+        # The value that is wanted lies between these two.
+        parameter = str(first.result["parameter"])
+        brackets = tuple((_place(each), _between(each)) for each in reports)
+        return _picture(reports, place, parameter, [(parameter, brackets)])
+    found = [
+        (name, tuple((_place(each), each.result[name]) for each in reports))
+        for name, value in columns.items()
+        if isinstance(value, Bound)
+    ]
+    if not found:
+        raise UsageError("a picture shows what is proved; these numbers have no certificate")
+    return _picture(reports, place, found[0][0], found)
+
+
+def _picture(
+    reports: Sequence[Report],
+    place: str,
+    quantity: str,
+    found: Sequence[tuple[str, Sequence[tuple[float, Quantity | Row | Estimate]]]],
+) -> Picture:
+    """Put curves on axes that fit them."""
+    report = reports[0]
+    swept = report.at is not None
+    points = {name: _points(pairs) for name, pairs in found}
+    everything = [point for each in points.values() for point in each]
+    y_log = swept or quantity in LOGARITHMIC or place == "orders"
+    x_log = (swept or place in LOGARITHMIC) and all(point.x > 0.0 for point in everything)
+    y_log = y_log and any(end > 0.0 for point in everything for end in _ends(point))
+    drawn = {name: [p for p in each if _drawable(p, y_log)] for name, each in points.items()}
+    curves = tuple(_curve(name, each, y_log) for name, each in drawn.items() if each)
+    if not curves:
+        raise UsageError("there is nothing to draw: every point is 0 or infinite")
+    chosen = [pair for pair in (*assumptions(report), *remarks(reports)) if pair[0] in EXPLAINED]
+    left = [point for point in everything if not _drawable(point, y_log)]
+    whole = "the upper" if y_log else "the largest"
+    return Picture(
+        title=report.text if not swept else _template(reports),
+        facts=(assumptions(report)[0], ("sampling", sampling_name(report)), *chosen),
+        x=Axis(LABELS.get(place, place), x_log),
+        y=Axis(LABELS.get(quantity, quantity) + " that meets the target" * swept, y_log),
+        curves=curves,
+        unit=place == "alpha",
+        remarks=(*_widths(curves, whole), *_outside(left, len(everything))),
+    )
+
+
+def _template(reports: Sequence[Report]) -> str:
+    """Return the specification of a sweep with what its answers do not share left out."""
+    first, *rest = (report.text for report in reports)
+    parts = re.split(r"([@+:,=()])", first)
+    for text in rest:
+        others = re.split(r"([@+:,=()])", text)
+        if len(others) != len(parts):
+            return first
+        parts = [a if a == b else "_" for a, b in zip(parts, others, strict=True)]
+    return "".join(parts)
+
+
+def _columns(report: Report) -> list[tuple[str, Quantity | Estimate]]:
+    return list(report.result.items())
+
+
+def _place(report: Report) -> float:
+    if report.place is None:
+        raise AssertionError("answers at several places have one each")
+    return float(report.place[1])
+
+
+def _plain(places: Quantity | Estimate) -> list[float]:
+    rows = places if isinstance(places, list) else []
+    return [float(each) for each in rows if isinstance(each, int | float)]
+
+
+def _between(report: Report) -> Bound:
+    ends = [report.result.get(name) for name in ("sufficient", "insufficient")]
+    known = [float(end) for end in ends if isinstance(end, int | float)]
+    return Bound(max(known), min(known))
+
+
+def _points(pairs: Sequence[tuple[float, Number | Quantity | Row | Estimate]]) -> list[Point]:
+    points = []
+    for x, value in pairs:
+        if isinstance(value, Bound):
+            points.append(Point(x, *value.printed))
+        elif isinstance(value, OneSided):
+            end = value.printed
+            points.append(Point(x, None, end) if value.is_upper else Point(x, end, None))
+    return points
+
+
+def _ends(point: Point) -> list[float]:
+    return [end for end in (point.lower, point.upper) if end is not None and isfinite(end)]
+
+
+def _drawable(point: Point, logarithmic: bool) -> bool:  # noqa: FBT001
+    """Say whether the upper end, or the only one, has a place on the axis.
+
+    A lower end that has none is drawn at the foot of the picture, below which nothing is said.
+    """
+    end = point.lower if point.upper is None else point.upper
+    return end is not None and isfinite(end) and (end > 0.0 or not logarithmic)
+
+
+def _curve(name: str, points: Sequence[Point], logarithmic: bool) -> Curve:  # noqa: FBT001
+    """Return a curve with the width of its band."""
+    both = [(p.lower, p.upper) for p in points if p.lower is not None and p.upper is not None]
+    most = max((upper for _, upper in both), default=0.0)
+    widths = [(b - a) / ((b if logarithmic else most) or 1.0) for a, b in both]
+    width = max(widths) if len(both) == len(points) else None
+    return Curve(LABELS.get(name, name), tuple(sorted(points, key=lambda p: p.x)), width)
+
+
+def _widths(curves: Sequence[Curve], whole: str) -> list[str]:
+    """Say what is proved at the points, and how wide the bands are that look like lines."""
+    known = [curve.width for curve in curves if curve.width is not None]
+    said = []
+    if known:
+        widest = max(known)
+        # Two roundings of the width are less than one part in a thousand billion.
+        apart = f", at most {round_up(widest * (1 + 1e-12), 1)} of {whole} apart"
+        words = apart if widest else " and equal"
+        said.append(f"at the points both ends are proved{words if widest < VISIBLE else ''}")
+    if any(not p.lower for c in curves for p in c.points if p.upper and p.lower is not None):
+        said.append("a lower end that is not drawn is 0")
+    if len(known) < len(curves):
+        said.append("points without a band are proved from one side only")
+    return said
+
+
+def _outside(left: Sequence[Point], number: int) -> list[str]:
+    """Say how many points are not drawn, and where they are."""
+    infinite = sum(isinf(point.upper or 0.0) for point in left)
+    zero = len(left) - infinite
+    said = []
+    if infinite:
+        said.append(f"not drawn: {infinite} of {number} points, which have no finite upper end")
+    if zero:
+        said.append(f"not drawn: {zero} of {number} points, which are 0")
+    return said

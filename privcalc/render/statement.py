@@ -1,0 +1,156 @@
+"""A statement for a paper or a model card: two sentences and a table, in Markdown."""
+
+from __future__ import annotations
+
+import shlex
+from math import isinf
+from typing import TYPE_CHECKING
+
+from privcalc import __version__
+from privcalc.bounds import Bound
+from privcalc.errors import UsageError
+from privcalc.render.csv import numbers
+from privcalc.render.report import Estimate, OneSided
+from privcalc.render.words import assumptions, bracket, number, one_sided, remarks
+from privcalc.render.written import written
+from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, nested
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from privcalc.render.report import Number, Report
+    from privcalc.spec.tree import Node
+
+
+# What is said of rival bounds, and of where else to look, is not a part of the guarantee.
+RIVALS = ("methods", "constants", "candidates", "runs")
+ASIDES = ("candidates", "gain", "transition", "check")
+
+
+def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> Iterator[str]:
+    """Render the answers to one question.
+
+    Args:
+        reports: the answers.
+        command: the words of the command line that asks for them.
+        text: the question, where that has `-` for it.
+
+    Raises:
+        UsageError: a number has no certificate, is no guarantee or is infinite.
+    """
+    first = reports[0]
+    values = [value for report in reports for value in report.result.values()]
+    if any(isinstance(value, Estimate) for value in values):
+        raise UsageError("a statement needs a proved number; --engine afa gives an estimate only")
+    if first.caution:
+        raise UsageError(f"a statement is about a guarantee; this is {first.caution}")
+    if any(isinstance(value, Bound) and isinf(value.upper) for value in values):
+        raise UsageError("a statement needs a finite number; this one has no finite upper end")
+    facts = dict(assumptions(first))
+    # In a paper nobody can look up a wrapper.
+    sampling = facts["sampling"].replace("; for shuffling see @batches", "; not shuffling")
+    rows = [
+        ("mechanism", f"`{first.text}`"),
+        ("relation", facts["relation"]),
+        ("unit of privacy", unit(first.spec)),
+        ("sampling", sampling),
+        *(row for report in reports for row in _numbers(report)),
+        *(pair for pair in remarks(reports) if pair[0] not in ASIDES),
+        *(("budget", each.check.sentence) for each in reports if each.check is not None),
+        ("proved by", f"privcalc {__version__}, engine {', '.join(_engines(reports))}"),
+        ("command", f"`{_command(first, command, text)}`"),
+    ]
+    yield (
+        f"{_claim(reports)} Neighbouring data sets are those of {facts['relation']}, the unit of"
+        f" privacy is {unit(first.spec)}, the sampling is {sampling}, and the numbers are"
+        f" certified by privcalc {__version__}."
+    )
+    yield ""
+    yield "| property | value |"
+    yield "|---|---|"
+    for name, value in rows:
+        cell = value.replace("|", "\\|")
+        yield f"| {name} | {cell} |"
+
+
+def unit(spec: Node) -> str:
+    """Say what is protected: one record, or as many as `@group` says, if it says so of all."""
+    sizes = set(_sizes(spec, 1))
+    if sizes == {1}:
+        return "one record"
+    if len(sizes) == 1:
+        return f"{sizes.pop():d} records together"
+    return "one record, or the group of records that @group names"
+
+
+def _sizes(node: Node, size: int) -> Iterator[int]:
+    """Yield how many records each mechanism protects together."""
+    if isinstance(node, Composed):
+        for event in node.events:
+            yield from _sizes(event, size)
+    elif isinstance(node, Repeated):
+        yield from _sizes(node.event, size)
+    elif isinstance(node, Wrapped):
+        records = dict(node.parameters).get("records") if node.name == "group" else None
+        yield from _sizes(node.event, size * records if isinstance(records, int) else size)
+    elif isinstance(node, Leaf) and nested(node):
+        for event in nested(node):
+            yield from _sizes(event, size)
+    else:
+        yield size
+
+
+def _claim(reports: Sequence[Report]) -> str:
+    """State in a sentence what is proved of one number; several are in the table."""
+    first = reports[0]
+    name, bound = next(
+        ((name, value) for name, value in first.result.items() if isinstance(value, Bound)),
+        ("", None),
+    )
+    at = {"epsilon": "delta", "delta": "epsilon"}.get(name, "")
+    several = len(reports) > 1 or len(first.tables) > 2 or "fixed_epsilon" in first.result
+    if several or bound is None or (at and at not in first.query):
+        return f"Of the mechanism `{first.text}` the numbers in the table are proved."
+    low, high = bound.decimals()
+    if at:
+        place = written(first.query[at])
+        claim = f"is ({', '.join((high, place) if at == 'delta' else (place, high))})-"
+        claim += "differentially private"
+        where = f" at {at} = {place}"
+    else:
+        claim, where = f"has {name} at most {high}", ""
+    rest = f"no {name} below {low} holds{where} for every mechanism of this description"
+    if not low:
+        rest = f"how much smaller {name} may be{where} is not known"
+    return f"The mechanism `{first.text}` {claim}, and {rest}."
+
+
+def _numbers(report: Report) -> Iterator[tuple[str, str]]:
+    """Yield every number that is an answer with what it is; rival methods are none."""
+    for given, at, name, value in numbers(report):
+        if name.partition(".")[0] in RIVALS or name in report.result.get("methods", ()):  # type: ignore[operator]
+            continue
+        heading = report.headings.get(name, name)
+        alone = not given or not isinstance(value, Bound | OneSided)
+        yield heading if alone else f"{heading} at {given} {at}", _value(value)
+
+
+def _value(value: Number | Estimate) -> str:
+    if isinstance(value, Bound):
+        low, high = value.decimals()
+        return f"at least {low}, at most {high}" if low else bracket(value)
+    if isinstance(value, OneSided):
+        return f"{'at most' if value.is_upper else 'at least'} {one_sided(value)}"
+    return number(value.value if isinstance(value, Estimate) else value)
+
+
+def _engines(reports: Sequence[Report]) -> list[str]:
+    return list(dict.fromkeys(report.method.engine for report in reports))
+
+
+def _command(report: Report, command: Sequence[str], text: str) -> str:
+    """Return the command that gives this answer; `-` is a question of some relation."""
+    words = [text if word == "-" else word for word in command]
+    if text and not any(word.partition("=")[0] == "--relation" for word in words):
+        words += ["--relation", report.relation.text]
+    return shlex.join(["privcalc", *words])

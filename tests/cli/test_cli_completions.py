@@ -1,0 +1,139 @@
+"""Completions in the three shells themselves: a line is typed, and the tabulator key pressed."""
+
+from __future__ import annotations
+
+import shutil
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.shells import fish, typed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WRAPPERS = ["allocation:", "batches:", "group:", "poisson:", "select:", "wor:"]
+# What is typed, how far it is kept, and what may follow there.
+POSITIONS = [
+    ("privcalc ", "", ["calibrate", "compose", "convert", "select", "subsample"]),
+    ("privcalc --sch", "", ["--schema"]),
+    ("privcalc --help-spec gau", "", ["gaussian", "gaussian-pair"]),
+    ("privcalc --help-spec above", "", ["above-threshold"]),
+    ("privcalc --help-spec po", "", ["poisson", "poisson-sampled"]),
+    ("privcalc compose gau", "", ["gaussian-pair:", "gaussian:"]),
+    (
+        "privcalc compose gaussian:",
+        "gaussian:",
+        ["noise_multiplier=", "sensitivity=", "sigma="],
+    ),
+    ("privcalc compose gaussian:sig", "gaussian:", ["sigma="]),
+    ("privcalc compose gaussian:sigma=1,s", "gaussian:sigma=1,", ["sensitivity="]),
+    ("privcalc compose gaussian:sigma=1@", "gaussian:sigma=1@", WRAPPERS),
+    ("privcalc compose gaussian:sigma=1@po", "gaussian:sigma=1@", ["poisson:"]),
+    ("privcalc compose laplace:scale=1@poisson:", "laplace:scale=1@poisson:", ["q="]),
+    (
+        "privcalc compose laplace:scale=1@9@wor:n=5,",
+        "laplace:scale=1@9@wor:n=5,",
+        ["m=", "q="],
+    ),
+    ("privcalc compose pure:epsilon=1+lap", "pure:epsilon=1+", ["laplace:"]),
+    ("privcalc compose gdp:mu=1 lap", "", ["laplace:"]),
+    (
+        "privcalc compose 'ptr:test=(gaussian:sigma=8),me",
+        "ptr:test=(gaussian:sigma=8),",
+        ["mechanism="],
+    ),
+    (
+        "privcalc compose '(laplace:scale=2+gdp:mu=1)@gr",
+        "(laplace:scale=2+gdp:mu=1)@",
+        ["group:"],
+    ),
+    ("privcalc compose noisy-max:noise=g", "noisy-max:noise=", ["gaussian", "gumbel"]),
+    ("privcalc compose exponential:monotone=t", "exponential:monotone=", ["true"]),
+    ("privcalc convert profile:file=./cur", "profile:file=./", ["curve.csv"]),
+    ("privcalc convert --data-dependent cur", "", ["curve.csv"]),
+    (
+        "privcalc select --runs ",
+        "",
+        [
+            "binomial:",
+            "distribution:",
+            "fixed:",
+            "geometric:",
+            "logarithmic:",
+            "poisson:",
+            "tnb:",
+        ],
+    ),
+    ("privcalc select --runs tnb:", "tnb:", ["mean=", "shape="]),
+    ("privcalc select --runs tnb:shape=1,", "tnb:shape=1,", ["mean="]),
+    ("privcalc calibrate gaussian:sigma=_ --sweep ", "", []),
+    ("privcalc convert --to tr", "", ["tradeoff"]),
+    ("privcalc compose --format=st", "--format=", ["statement"]),
+    ("privcalc compose --relation re", "", ["replace-one", "replace-special"]),
+    ("privcalc --show-completion ", "", ["bash", "fish", "zsh"]),
+]
+
+
+def needs(shell: str) -> None:
+    """Skip a test where a shell is missing."""
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+
+
+def after(line: str, kept: str, words: list[str]) -> str:
+    """Return the line once the key has completed a word, or as much as all words share."""
+    same = takewhile(lambda letters: len(set(letters)) == 1, zip(*words, strict=False))
+    shared = "".join(letters[0] for letters in same)
+    typed_so_far = line.rpartition(" ")[2].strip("'")
+    return line + shared[len(typed_so_far) - len(kept) :] if words else line
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_shells_that_are_typed_into(shell: str, tmp_path: Path) -> None:
+    """Each offers what may follow, and puts in what all of it begins with, and nothing else."""
+    needs(shell)
+    (tmp_path / "curve.csv").touch()
+    answers = typed(shell, [line for line, _, _ in POSITIONS], tmp_path)
+    for (line, kept, words), (offered, found) in zip(POSITIONS, answers, strict=True):
+        # bash is given what follows the last of its own separators, zsh what is completed.
+        ends = [next((w for w in words if each.endswith(w)), each) for each in offered]
+        assert sorted(ends) == words, (line, offered)
+        # What is complete is followed by a space, and in bash by the quote that was open.
+        assert found.rstrip("' =") == after(line, kept, words).rstrip("' ="), line
+        assert "\n" not in found
+
+
+def test_fish(tmp_path: Path) -> None:
+    """It offers whole words."""
+    needs("fish")
+    (tmp_path / "curve.csv").touch()
+    answers = fish([line for line, _, _ in POSITIONS], tmp_path)
+    for (line, kept, words), offered in zip(POSITIONS, answers, strict=True):
+        assert offered == sorted(kept + word for word in words), line
+
+
+def test_sweep_has_no_action_in_zsh(tmp_path: Path) -> None:
+    """The colons of NAME=LOW:HIGH:STEPS are no colons of the specification of an argument."""
+    needs("zsh")
+    line = "privcalc calibrate gaussian:sigma=_ --sweep q"
+    assert typed("zsh", [line, line + "=1:2"], tmp_path) == [([], line), ([], line + "=1:2")]
+    assert "NAME=LOW\\:HIGH\\:STEPS: '" in _text("_privcalc")
+
+
+def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
+    """--help-spec takes each mechanism and each wrapper by each of its names."""
+    from privcalc.spec.registry import mechanisms, wrappers
+    from privcalc.spec.spelling import word_text
+
+    needs("fish")
+    (offered,) = fish(["privcalc --help-spec "], tmp_path)
+    entries = (*mechanisms(), *wrappers())
+    assert set(offered) == {word_text(name) for each in entries for name in each.spellings}
+
+
+def _text(name: str) -> str:
+    from tests.conftest import ROOT
+
+    return (ROOT / "completions" / name).read_text(encoding="utf-8")

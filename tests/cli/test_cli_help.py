@@ -1,0 +1,87 @@
+"""Help: one screen with examples first, and everything on request."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.cli import program as application
+from privcalc.cli.commands import COMMANDS
+from privcalc.cli.docs.commands import program
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
+
+HELP = ROOT / "privcalc" / "cli" / "help"
+COMMAND_OPTIONS = {each.name: each.options for each in program(application.program()).commands}
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_fits_one_screen(name: str, run: Callable[..., Outcome]) -> None:
+    """It has at most 24 lines of 80 columns, with examples before the options, and is written."""
+    text = run(*name.split(), "--help").stdout
+    lines = text.splitlines()
+    assert len(lines) < 24
+    assert max(map(len, lines)) <= 80
+    assert text.index("Examples:") < text.index("Options:")
+    assert text == (HELP / f"{name or 'top-level'}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_is_named_and_explained(name: str, run: Callable[..., Outcome]) -> None:
+    """The short help names each, in one of its spellings; --help-all explains each."""
+    brief, full = (run(name, option).stdout for option in ("--help", "--help-all"))
+    for option in COMMAND_OPTIONS[name]:
+        if "--help" not in option.long:
+            assert any(re.search(rf"{flag}\b", brief) for flag in option.flags), option.flags
+        assert all(flag in full for flag in option.flags)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_option_waits_for_a_later_version(name: str) -> None:
+    """What is offered does something: nothing is announced."""
+    assert not any("available yet" in option.help for option in COMMAND_OPTIONS[name])
+
+
+def test_help_all_of_the_program(run: Callable[..., Outcome]) -> None:
+    """It has that of every command, and works among other words too."""
+    text = run("--help-all").stdout
+    for name in COMMANDS:
+        assert run(name, "--help-all").stdout.strip() in text
+    done = run("compose", "gaussian:sigma=1", "--help-all")
+    assert (done.status, done.stdout) == (0, run("compose", "--help-all").stdout)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_are_plain_words(name: str) -> None:
+    """No shell reads anything in them but words."""
+    text = (HELP / f"{name}.txt").read_text(encoding="utf-8")
+    for line in re.findall(r"^  (privcalc .*)$", text, re.MULTILINE):
+        assert shlex.join(shlex.split(line)) == line
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--sample-rate", "sampling stands after the mechanism: @poisson:q=RATE"),
+        ("--steps", "steps stand after what is repeated: @STEPS"),
+        ("--epochs", "count steps, which are epochs x records / batch size"),
+        ("--batch-size", "the sampling rate is batch size / records"),
+        ("--noise-multiplier", "noise is a part of SPEC: gaussian:sigma=NOISE"),
+        ("--wrong", "see privcalc compose --help"),
+    ],
+)
+def test_options_of_other_tools_have_a_hint(
+    option: str, words: str, run: Callable[..., Outcome]
+) -> None:
+    """What they say with options stands in the specification."""
+    done = run("compose", "gaussian:sigma=1", option, "3")
+    assert (done.status, done.stdout) == (2, "")
+    assert f"no such option: {option}" in done.stderr
+    assert words in done.stderr

@@ -1,0 +1,176 @@
+"""Statements: two sentences and a table that say all that a reader needs to check the number."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc import __version__
+from privcalc.render.statement import unit
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
+
+QUESTIONS = [
+    "compose gaussian:sigma=3@10 --delta 1e-5",
+    "compose gaussian:sigma=3@10 --epsilon 1",
+    "compose gaussian:sigma=3 laplace:scale=9 --delta 1e-6 --relation replace-one",
+    "convert zcdp:rho=0.5 --delta 1e-9",
+    "convert gaussian:sigma=3 --to gdp --group 3",
+    "calibrate gaussian:sigma=_@10 --epsilon 2 --delta 1e-6",
+    "select approx:epsilon=0.5,delta=0 --runs geometric:mean=10 --delta 0",
+    "compose gaussian:sigma=3@10 --delta 1e-5,1e-6",
+]
+
+
+def table(text: str) -> dict[str, str]:
+    """Return the rows of the table by name."""
+    rows = re.findall(r"^\| ([^|]*) \| (.*) \|$", text, re.MULTILINE)
+    return {name: value.replace("\\|", "|") for name, value in rows}
+
+
+@pytest.mark.parametrize("line", QUESTIONS)
+def test_a_statement_says_all(line: str, run: Callable[..., Outcome]) -> None:
+    """Two sentences, then the table; the command in it prints the same statement."""
+    words = line.split()
+    done = run(*words, "--format", "statement")
+    assert (done.status, "" if "zcdp" in line else done.stderr) == (0, "")
+    sentences, blank, *_ = done.stdout.splitlines()
+    assert blank == ""
+    assert len(re.findall(r"\.(?: |$)", sentences)) == 2
+    rows = table(done.stdout)
+    answer = json.loads(run(*words, "--json").stdout.splitlines()[0])
+    assert rows["mechanism"] == f"`{answer['text']}`"
+    assert rows["relation"].startswith(answer["relation"].replace("_", "-"))
+    assert rows["sampling"] == "none (every step uses every record)"
+    assert rows["proved by"] == f"privcalc {__version__}, engine {answer['method']['engine']}"
+    assert rows["unit of privacy"] in sentences
+    assert rows["relation"] in sentences
+    command = shlex.split(rows["command"].strip("`"))
+    assert run(*command[1:]).stdout == done.stdout
+
+
+@pytest.mark.parametrize("line", QUESTIONS[:4])
+def test_both_ends_are_rounded_outward(line: str, run: Callable[..., Outcome]) -> None:
+    """What is stated contains the bracket, in the table and in the sentence."""
+    words = line.split()
+    text = run(*words, "--format", "statement").stdout
+    name, ends = next(iter(json.loads(run(*words, "--json").stdout)["result"].items()))
+    stated = next(value for key, value in table(text).items() if key.startswith(f"{name} at"))
+    low, high = re.search(r"at least ([^,]+),", stated), re.search(r"at most (\S+)", stated)
+    assert high is not None
+    assert Fraction(high[1]) >= Fraction(ends["upper"])
+    assert high[1] in text.splitlines()[0]
+    if low is None:
+        assert "lower" not in ends
+        assert f"how much smaller {name} may be" in text
+    else:
+        assert Fraction(low[1]) <= Fraction(ends["lower"])
+        assert f"no {name} below {low[1]} holds" in text
+
+
+def test_several_numbers_stand_in_the_table(run: Callable[..., Outcome]) -> None:
+    """A sentence names one number only where there is one."""
+    text = run(*QUESTIONS[-1].split(), "--format", "statement").stdout
+    assert {"epsilon at delta 1e-5", "epsilon at delta 1e-6"} <= table(text).keys()
+    assert text.startswith("Of the mechanism `gaussian:sigma=3@10` the numbers in the table")
+
+
+def test_rivals_are_no_part_of_it(run: Callable[..., Outcome]) -> None:
+    """Of a selection the price and the distribution of the runs are stated."""
+    rows = table(run(*QUESTIONS[6].split(), "--format", "statement").stdout)
+    assert {"epsilon at delta 0", "one run at delta 0", "runs"} <= rows.keys()
+    assert not {"paper", "tight", "candidates.paper"} & {key.split(" at ")[0] for key in rows}
+
+
+def test_a_verdict_is_stated(run: Callable[..., Outcome]) -> None:
+    """With its status."""
+    done = run(*QUESTIONS[0].split(), "--max-epsilon", "0.1", "--format", "statement")
+    assert done.status == 1
+    assert table(done.stdout)["budget"].startswith("over budget: epsilon >= ")
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("gaussian:sigma=1@5", "one record"),
+        ("gaussian:sigma=1@5@group:k=3", "3 records together"),
+        ("(laplace:scale=1@group:k=2)@group:k=3", "6 records together"),
+        (
+            "laplace:scale=1@group:k=2+gaussian:sigma=1",
+            "one record, or the group of records that @group names",
+        ),
+        ("ptr:test=(gaussian:sigma=8),mechanism=(gdp:mu=1),false_positive=1e-9", "one record"),
+    ],
+)
+def test_unit_of_privacy(spec: str, words: str) -> None:
+    """It is what all mechanisms protect."""
+    assert unit(parse(spec).tree) == words
+
+
+def test_sampling_is_stated(run: Callable[..., Outcome]) -> None:
+    """With what is assumed of it, and that it is no shuffling."""
+    line = "compose gaussian:sigma=9@poisson:q=1% --delta 1e-3 --format statement"
+    text = run(*line.split()).stdout
+    words = "Poisson where sampled (each record joins each batch independently; not shuffling)"
+    assert table(text)["sampling"] == words
+    assert words in text.splitlines()[0]
+
+
+@pytest.mark.parametrize("command", ["compose", "select --runs fixed:n=2", "convert --group 2"])
+def test_a_line_of_a_pipe_can_be_asked_again(command: str, run: Callable[..., Outcome]) -> None:
+    """Its command has the question in the place of -, under the relation that an answer brings."""
+    words = [*command.split(), "-", "--delta", "1e-5", "--format=statement"]
+    other = "compose pure:epsilon=0.5 --delta 0.1 --relation replace-one --json"
+    brought = run(*other.split()).stdout
+    for question in ("pure:epsilon=1\n", brought):
+        done = run(*words, stdin=question)
+        again = shlex.split(table(done.stdout)["command"].strip("`"))[1:]
+        assert "-" not in again
+        rows = [table(each.stdout) for each in (done, run(*again))]
+        for each in rows:
+            each.pop("command")
+        assert rows[0] == rows[1]
+        assert rows[0]["relation"].startswith("replace-one" if question == brought else "add-or")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("compose gdp:mu=1 --delta 1e-5 --engine afa", "an estimate only"),
+        ("compose gdp:mu=1 --delta 0", "finite"),
+        ("compose gdp:mu=1 --delta 1e-5 -t", "-t prints a bare number"),
+        ("compose gdp:mu=1 --delta 1e-5 --json", "--json contradicts"),
+    ],
+)
+def test_what_is_no_guarantee_is_not_stated(
+    line: str, words: str, run: Callable[..., Outcome]
+) -> None:
+    """One line says why, and nothing is printed."""
+    done = run(*line.split(), "--format", "statement")
+    assert (done.status, done.stdout) == (2, "")
+    assert words in done.stderr
+
+
+def test_data_dependent_numbers_are_not_stated(
+    tmp_path: object, run: Callable[..., Outcome]
+) -> None:
+    """They are no guarantee."""
+    votes = f"{tmp_path}/votes.txt"
+    with open(votes, "w", encoding="utf-8") as file:  # noqa: PTH123
+        file.write("200 30 20\n")
+    done = run(
+        *f"convert gnmax:sigma=40 --data-dependent {votes} --delta 1e-5".split(),
+        "--format",
+        "statement",
+    )
+    assert (done.status, done.stdout) == (2, "")
+    assert "a statement is about a guarantee" in done.stderr

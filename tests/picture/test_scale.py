@@ -1,0 +1,63 @@
+"""Scales: places and ticks of any range of numbers."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from privcalc.picture.scale import Scale
+
+
+def random_numbers(seed: int) -> tuple[list[float], bool, int]:
+    """Draw numbers of any size, close together or far apart, and how many ticks there may be."""
+    rng = random.Random(seed)
+    size, spread = rng.uniform(-300, 300), rng.choice([0.0, 1e-6, 0.1, 3.0, 200.0])
+    found = [min(max(size + rng.uniform(0, spread), -300), 300) for _ in range(rng.randint(1, 9))]
+    signs = rng.choice([(1.0,), (-1.0,), (1.0, -1.0, 0.0)])
+    values = [rng.choice(signs) * 10.0**each for each in found]
+    return values, rng.random() < 0.5, rng.randint(2, 12)
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_ticks_are_few_and_where_they_say(seed: int) -> None:
+    """Labels are the numbers of their places, in order; places are in [0, 1] and in order."""
+    values, logarithmic, most = random_numbers(seed)
+    if logarithmic:
+        values = [abs(value) or 1.0 for value in values]
+    scale = Scale.around(values, logarithmic=logarithmic)
+    assert scale.low < scale.high
+    places = [scale.place(value) for value in sorted(values)]
+    assert places == sorted(places)
+    assert all(0.0 <= place <= 1.0 for place in places)
+    ticks = scale.ticks(most)
+    assert len(ticks) <= most + logarithmic
+    assert len(ticks) > 1 or most < 3
+    assert [place for place, _ in ticks] == sorted(place for place, _ in ticks)
+    for place, label in ticks:
+        assert scale.place(float(label)) == pytest.approx(place, abs=1e-3)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.3, -2.0, 1e-300, 5e-324, 1e300, -1e300])
+def test_one_number_has_a_scale(value: float) -> None:
+    """It stands inside, and not at an end."""
+    scale = Scale.around([value], logarithmic=value > 0.0)
+    assert 0.0 < scale.place(value) < 1.0
+
+
+def test_zero_stands_at_the_foot_of_a_logarithmic_scale() -> None:
+    """So does all that is below the range."""
+    scale = Scale.around([1e-9, 1.0], logarithmic=True)
+    assert (scale.place(0.0), scale.place(1e-12), scale.place(1.0)) == (0.0, 0.0, 1.0)
+    assert scale.place(math.sqrt(1e-9)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "values", [[1e-320, 3e-320], [0.0, 5e-324], [1.0, 1.0 + 2**-52], [1e308, -1e308]]
+)
+def test_the_ends_of_the_doubles_have_a_scale(values: list[float]) -> None:
+    """Ticks may be few or alike there, and are finite."""
+    scale = Scale.around(values, logarithmic=False)
+    assert all(0.0 <= place <= 1.0 for place, _ in scale.ticks(6))
+    assert 0.0 <= scale.place(values[0]) <= 1.0
