@@ -138,7 +138,7 @@ ExitZeroOption = Annotated[
     bool,
     typer.Option(
         "--exit-zero",
-        help="Exit with 0 even if no proof says that a budget is kept. Errors are errors still.",
+        help="Exit with 0 also where a budget is not kept. Errors are errors still.",
     ),
 ]
 RelationOption = Annotated[

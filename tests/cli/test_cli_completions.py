@@ -18,10 +18,10 @@ WRAPPERS = ["allocation:", "batches:", "group:", "poisson:", "select:", "wor:"]
 POSITIONS = [
     ("privcalc ", "", ["calibrate", "compose", "convert", "select", "subsample"]),
     ("privcalc --sch", "", ["--schema"]),
-    ("privcalc --help-spec gau", "", ["gaussian", "gaussian-pair"]),
+    ("privcalc --help-spec gau", "", ["gaussian", "gaussian-mixture", "gaussian-pair"]),
     ("privcalc --help-spec above", "", ["above-threshold"]),
     ("privcalc --help-spec po", "", ["poisson", "poisson-sampled"]),
-    ("privcalc compose gau", "", ["gaussian-pair:", "gaussian:"]),
+    ("privcalc compose gau", "", ["gaussian-mixture:", "gaussian-pair:", "gaussian:"]),
     (
         "privcalc compose gaussian:",
         "gaussian:",
@@ -124,12 +124,13 @@ def test_sweep_has_no_action_in_zsh(tmp_path: Path) -> None:
 
 def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
     """--help-spec takes each mechanism and each wrapper by each of its names."""
+    from privcalc.spec.events.history import OPACUS
     from privcalc.spec.registry import mechanisms, wrappers
     from privcalc.spec.spelling import word_text
 
     needs("fish")
     (offered,) = fish(["privcalc --help-spec "], tmp_path)
-    entries = (*mechanisms(), *wrappers())
+    entries = (*mechanisms(), OPACUS, *wrappers())
     assert set(offered) == {word_text(name) for each in entries for name in each.spellings}
 
 

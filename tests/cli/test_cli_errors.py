@@ -249,7 +249,7 @@ class TestTopics:
     def test_help(self, option: str, run: Callable[..., Outcome]) -> None:
         """Both spellings work everywhere, and the help has examples."""
         assert run(option).stdout.startswith("Usage: privcalc [OPTIONS] COMMAND")
-        assert "--max-epsilon 5\n\nOptions:\n" in run("compose", option).stdout
+        assert "--file ./privacy.toml\n\nOptions:\n" in run("compose", option).stdout
         assert run("compose", "--help-all").stdout.rstrip().endswith("--max-epsilon 5")
 
 
