@@ -132,7 +132,8 @@ def _numbers(report: Report) -> Iterator[tuple[str, str]]:
             continue
         heading = report.headings.get(name, name)
         alone = not given or not isinstance(value, Bound | OneSided)
-        yield heading if alone else f"{heading} at {given} {at}", _value(value)
+        place = f"of {at}" if given == "name" else f"at {given} {at}"
+        yield heading if alone else f"{heading} {place}", _value(value)
 
 
 def _value(value: Number | Estimate) -> str:
@@ -151,6 +152,10 @@ def _engines(reports: Sequence[Report]) -> list[str]:
 def _command(report: Report, command: Sequence[str], text: str) -> str:
     """Return the command that gives this answer; `-` is a question of some relation."""
     words = [text if word == "-" else word for word in command]
+    if text:
+        # Processes answer many questions, and this is one.
+        before = ["", *words]
+        words = [w for w, b in zip(words, before, strict=False) if "--jobs" not in (w[:6], b)]
     if text and not any(word.partition("=")[0] == "--relation" for word in words):
         words += ["--relation", report.relation.text]
     return shlex.join(["privcalc", *words])

@@ -31,7 +31,7 @@ POSITIONS = [
     ("privcalc compose gaussian:sigma=1,s", "gaussian:sigma=1,", ["sensitivity="]),
     ("privcalc compose gaussian:sigma=1@", "gaussian:sigma=1@", WRAPPERS),
     ("privcalc compose gaussian:sigma=1@po", "gaussian:sigma=1@", ["poisson:"]),
-    ("privcalc compose laplace:scale=1@poisson:", "laplace:scale=1@poisson:", ["q="]),
+    ("privcalc compose laplace:scale=1@poisson:", "laplace:scale=1@poisson:", ["max=", "n=", "q="]),
     (
         "privcalc compose laplace:scale=1@9@wor:n=5,",
         "laplace:scale=1@9@wor:n=5,",

@@ -174,3 +174,14 @@ def test_data_dependent_numbers_are_not_stated(
     )
     assert (done.status, done.stdout) == (2, "")
     assert "a statement is about a guarantee" in done.stderr
+
+
+@pytest.mark.parametrize("jobs", [("--jobs", "2"), ("--jobs=2",)])
+def test_the_command_of_one_question_has_no_processes(
+    jobs: tuple[str, ...], run: Callable[..., Outcome]
+) -> None:
+    """The command in a statement asks one question, and is accepted."""
+    done = run("compose", "-", "--delta", "1e-5", "--format", "statement", *jobs,
+               stdin="gaussian:sigma=5")  # fmt: skip
+    command = "privcalc compose gaussian:sigma=5 --delta 1e-5 --format statement"
+    assert f"| command | `{command} --relation add-or-remove-one` |" in done.stdout
