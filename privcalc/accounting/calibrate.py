@@ -206,7 +206,7 @@ class _Calibrator:
         if end is None or not known or math.isfinite(min(known)):
             return
         bound, _ = self.target.ask(wanted.tree_at(end), self.relation, COARSE)
-        if math.isinf(bound.upper):
+        if math.isinf(bound.upper) and (bound.lower or 0.0) < math.inf:
             raise NotCertifiedError(
                 f"no {wanted.called(self.target.quantity)} is proved to meet {self.target.words}:"
                 f" the best that is proved is {self.target.quantity} <= Infinity at"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import UnsupportedError
 from privcalc.wrappers.base import spelled, wrappers_in
+from privcalc.wrappers.runs import refuse_runs
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -70,6 +71,7 @@ def capped(
             f"@group of {spelled(tree)} with max is not available: how many of the group are kept"
             " depends on the others"
         )
+    refuse_runs(tree, tree.event, walk, "a cap is known for one step")
     inside = wrappers_in(tree.event)
     if inside:
         raise UnsupportedError(

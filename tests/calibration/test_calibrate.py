@@ -393,6 +393,6 @@ class TestRatio:
 
 def test_what_is_never_finite_is_refused_soon() -> None:
     """Of discrete Gaussian noise on samples no finite mu is proved, however much there is of it."""
-    tree = parse("discrete-gaussian:sigma=_@poisson:q=0.0744@10").tree
+    tree = parse("discrete-gaussian:sigma=_@poisson:q=0.5@1").tree
     with pytest.raises(NotCertifiedError, match="mu <= Infinity"):
         calibrate(tree, CalibrationTarget("mu", 0.126), tolerance=1e-3)

@@ -343,6 +343,12 @@ class TestAnswers:
         with pytest.raises(UnsupportedError, match="lower triangular"):
             epsilon_of(f"matrix-gaussian:sigma=3,file={tmp_path}/c.csv@poisson:q=0.2")
 
+    def test_columns_next_to_nothing_are_not_sampled(self, tmp_path: Path) -> None:
+        """A step that no answer depends on has no loss."""
+        written([[Fraction(1), Fraction(0)], [Fraction(0), Fraction(0)]], tmp_path)
+        with pytest.raises(UnsupportedError, match="next to nothing"):
+            epsilon_of(f"matrix-gaussian:sigma=3,file={tmp_path}/c.csv@poisson:q=0.2")
+
     def test_calibrated(self) -> None:
         """Sigma for a tree is that of so many uses."""
         target = CalibrationTarget("epsilon", 2.0, 1e-6)

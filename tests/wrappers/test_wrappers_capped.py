@@ -175,6 +175,10 @@ def test_everybody_in_a_sample_that_is_cut() -> None:
         ("gaussian:sigma=1@poisson:q=0.1,max=3,n=9@group:k=2", "@group of @poisson with max"),
         ("gaussian:sigma=1@poisson:q=0.1@poisson:q=0.1,max=3,n=9", "inside @poisson with max"),
         ("gaussian:sigma=1@poisson:q=0.1,max=3,n=9@poisson:q=0.1", "with max inside @poisson"),
+        (
+            "matrix-gaussian:sigma=2,strategy=identity,steps=9@poisson:q=0.1,max=3,n=9",
+            "a cap is known for one step",
+        ),
     ],
 )
 def test_refusals(text: str, words: str) -> None:

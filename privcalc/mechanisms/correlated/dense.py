@@ -14,6 +14,8 @@ from privcalc.opened import read_text
 
 # Kinds of rounds that a sampled run is made of, at most.
 CLASSES = 6
+# Part of the largest squared norm of its class that the least one has to be.
+SMALLEST_SHARE = 1e-10
 
 
 class Strategy:
@@ -87,6 +89,11 @@ class Strategy:
         found: list[tuple[Enclosed, int]] = []
         for part in np.array_split(np.arange(len(above)), min(CLASSES, len(above))):
             class_ = float(low[part[-1]]), float(above[part[0]])
+            if not class_[0] > SMALLEST_SHARE * class_[1]:
+                raise UnsupportedError(
+                    "sampling of matrix-gaussian needs columns that are not 0, nor next to nothing"
+                    " beside others: leave out the steps that no answer depends on"
+                )
             found.append((self._scaled(*class_), len(part)))
         return bands, found
 

@@ -112,9 +112,10 @@ def least_log(
         if first > 0:
             left = float(places[first - 1])
             left_log = _log(float(values[first - 1]) - rest)
-        if round_number < len(FAR_STEPS) and math.isinf(right):
+        if round_number < len(FAR_STEPS) and math.isnan(right_log):
             places = start + FAR_STEPS[round_number]
-            continue
+            if (places <= right).any():
+                continue
         if math.isinf(right) or right - left <= max(ENOUGH * abs(right), SMALL):
             break
         places = _around(left, right, (left_log - log_delta, right_log - log_delta))
