@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.quadrature.remainder import LOSS_UNITS, RemainderSum
@@ -148,7 +149,10 @@ class DecayingContour(ContourLaw):
         """
         lowest, highest = self.mgf_range
         log_error = math.log(min(1e-4, 1e-3 * max(1.0 - goal, 1e-11)))
-        part = self.without(rare, right, log_error)
+        try:
+            part = self.without(rare, right, log_error)
+        except NotCertifiedError:
+            return 1.0, 1.0
         weights, loss = part.weights / lowest, part.loss
         if not len(weights) or len(weights) > MAX_STEP_NODES:
             return 1.0, 1.0

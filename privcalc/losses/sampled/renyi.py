@@ -263,6 +263,8 @@ def from_excess(
         except NotCertifiedError:
             continue
     low, high = log1p_bracket(found[0], np.where(np.isnan(found[1]), math.inf, found[1]))
+    # Where no excess is known it may be below 0: mass at infinity is missing from M.
+    low = np.where(np.isneginf(found[0]), -math.inf, low)
     return np.maximum(low, lower), np.minimum(high, upper)
 
 
