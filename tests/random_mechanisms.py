@@ -162,7 +162,7 @@ class Generator:
         if 0.1 <= kind < 0.2:
             return Base(f"gnmax:sigma={sigma!r}", 1_000_000)
         if 0.2 <= kind < 0.3:
-            tail = self.rng.choice(("identity,steps=1", "banded,steps=5"))
+            tail = self.rng.choice(("banded,steps=7", "identity,steps=1", "banded,steps=5"))
             return Base(f"matrix-gaussian:sigma={2 * sigma!r},strategy={tail}", 100_000)
         sensitivity = ",sensitivity=0.5" if kind < 0.1 else ""
         return Base(f"gaussian:sigma={sigma!r}{sensitivity}", 1_000_000)
