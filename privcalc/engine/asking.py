@@ -35,8 +35,6 @@ FFT_REACH = 3e-9
 GAIN = 4.0
 # What of the work that is left one contour may take.
 CONTOUR_PART = 0.5
-# What a law in closed form costs it, beside one that is a quadrature.
-CLOSED_FORM = 0.25
 
 
 def ask(question: Question, wish: Wish, engine: str) -> Certified:
@@ -70,7 +68,7 @@ def ask(question: Question, wish: Wish, engine: str) -> Certified:
 
 def weight(composition: Composition) -> float:
     """Count different laws by what they cost a lattice."""
-    return sum(CLOSED_FORM if law.cheap_orders else 1.0 for law, _ in composition)
+    return sum(law.lattice_weight for law, _ in composition)
 
 
 @record

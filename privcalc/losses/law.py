@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
     from privcalc.renyi.curve import RenyiCurve
 
+# What a law in closed form costs a lattice, beside one that is a quadrature.
+CLOSED_FORM = 0.25
+
 
 class LossLaw(ABC):
     """One direction of one dominating pair: an immutable value.
@@ -234,6 +237,11 @@ class LossLaw(ABC):
     def cheap_orders(self) -> bool:
         """Whether `renyi` costs a few array operations for thousands of orders."""
         return False
+
+    @property
+    def lattice_weight(self) -> float:
+        """What a point of a lattice costs, as a multiple of what it costs most laws."""
+        return CLOSED_FORM if self.cheap_orders else 1.0
 
     @property
     def sharper_curve(self) -> RenyiCurve | None:

@@ -32,7 +32,7 @@ FIRST, LAST = 2.0**-33, 2.0**50
 SECOND = 2.0**-26
 START = (FIRST, SECOND, 2.0**-10, 1.0, 2.0**10, LAST)
 # Orders at which a curve is asked at most, and at once.
-MOST_ORDERS, MOST_CHEAP_ORDERS = 300, 3000
+MOST_ORDERS, MOST_CHEAP_ORDERS = 1000, 3000
 AT_ONCE, CHEAP_AT_ONCE = 6, 200
 MOST_CORNERS = 60
 # Intervals shorter than this are not divided; no new end comes nearer to an old one than this part.

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # Beyond this e^loss is not formed; below the other, e^loss - b_0 is, as it stands.
 LARGEST_LOSS = 600.0
 LOW_LOSS = -0.5
+# So many terms cost a lattice as much as a quadrature does.
+TERMS = 32
 
 
 class MixtureLaw(CutMixture):
@@ -78,6 +80,11 @@ class MixtureLaw(CutMixture):
         """Return the floor (for adding, minus that), where most of them are if rare."""
         floor = self.log_floor
         return () if floor == -math.inf else (floor,) if self.remove else (-floor,)
+
+    @property
+    def lattice_weight(self) -> float:
+        """Every point takes all terms, in masses and in some steps of Newton's method."""
+        return max(1.0, len(self.ratio.centres) / TERMS)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by certified quadrature, or where that is too long by convexity.

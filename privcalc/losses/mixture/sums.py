@@ -18,6 +18,7 @@ import numpy as np
 from privcalc.losses.log_ratio import MOST_UNITS
 from privcalc.numerics.normal import short_intervals
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ BLOCK = 4096
 KNOTS = 200
 NEWTON_STEPS = 60
 FINAL_STEPS = 8
+# Units of work for a term of a mass at a point, and for one of a step of Newton's method.
+PER_MASS, PER_STEP = 0.2, 0.06
 
 
 @record
@@ -87,6 +90,7 @@ class MixtureSums:
             stop = min(block.stop + 1, size)
             points, inner = x[block.start : stop], slice(block.start, stop - 1)
             terms = self._used((ends[0], float(points[-1])), _log_ratio)
+            charge(PER_MASS * len(points) * (terms.stop - terms.start))
             plain_between[inner], wrong = short_intervals(points, 0.0)
             for c, w in zip(self._centres[terms], self._weights[terms], strict=True):
                 mass, off = short_intervals(points, float(c))
@@ -140,6 +144,7 @@ class MixtureSums:
         shifted = logs - 0.5 * centres * centres
         best = math.inf
         for step in range(most):
+            charge(PER_STEP * len(x) * len(centres))
             exponents = shifted + x * centres
             top = exponents.max(axis=0)
             powers = np.exp(exponents - top)
