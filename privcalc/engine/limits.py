@@ -54,11 +54,16 @@ def limit_epsilon(composition: Composition, delta: Enclosed, mass: Bound) -> Cer
 
 
 def limit_delta(composition: Composition, epsilon: Enclosed, mass: Bound) -> Certified | None:
-    """Answer where epsilon is no less than the largest finite loss; else None."""
+    """Answer where epsilon is no less than the largest finite loss; else None.
+
+    And where all outcomes of what is known by a curve may have an infinite one: delta is at most 1.
+    """
     largest = composition.max_loss()
     most = largest.upper if largest.exact is None else largest.exact
     if (mass.lower or 0.0) >= 1.0 or epsilon.low >= most:
         return Certified(mass if mass.exact is None else Bound.of(mass.exact), CLOSED)
+    if composition.curves and mass.upper >= 1.0:
+        return Certified(Bound(1.0), CLOSED)
     return None
 
 

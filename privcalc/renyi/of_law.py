@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.work import remembered
+from privcalc.numerics.work import remembered, spend
 from privcalc.record import record
 from privcalc.renyi.curve import RenyiCurve
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Laws whose divergences are remembered at a time.
 MANY_LAWS = 32
+# Units of work that an order of a law takes whatever else it takes.
+PER_ORDER = 5_000.0
 
 
 @record
@@ -79,6 +81,7 @@ class LawCurve(RenyiCurve):
         new = [each for each in dict.fromkeys(orders) if each not in known]
         found = dict(known)
         if new:
+            spend(PER_ORDER * len(new))
             found |= dict(zip(new, zip(*self.law.renyi(np.array(new)), strict=True), strict=True))
             # What is infinite may have been refused for want of work, of which a part may be left.
             known.update((each, found[each]) for each in new if math.isfinite(found[each][1]))

@@ -187,6 +187,15 @@ def test_between_relations(run: Callable[..., Outcome]) -> None:
     assert single["upper"] < found["result"]["epsilon"]["upper"] < 3.0 * single["upper"]
 
 
+@pytest.mark.parametrize("other", ["zcdp:rho=0.1", "gaussian:sigma=2@wor:q=0.1"])
+def test_where_all_mass_may_be_at_infinity(other: str, run: Callable[..., Outcome]) -> None:
+    """1 - (1 - 1e-3)^1e5 is 1 in doubles: delta is at most 1, and an attack finds all."""
+    spec = f"approx:epsilon=0.1,delta=1e-3@100000+{other}"
+    assert one(run, spec, "--to", "tradeoff", "--points", "3")["beta"][1]["lower"] == 0.0
+    [found] = objects(run("compose", spec, "--epsilon", "1", "--json"))
+    assert found["result"]["delta"]["upper"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

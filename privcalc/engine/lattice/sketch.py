@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ LOG_LOW_MASS = -50.0
 CELLS = 300
 REFINEMENTS, PARTS = 6, 24
 SHRUNK = 1e-5
+# Units of work of one law, and of one tilt of one law.
+PER_SKETCH, PER_TILT = 40_000.0, 100.0
 
 
 @record
@@ -54,6 +57,7 @@ class Sketch:
 
 def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     """Look at a law: leave out the P-mass e^{log_drop} above, and less below."""
+    charge(PER_SKETCH * law.lattice_weight)
     ladder = np.geomspace(SMALLEST_LOSS, LARGEST_LOSS, 220)
     grid = np.concatenate([-ladder[::-1], [0.0], ladder])
     tails = law.tails(grid)
@@ -165,6 +169,7 @@ def _bisect(
 
     Where the tilted law has shrunk to the largest loss, more tilt only makes the lattice finer.
     """
+    charge(50.0 * PER_TILT * len(sketches))
     span = max(each.high - each.low for each in sketches)
     low, high = -12.0, 25.0
     for _ in range(50):

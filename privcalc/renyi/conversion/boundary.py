@@ -128,6 +128,9 @@ def _excess(sides: Sides, q: Array, log_y: Array) -> Array:
     y = e^{log y} is taken as exact, as in `powers`. Each loss is the log1p of a number that is off
     by 8 units, and so by 16 relatively; log w adds 16 units of itself, absolutely.
     """
+    if sides.infinite_mass >= 1.0:
+        # No finite loss has mass, and no set has another power.
+        return np.full(np.broadcast_shapes(sides.c.shape, q.shape, log_y.shape), -np.inf)
     y = np.exp(log_y)
     log_w = math.log1p(-sides.infinite_mass)
     inside = np.log1p((1.0 - q) * y / (1.0 + q * y))

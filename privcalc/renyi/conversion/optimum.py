@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError
+from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.renyi.conversion.single_order import (
     Converted,
     require_delta,
@@ -46,7 +46,7 @@ def best_epsilon(
 
     Raises:
         DomainError: delta or infinite_mass is out of range, or the conversion unknown.
-        NotCertifiedError: no order has a finite certified bound.
+        NotCertifiedError: no order has a finite certified bound, or no outcome a finite loss.
     """
     require_delta(delta)
     _require_known(conversion, infinite_mass)
@@ -79,3 +79,5 @@ def _require_known(conversion: str, infinite_mass: float) -> None:
         raise DomainError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
     if not 0.0 <= infinite_mass <= 1.0:
         raise DomainError(f"infinite_mass must be in [0, 1], got {infinite_mass!r}")
+    if infinite_mass == 1.0:
+        raise NotCertifiedError("all outcomes may have an infinite loss")
