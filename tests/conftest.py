@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import pkgutil
@@ -24,6 +25,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent
 MNIST = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+
+
+def pytest_collection() -> None:
+    """Collect thousands of tests without looking for garbage among them."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Spare the collector what lives to the end: it would go through all of it in every test."""
+    gc.enable()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
