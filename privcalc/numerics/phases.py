@@ -26,8 +26,8 @@ PHASE_ULPS = 32.0
 # Below this many points a plain table is as fast.
 FACTOR_FROM = 48
 CHUNK = 400_000
-# Work for each sine and cosine.
-PER_PHASE = 0.3
+# Work for each sine and cosine, and for each complex product of a sum.
+PER_PHASE, PER_PRODUCT = 0.3, 0.005
 
 
 def phases(t: Array, loss: Array) -> ComplexArray:
@@ -61,20 +61,20 @@ def progression_sums(
     coarse = start + step * block * np.arange(-(-count // block))
     fine = phases(step * np.arange(block), loss).T
     rows = max(1, CHUNK // max(1, len(loss)))
-    columns = []
-    for column in weights.T:
-        parts = [
-            (phases(coarse[i : i + rows], loss) * column) @ fine
-            for i in range(0, len(coarse), rows)
-        ]
-        columns.append(np.concatenate(parts).ravel()[:count])
-    return np.stack(columns, axis=1)
+    charge(PER_PRODUCT * weights.shape[1] * count * len(loss))
+    result: ComplexArray = np.empty((len(coarse), block, weights.shape[1]), np.complex128)
+    for i in range(0, len(coarse), rows):
+        table = phases(coarse[i : i + rows], loss)
+        for j, column in enumerate(weights.T):
+            result[i : i + rows, :, j] = (table * column) @ fine
+    return result.reshape(-1, weights.shape[1])[:count]
 
 
 def block_sums(starts: Array, step: float, size: int, loss: Array, weights: Array) -> ComplexArray:
     """Return the sums of one set of weights at t = start + k step, k < size; a row a start."""
     fine = phases(step * np.arange(size), loss).T
     rows = max(1, CHUNK // max(len(loss), size))
+    charge(PER_PRODUCT * len(starts) * size * len(loss))
     table: ComplexArray = np.empty((len(starts), size), np.complex128)
     for i in range(0, len(starts), rows):
         table[i : i + rows] = (phases(starts[i : i + rows], loss) * weights) @ fine
