@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -15,15 +16,56 @@ import pytest
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from tests.conftest import Outcome
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 # How far an error term may lie from the one shown: they measure how the work was divided.
 FACTOR = 100.0
-# The file that commands of README read.
+# The files that commands of README read: one is shown, one is what a shown program writes.
 (BUDGET,) = re.findall(r"^```toml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+PROGRAMS = re.findall(r"^```python\n((?!>>>).*?)^```$", README, re.MULTILINE | re.DOTALL)
+ENGINE = """
+from types import SimpleNamespace
+accountant = SimpleNamespace(
+    history=[(1.1, 0.0042666, 5), (1.1, 0.0042666, 14058)], mechanism=lambda: "rdp"
+)
+privacy_engine = SimpleNamespace(accountant=accountant)
+"""
 MARK = "---- next command ----"
+NUMBER = re.compile(r"(\d+\.\d{11,})")
+
+# What people come for, each in one command. These are in README: what no other command there has.
+SHOWN = {
+    "Opacus epsilon": "compose opacus:file=history.json",
+    "noise for a target": "calibrate gaussian:sigma=_",
+    "CI, over budget": "--max-epsilon 2",
+    "jq and back": "| jq . | privcalc compose - ",
+    "1,000 specifications": "seq 1000 |",
+    "CSV": "--format csv",
+    "trade-off": "--to tradeoff --fpr",
+    "tuning": "privcalc select ",
+    "group": "@group:k=3",
+    "census": "discrete-gaussian:sigma=7.5@100",
+    "plot": "--plot-file tradeoff.svg",
+    "DpEvent": "| privcalc compose - --delta 1e-5",
+    "statement": "--format statement",
+}
+# These are not, and have an exit status.
+CHECK = "--delta 1e-5 --max-epsilon 2"
+OTHERS = {
+    "CI, undecided": (f"privcalc compose zcdp:rho=0.5 {CHECK}", 1),
+    "CI, typo": (f"privcalc compose zcdp:roh=0.5 {CHECK}", 2),
+    "CI, infinite": (f"privcalc compose approx:epsilon=1,delta=1e-4 {CHECK}", 1),
+    "CI, empty file": ("privcalc compose --file /dev/null", 2),
+    "CI, empty history": (f"echo '{{\"history\": []}}' | privcalc compose - {CHECK}", 2),
+    "configuration": ("privcalc compose --file privacy.toml --format github", 0),
+    "history": ("privcalc compose - --delta 1e-5 < history.json", 0),
+    "library": ("python -c 'import privcalc; print(privcalc.compose(\"gdp:mu=1\", delta=0.1))'", 0),
+}
 
 
 def commands(block: str) -> list[tuple[str, str]]:
@@ -48,49 +90,120 @@ def same(expected: object, found: object, *, term: bool = False) -> bool:
 
 
 def same_line(expected: str, found: str) -> bool:
-    """Compare one line: exactly, but for JSON and bare numbers, whose last digits may differ.
+    """Compare one line: exactly, but for JSON and long numbers, whose last digits may differ.
 
     The last of sixteen digits depends on the processor; all of them are certified.
     """
     if expected.startswith("{"):
         return same(json.loads(expected), json.loads(found))
-    if re.fullmatch(r"\d+\.\d{11,}", expected):
-        return math.isclose(float(expected), float(found), rel_tol=1e-9)
-    return expected == found
+    words, others = NUMBER.split(expected), NUMBER.split(found)
+    return len(words) == len(others) and all(
+        math.isclose(float(a), float(b), rel_tol=1e-9) if NUMBER.fullmatch(a) else a == b
+        for a, b in zip(words, others, strict=True)
+    )
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> str:
-    """Make `privcalc` mean the package under test."""
-    script = tmp_path / "privcalc"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m privcalc "$@"\n', encoding="utf-8")
-    script.chmod(0o755)
-    return f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+def shell(tmp_path: Path) -> Callable[[str], subprocess.CompletedProcess[str]]:
+    """Run lines of bash beside the files of README, with the package under test as `privcalc`."""
+    for name, module in (("privcalc", " -m privcalc"), ("python", "")):
+        (tmp_path / name).write_text(f'#!/bin/sh\nexec "{sys.executable}"{module} "$@"\n', "utf-8")
+        (tmp_path / name).chmod(0o755)
+    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    (tmp_path / "privacy.toml").write_text(BUDGET, encoding="utf-8")
+    environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
+
+    def call(script: str) -> subprocess.CompletedProcess[str]:
+        if "history.json" in script:
+            for program in PROGRAMS:
+                subprocess.run([sys.executable, "-c", ENGINE + program], check=True, cwd=tmp_path)
+        return subprocess.run(
+            ["bash", "-c", script],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            # Blocks may write files.
+            cwd=tmp_path,
+            env=environment,
+        )
+
+    return call
+
+
+def skip_without_jq(script: str) -> None:
+    """Leave out what needs jq where there is none."""
+    if "jq" in script and shutil.which("jq") is None:
+        pytest.skip("needs jq")
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
-def test_console_block(block: str, path: str, tmp_path: Path) -> None:
+def test_console_block(
+    block: str, shell: Callable[[str], subprocess.CompletedProcess[str]]
+) -> None:
     """Each command prints the lines below it, on either stream."""
-    (tmp_path / "privacy.toml").write_text(BUDGET, encoding="utf-8")
+    skip_without_jq(block)
     shown = commands(block)
     # The mark must not change $?, which a block may show.
     script = "\n".join(f"{command}\n(s=$?; echo '{MARK}'; exit $s)" for command, _ in shown)
-    done = subprocess.run(
-        ["bash", "-c", script],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-        # Blocks may write files.
-        cwd=tmp_path,
-        env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)},
-    )
-    printed = done.stdout.split(f"{MARK}\n")
+    printed = shell(script).stdout.split(f"{MARK}\n")
     for (command, expected), found in zip(shown, printed[: len(shown)], strict=True):
         lines, found_lines = expected.splitlines(), found.splitlines()
         assert len(lines) == len(found_lines), f"{command}\n{found}"
         for line, found_line in zip(lines, found_lines, strict=True):
             assert same_line(line, found_line), f"{command}\n{found}"
+
+
+@pytest.mark.parametrize("task", SHOWN)
+def test_task_is_one_command_of_readme(task: str) -> None:
+    """What people come for is in README, where one command does it, which runs above."""
+    shown = [command for block in BLOCKS for command, _ in commands(block)]
+    assert len([command for command in shown if SHOWN[task] in command]) == 1
+
+
+@pytest.mark.parametrize("task", OTHERS)
+def test_task_is_one_command(
+    task: str, shell: Callable[[str], subprocess.CompletedProcess[str]]
+) -> None:
+    """Other tasks are one command, too; what is not proved and what is wrong does not pass."""
+    command, status = OTHERS[task]
+    done = shell(command)
+    assert done.returncode == status, done.stdout
+    assert done.stdout
+    assert "Traceback" not in done.stdout
+
+
+def test_every_sampling_has_an_answer(run: Callable[..., Outcome]) -> None:
+    """What the table of samplings offers is a specification of the language, and has an epsilon."""
+    table = README.partition("## Which sampling is mine?")[2].partition("\n## ")[0]
+    specs = re.findall(r"`(gaussian:[^`]*)`", table)
+    assert len(specs) == 5
+    for spec in specs:
+        assert run("compose", spec, "--delta", "1e-5", "--max-epsilon", "30", "-t").status == 0, (
+            spec
+        )
+
+
+def test_picture_is_the_one_of_its_command(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    """The picture in README says what its command draws today, and is small."""
+    pytest.importorskip("matplotlib")
+    path = ROOT / "man" / "tradeoff.svg"
+    assert path.stat().st_size < 60_000
+    assert f"]({path.relative_to(ROOT).as_posix()})" in README
+    [command] = re.findall(r"^\$ privcalc (.*--plot-file tradeoff.svg.*)$", README, re.MULTILINE)
+    assert run(*command.replace("tradeoff.svg", str(tmp_path / "new.svg")).split()).status == 0
+    # Of every text that is drawn matplotlib leaves a comment.
+    labels = [
+        re.findall(r"<!-- (.*) -->", each.read_text(encoding="utf-8"))
+        for each in (path, tmp_path / "new.svg")
+    ]
+    assert labels[0] == labels[1]
+    assert "random guess" in labels[0]
+
+
+def test_is_short() -> None:
+    """What is reference is in the manual pages."""
+    assert len(README.splitlines()) < 250
 
 
 @pytest.mark.parametrize(

@@ -1,32 +1,26 @@
-"""The table of mechanisms and wrappers in the README: Markdown between two marks."""
+"""The list of mechanisms and wrappers in the README: between two marks."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from textwrap import wrap
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_BEGIN = "<!-- The table is written by python -m privcalc.cli.docs. -->"
-_END = "<!-- End of the table. -->"
+_BEGIN = "<!-- The list is written by python -m privcalc.cli.docs. -->"
+_END = "<!-- End of the list. -->"
 
 
 def readme(text: str) -> str:
-    """Return the README with the table written anew."""
-    table = "\n".join((_BEGIN, "", *_table(), "", _END))
+    """Return the README with the list written anew."""
     between = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
-    return between.sub(lambda _: table, text)
+    return between.sub(lambda _: "\n".join((_BEGIN, *_list(), _END)), text)
 
 
-def _table() -> Iterator[str]:
+def _list() -> list[str]:
     from privcalc.spec.describe import rows
 
-    yield "| name | parameters (default) | what it is |"
-    yield "|---|---|---|"
+    names = {"mechanism": list[str](), "wrapper": list[str]()}
     for row in rows():
-        at = "@" if row.kind == "wrapper" else ""
-        # The long names of wrappers are those of JSON.
-        names = [row.name, *(row.aliases if row.kind == "mechanism" else ())]
-        name = ", ".join(f"`{at}{each}`" for each in names)
-        yield f"| {name} | `{row.parameters}` | {row.summary} |"
+        names[row.kind].append(f"`{'@' * (row.kind == 'wrapper')}{row.name}`")
+    mechanisms, wrappers = map(", ".join, names.values())
+    text = f"The mechanisms are {mechanisms}; the wrappers are {wrappers}."
+    return wrap(text, 110, break_on_hyphens=False)

@@ -1,0 +1,264 @@
+"""Benchmark of accountants: width, time and soundness of those that are installed, on four runs.
+
+    python -m venv /tmp/peers
+    /tmp/peers/bin/pip install . dp-accounting prv-accountant opacus autodp riskcal opendp
+    /tmp/peers/bin/python -m tests.benchmarks.peers
+
+prints a table in Markdown, as README has it. Cells under a delta are upper ends less the true
+epsilon, which is known to 30 digits (`tests/oracles/dp_sgd.json`, by mpmath and without privcalc):
+the least and the largest of the runs that the accountant can answer. Negative: below the truth, so
+that it is no bound. The width is that of the widest bracket. Each answer is made in a process of
+its own; times are those of the first run that is answered: of the whole process, and of the answer
+alone when all is loaded. What is not installed has a line that says so. Takes some minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Run(NamedTuple):
+    """Some steps of one mechanism, each on a Poisson sample of the records."""
+
+    mechanism: str
+    noise: float
+    rate: float
+    steps: int
+
+
+Ends = tuple[float | None, float]
+if TYPE_CHECKING:
+    Ask = Callable[[str, Run, float], Ends]
+
+ORACLES = Path(__file__).parents[1] / "oracles"
+# By what the oracles call them, which is a specification.
+RUNS = {
+    "gaussian:sigma=1.1@poisson:q=256/60000@14063": Run("gaussian", 1.1, 256 / 60000, 14063),
+    "gaussian:sigma=0.6@poisson:q=0.02@5000": Run("gaussian", 0.6, 0.02, 5000),
+    "gaussian:sigma=50.0@2500": Run("gaussian", 50.0, 1.0, 2500),
+    "laplace:scale=20.0@1000": Run("laplace", 20.0, 1.0, 1000),
+}
+DELTAS = (1e-5, 1e-12)
+SECONDS = 300
+REPEATS = 5
+
+
+def privcalc(text: str, _: Run, delta: float) -> Ends:
+    """Ask this package."""
+    from privcalc.library import compose
+
+    found = compose(text, delta=delta).epsilon
+    return found.lower, found.upper
+
+
+def event(run: Run) -> Any:
+    """Return the DpEvent of a run."""
+    from dp_accounting import dp_event as dp
+
+    name, noise, rate, steps = run
+    once = dp.GaussianDpEvent(noise) if name == "gaussian" else dp.LaplaceDpEvent(noise)
+    return dp.SelfComposedDpEvent(
+        once if rate == 1.0 else dp.PoissonSampledDpEvent(rate, once), steps
+    )
+
+
+def google_pld(_: str, run: Run, delta: float) -> Ends:
+    """Ask dp_accounting for its pessimistic estimate at the default grid."""
+    from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
+
+    return None, float(PLDAccountant().compose(event(run)).get_epsilon(delta))
+
+
+def google_rdp(_: str, run: Run, delta: float) -> Ends:
+    """Ask dp_accounting for the best of its Renyi orders."""
+    from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
+
+    return None, float(RdpAccountant().compose(event(run)).get_epsilon(delta))
+
+
+def prv(_: str, run: Run, delta: float) -> Ends:
+    """Ask prv_accountant for an upper end with an error of 0.01."""
+    from prv_accountant import PRVAccountant
+    from prv_accountant.privacy_random_variables import (
+        GaussianMechanism,
+        LaplaceMechanism,
+        PoissonSubsampledGaussianMechanism,
+    )
+
+    name, noise, rate, steps = run
+    if name == "laplace":
+        once = LaplaceMechanism(mu=1.0 / noise)
+    elif rate == 1.0:
+        once = GaussianMechanism(noise_multiplier=noise)
+    else:
+        once = PoissonSubsampledGaussianMechanism(rate, noise)
+    accountant = PRVAccountant(
+        prvs=[once], max_self_compositions=[steps], eps_error=0.01, delta_error=delta / 1000
+    )
+    lower, _, upper = accountant.compute_epsilon(delta, [steps])
+    return float(lower), float(upper)
+
+
+def opacus(kind: str) -> Ask:
+    """Return a way to ask an accountant of Opacus."""
+
+    def ask(_: str, run: Run, delta: float) -> Ends:
+        from opacus.accountants import create_accountant  # type: ignore[import-not-found]
+
+        if run[0] != "gaussian":
+            raise NotImplementedError
+        accountant = create_accountant(kind)
+        accountant.history = [run[1:]]
+        return None, float(accountant.get_epsilon(delta=delta))
+
+    return ask
+
+
+def autodp(_: str, run: Run, delta: float) -> Ends:
+    """Ask autodp for the best Renyi order."""
+    from autodp.mechanism_zoo import GaussianMechanism, LaplaceMechanism  # type: ignore[import-not-found]
+    from autodp.transformer_zoo import AmplificationBySampling, Composition  # type: ignore[import-not-found]
+
+    name, noise, rate, steps = run
+    once = GaussianMechanism(noise) if name == "gaussian" else LaplaceMechanism(noise)
+    if rate < 1.0:
+        once.neighboring = "add_remove"
+        sample = AmplificationBySampling(PoissonSampling=True)
+        once = sample(once, rate, improved_bound_flag=True)
+    return None, float(Composition()([once], [steps]).get_approxDP(delta))
+
+
+def riskcal(_: str, run: Run, delta: float) -> Ends:
+    """Ask riskcal for what its connected dots say."""
+    from riskcal.accountants import CTDAccountant  # type: ignore[import-not-found]
+
+    if run[0] != "gaussian":
+        raise NotImplementedError
+    accountant = CTDAccountant()
+    accountant.history = [run[1:]]
+    return None, float(accountant.get_epsilon(delta=delta))
+
+
+def opendp(_: str, run: Run, delta: float) -> Ends:
+    """Ask OpenDP for the zCDP of the composition, as epsilon and delta."""
+    import opendp.prelude as dp  # type: ignore[import-not-found]
+
+    name, noise, rate, steps = run
+    if rate < 1.0:
+        raise NotImplementedError
+    dp.enable_features("contrib", "honest-but-curious")
+    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+    if name == "gaussian":
+        once = dp.m.make_gaussian(*space, scale=noise)
+    else:
+        once = dp.c.make_pureDP_to_zCDP(dp.m.make_laplace(*space, scale=noise))
+    whole = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([once] * steps))
+    return None, float(whole.map(1.0).epsilon(delta))
+
+
+ACCOUNTANTS: dict[str, tuple[str, Ask]] = {
+    "privcalc": ("privcalc", privcalc),
+    "dp_accounting, PLD": ("dp-accounting", google_pld),
+    "dp_accounting, RDP": ("dp-accounting", google_rdp),
+    "prv_accountant": ("prv-accountant", prv),
+    "Opacus, PRV": ("opacus", opacus("prv")),
+    "Opacus, RDP": ("opacus", opacus("rdp")),
+    "autodp, RDP": ("autodp", autodp),
+    "riskcal": ("riskcal", riskcal),
+    "OpenDP, zCDP": ("opendp", opendp),
+}
+
+
+def answer(name: str, text: str, delta: float) -> None:
+    """Print an answer and its time: the first with all that it loads, and the least of a few."""
+    warnings.simplefilter("ignore")
+    found: Ends | None = None
+    times: list[float] = []
+    try:
+        while len(times) < REPEATS and sum(times) < REPEATS:
+            start = time.perf_counter()
+            found = ACCOUNTANTS[name][1](text, RUNS[text], delta)
+            times.append(time.perf_counter() - start)
+    except NotImplementedError:
+        pass
+    print(json.dumps([found, times]))
+
+
+def asked(name: str, text: str, delta: float) -> tuple[Ends, float, float] | None:
+    """Return both ends, and the seconds of a whole process and of the answer alone."""
+    command = [sys.executable, "-W", "ignore", "-m", __spec__.name, name, text, repr(delta)]
+    start = time.perf_counter()
+    try:
+        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        print(f"{name}, {text}, delta {delta}: {error}", file=sys.stderr)
+        return None
+    whole = time.perf_counter() - start
+    found, times = json.loads(done.stdout.splitlines()[-1])
+    return None if found is None else (tuple(found), whole - sum(times[1:]), min(times))
+
+
+def truths() -> dict[tuple[str, float], float]:
+    """Return the epsilon of each run at each delta, from the oracles."""
+    rows = json.loads((ORACLES / "dp_sgd.json").read_text(encoding="utf-8"))["rows"]
+    found = {(row["text"], row["query"].get("delta")): float(row["maximum"]) for row in rows}
+    return {(text, delta): found[text, delta] for text in RUNS for delta in DELTAS}
+
+
+def number(value: float, sign: str = "+") -> str:
+    """Return a difference to one or two digits."""
+    return f"{value:{sign}.0e}" if abs(value) < 1e-3 else f"{value:{sign}.2g}"
+
+
+def excess(values: list[float]) -> str:
+    """Return how far above the truth answers lie, what lies below it in bold."""
+    ends = dict.fromkeys(number(value) for value in (min(values), max(values)))
+    return " to ".join(f"**{end}**" if end.startswith("-") else end for end in ends)
+
+
+def line(name: str, true: dict[tuple[str, float], float]) -> str:
+    """Return the line of one accountant."""
+    try:
+        title = f"{name} {version(ACCOUNTANTS[name][0])}"
+    except PackageNotFoundError:
+        return f"| {name} | not installed | | | | |"
+    found = {place: asked(name, *place) for place in true}
+    known = {place: each for place, each in found.items() if each is not None}
+    columns = [
+        excess([each[0][1] - true[place] for place, each in known.items() if place[1] == delta])
+        for delta in DELTAS
+    ]
+    widths = [upper - lower for (lower, upper), *_ in known.values() if lower is not None]
+    columns.append(number(max(widths), "") if widths else "no lower end")
+    _, whole, alone = next(iter(known.values()))
+    return f"| {title} | {' | '.join(columns)} | {whole:.2g} s | {milliseconds(alone)} ms |"
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time to two digits."""
+    return f"{float(f'{1e3 * seconds:.2g}'):g}"
+
+
+def main() -> None:
+    """Print the table."""
+    print("| accountant |" + "".join(f" at delta {delta} |" for delta in DELTAS), end="")
+    print(" width | whole process | answer alone |\n|---|---|---|---|---|---|")
+    for name in ACCOUNTANTS:
+        print(line(name, truths()), flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        answer(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    else:
+        main()
