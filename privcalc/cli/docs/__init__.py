@@ -1,4 +1,4 @@
-"""Help, manual pages, completions and a table of the README, from the options and the registry."""
+"""Help, manual pages, completions and a list in the README, from the options and the registry."""
 
 from __future__ import annotations
 
