@@ -8,13 +8,16 @@ prints a table in Markdown, as README has it. Cells under a delta are upper ends
 epsilon, which is known to 30 digits (`tests/oracles/dp_sgd.json`, by mpmath and without privcalc):
 the least and the largest of the runs that the accountant can answer. Negative: below the truth, so
 that it is no bound. The width is that of the widest bracket. Each answer is made in a process of
-its own; times are those of the first run that is answered: of the whole process, and of the answer
-alone when all is loaded. What is not installed has a line that says so. Takes some minutes.
+its own, with one thread; times are those of the processor, for the first run that is answered: the
+whole process, and the answer alone when all is loaded. What is not installed has a line that says
+so. Takes some minutes.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import subprocess
 import sys
 import time
@@ -49,8 +52,9 @@ RUNS = {
     "laplace:scale=20.0@1000": Run("laplace", 20.0, 1.0, 1000),
 }
 DELTAS = (1e-5, 1e-12)
-SECONDS = 300
 REPEATS = 5
+# Seconds of a process after which an answer is not asked for again.
+LONG = 10.0
 
 
 def privcalc(text: str, _: Run, delta: float) -> Ends:
@@ -180,32 +184,33 @@ ACCOUNTANTS: dict[str, tuple[str, Ask]] = {
 
 
 def answer(name: str, text: str, delta: float) -> None:
-    """Print an answer and its time: the first with all that it loads, and the least of a few."""
+    """Print both ends, the time of the processor so far, and the least of a few answers alone."""
     warnings.simplefilter("ignore")
-    found: Ends | None = None
-    times: list[float] = []
+    ends: Ends | None = None
+    marks: list[float] = []
     try:
-        while len(times) < REPEATS and sum(times) < REPEATS:
-            start = time.perf_counter()
-            found = ACCOUNTANTS[name][1](text, RUNS[text], delta)
-            times.append(time.perf_counter() - start)
+        while not marks or (len(marks) <= REPEATS and marks[-1] < LONG):
+            ends = ACCOUNTANTS[name][1](text, RUNS[text], delta)
+            marks.append(time.process_time())
     except NotImplementedError:
-        pass
-    print(json.dumps([found, times]))
+        marks = [0.0]
+    alone = min((b - a for a, b in itertools.pairwise(marks)), default=marks[0])
+    print(json.dumps([ends, marks[0], alone]))
 
 
 def asked(name: str, text: str, delta: float) -> tuple[Ends, float, float] | None:
     """Return both ends, and the seconds of a whole process and of the answer alone."""
     command = [sys.executable, "-W", "ignore", "-m", __spec__.name, name, text, repr(delta)]
-    start = time.perf_counter()
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     try:
-        done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
-        print(f"{name}, {text}, delta {delta}: {error}", file=sys.stderr)
+        done = subprocess.run(
+            command, check=True, capture_output=True, text=True, env={**os.environ, **threads}
+        )
+    except subprocess.CalledProcessError as error:
+        print(f"{name}, {text}, delta {delta}: {error.stderr}", file=sys.stderr)
         return None
-    whole = time.perf_counter() - start
-    found, times = json.loads(done.stdout.splitlines()[-1])
-    return None if found is None else (tuple(found), whole - sum(times[1:]), min(times))
+    ends, whole, alone = json.loads(done.stdout.splitlines()[-1])
+    return None if ends is None else (ends, whole, alone)
 
 
 def truths() -> dict[tuple[str, float], float]:
@@ -229,7 +234,8 @@ def excess(values: list[float]) -> str:
 def line(name: str, true: dict[tuple[str, float], float]) -> str:
     """Return the line of one accountant."""
     try:
-        title = f"{name} {version(ACCOUNTANTS[name][0])}"
+        library, comma, way = name.partition(",")
+        title = f"{library} {version(ACCOUNTANTS[name][0])}{comma}{way}"
     except PackageNotFoundError:
         return f"| {name} | not installed | | | | |"
     found = {place: asked(name, *place) for place in true}
@@ -251,7 +257,11 @@ def milliseconds(seconds: float) -> str:
 
 def main() -> None:
     """Print the table."""
-    print("| accountant |" + "".join(f" at delta {delta} |" for delta in DELTAS), end="")
+    print(
+        "| accountant |"
+        + "".join(f" at delta {delta:.0e} |" for delta in DELTAS).replace("e-0", "e-"),
+        end="",
+    )
     print(" width | whole process | answer alone |\n|---|---|---|---|---|---|")
     for name in ACCOUNTANTS:
         print(line(name, truths()), flush=True)
