@@ -5,7 +5,7 @@ _privcalc_offers() {
     offers=''
     case $1 in
         '') offers='gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' ;;
-        '@') offers='poisson: wor: allocation: batches: group: select:' ;;
+        '@') offers='poisson: wor: allocation: batches: shuffle: group: select:' ;;
         '=') offers='geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:' ;;
         'gaussian:') offers='sigma= sensitivity= noise_multiplier=' ;;
         'laplace:') offers='scale= sensitivity= noise_multiplier=' ;;
@@ -53,6 +53,7 @@ _privcalc_offers() {
         '@wor:'|'@sampled-without-replacement:') offers='q= n= m=' ;;
         '@allocation:'|'@randomly-allocated:') offers='t=' ;;
         '@batches:'|'@shuffled-batches:') offers='t=' ;;
+        '@shuffle:'|'@shuffled-reports:') offers='n=' ;;
         '@group:') offers='k=' ;;
         '@select:'|'@repeat-and-select:') offers='runs= mean= shape= gamma= n= p= file=' ;;
         '@select:runs='|'@repeat-and-select:runs=') offers='geometric logarithmic tnb poisson binomial fixed distribution' ;;
@@ -133,7 +134,7 @@ _privcalc() {
     COMPREPLY=()
     case $command:$previous in
         :--help-spec)
-            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches group select repeat-and-select' -- "$value"))
+            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select' -- "$value"))
             return
             ;;
         :--schema)

@@ -5,14 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import UnsupportedError
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
+    from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
     from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Node
+
+
+@record
+class Report:
+    """What one person reports, where each does so alone.
+
+    Attributes:
+        epsilon: the largest privacy loss.
+        categories: of randomized response; None of any other report.
+    """
+
+    epsilon: Enclosed
+    categories: int | None = None
 
 
 class Mechanism:
@@ -30,6 +45,11 @@ class Mechanism:
     knows_replaced: ClassVar[bool] = False
     run: bool = False
     parts: tuple[Node, ...] = ()
+
+    @property
+    def report(self) -> Report | None:
+        """What one person reports, where it may be shuffled with what others do; else None."""
+        return None
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term | None:
         """Return the law of one direction; None where only the Renyi curve is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, Report
 from privcalc.mechanisms.files.vague import spread
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -53,6 +53,11 @@ class Pure(Mechanism):
     def __init__(self, *, epsilon: float) -> None:
         """Take the guarantee."""
         self.epsilon = Enclosed.of(epsilon)
+
+    @property
+    def report(self) -> Report:
+        """Any report of this guarantee."""
+        return Report(self.epsilon)
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction; it is the same in each."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism
+from privcalc.mechanisms.base import Mechanism, Report
 from privcalc.mechanisms.files.vague import UNIT, spread
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -106,6 +106,22 @@ class RandomizedResponse(Mechanism):
                 f"the log of the ratio of probabilities must be within {LARGEST_EPSILON:g} of 0,"
                 f" got {max(sizes)!r}"
             )
+
+    @property
+    def report(self) -> Report | None:
+        """The answer; None where the true one of several is less likely than any other."""
+        if self.epsilon is not None:
+            return Report(self.epsilon, self.categories)
+        if self.probability is None:
+            raise AssertionError("neither epsilon nor a probability")
+        sizes = [_log_ratio(p, self.categories) for p in _ends(self.probability)]
+        if self.categories == 2:
+            sizes = sorted(map(abs, sizes))
+        if sizes[0] < 0.0:
+            return None
+        slack = 1 - 16 * Fraction(UNIT), 1 + 16 * Fraction(UNIT)
+        ends = (Fraction(size) * each for size, each in zip(sizes, slack, strict=True))
+        return Report(Enclosed(*ends), self.categories)
 
     def grouped(self, records: int) -> RandomizedResponse:
         """Return the mechanism itself: whatever changes, its input is one of k categories."""

@@ -36,6 +36,10 @@ _SAMPLING = {
         "random allocation where allocated",
         "each record joins one step of an epoch, by lot; for shuffling see @batches",
     ),
+    "shuffled reports": (
+        "shuffled reports",
+        "one of each person, without names; for batches see @batches",
+    ),
     "shuffled batches": (
         "shuffled batches of fixed size",
         "at most as without sampling, at least as with @allocation",

@@ -20,7 +20,7 @@ from privcalc.spec.spelling import brief_text, number_text, snake_case, word_tex
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
 
-_WIDTH = 78
+_WIDTH = 79
 # Of the column of names.
 _NAMES = 19
 

@@ -179,6 +179,11 @@ def mechanism(r: random.Random, *, sampled: bool = True) -> str:
         name = r.choice(["allocation", "batches"])
         text = f"gaussian:sigma={number(r.uniform(0.5, 8))}"
         text += f"@{name}:t={round(math.exp(r.uniform(1, 11)))}@{round(math.exp(r.uniform(0, 5)))}"
+    elif sampled and kind < 0.52:
+        text = f"rr:epsilon={number(r.uniform(0.1, 6))},categories={r.choice([2, 2, 3, 10])}"
+        if r.random() < 0.3:
+            text = f"pure:epsilon={number(r.uniform(0.1, 6))}"
+        text += f"@shuffle:n={round(math.exp(r.uniform(0, 20)))}@{count(r, 1e3)}"
     else:
         text = LEAVES[r.choice(list(LEAVES))](r)
         text += f"@{count(r, 1e3)}" if r.random() < 0.7 else ""
@@ -208,7 +213,7 @@ def specification(r: random.Random) -> str:
     size = r.choice([1, 1, 1, 1, 2, 3, 5])
     parts = [mechanism(r) for _ in range(size)]
     # The two kinds of sampling are read under different relations.
-    if any("@wor" in each for each in parts):
+    if any("@wor" in each or "@shuffle" in each for each in parts):
         apart = ("@poisson", "@allocation", "@batches")
         parts = [each for each in parts if not any(name in each for name in apart)]
     return "+".join(parts)

@@ -138,6 +138,7 @@ LADDERS = {
         (5, 6, 50, 10**9),
     ),
     ("sampled_without_replacement", "sample_size"): ("gaussian:sigma=1@wor:n=9,m={}", (0, 1, 8, 9)),
+    ("shuffled_reports", "users"): ("rr:epsilon=1@shuffle:n={}", (1, 2, 30, 2000)),
     ("randomly_allocated", "steps"): ("gaussian:sigma=1@allocation:t={}", (1, 2, 30, 2000)),
     ("group", "records"): ("laplace:scale=9@group:k={}", (1, 2, 3, 40)),
 }

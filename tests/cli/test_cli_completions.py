@@ -13,7 +13,7 @@ from tests.cli.shells import fish, typed
 if TYPE_CHECKING:
     from pathlib import Path
 
-WRAPPERS = ["allocation:", "batches:", "group:", "poisson:", "select:", "wor:"]
+WRAPPERS = ["allocation:", "batches:", "group:", "poisson:", "select:", "shuffle:", "wor:"]
 # What is typed, how far it is kept, and what may follow there.
 POSITIONS = [
     ("privcalc ", "", ["calibrate", "compose", "convert", "select", "subsample"]),

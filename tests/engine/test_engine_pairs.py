@@ -151,7 +151,7 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
     # engine alone composes (test_mechanisms_truncated_laplace.py), keys, which know one relation
     # (test_mechanisms_thresholded_counts.py, test_mechanisms_partition_selection.py), and what has
     # wide brackets (test_mechanisms_above_threshold.py, test_mechanisms_noisy_screening.py,
-    # test_mechanisms_ptr.py, test_allocation.py).
+    # test_mechanisms_ptr.py, test_allocation.py, test_shuffle.py).
     left_out = {
         "repeat_and_select",
         "truncated_laplace",
@@ -163,6 +163,7 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
         "stability",
         "randomly_allocated",
         "shuffled_batches",
+        "shuffled_reports",
     }
     lossy = [entry for entry in registry.mechanisms() if entry not in curves]
     for entry in (*lossy, *registry.wrappers()):

@@ -1,0 +1,131 @@
+"""Shuffled reports: what many people say of themselves, without their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from privcalc.errors import UnsupportedError
+from privcalc.relation import Relation
+from privcalc.spec.registry import Parameter, wrapper
+from privcalc.spec.tree import Leaf
+from privcalc.wrappers.base import Wrapper, spelled
+
+if TYPE_CHECKING:
+    from privcalc.engine.terms import Terms
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.term import Term
+    from privcalc.mechanisms.base import Report
+    from privcalc.relation import Adjacency
+    from privcalc.spec.tree import Wrapped
+    from privcalc.wrappers.base import Walk
+
+MOST_USERS = 10**9
+# Brackets of several rounds are about that wide, relative, for what is moved to points.
+ACCURACY = 1e-7
+
+
+@wrapper(
+    name="shuffled_reports",
+    place=26,
+    plain=(
+        "Each of n people sends one report that is private by itself, and only the reports are"
+        " seen, without names and in no order."
+    ),
+    short="shuffle",
+    parameters=(
+        Parameter(
+            "users",
+            "number of people who send a report",
+            short="n",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(MOST_USERS),
+            # One more report that does not depend on the record is post-processing.
+            cost="decreases",
+        ),
+    ),
+    relations=frozenset({Relation.REPLACE_ONE}),
+    inner_relation=Relation.REPLACE_ONE,
+    example="rr:epsilon=1@shuffle:n=10000",
+)
+class ShuffledReports(Wrapper):
+    """Shuffled reports: n people send one report each, and their order is lost (shuffle model).
+
+    What is wrapped is the report of one person, `rr` or `pure`, which all make in the same way. A
+    count after it is a number of rounds, each shuffled anew. One person has another value, and n
+    stays: replace-one. (One who is added or removed shows in the number of reports.) This is not
+    the shuffling of data before they are read in batches: `@batches`.
+
+    For randomized response the upper end is that of the privacy blanket, where it is told who of
+    the others answers truly. The lower end is that of a pair of data sets. For three categories or
+    more all others have a third value, and the ends are all but the same; for two they have the
+    value of the one person, and the truth is in between. For `pure` the upper end is that of the
+    clones of Feldman, McMillan, Talwar 2021, and the lower one that of randomized response with
+    two or three categories. (Their larger rate of 2023 holds for a restricted class of reports, by
+    its erratum, and not for all of one guarantee: for `pure` it is not used. For binary randomized
+    response it is that of the blanket.) No upper end is above the cost without shuffling. Proofs:
+    `losses/shuffled/`.
+    """
+
+    sampling: ClassVar[str] = "shuffled reports"
+
+    def __init__(self, *, users: int) -> None:
+        """Take the number of people."""
+        self.users = users
+
+    def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
+        """Return the laws above and below; with one person the report itself."""
+        report = self._report(tree, walk)
+        if self.users == 1 or report.epsilon.high == 0:
+            return walk.terms(tree.event, adjacency, records)
+        key = "shuffled", self.users, report
+        if key not in walk.kept:
+            alone = walk.terms(tree.event, adjacency, 1)[0][0]
+            walk.kept[key] = self._term(report, alone.above)
+        term = walk.kept[key]
+        if records == 1:
+            return [(term, 1)]
+        from privcalc.engine.lattice.groups import chained_term
+
+        return [(chained_term(term.above, records), 1)]
+
+    def rough_divergence(self, inner: float) -> float:
+        """Divide e^s - 1 by the number of people."""
+        from privcalc.wrappers.allocation import rough
+
+        return rough(self.users, inner)
+
+    def _term(self, report: Report, alone: LossLaw) -> Term:
+        """Return the laws; one report by itself is above where it says nearly all, or nothing."""
+        from privcalc.losses.shuffled.law import (
+            LARGEST_EPSILON,
+            LEAST_EPSILON,
+            law_above,
+            law_below,
+        )
+        from privcalc.losses.term import Term
+
+        low, high = report.epsilon.doubles()
+        above = alone
+        if LEAST_EPSILON <= high <= LARGEST_EPSILON:
+            above = law_above(self.users, high, report.categories)
+        if low < LEAST_EPSILON:
+            return Term(above)
+        below = law_below(self.users, min(low, LARGEST_EPSILON), report.categories)
+        return Term(above, below, accuracy=ACCURACY)
+
+    def _report(self, tree: Wrapped, walk: Walk) -> Report:
+        """Return what one person reports.
+
+        Raises:
+            UnsupportedError: it is none, or not known.
+        """
+        event = tree.event
+        report = walk.mechanism(event).report if isinstance(event, Leaf) else None
+        if report is None:
+            raise UnsupportedError(
+                f"{spelled(tree)} takes one report of each person: rr, where the true answer is not"
+                " less likely than others, or pure; for several reports that stay together state"
+                " pure with the epsilon of all of them"
+            )
+        return report
