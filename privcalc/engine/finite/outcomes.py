@@ -18,6 +18,7 @@ from privcalc.engine.finite.lattice_sum import lattice_power
 from privcalc.engine.finite.listed import Listed, Side
 from privcalc.engine.finite.tail_sums import SUM_ULPS
 from privcalc.losses.atomic.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
+from privcalc.losses.atomic.proved import ProvedLaw
 from privcalc.numerics import work
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -71,7 +72,11 @@ class Outcomes:
 def enumerate_outcomes(composition: Composition) -> Outcomes | None:
     """Return the law of the total loss, or None where a law is not finite or it is too large."""
     total: Outcomes | None = None
-    for law, count in composition:
+    for known, count in composition:
+        # One use by itself has a profile of its own.
+        law = known
+        if isinstance(known, ProvedLaw) and not composition.best_alone:
+            law = known.atoms
         if not isinstance(law, AtomicLaw):
             return None
         part = _uses(law, count)
