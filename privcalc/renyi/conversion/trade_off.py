@@ -58,6 +58,24 @@ if TYPE_CHECKING:
     from privcalc.renyi.curve import RenyiCurve
 
 
+# The p + q of a pair that is before the corner for certain, as pairs are known to 1e-6.
+SAFELY = 0.99
+
+
+class _OneOrder(NamedTuple):
+    """What one order of the neighbours proves.
+
+    Attributes:
+        found: the bound.
+        before: whether both orders prove no more. A pair with p > q and p + q < 1 has smaller
+            divergences in the other order: where it is the best for one order of the neighbours,
+            both allow it (`both_orders.py`).
+    """
+
+    found: Converted
+    before: bool
+
+
 class Point(NamedTuple):
     """A proved point of the profile: delta <= e^log_delta wherever epsilon is at least this."""
 
@@ -80,12 +98,11 @@ def trade_off_epsilon(
         NotCertifiedError: no order has a finite certified bound.
     """
     require_delta(delta)
-    found = _epsilon_of_both(both, delta) if both is not None and infinite_mass == 0.0 else None
-    # Where the curve is that of both orders nothing better follows (`both_orders.py`).
-    if found is not None and both == curve:
-        return found
     one = _epsilon_of_one(curve, delta, infinite_mass)
-    return one if found is None or one.value <= found.value else found
+    if both is None or infinite_mass > 0.0 or one.before:
+        return one.found
+    found = _epsilon_of_both(both, delta)
+    return one.found if found is None or one.found.value <= found.value else found
 
 
 def _epsilon_of_both(both: RenyiCurve, delta: float) -> Converted | None:
@@ -99,12 +116,12 @@ def _epsilon_of_both(both: RenyiCurve, delta: float) -> Converted | None:
     return Converted(max(0.0, min(value, met.epsilon)), met.order, "trade_off")
 
 
-def _epsilon_of_one(curve: RenyiCurve, delta: float, infinite_mass: float) -> Converted:
+def _epsilon_of_one(curve: RenyiCurve, delta: float, infinite_mass: float) -> _OneOrder:
     """Bound epsilon by one order of the neighbours."""
     single, found = single_epsilon(curve, delta, "trade_off", infinite_mass)
     best = Converted(single.value, single.order, "trade_off")
     if single.value == 0.0 or not found.value < math.inf:
-        return best
+        return _OneOrder(best, single.value == 0.0)
     log_delta = log_rounded_down(delta)
 
     def objective(log_q: Array, log_ratio: Array) -> Array:
@@ -117,16 +134,17 @@ def _epsilon_of_one(curve: RenyiCurve, delta: float, infinite_mass: float) -> Co
             return float(-k[0] / c[0])
         return _log_q(tangents_for_log_delta(c, k, log_delta, infinite_mass), infinite_mass)
 
-    points = _points(curve, found, touching, objective, infinite_mass)
+    before, points = _points(curve, found, touching, objective, infinite_mass)
     if points is None or not points[0].log_delta < log_delta < points[1].log_delta:
-        return best
+        return _OneOrder(best, before)
     steep, flat = points
     value, weight = chord(
         (steep.log_delta, steep.epsilon), (flat.log_delta, flat.epsilon), log_delta
     )
     if not value < single.value:
-        return best
-    return Converted(max(0.0, value), flat.order if weight > 0.5 else steep.order, "trade_off")
+        return _OneOrder(best, before)
+    order = flat.order if weight > 0.5 else steep.order
+    return _OneOrder(Converted(max(0.0, value), order, "trade_off"), before)
 
 
 def trade_off_log_delta(
@@ -143,11 +161,11 @@ def trade_off_log_delta(
         NotCertifiedError: no order has a finite certified bound.
     """
     require_epsilon(epsilon)
-    found = _log_delta_of_both(both, epsilon) if both is not None and infinite_mass == 0.0 else None
-    if found is not None and both == curve:
-        return found
     one = _log_delta_of_one(curve, epsilon, infinite_mass)
-    return one if found is None or one.value <= found.value else found
+    if both is None or infinite_mass > 0.0 or one.before:
+        return one.found
+    found = _log_delta_of_both(both, epsilon)
+    return one.found if found is None or one.found.value <= found.value else found
 
 
 def _log_delta_of_both(both: RenyiCurve, epsilon: float) -> Converted | None:
@@ -161,12 +179,12 @@ def _log_delta_of_both(both: RenyiCurve, epsilon: float) -> Converted | None:
     return Converted(min(0.0, met.log_advantage, value), met.order, "trade_off")
 
 
-def _log_delta_of_one(curve: RenyiCurve, epsilon: float, infinite_mass: float) -> Converted:
+def _log_delta_of_one(curve: RenyiCurve, epsilon: float, infinite_mass: float) -> _OneOrder:
     """Bound log delta by one order of the neighbours."""
     single, found = single_log_delta(curve, epsilon, "trade_off", infinite_mass)
     best = Converted(single.value, single.order, "trade_off")
     if single.value == -math.inf or not found.value < math.inf:
-        return best
+        return _OneOrder(best, single.value == -math.inf)
 
     def objective(log_q: Array, log_ratio: Array) -> Array:
         """Return log(p - s q)."""
@@ -178,14 +196,15 @@ def _log_delta_of_one(curve: RenyiCurve, epsilon: float, infinite_mass: float) -
             return float(-k[0] / c[0])
         return _log_q(tangents_for_epsilon(c, k, epsilon, infinite_mass), infinite_mass)
 
-    points = _points(curve, found, touching, objective, infinite_mass)
+    before, points = _points(curve, found, touching, objective, infinite_mass)
     if points is None or not points[1].epsilon < epsilon < points[0].epsilon:
-        return best
+        return _OneOrder(best, before)
     steep, flat = points
     value, weight = chord((flat.epsilon, flat.log_delta), (steep.epsilon, steep.log_delta), epsilon)
     if not value < single.value:
-        return best
-    return Converted(min(0.0, value), steep.order if weight > 0.5 else flat.order, "trade_off")
+        return _OneOrder(best, before)
+    order = steep.order if weight > 0.5 else flat.order
+    return _OneOrder(Converted(min(0.0, value), order, "trade_off"), before)
 
 
 @np.errstate(all="ignore")
@@ -219,32 +238,36 @@ def _points(
     touching: Callable[[Array, Array], float],
     objective: Objective,
     infinite_mass: float,
-) -> tuple[Point, Point] | None:
-    """Return two proved points, the one of larger epsilon first; None if one order is enough."""
+) -> tuple[bool, tuple[Point, Point] | None]:
+    """Return two proved points, the one of larger epsilon first; None if one order is enough.
+
+    And before them whether the best pair is safely before the corner.
+    """
     c = np.array([found.order_less_one])
     k = curve.upper(c)
     log_q = touching(c, k)
     if not -math.inf < log_q < 0.0:
-        return None
+        return False, None
     # The tangents are the best to 1e-6 only; on the boundary itself the pair is to the square.
     own = Allowed(np.append(c, math.inf), np.append(k, math.inf), infinite_mass)
     pair = Pair(log_q, float(own.largest_ratio(np.array([log_q]))[0][0]))
     allowed = Allowed(np.append(found.c, math.inf), np.append(found.k, curve.limit), infinite_mass)
     vertex = best_pair(curve, allowed, objective, pair)
+    log_q, log_ratio = pair if vertex is None else vertex.pair
+    before = math.exp(log_q + log_ratio) + math.exp(log_q) < SAFELY
     if vertex is None or vertex.c_below == vertex.c_above:
-        return None
-    log_q, log_ratio = vertex.pair
+        return before, None
     rest = 1.0 - math.exp(log_q + log_ratio) - infinite_mass
     if not rest > 0.0:
-        return None
+        return before, None
     fall = math.log1p(-math.exp(log_q)) - math.log(rest)
     first, second = (
         _point(curve, c, fall, log_ratio + fall, infinite_mass)
         for c in (vertex.c_below, vertex.c_above)
     )
     if not (math.isfinite(first.epsilon) and math.isfinite(second.epsilon)):
-        return None
-    return first, second
+        return before, None
+    return before, (first, second)
 
 
 def _log_q(tangents: Tangents, infinite_mass: float) -> float:
