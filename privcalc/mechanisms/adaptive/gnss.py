@@ -77,11 +77,11 @@ class Gnss(Mechanism):
 
         D_a = -log(1 + x) / 2 - log(1 - c x) / (2 c) + a m^2 / (2 sigma^2 (1 - c x)),
 
-    infinite from c x = 1 on. It grows with x for b > 0. For b < 0, m^2 = 1 + x and the derivative
-    in x has the sign of sigma^2 x (1 - c x) + a (1 + x), which is concave, and positive at 0: D_a
-    has no maximum inside. At b = 0 it is less than for b > 0: the largest is that of b = beta or of
-    b = -beta, exactly. The published bound (a + 1) / sigma^2 for all a < 1 / (2 beta) is false,
-    for example for a = 20, beta = 0.01, sigma = 50.
+    infinite from c x = 1 on. For b > 0 both parts grow with b: the derivative in b of the first
+    two terms is a x / (1 - c x). For b < 0 that has the smaller modulus a |x| / (1 + c |x|), with
+    |x| < e^{2|b|} - 1, and m^2 / (1 - c x) is below 1: b = beta is the worst, at every order. The
+    published bound (a + 1) / sigma^2 for all a < 1 / (2 beta) is false, for example for a = 20,
+    beta = 0.01, sigma = 50.
 
     The mechanism is known by this curve only, and answers are upper bounds.
 
@@ -126,24 +126,22 @@ class Gnss(Mechanism):
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each."""
         del adjacency
-        from privcalc.renyi.curve import SumCurve, WorseCurve
+        from privcalc.renyi.curve import SumCurve
         from privcalc.renyi.known import LinearCurve
         from privcalc.renyi.of_law import LawCurve
 
-        up, down = (LawCurve(self._pair(sign), attained=False) for sign in (1, -1))
         half = 1 / (2 * self.sigma * self.sigma)
         size = LinearCurve.of(Enclosed(half, half), Enclosed.of(0), attained=False)
-        return SumCurve(((WorseCurve(up, down), 1), (size, 1)))
+        return SumCurve(((LawCurve(self._statistic, attained=False), 1), (size, 1)))
 
-    def _pair(self, sign: int) -> UnequalGaussiansLaw:
-        """Return the law of the statistic for b = beta or -beta, with means in deviations of Q."""
+    @property
+    def _statistic(self) -> UnequalGaussiansLaw:
+        """The law of the statistic for b = beta, with means in deviations of Q."""
         from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
 
         with localcontext(Context(prec=DIGITS)):
-            b = sign * Decimal(self.beta.numerator) / Decimal(self.beta.denominator)
-            sigma = Decimal(self.sigma.numerator) / Decimal(self.sigma.denominator)
-            square = (2 * b).exp()
-            theta = min(Decimal(1), b.exp()) / sigma
+            square = (2 * _decimal(self.beta)).exp()
+            theta = 1 / _decimal(self.sigma)
             return UnequalGaussiansLaw(float(theta), float(square), float(square - 1))
 
 
