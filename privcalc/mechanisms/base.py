@@ -99,6 +99,10 @@ class Mechanism:
         """
         raise NotImplementedError
 
+    def terms(self, adjacency: Adjacency) -> Terms:
+        """Return what is known of one direction, with counts; several where it is a composition."""
+        return [(self.term(adjacency), 1)]
+
     def term(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction."""
         from privcalc.losses.term import Term

@@ -133,6 +133,55 @@ def divergence(m: mpf, s1: mpf, s0: mpf, a: mpf) -> mpf:
     return mp.log(s0 / s1) + mp.log(s0**2 / v) / (2 * (a - 1)) + a * m**2 / (2 * v)
 
 
+@pytest.mark.parametrize(
+    ("sigma", "beta", "delta"),
+    [
+        (40, "0.001", 1e-9),
+        pytest.param(15, "0.004654", 1e-5, marks=pytest.mark.slow),
+        pytest.param(2, "0.2", 0.03, marks=pytest.mark.slow),
+    ],
+)
+def test_a_sum_of_growing_amounts_costs_the_lower_end(sigma: int, beta: str, delta: float) -> None:
+    """Neighbours n and n + 1 of f(n) = sum of e^{beta i}, of smooth sensitivity e^{beta n}."""
+    (answer,) = compose(parse(f"gnss:sigma={sigma},beta={beta}").tree, deltas=[delta]).answers
+    assert answer.bound is not None
+    assert answer.bound.lower is not None
+    with mp.workdps(20):
+        n, rate = 3, mpf(beta)
+        sizes = [mp.exp(rate * i) for i in range(n + 40)]
+        here, there = (max(mp.exp(-rate * d) * sizes[i + d] for d in range(30)) for i in (n, n + 1))
+        wide, shift = sigma * there, sizes[n]
+        narrow = sigma * here
+        # The noisy log S is (log S + beta sigma N).
+        mu = (mp.log(there) - mp.log(here)) / (rate * sigma)
+
+        def statistic(x: mpf) -> mpf:
+            """Return the profile of N(shift, wide^2) against N(0, narrow^2) at any real x."""
+            a = 1 / (2 * narrow**2) - 1 / (2 * wide**2)
+            b = shift / wide**2
+            c = mp.log(narrow / wide) - shift**2 / (2 * wide**2) - x
+            root = b * b - 4 * a * c
+            if root <= 0:
+                return 1 - mp.exp(x)
+            ends = [(-b - sign * mp.sqrt(root)) / (2 * a) for sign in (1, -1)]
+            inside = (
+                [mp.ncdf((y - shift) / wide) for y in ends],
+                [mp.ncdf(y / narrow) for y in ends],
+            )
+            p, q = (1 - (pair[1] - pair[0]) for pair in inside)
+            return p - mp.exp(x) * q
+
+        def profile(x: mpf) -> mpf:
+            return mp.quad(
+                lambda z: mp.npdf(z) * statistic(x - mu * z - mu * mu / 2), range(-9, 10, 3)
+            )
+
+        # The lower end is what this pair costs, to a few parts in a billion.
+        for factor, sign in (("1e-8", 1), ("-1e-8", -1)):
+            moved = profile(mpf(answer.bound.lower) * (1 + mpf(factor)))
+            assert sign * moved < sign * delta
+
+
 def test_the_published_bound_is_not_used() -> None:
     """At order 20 with beta 0.01 and sigma 50 the release costs more than (a + 1) / sigma^2."""
     curve = Gnss(standard_deviation=50, beta=0.01).renyi(Adjacency.ADD)

@@ -13,7 +13,7 @@ from privcalc.mechanisms.files.vague import known
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+    from privcalc.engine.terms import Terms
     from privcalc.relation import Adjacency
     from privcalc.renyi.curve import RenyiCurve
 
@@ -83,7 +83,11 @@ class Gnss(Mechanism):
     published bound (a + 1) / sigma^2 for all a < 1 / (2 beta) is false, for example for a = 20,
     beta = 0.01, sigma = 50.
 
-    The mechanism is known by this curve only, and answers are upper bounds.
+    The mechanism is known by this curve only: at small epsilons other data may cost more than those
+    of b = beta. These prove lower ends, because they exist: of f(n), the sum of e^{beta i} over
+    i < n, for data with n records of some kind, the smooth sensitivity is S(n) = e^{beta n}, which
+    one record more raises by the factor e^beta, and f(n + 1) - f(n) = S(n). Where i < n counts with
+    e^{-beta i}, one record less does the same.
 
     The rule of PATE-PTR (Algorithm 4): a = 1 + 2 log(2 / delta) / epsilon,
     sigma = ((3 a + 2) / epsilon)^{1/2}, beta = 0.2 / a. With sigma and delta the epsilon is that
@@ -125,24 +129,30 @@ class Gnss(Mechanism):
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each."""
-        del adjacency
         from privcalc.renyi.curve import SumCurve
-        from privcalc.renyi.known import LinearCurve
+        from privcalc.renyi.of_law import curve_of
+
+        terms = [term for term, _ in self.terms(adjacency)]
+        curves = [term.curve or curve_of(term.above) for term in terms]
+        return SumCurve(tuple((curve, 1) for curve in curves))
+
+    def terms(self, adjacency: Adjacency) -> Terms:
+        """Return the curve of the statistic with the law of b = beta, and the law of the size.
+
+        The means of the former are in deviations of Q.
+        """
+        del adjacency
+        from privcalc.losses.closed.gaussian import GaussianLaw
+        from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.losses.term import Term
         from privcalc.renyi.of_law import LawCurve
 
-        half = 1 / (2 * self.sigma * self.sigma)
-        size = LinearCurve.of(Enclosed(half, half), Enclosed.of(0), attained=False)
-        return SumCurve(((LawCurve(self._statistic, attained=False), 1), (size, 1)))
-
-    @property
-    def _statistic(self) -> UnequalGaussiansLaw:
-        """The law of the statistic for b = beta, with means in deviations of Q."""
-        from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
-
+        size = GaussianLaw(*(Enclosed.of(1) / Enclosed(self.sigma, self.sigma)).nearest())
         with localcontext(Context(prec=DIGITS)):
             square = (2 * _decimal(self.beta)).exp()
             theta = 1 / _decimal(self.sigma)
-            return UnequalGaussiansLaw(float(theta), float(square), float(square - 1))
+            law = UnequalGaussiansLaw(float(theta), float(square), float(square - 1))
+        return [(Term(lower=law, curve=LawCurve(law, attained=False)), 1), (Term.of(size), 1)]
 
 
 class Rule:
