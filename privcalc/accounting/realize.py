@@ -75,7 +75,7 @@ class _Walk:
             if mechanism.parts:
                 return [(self._of_parts(tree, mechanism, adjacency, records), 1)]
             if records == 1:
-                return mechanism.terms(adjacency)
+                return mechanism.composition(adjacency)
             from privcalc.wrappers.group import group_term
 
             return [(group_term(mechanism, adjacency, records), 1)]

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
 # Of orders that are expensive every so many are enough for a rough answer.
 FEWER = 4
+# Where the search for the best of them begins, at 8, and how many it first goes on.
+MIDDLE, FIRST_STEP = 18, 8
 NAME = "rdp"
 # What is dropped from each law, as a part of the smallest delta in question.
 DROPPED = 1e-6
@@ -76,22 +78,56 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
 
 def best_order(composition: Composition, quantity: str, at: float) -> float:
     """Return about the order minus 1 that proves most, for searches."""
-    c = np.array(ABSCISSAS)
-    return float(c[np.argmin(_rough(composition, quantity, at, c))])
+    return _best(composition, quantity, at, 1)[0]
 
 
 def rough(composition: Composition, quantity: str, at: float) -> float:
     """Return about what one order proves, of epsilon at a delta or of delta at an epsilon."""
-    c = np.array(ABSCISSAS if composition.renyi_curve().cheap else ABSCISSAS[::FEWER])
-    least = float(np.min(_rough(composition, quantity, at, c)))
+    every = 1 if composition.renyi_curve().cheap else FEWER
+    least = _best(composition, quantity, at, every)[1]
     return max(0.0, least) if quantity == "epsilon" else math.exp(min(0.0, least))
 
 
-def _rough(composition: Composition, quantity: str, at: float, c: Array) -> Array:
-    """Return epsilon, or log delta, by each order alone (Balle et al. 2020), not certified."""
-    with np.errstate(all="ignore"):
-        k = composition.renyi_curve().estimate(c)
-    return balle_epsilon(c, k, math.log(at)) if quantity == "epsilon" else balle_log_delta(c, k, at)
+def _best(composition: Composition, quantity: str, at: float, every: int) -> tuple[float, float]:
+    """Return c, and epsilon or log delta there, by one order alone (Balle et al. 2020).
+
+    Not certified. Where K is convex what is wanted falls, and then rises: from the middle steps
+    that shrink lead to the least. Where it is infinite that lies to the left.
+    """
+    curve = composition.renyi_curve()
+
+    def values(c: Array) -> Array:
+        with np.errstate(all="ignore"):
+            k = curve.estimate(c)
+            found = (
+                balle_epsilon(c, k, math.log(at))
+                if quantity == "epsilon"
+                else balle_log_delta(c, k, at)
+            )
+        return np.where(np.isnan(found), np.inf, found)
+
+    if curve.cheap or not curve.convex:
+        c = np.array(ABSCISSAS[::every])
+        found = values(c)
+        place = int(np.argmin(found))
+        return float(c[place]), float(found[place])
+    known: dict[int, float] = {}
+
+    def value(place: int) -> float:
+        if not 0 <= place < len(ABSCISSAS):
+            return math.inf
+        if place not in known:
+            known[place] = float(values(np.array(ABSCISSAS[place : place + 1]))[0])
+        return known[place]
+
+    best, step = MIDDLE, FIRST_STEP
+    while step >= every:
+        # The first of equals: to the left.
+        following = min(best - step, best, best + step, key=value)
+        if following == best:
+            step //= 2
+        best = max(following, 0)
+    return ABSCISSAS[best], value(best)
 
 
 def _certified(found: Converted, upper: float) -> Certified:

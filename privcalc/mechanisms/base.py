@@ -99,7 +99,7 @@ class Mechanism:
         """
         raise NotImplementedError
 
-    def terms(self, adjacency: Adjacency) -> Terms:
+    def composition(self, adjacency: Adjacency) -> Terms:
         """Return what is known of one direction, with counts; several where it is a composition."""
         return [(self.term(adjacency), 1)]
 

@@ -132,11 +132,11 @@ class Gnss(Mechanism):
         from privcalc.renyi.curve import SumCurve
         from privcalc.renyi.of_law import curve_of
 
-        terms = [term for term, _ in self.terms(adjacency)]
+        terms = [term for term, _ in self.composition(adjacency)]
         curves = [term.curve or curve_of(term.above) for term in terms]
         return SumCurve(tuple((curve, 1) for curve in curves))
 
-    def terms(self, adjacency: Adjacency) -> Terms:
+    def composition(self, adjacency: Adjacency) -> Terms:
         """Return the curve of the statistic with the law of b = beta, and the law of the size.
 
         The means of the former are in deviations of Q.
