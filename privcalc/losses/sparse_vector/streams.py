@@ -53,11 +53,14 @@ ROUNDING = 1e-9
 
 
 class _Cells(NamedTuple):
-    """Arguments of F at the left ends, the middles and the right ends, and half their width."""
+    """Arguments of F and its logarithm: at the left ends, the middles and the right ends.
+
+    And half the width of the cells.
+    """
 
     left: Array
-    middle: Array
     right: Array
+    logs: tuple[Array, Array, Array]
     half: float
 
 
@@ -121,36 +124,36 @@ def stream_chances(
         outside = float(np.exp(-REACH[noise]))
 
     def cells(gaps: Array, sign: float) -> _Cells:
-        places = [gaps[:, None] + threshold * x for x in (edges[:-1], middle, edges[1:])]
-        left, centre, right = (sign * place / queries for place in places[:: int(sign)])
-        return _Cells(left, centre, right, half * threshold / queries)
+        ends, centre = (sign * (gaps[:, None] + threshold * x) / queries for x in (edges, middle))
+        logs = _log_below(noise, ends)
+        left, right = (slice(0, -1), slice(1, None))[:: int(sign)]
+        known = logs[:, left], _log_below(noise, centre), logs[:, right]
+        return _Cells(ends[:, left], ends[:, right], known, half * threshold / queries)
 
-    first, moved = (
-        np.concatenate([each[k] for each in _powers(noise, cells(gaps, 1.0), below)])
-        for k, gaps in enumerate((t, t - 1.0))
-    )
-    ((above, _),) = _powers(noise, cells(u, -1.0), [tops])
-    ((_, other),) = _powers(noise, cells(u + 1.0, -1.0), [tops])
+    first = np.concatenate(list(_powers(noise, cells(t, 1.0), below, least=True)))
+    moved = np.concatenate(list(_powers(noise, cells(t - 1.0, 1.0), below, least=False)))
+    (above,) = _powers(noise, cells(u, -1.0), [tops], least=True)
+    (other,) = _powers(noise, cells(u + 1.0, -1.0), [tops], least=False)
     lower = (first * (weight * np.exp(low))) @ above.T
     return lower, (moved * (weight * np.exp(high))) @ other.T + outside
 
 
-def _powers(noise: str, cells: _Cells, powers: Sequence[int]) -> Iterator[tuple[Array, Array]]:
-    """Yield what is at most, and at least, the part of F^m in the integral over each cell.
+def _powers(noise: str, cells: _Cells, powers: Sequence[int], *, least: bool) -> Iterator[Array]:
+    """Yield what is at most, or at least, the part of F^m in the integral over each cell.
 
     F is log-concave, so that its logarithm has its largest slope at the left end.
     """
     slope, bend = _derivatives(noise, cells)
-    left, middle, right = (_log_below(noise, x) for x in (cells.left, cells.middle, cells.right))
+    left, middle, right = cells.logs
     curved, steep = 0.5 * bend * cells.half**2, 1.5 * (slope * cells.half) ** 2
     for m in powers:
         if m == 0:
-            yield np.ones_like(middle), np.ones_like(middle)
-            continue
-        with np.errstate(over="ignore", under="ignore"):
-            lower = np.maximum(np.exp(m * (middle - curved)), np.exp(m * left))
-            upper = np.exp(np.minimum(m * (middle + curved) + m * m * steep, 1.0))
-            yield lower, np.minimum(upper, np.exp(m * right))
+            yield np.ones_like(middle)
+        elif least:
+            yield np.exp(np.maximum(m * (middle - curved), m * left))
+        else:
+            inside = np.minimum(m * (middle + curved) + m * m * steep, 1.0)
+            yield np.exp(np.minimum(inside, m * right))
 
 
 def _log_below(noise: str, x: Array) -> Array:
@@ -172,7 +175,8 @@ def _derivatives(noise: str, cells: _Cells) -> tuple[Array, Array]:
     """
     if noise == "gaussian":
         left = np.maximum(cells.left, -1e8)
-        r = np.exp(-0.5 * left * left - 0.5 * np.log(2.0 * np.pi) - _log_below(noise, left))
+        with np.errstate(over="ignore"):
+            r = np.exp(-0.5 * left * left - 0.5 * np.log(2.0 * np.pi) - cells.logs[0])
         r = np.where(left < -30.0, np.abs(left) + 1.0, r) * (1.0 + ROUNDING)
         return r, np.minimum(1.0, r * (np.maximum(np.abs(left), np.abs(cells.right)) + r))
     s = 0.5 * np.exp(-np.maximum(cells.left, 0.0))

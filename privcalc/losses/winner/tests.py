@@ -161,6 +161,7 @@ def _laplace_above(t: Array) -> Array:
     return value
 
 
+@remembered(32)
 def tests_law(tests: ThresholdTests) -> AtomicLaw:
     """Return the law of the pair whose tests are the convex hull of those given.
 
