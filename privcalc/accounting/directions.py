@@ -176,7 +176,8 @@ class Directions:
             stop = Stop(budget, max(lowers, default=None), first, self._quick)
             try:
                 with share(len(self.parts) - number):
-                    result = self._certified(quantity, part, at, stop)
+                    highest = max((bound.upper for bound in bounds), default=-math.inf)
+                    result = self._certified(quantity, part, at, stop, highest)
             except NotCertifiedError as error:
                 failed = failed or error
                 continue
@@ -187,8 +188,13 @@ class Directions:
             found.append(Direction(name, result.bound, None, method))
         return found, failed
 
-    def _certified(self, quantity: Quantity, part: Realized, at: float, stop: Stop) -> Certified:
-        """Prove the upper end with one composition and the lower with the other, if there is."""
+    def _certified(
+        self, quantity: Quantity, part: Realized, at: float, stop: Stop, highest: float
+    ) -> Certified:
+        """Prove the upper end with one composition and the lower with the other, if there is.
+
+        An upper end by itself need not be known any better than below that of another direction.
+        """
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
 
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
@@ -197,11 +203,12 @@ class Directions:
         # Where another composition proves the lower end, half of the work is for that.
         several = part.lower is not None and part.lower is not part.upper
         with share(2 if several else 1):
-            found = solve(part.upper, wanted, wish, engine=self.engine, stop=stop)
+            above = stop.under(highest) if part.lower is not part.upper else stop
+            found = solve(part.upper, wanted, wish, engine=self.engine, stop=above)
             simpler = part.upper.simpler()
             if simpler is not None:
                 with suppress(NotCertifiedError):
-                    other = solve(simpler, wanted, wish, engine=self.engine, stop=stop)
+                    other = solve(simpler, wanted, wish, engine=self.engine, stop=above)
                     found = min(found, other, key=lambda each: each.bound.upper)
         if part.lower is part.upper:
             return found

@@ -15,7 +15,7 @@ from privcalc.bounds import Bound
 from privcalc.engine.asking import ask
 from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilon
 from privcalc.engine.question import DeltaAt, EpsilonAt
-from privcalc.engine.wish import Stop, Wish
+from privcalc.engine.wish import COARSE, Stop, Wish
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 SMALLEST_DELTA = 1e-305
 # All orders together prove hardly less than one of them.
 SHARPER = 1.05
+# A look at the laws is worth it where the sharper curve seems to prove so much less.
+AHEAD = 0.97
 # A bracket may be this part of the tolerance wider because epsilon is no double.
 VISIBLE = 0.01
 
@@ -128,17 +130,33 @@ def _answered(question: Question, tolerance: float, engine: str, stop: Stop) -> 
                 " loss; use --engine rdp"
             )
         return question.renyi()
-    found = ask(question, Wish(tolerance, question.floor, stop), engine)
-    return _sharpened(question, found, stop) if engine == "auto" else found
+    wish = Wish(tolerance, question.floor, stop)
+    if engine != "auto" or not composition.sharper:
+        return ask(question, wish, engine)
+    return _ahead(question, stop) or _sharpened(question, ask(question, wish, engine), stop)
 
 
-def _sharpened(question: Question, found: Certified, stop: Stop) -> Certified:
-    """Take the Renyi orders' upper end where it is the smaller one.
+def _ahead(question: Question, stop: Stop) -> Certified | None:
+    """Return the Renyi orders' upper end where that of the laws is larger, which a look will tell.
 
     The laws of such a composition say more than is true of the mechanisms, and the Renyi curve
     less: the two are about different pairs, and there is nothing to intersect.
     """
-    if not question.composition.sharper or stop.within(found.bound):
+    try:
+        if question.rough() > AHEAD * question.rough(sharp=False):
+            return None
+        laws = ask(question, Wish(COARSE, question.floor, stop), "fft").bound.lower
+        if laws is None or laws <= question.rough():
+            return None
+        found = question.renyi()
+    except NotCertifiedError:
+        return None
+    return found if found.bound.upper < laws else None
+
+
+def _sharpened(question: Question, found: Certified, stop: Stop) -> Certified:
+    """Take the Renyi orders' upper end where it is the smaller one."""
+    if stop.within(found.bound):
         return found
     try:
         if question.rough() > found.bound.upper * SHARPER:

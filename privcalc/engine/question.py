@@ -69,8 +69,8 @@ class Question(Protocol):
         """Ask for the best Renyi order."""
         ...
 
-    def rough(self) -> float:
-        """Return about what one Renyi order proves."""
+    def rough(self, *, sharp: bool = True) -> float:
+        """Return about what one Renyi order proves; `sharp` as of `Composition.renyi_curve`."""
         ...
 
 
@@ -111,11 +111,11 @@ class EpsilonAt:
 
         return renyi_epsilon(self.composition, self.low)
 
-    def rough(self) -> float:
+    def rough(self, *, sharp: bool = True) -> float:
         """Return about what one Renyi order proves."""
         from privcalc.engine.renyi import rough
 
-        return rough(self.composition, "epsilon", self.low)
+        return rough(self.composition, "epsilon", self.low, sharp=sharp)
 
 
 @record
@@ -153,8 +153,8 @@ class DeltaAt:
 
         return renyi_delta(self.composition, self.epsilon)
 
-    def rough(self) -> float:
+    def rough(self, *, sharp: bool = True) -> float:
         """Return about what one Renyi order proves."""
         from privcalc.engine.renyi import rough
 
-        return rough(self.composition, "delta", self.epsilon)
+        return rough(self.composition, "delta", self.epsilon, sharp=sharp)

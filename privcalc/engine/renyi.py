@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.conversion.optimum import Converted
+    from privcalc.renyi.curve import RenyiCurve
 
 # Orders minus 1 that are tried on a truncated composition: 1/64 to 2^20, a factor sqrt(2) apart.
 ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
@@ -78,23 +79,22 @@ def renyi_delta(composition: Composition, epsilon: float) -> Certified:
 
 def best_order(composition: Composition, quantity: str, at: float) -> float:
     """Return about the order minus 1 that proves most, for searches."""
-    return _best(composition, quantity, at, 1)[0]
+    return _best(composition.renyi_curve(), quantity, at, 1)[0]
 
 
-def rough(composition: Composition, quantity: str, at: float) -> float:
+def rough(composition: Composition, quantity: str, at: float, *, sharp: bool = True) -> float:
     """Return about what one order proves, of epsilon at a delta or of delta at an epsilon."""
-    every = 1 if composition.renyi_curve().cheap else FEWER
-    least = _best(composition, quantity, at, every)[1]
+    curve = composition.renyi_curve(sharp=sharp)
+    least = _best(curve, quantity, at, 1 if curve.cheap else FEWER)[1]
     return max(0.0, least) if quantity == "epsilon" else math.exp(min(0.0, least))
 
 
-def _best(composition: Composition, quantity: str, at: float, every: int) -> tuple[float, float]:
+def _best(curve: RenyiCurve, quantity: str, at: float, every: int) -> tuple[float, float]:
     """Return c, and epsilon or log delta there, by one order alone (Balle et al. 2020).
 
     Not certified. Where K is convex what is wanted falls, and then rises: from the middle steps
     that shrink lead to the least. Where it is infinite that lies to the left.
     """
-    curve = composition.renyi_curve()
 
     def values(c: Array) -> Array:
         with np.errstate(all="ignore"):

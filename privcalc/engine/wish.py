@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
@@ -53,6 +54,14 @@ class Stop:
     def beyond(self, shift: Bound) -> Stop:
         """Return the same for a number to which another one is still to be added."""
         return replace(self, shift=shift)
+
+    def under(self, ceiling: float) -> Stop:
+        """Return the same where numbers up to another ceiling are of no interest, either."""
+        if not -math.inf < ceiling < math.inf:
+            return self
+        return replace(
+            self, ceiling=ceiling if self.ceiling is None else max(ceiling, self.ceiling)
+        )
 
     def enough(self, upper: float) -> bool:
         """Say whether an upper end is so low that nothing else matters."""
