@@ -91,14 +91,21 @@ class Laplace(Mechanism):
 
     def on_data(self, file: str) -> list[tuple[Term, int]]:
         """Return uses with the local sensitivities of a file in the place of the sensitivity."""
+        from privcalc.losses.atomic.atoms import AtomicLaw
         from privcalc.losses.closed.laplace import LaplaceLaw
         from privcalc.losses.term import Term
         from privcalc.mechanisms.files.lists import one_a_line
 
         found = []
         for place, value in one_a_line(file, "the local sensitivity of the query"):
-            if value <= 0:
-                raise DomainError(f"{place}: a local sensitivity is above 0, got {float(value):g}")
+            if value < 0:
+                raise DomainError(
+                    f"{place}: a local sensitivity is at least 0, got {float(value):g}"
+                )
+            if value == 0:
+                nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+                found.append((Term.of(nothing), 1))
+                continue
             rate = _checked(self._rate * value)
             found.append((Term.of(LaplaceLaw(*rate.nearest())), 1))
         return found

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +53,8 @@ from privcalc.losses.thresholded.cut import cut, gaussian_heights, laplace_heigh
 from privcalc.losses.thresholded.law import ThresholdedLaw
 from privcalc.losses.thresholded.members import TwoMembers
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record
+from privcalc.record import record, replace
+from privcalc.renyi.curve import WorseCurve
 from privcalc.selection.base.gaussian import GaussianBase
 from privcalc.selection.base.pair import Base
 from privcalc.selection.base.proved import bases
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
     from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
+    from privcalc.renyi.curve import RenyiCurve
 
 MAX, BIT = "max", "bit"
 # Of profiles that engines prove: points lose more.
@@ -98,6 +101,12 @@ def proposed(
         NotCertifiedError: nothing is proved.
     """
     whole = {name: _not_nothing([*test[name], *mechanism[name]]) for name in test}
+    first = tuple(next(iter(each.values())) for each in (whole, mechanism, test))
+    if failure.high == 0:
+        known = {one_law([(term.law, n) for term, n in each]) for each in whole.values()}
+        law = known.pop()
+        if law is not None and not known:
+            return _without_failure(law, first, failure, mode)
     high = failure.doubles()[1]
     parts = [Realized.directions(each) for each in ((whole, test) if mode == MAX else (whole,))]
     found = [_bases(each) for each in parts]
@@ -114,15 +123,18 @@ def proposed(
         raise NotCertifiedError("no delta below 1 is proved at any epsilon up to 600")
 
     def joined() -> AtomicLaw:
-        return profile_law(shape.points(last))
+        found = profile_law(shape.points(last))
+        if failure.high > 0:
+            return found
+        # Points have an end, but the composition has divergences.
+        curves: list[RenyiCurve] = [each.upper.renyi_curve() for each in parts[0].values()]
+        return replace(found, sharper_curve=reduce(WorseCurve, curves))
 
-    law: LossLaw
     if closed:
         name = (tuple(each.upper for each in parts[0].values()), high, mode)
         law = ProvedLaw(mass, last, name, shape.ends, joined)
     else:
         law = joined()
-    first = tuple(next(iter(each.values())) for each in (whole, mechanism, test))
     return _with_lower_end(law, first, failure, mode)
 
 
@@ -304,6 +316,13 @@ class GoodOrBad(TwoMembers):
         """Return good data sets at finite orders, and bad ones at the infinite one."""
         del remove
         return self.bad if c == math.inf else self.good
+
+
+def _without_failure(law: LossLaw, parts: tuple[Terms, ...], failure: Enclosed, mode: str) -> Term:
+    """Return the law of the composition itself, as H_T <= H_TM; see `_with_lower_end`."""
+    if mode == BIT:
+        return replace(_with_lower_end(law, parts, failure, mode), accuracy=0.0)
+    return Term.of(law)
 
 
 def _with_lower_end(law: LossLaw, parts: tuple[Terms, ...], failure: Enclosed, mode: str) -> Term:

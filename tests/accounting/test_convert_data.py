@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from fractions import Fraction
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,10 @@ def test_counts_and_local_sensitivities(tmp_path: Path) -> None:
     (answer,) = on_data(parse("laplace:scale=2").tree, str(local), Question(deltas=(1e-5,))).answers
     (same,) = compose(parse("laplace:scale=8").tree, deltas=[1e-5]).answers
     assert answer.result["epsilon"] == same.bound
+    # A query that no neighbour changes tells nothing.
+    local.write_text("0\n")
+    (answer,) = on_data(parse("laplace:scale=2").tree, str(local), Question(deltas=(0.0,))).answers
+    assert answer.result["epsilon"] == Bound(0.0, 0.0, Fraction(0))
 
 
 @pytest.fixture
@@ -176,7 +181,7 @@ def test_it_is_part_of_no_total(
         ("gnmax:sigma=10", "# none\n", "has no numbers"),
         ("gnmax:sigma=10", "3 0.5", "votes are whole numbers"),
         ("laplace:scale=2", "1 2", "expected one number, the local sensitivity"),
-        ("laplace:scale=2", "0", "a local sensitivity is above 0"),
+        ("laplace:scale=2", "-1", "a local sensitivity is at least 0"),
         ("noisy-screening:sigma=2,threshold=3,votes=5", "6", "a whole number in [0, 5]"),
         ("noisy-screening:sigma=2,threshold=300,votes=5", "4", "more than 36 sigma"),
     ],

@@ -140,13 +140,12 @@ def _tail(test: Node, threshold: float) -> Enclosed:
     if name == "laplace":
         logs = -high - math.log(2.0), -low - math.log(2.0)
     else:
-        logs = log_tail_below(high), log_tail_above(low)
-    units = [8.0 + abs(each) for each in logs]
-    ends = [max(math.exp(each), SMALLEST) for each in logs]
-    unit = 2.0**-52
-    first, second = ends[0] * (1.0 - units[0] * unit), ends[1] * (1.0 + units[1] * unit)
-    if logs[1] < math.log(SMALLEST):
-        first = 0.0
+        # Beyond 100 deviations squares may overflow, and tails are below the smallest double.
+        logs = log_tail_below(min(high, 100.0)), log_tail_above(min(low, 100.0))
+    smallest, unit = math.log(SMALLEST), 2.0**-52
+    least, most = (max(each, smallest) for each in logs)
+    first = math.exp(least) * (1.0 - (8.0 + abs(least)) * unit) if logs[0] > smallest else 0.0
+    second = math.exp(most) * (1.0 + (8.0 + abs(most)) * unit)
     return Enclosed(Fraction(first), Fraction(second))
 
 
