@@ -148,10 +148,9 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
     curves = [entry for entry in registry.mechanisms() if "renyi" in vars(entry.factory)]
     assert {entry.name for entry in curves} == {"zcdp", "rdp", "gnss"}
     # A node that engines were asked for already (test_accounting_select.py), a law that the lattice
-    # engine alone composes (test_mechanisms_truncated_laplace.py), keys, which know one relation
-    # (test_mechanisms_thresholded_counts.py, test_mechanisms_partition_selection.py), and what has
-    # wide brackets (test_mechanisms_above_threshold.py, test_mechanisms_noisy_screening.py,
-    # test_mechanisms_ptr.py, test_allocation.py, test_shuffle.py).
+    # engine alone composes (test_mechanisms_truncated_laplace.py), what adapts to the data
+    # (test_adaptive_pairs.py), and what has wide brackets (test_allocation.py,
+    # test_shuffle.py).
     left_out = {
         "repeat_and_select",
         "truncated_laplace",
