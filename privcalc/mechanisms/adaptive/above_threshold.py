@@ -106,7 +106,9 @@ class AboveThreshold(Mechanism):
     queries. Queries and public thresholds may depend on earlier answers; noisy values are not
     published. The sensitivity D bounds |q_i(x) - q_i(x')| over neighbouring x, x', whatever the
     relation in force. Variants that draw rho anew after each answer above are `@c` with cutoff=1;
-    stages of c' answers each are cutoff=c' and as many uses.
+    stages of c' answers each are cutoff=c' and as many uses. That is never above the stage-wise
+    bounds of Zhu 2023, Theorems 7.2.9 and 7.2.10, with any delta' and the best composition: what
+    they compose, a guarantee (epsilon', delta') of each stage, dominates the stage's profile.
 
     Laplace noise of scales a (rho) and b (nu): epsilon-DP for epsilon = D / a + 2 c D / b (Dwork,
     Roth 2014, Theorem 3.24), for streams of any length; the profile is besides at most that of
