@@ -173,7 +173,8 @@ def directions(
             own = found.lower is found.upper
             lower = None if own or found.lower is None else found.lower.terms[0][0]
             uppers = [law for law, _ in found.upper.terms]
-            single = len(uppers) == 1 and found.upper.terms[0][1] == 1
+            # Beside a curve a law is not all of the mechanism.
+            single = len(uppers) == 1 and found.upper.terms[0][1] == 1 and not found.upper.curves
             opposites = [law for law, _ in realized[other].upper.terms]
             yield Direction(
                 f"{relation.text} {key}",
