@@ -1,4 +1,4 @@
-"""Random allocation without lattices: Laplace transforms, sampling, and sums over permutations."""
+"""Random allocation without lattices: sampling, and sums over permutations."""
 
 from __future__ import annotations
 
@@ -12,42 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.numerics.arrays import Array
-
-
-def put(sigma: float, steps: int, strike: float) -> float:
-    """Return E (strike - S)_+ for the sum S of all ratios, by inverting its Laplace transform."""
-    v = 1.0 / sigma
-    z = np.linspace(-11.0, 11.0, 1201)
-    u = np.exp(v * z - 0.5 * v * v)
-    w = np.exp(-0.5 * z * z)
-    w /= w.sum()
-    rates = np.geomspace(1e-5, 1e5, 300)
-    with np.errstate(divide="ignore"):
-        logs = steps * np.log(np.exp(-np.outer(rates, u)) @ w) + rates * strike - 2 * np.log(rates)
-    logs[np.isneginf(logs)] = np.inf
-    g, top = float(rates[np.argmin(logs)]), float(logs.min())
-    tilted = w * np.exp(-g * u)
-    tilted /= tilted.sum()
-    mean = float(tilted @ u)
-    wide = math.sqrt(steps * (float(tilted @ (u * u)) - mean * mean) + 2.0 / g**2)
-    step = 0.1 / wide
-    total = 0.0
-    for first in range(0, 200_000, 256):
-        rate = g + 1j * step * np.arange(first, first + 256)
-        moments = np.exp(-np.outer(rate, u)) @ w
-        terms = np.exp(steps * np.log(moments) + rate * strike - top) / rate**2
-        terms[0] *= 1.0 if first else 0.5
-        total += float(terms.real.sum())
-        if float(np.abs(terms).max()) < 1e-15:
-            break
-    return total * step / math.pi * math.exp(top)
-
-
-def delta_once(sigma: float, steps: int, epsilon: float, *, add: bool) -> float:
-    """Return delta of one epoch."""
-    if add:
-        return math.exp(epsilon) / steps * put(sigma, steps, steps * math.exp(-epsilon))
-    return -math.expm1(epsilon) + put(sigma, steps, steps * math.exp(epsilon)) / steps
 
 
 def sampled_delta(

@@ -21,9 +21,11 @@ from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.losses.allocated import lattice
 from privcalc.losses.allocated.lattice import above, below, below_from_zero, cells, coarsened
+from privcalc.losses.allocated.law import allocated_laws
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.allocation_truth import delta_once, permuted_delta, sampled_delta
+from tests.allocation_mellin import contradictions, delta_of_epochs, random_question
+from tests.allocation_truth import permuted_delta, sampled_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
@@ -175,22 +177,20 @@ def test_two_steps_by_quadrature() -> None:
 
 
 def check_once(rng: random.Random) -> None:
-    """Check one epoch drawn by chance against the Laplace transform."""
+    """Check one epoch drawn by chance against its Mellin transform."""
     sigma = round(math.exp(rng.uniform(math.log(0.5), math.log(4.0))), 3)
     steps = round(math.exp(rng.uniform(math.log(10.0), math.log(1e5))))
     wide = math.sqrt(math.expm1(sigma**-2.0) / steps)
     epsilon = wide * rng.uniform(0.3, 4.0)
     found = delta_of(f"gaussian:sigma={sigma}@allocation:t={steps}", epsilon)
     for name, bound in found.items():
-        truth = delta_once(sigma, steps, epsilon, add=name == "add")
-        # The transform of one direction is a difference, of powers that are off by t units.
-        slack = 1e-9 * truth + (1e-12 + 1e-15 * steps) * (1.0 + math.exp(epsilon))
-        assert (bound.lower or 0.0) <= truth + slack
-        assert truth - slack <= bound.upper
+        truth = delta_of_epochs(sigma, steps, 1, epsilon, add=name == "add")
+        assert (bound.lower or 0.0) <= truth * (1.0 + 1e-8)
+        assert truth * (1.0 - 1e-8) <= bound.upper
 
 
 def test_once_by_transform() -> None:
-    """One epoch is on both sides of the inverted Laplace transform."""
+    """One epoch is on both sides of the Mellin transform."""
     check_once(random.Random(3))
 
 
@@ -230,26 +230,41 @@ def test_several_epochs_by_sampling(point: tuple[float, int, int, float]) -> Non
         assert mean - 3.0 * error <= bound.upper
 
 
+def test_epochs_by_transform() -> None:
+    """Three epochs, and what Poisson sampling proves of them, contradict nothing."""
+    assert not contradictions(1.0, 30, 3, 1e-6)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(10))
 def test_no_contradiction_at_random(seed: int) -> None:
-    """Ends are in order, and at most what the same epochs cost without sampling."""
+    """Four questions drawn by chance do not either."""
     rng = random.Random(100 + seed)
     for _ in range(4):
-        sigma = round(math.exp(rng.uniform(math.log(0.5), math.log(4.0))), 3)
-        steps = round(math.exp(rng.uniform(math.log(10.0), math.log(1e5))))
-        epochs = round(math.exp(rng.uniform(0.0, math.log(100.0))))
-        delta = 10.0 ** rng.uniform(-10.0, -4.0)
-        found = epsilon_of(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", delta)
-        assert (found.lower or 0.0) <= found.upper
-        assert found.upper <= epsilon_of(f"gaussian:sigma={sigma}@{epochs}", delta).upper
+        drawn = random_question(rng)
+        assert not contradictions(*drawn), drawn
+
+
+def test_half_the_correction_is_caught_by_the_transform(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With half of the excess of chords the law below is above the truth of one epoch."""
+    truth = delta_of_epochs(1.0, 100, 1, 0.6, add=False)
+
+    def below_it() -> float:
+        law = allocated_laws.__wrapped__(100, 1.0, lower=True, size=2**14)["remove"]  # type: ignore[attr-defined]
+        tails = law.tails(np.array([0.6]))
+        return float(tails.above_p[0] - math.exp(0.6) * tails.above_q[0])
+
+    assert truth * (1.0 - 1e-3) < below_it() <= truth
+    monkeypatch.setattr(lattice, "RAISED", -0.5)
+    assert below_it() > truth * (1.0 + 1e-6)
 
 
 def test_one_step_is_no_sampling() -> None:
     """With one step there is nothing to draw."""
-    plain = epsilon_of("gaussian:sigma=2@3")
-    for name in ("allocation", "batches"):
-        assert epsilon_of(f"gaussian:sigma=2@{name}:t=1@3") == plain
+    for event, epochs in (("gaussian:sigma=2", 3), ("gaussian:sigma=0.3", 1), ("gdp:mu=0.01", 50)):
+        plain = epsilon_of(f"{event}@{epochs}")
+        for name in ("allocation", "batches"):
+            assert epsilon_of(f"{event}@{name}:t=1@{epochs}") == plain
 
 
 def test_kept_draws_are_less_noise() -> None:
@@ -268,6 +283,33 @@ def test_more_steps_and_more_noise_cost_less() -> None:
     for more, less in ((by_noise[0], by_noise[1]), (by_noise[1], by_noise[2])):
         assert less.upper < (more.lower or 0.0)
     assert by_steps[2].upper < 0.03
+
+
+def brackets_fall(texts: list[str]) -> None:
+    """Check that each bracket is below the one before, with nothing between shared."""
+    found = [epsilon_of(text) for text in texts]
+    for text, more, less in zip(texts[1:], found, found[1:], strict=False):
+        assert less.upper < (more.lower or 0.0), text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epochs", [1, 6])
+def test_chains_of_steps_and_of_noise(epochs: int) -> None:
+    """From no sampling to 100000 steps, and from little to much noise, epsilon only falls."""
+    chain = (1, 2, 3, 7, 40, 41, 1000, 30_000, 100_000)
+    for sigma in (0.55, 0.9, 3.0):
+        brackets_fall([f"gaussian:sigma={sigma}@allocation:t={t}@{epochs}" for t in chain])
+    noise = (0.55, 0.6, 1.0, 1.01, 5.0, 40.0)
+    for t in (2, 25, 5000):
+        brackets_fall([f"gaussian:sigma={s}@allocation:t={t}@{epochs}" for s in noise])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sigma", [0.7, 1.0, 5.0])
+def test_many_steps_cost_nothing(sigma: float) -> None:
+    """One epoch of 10^5 steps costs about what the deviation of its ratio does, and no more."""
+    bound = epsilon_of(f"gaussian:sigma={sigma}@allocation:t=100000", 1e-3)
+    assert bound.upper < 4.0 * math.sqrt(math.expm1(sigma**-2) / 1e5)
 
 
 def test_batches_are_between_allocation_and_no_sampling() -> None:

@@ -1,0 +1,182 @@
+"""Random allocation by Mellin transforms: no lattice, no convex order, no composition of laws.
+
+R is the mean of t independent ratios u, and X the product of the R of all epochs. For Re a = n + b
+with -1 < b < 0 (n = 0: b < 0), and on any ray of the right half-plane,
+
+    E R^a = Gamma(-b - i w)^{-1} int_0^oo l^{-b - i w - 1} E[R^n e^{-l R}] dl,   a = n + b + i w,
+
+where E e^{-l R} = (E e^{-l u / t})^t, and its derivatives are those of a power; then
+delta = (2 pi i)^{-1} int e^{(1 - a) epsilon} (E R^a)^k / (a (a - 1)) da with Re a > 1 for removing,
+and with e^{a epsilon} and Re a < 0 for adding a record.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import loggamma, ndtri
+
+from privcalc.accounting.compose import compose
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    import random
+
+    from privcalc.bounds import Bound
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# n and b; the contour of each direction is the one on which its integrand is least.
+ADD = [(0, -x) for x in (0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)]
+REMOVE = [(2, -0.5)] + [(n, -0.8) for n in range(3, 13)]
+# Rule for the normal density of log u, and its reach.
+STEP, REACH = 0.1, 9.5
+# E^-42 is nothing.
+LOG_NOTHING = 42.0
+
+
+def log_transform(v: float, steps: int, n: int, rates: Array | ComplexArray) -> ComplexArray:
+    """Return log E[R^n e^{-rate R}] at complex rates on one ray, the normal density turned."""
+    angle = float(np.angle(rates[0]))
+    turn = math.copysign(min(abs(angle), 2.0 * v), angle) / v
+    z = np.arange(-REACH, REACH + n * v, STEP) - 1j * turn
+    u = np.exp(v * z - 0.5 * v * v) / steps
+    w = np.exp(-0.5 * z * z) * (STEP / math.sqrt(2.0 * math.pi))
+    table = np.stack([w * u**k / math.factorial(k) for k in range(n + 1)], axis=1)
+    found = np.full(len(rates), -np.inf, np.complex128)
+    for i in range(0, len(rates), 4096):
+        part = slice(i, i + 4096)
+        m = np.exp(-np.outer(rates[part], u)) @ table
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            powers = [np.ones(len(m), np.complex128)]
+            for k in range(1, n + 1):
+                terms = [(j * steps - (k - j)) * m[:, j] * powers[k - j] for j in range(1, k + 1)]
+                powers.append(sum(terms) / (k * m[:, 0]))
+            logs = steps * np.log(m[:, 0]) + np.log(powers[n]) + math.lgamma(n + 1.0)
+        seen = steps * np.log(np.abs(m[:, 0]) + 1e-300) > -600.0
+        found[part][seen] = logs[seen]
+    return found
+
+
+def log_moment(v: float, steps: int, n: int, b: float) -> float:
+    """Return log E R^{n + b}, about."""
+    y = np.arange(-LOG_NOTHING / abs(b), 12.0, 0.1)
+    logs = log_transform(v, steps, n, np.exp(y)).real - b * y
+    top = float(logs.max())
+    return top + math.log(0.1 * float(np.exp(logs - top).sum())) - math.lgamma(-b)
+
+
+def delta_of_epochs(sigma: float, steps: int, epochs: int, epsilon: float, *, add: bool) -> float:
+    """Return delta of so many epochs with a draw each, in one direction, to about 1e-9 of it."""
+    v = 1.0 / sigma
+    best, n, b = math.inf, 0, 0.0
+    for place in ADD if add else REMOVE:
+        c = sum(place)
+        here = (c if add else 1.0 - c) * epsilon - math.log(c * (c - 1.0))
+        here += epochs * log_moment(v, steps, *place)
+        if here > best:
+            break
+        best, (n, b) = here, place
+    c = n + b
+    z = np.linspace(-9.0, -float(ndtri(min(0.5, 1.0 / steps))), 4000)
+    u, w = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z) / np.exp(-0.5 * z * z).sum()
+    # How far the transforms of log R, and of log X, reach.
+    deviation = math.sqrt(max((float(w @ (u * u)) - float(w @ u) ** 2) / steps, 1e-12))
+    one = 9.0 / min(deviation, 1.0) + 4.0 * abs(b)
+    reach = one / math.sqrt(epochs) + 10.0
+    for _ in range(4):
+        high, low = math.log(one) + 3.0, -LOG_NOTHING / abs(b)
+        span = max(high - low, LOG_NOTHING / min(abs(c), abs(c - 1.0)) + 10.0)
+        size = 2 ** math.ceil(
+            math.log2(span * (max(1.5 * one, 4.0 * reach) + 40.0) / (2 * math.pi))
+        )
+        w = 2.0 * math.pi / span * np.arange(math.ceil(reach * span / (2.0 * math.pi)))
+        y = low + span / size * np.arange(size)
+        y = y[y < high]
+        # On a ray of angle -s moduli add up to Gamma(-b) cos(s)^b e^{-s w}: the best ray is taken.
+        # With s = pi / 2 - x, x = -b / w is best; e^{d} x loses about e^{-b d^2 / 2}.
+        rays = 0 if b > -1.0 else math.ceil(math.log(reach / 6.0) / math.sqrt(-32.0 / b))
+        turned = 0.5 * math.pi * np.exp(-math.sqrt(-32.0 / b) * np.arange(rays))
+        angles = 0.5 * math.pi - np.append(turned[turned * reach > 10.0], 10.0 / reach)
+        lost = b * np.log(np.cos(angles))[:, None] - np.outer(angles, w)
+        choice = np.argmin(lost, axis=0)
+        moments = np.zeros(len(w), np.complex128)
+        for i in np.unique(choice):
+            logs = log_transform(v, steps, n, np.exp(y - 1j * angles[i])) - b * y
+            top = float(logs.real.max())
+            sums = np.fft.fft(np.exp(logs - top), size)[: len(w)] * (span / size)
+            with np.errstate(divide="ignore"):
+                found = np.log(sums) + top - w * angles[i] + 1j * b * angles[i]
+            moments = np.where(choice == i, found, moments)
+        moments -= 1j * w * low + loggamma(-b - 1j * w)
+        a = c + 1j * w
+        growth = a if add else 1.0 - a
+        terms = np.exp(growth * epsilon + epochs * moments - best) / (a * (a - 1.0))
+        if float(np.abs(terms[-20:]).max()) < 1e-10 * float(np.abs(terms).max()):
+            break
+        reach, one = 2.0 * reach, max(one, 2.0 * reach)
+    terms[0] *= 0.5
+    return float(terms.real.sum()) * 2.0 / span * math.exp(best)
+
+
+def random_question(rng: random.Random) -> tuple[float, int, int, float]:
+    """Return sigma, steps, epochs and delta drawn by chance."""
+    return (
+        round(math.exp(rng.uniform(math.log(0.4), math.log(4.0))), 3),
+        round(math.exp(rng.uniform(math.log(10.0), math.log(1e5)))),
+        round(math.exp(rng.uniform(0.0, math.log(100.0)))),
+        10.0 ** rng.uniform(-10.0, -4.0),
+    )
+
+
+def epsilons(text: str, delta: float) -> tuple[Bound, dict[str, Bound]]:
+    """Return the bracket of epsilon, and those of the directions."""
+    answer = compose(parse(text).tree, deltas=[delta]).answers[0]
+    assert answer.bound is not None
+    return answer.bound, {each.adjacency: each.bound for each in answer.directions if each.bound}
+
+
+def poisson_below(sigma: float, steps: int, epochs: int, delta: float) -> float:
+    """Return an epsilon that is at most that of removing or adding a record.
+
+    With Poisson sampling at any rate q the record is in no step, in one, or in more. In no more
+    than one with probability w: then it is an epoch, or nothing, whose ratio Y is below that of the
+    epoch in convex order. Over all epochs, the ratio of Poisson sampling is c Y + (1 - c) Z with
+    c = w^epochs and Z >= 0 of mean 1. So E (1 - e^x (c Y + (1 - c) Z))_+ <= E (1 - c e^x Y)_+ for
+    adding, and E (c Y + (1 - c) Z - e^x)_+ <= 1 - c + c E (Y - e^x / c)_+ for removing.
+    """
+    found = 0.0
+    for expected in (0.02, 0.2):
+        q = expected / steps
+        log_w = math.log1p(-q) * (steps - 1) + math.log1p(q * (steps - 1))
+        log_c = epochs * log_w
+        text = f"gaussian:sigma={sigma}@poisson:q={q!r}@{steps * epochs}"
+        lost = -math.expm1(log_c)
+        for name, at, more in (
+            ("add", delta, log_c),
+            ("remove", delta * (1.0 - lost) + lost, -log_c),
+        ):
+            if at < 1.0:
+                bound = epsilons(text, at)[1].get(name)
+                # An epsilon of 0 may stand for one that is negative.
+                found = max(found, bound.lower + more if bound and bound.lower else 0.0)
+    return found
+
+
+def contradictions(sigma: float, steps: int, epochs: int, delta: float) -> list[str]:
+    """Return what the brackets of both directions have against transforms and other samplings."""
+    bound, directions = epsilons(f"gaussian:sigma={sigma}@allocation:t={steps}@{epochs}", delta)
+    found = []
+    for name, each in directions.items():
+        for end, sign in ((each.lower or 0.0, 1.0), (each.upper, -1.0)):
+            truth = delta_of_epochs(sigma, steps, epochs, end, add=name == "add")
+            if end > 0.0 and sign * (truth / delta - 1.0) < -1e-7:
+                found.append(f"{name} {end!r}: {truth!r}")
+    if not (bound.lower or 0.0) <= bound.upper:
+        found.append("ends are not in order")
+    if bound.upper > epsilons(f"gaussian:sigma={sigma}@{epochs}", delta)[0].upper * (1.0 + 1e-9):
+        found.append("above no sampling")
+    if bound.upper < poisson_below(sigma, steps, epochs, delta):
+        found.append("below Poisson sampling")
+    return found
