@@ -13,6 +13,7 @@ and with e^{a epsilon} and Re a < 0 for adding a record.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -130,6 +131,7 @@ def random_question(rng: random.Random) -> tuple[float, int, int, float]:
     )
 
 
+@lru_cache(maxsize=2)
 def epsilons(text: str, delta: float) -> tuple[Bound, dict[str, Bound]]:
     """Return the bracket of epsilon, and those of the directions."""
     answer = compose(parse(text).tree, deltas=[delta]).answers[0]
