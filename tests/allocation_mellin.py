@@ -68,17 +68,31 @@ def log_moment(v: float, steps: int, n: int, b: float) -> float:
     return top + math.log(0.1 * float(np.exp(logs - top).sum())) - math.lgamma(-b)
 
 
-def delta_of_epochs(sigma: float, steps: int, epochs: int, epsilon: float, *, add: bool) -> float:
-    """Return delta of so many epochs with a draw each, in one direction, to about 1e-9 of it."""
+def delta_of_epochs(
+    sigma: float, steps: int, epochs: int, epsilon: float, *, add: bool
+) -> tuple[float, float]:
+    """Return delta of so many epochs with a draw each, in one direction, and about its error.
+
+    That is from two contours, which share no rounding.
+    """
     v = 1.0 / sigma
-    best, n, b = math.inf, 0, 0.0
-    for place in ADD if add else REMOVE:
-        c = sum(place)
+    tried: list[tuple[float, tuple[int, float]]] = []
+    for n, b in ADD if add else REMOVE:
+        c = n + b
         here = (c if add else 1.0 - c) * epsilon - math.log(c * (c - 1.0))
-        here += epochs * log_moment(v, steps, *place)
-        if here > best:
+        here += epochs * log_moment(v, steps, n, b)
+        if tried and here > tried[-1][0]:
             break
-        best, (n, b) = here, place
+        tried.append((here, (n, b)))
+    last, *more = [_on_contour(v, steps, epochs, epsilon, each) for each in reversed(tried[-2:])]
+    return last, 2.0 * abs(last - more[0]) + 1e-9 * last if more else 1e-7 * last
+
+
+def _on_contour(
+    v: float, steps: int, epochs: int, epsilon: float, tried: tuple[float, tuple[int, float]]
+) -> float:
+    best, (n, b) = tried
+    add = n == 0
     c = n + b
     z = np.linspace(-9.0, -float(ndtri(min(0.5, 1.0 / steps))), 4000)
     u, w = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z) / np.exp(-0.5 * z * z).sum()
@@ -172,9 +186,9 @@ def contradictions(sigma: float, steps: int, epochs: int, delta: float) -> list[
     found = []
     for name, each in directions.items():
         for end, sign in ((each.lower or 0.0, 1.0), (each.upper, -1.0)):
-            truth = delta_of_epochs(sigma, steps, epochs, end, add=name == "add")
-            if end > 0.0 and sign * (truth / delta - 1.0) < -1e-7:
-                found.append(f"{name} {end!r}: {truth!r}")
+            truth, error = delta_of_epochs(sigma, steps, epochs, end, add=name == "add")
+            if end > 0.0 and sign * (truth - delta) + error < 0.0:
+                found.append(f"{name} {end!r}: {truth!r} off by {error:.1g}")
     if not (bound.lower or 0.0) <= bound.upper:
         found.append("ends are not in order")
     if bound.upper > epsilons(f"gaussian:sigma={sigma}@{epochs}", delta)[0].upper * (1.0 + 1e-9):

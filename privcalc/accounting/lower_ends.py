@@ -76,7 +76,9 @@ def lower_end(
             return Bound(math.inf, 0.0)
 
     if not part.choices or part.alone:
-        return solved(part.lower)
+        simpler = part.lower.simpler()
+        found = solved(part.lower)
+        return found if simpler is None else Bound.maximum(found, solved(simpler))
     if quantity == "epsilon" and at.high == 0:
         return solved(part.upper if part.approached else part.lower)
     start = best_order(part.upper, quantity, at.nearest()[0]) if part.by_order else 1.0

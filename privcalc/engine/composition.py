@@ -56,7 +56,7 @@ class Composition:
         return iter(self.terms)
 
     def simpler(self) -> Composition | None:
-        """Return a composition above this one, of laws that leave nothing out; None if it is this.
+        """Return another composition on the same side of the truth; None if there is no other.
 
         Dominating one law by another carries over to the product.
         """

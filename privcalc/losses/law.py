@@ -68,9 +68,10 @@ class LossLaw(ABC):
 
     @property
     def simpler(self) -> LossLaw | None:
-        """A law above this one whose large losses are known without end, where it helps; or None.
+        """Another law of the same pair on the same side of it, where it may be nearer; or None.
 
-        What this law leaves out may be more than a small delta.
+        What a law above leaves out may be more than a small delta, and this one leaves out nothing;
+        a law below may be too coarse.
         """
         return None
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # What the lattices are made for.
 MOST_STEPS = 100_000
-LEAST_NOISE, MOST_NOISE = 0.5, 100.0
+LEAST_NOISE, MOST_NOISE = 0.4, 100.0
 # Brackets of epsilon are about that wide, relative, for what lattices do to one epoch.
 ACCURACY = 1e-7
 # Work that has to be left for fine lattices.

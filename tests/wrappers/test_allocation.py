@@ -184,9 +184,9 @@ def check_once(rng: random.Random) -> None:
     epsilon = wide * rng.uniform(0.3, 4.0)
     found = delta_of(f"gaussian:sigma={sigma}@allocation:t={steps}", epsilon)
     for name, bound in found.items():
-        truth = delta_of_epochs(sigma, steps, 1, epsilon, add=name == "add")
-        assert (bound.lower or 0.0) <= truth * (1.0 + 1e-8)
-        assert truth * (1.0 - 1e-8) <= bound.upper
+        truth, error = delta_of_epochs(sigma, steps, 1, epsilon, add=name == "add")
+        assert (bound.lower or 0.0) <= truth + error
+        assert truth - error <= bound.upper
 
 
 def test_once_by_transform() -> None:
@@ -247,7 +247,8 @@ def test_no_contradiction_at_random(seed: int) -> None:
 
 def test_half_the_correction_is_caught_by_the_transform(monkeypatch: pytest.MonkeyPatch) -> None:
     """With half of the excess of chords the law below is above the truth of one epoch."""
-    truth = delta_of_epochs(1.0, 100, 1, 0.6, add=False)
+    truth, error = delta_of_epochs(1.0, 100, 1, 0.6, add=False)
+    assert error < 1e-7 * truth
 
     def below_it() -> float:
         law = allocated_laws.__wrapped__(100, 1.0, lower=True, size=2**14)["remove"]  # type: ignore[attr-defined]
@@ -357,7 +358,7 @@ def test_refused_with_the_reason(text: str, words: str) -> None:
     assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(("sigma", "steps"), [(0.499, 100), (0.3, 10), (101.0, 100), (1e4, 7)])
+@pytest.mark.parametrize(("sigma", "steps"), [(0.399, 100), (0.3, 10), (101.0, 100), (1e4, 7)])
 def test_outside_of_the_lattices(sigma: float, steps: int) -> None:
     """With much or little noise the bracket is wide, and holds what a chain of tests has.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.allocated.largest import largest_output
 from privcalc.losses.allocated.levels import parts_of
 from privcalc.losses.allocated.plan import make_plan
 from privcalc.losses.closed.gaussian import GaussianLaw
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 # Points of the fine lattice, where little work is left, and where a search looks around.
 SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 
+# With such v lattices below may be too coarse; beyond RATHER_STEEP for few steps only.
+STEEP, RATHER_STEEP, FEW = 1.95, 1.2, 100
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AllocatedLaw(LossLaw):
@@ -36,8 +40,8 @@ class AllocatedLaw(LossLaw):
         infinity: mass under the first that counts as infinite loss; 0 of a lower law.
         error: relative error of p e^{-loss} = q, and displacement of the losses.
         lower: whether it is one of measures below.
-        step: the law of one step, which is above that of the epoch: the ratio is a mean of those
-            of single steps, and so below each of them in convex order; None of a lower law.
+        simpler: of a law above that of one step: the ratio is a mean of those of single steps, and
+            so below each of them in convex order; of one below that of the largest output.
     """
 
     _losses: Array
@@ -50,7 +54,7 @@ class AllocatedLaw(LossLaw):
     _infinity: float
     _error: float
     _lower: bool
-    _step: GaussianLaw | None
+    _simpler: LossLaw | None
 
     # The ratios of the pair itself come as near to 0, and as large, as one likes.
     max_loss = math.inf
@@ -61,9 +65,9 @@ class AllocatedLaw(LossLaw):
         return self._infinity
 
     @property
-    def simpler(self) -> GaussianLaw | None:
-        """Return the law of one step."""
-        return self._step
+    def simpler(self) -> LossLaw | None:
+        """Return a law on the same side that leaves out nothing, where there is one."""
+        return self._simpler
 
     @property
     def rest(self) -> tuple[float, float]:
@@ -146,16 +150,24 @@ def allocated_laws(
     at_zero = math.fsum(float(each.masses[0]) for each in parts.measures if each.first == 0)
     losses = np.log(x)
     p = x * q
-    step = None if lower else GaussianLaw(v)
-    extra = 0.0 if lower else parts.outside + at_zero, 0.0 if lower else parts.beyond
+    remove = losses, p, q
+    add = -losses[::-1], q[::-1], p[::-1]
+    if not lower:
+        step, without = GaussianLaw(v), parts.outside + at_zero
+        return {
+            "remove": _law(*remove, parts.beyond, step, lower=False),
+            "add": _law(*add, without, step, lower=False),
+        }
+    steep = v > STEEP or (v > RATHER_STEEP and steps <= FEW)
+    best = [largest_output(steps, v, remove=each) if steep else None for each in (True, False)]
     return {
-        "remove": _law(losses, p, q, extra[1], step),
-        "add": _law(-losses[::-1], q[::-1], p[::-1], extra[0], step),
+        "remove": _law(*remove, 0.0, best[0], lower=True),
+        "add": _law(*add, 0.0, best[1], lower=True),
     }
 
 
 def _law(
-    losses: Array, p: Array, q: Array, infinity: float, step: GaussianLaw | None
+    losses: Array, p: Array, q: Array, infinity: float, simpler: LossLaw | None, *, lower: bool
 ) -> AllocatedLaw:
     if not len(losses):
         raise NotCertifiedError("nothing is left of one epoch on its lattice")
@@ -163,5 +175,5 @@ def _law(
     above_p, above_q = (np.concatenate([np.cumsum(each[::-1])[::-1], [0.0]]) for each in (p, q))
     error = 16.0 * UNIT
     return AllocatedLaw(
-        losses, p, q, above_p, above_q, below_p, below_q, infinity, error, step is None, step
+        losses, p, q, above_p, above_q, below_p, below_q, infinity, error, lower, simpler
     )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
 # Expected number of large ratios, of few that are far apart and of many.
 FEW_LARGE, MORE_LARGE, WIDE = 1e-4, 1e-2, 1.2
+# From these v on few ratios are spread over so many scales that one lattice does not do.
+SPREAD, FEW_STEPS = 1.5, 4
 # Ratios beyond are counted as infinite; as many large ones are followed.
 LOG_LOST = -52.0
 MOST_LARGE = 8
@@ -63,7 +65,11 @@ class Plan:
 def make_plan(steps: int, v: float, size: int) -> Plan:
     """Choose a lattice such that the sums of small ratios fill a window of a given size."""
     expected = MORE_LARGE if v > WIDE else FEW_LARGE
-    largest = math.exp(-v * float(ndtri(expected / steps)) - 0.5 * v * v)
+    last = -float(ndtri(expected / steps))
+    if steps <= FEW_STEPS and v > SPREAD:
+        # All of few may be large: the fine lattice is then as fine as the smallest need it.
+        last = -1.0
+    largest = math.exp(v * last - 0.5 * v * v)
     z = np.linspace(-12.0, (math.log(largest) + 0.5 * v * v) / v, POINTS)
     u, weights = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z)
     weights *= (z[1] - z[0]) / math.sqrt(2.0 * math.pi)

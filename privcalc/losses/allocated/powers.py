@@ -76,7 +76,10 @@ def powers(one: Measure, counts: Sequence[int], window: Window, *, lower: bool) 
     places = step * (window.first + np.arange(size))
     best = [np.full(size, 0.0 if lower else np.inf) for _ in counts]
     ends = step * (window.first - 1), step * (window.first + size)
-    tails = {n: [1.0, 1.0, math.inf] for n in counts}
+    last = window.first + size - 1
+    # No sum of few numbers is outside.
+    inside = {n: window.first <= n * one.first and n * one.last <= last for n in counts}
+    tails = {n: [0.0, 0.0, 0.0] if inside[n] else [1.0, 1.0, math.inf] for n in counts}
     for tilt in window.tilts:
         moments = _moments(logs, x, tilt, size * step)
         top = float((logs + tilt * x).max())
@@ -104,7 +107,8 @@ def powers(one: Measure, counts: Sequence[int], window: Window, *, lower: bool) 
             with np.errstate(over="ignore"):
                 back = np.exp(n * log_m - tilt * places)
             if lower:
-                values -= error + _folded(moments, tilt, n, log_m, places)
+                folded = 0.0 if inside[n] else _folded(moments, tilt, n, log_m, places)
+                values -= error + folded
                 found = values * back * (1.0 - 2.0 * off)
                 np.fmax(best[i], found, out=best[i])
             else:
