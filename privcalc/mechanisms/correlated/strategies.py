@@ -98,11 +98,14 @@ def _tree_norm(steps: int, start: int, count: int, separation: int) -> int:
         return min(count, max(0, -(-(place - start) // separation)))
 
     total = 0
+    # No node that begins there or later has any.
+    past = start + (count - 1) * separation + 1
     for h in range(steps.bit_length()):
         size, end = 1 << h, steps >> h << h
         if size <= separation:
             total += before(end)
             continue
-        marks = [before(place) for place in range(0, end + 1, size)]
+        stop = min(end, -(-past // size) * size)
+        marks = [before(place) for place in range(0, stop + 1, size)]
         total += sum((b - a) ** 2 for a, b in pairwise(marks))
     return total
