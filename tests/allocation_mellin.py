@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # n and b; the contour of each direction is the one on which its integrand is least.
 ADD = [(0, -x) for x in (0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)]
-REMOVE = [(2, -0.5)] + [(n, -0.8) for n in range(3, 13)]
+REMOVE = [(2, -0.5)] + [(n, -0.8) for n in (*range(3, 12), 16, 22, 30, 45)]
 # Rule for the normal density of log u, and its reach.
 STEP, REACH = 0.1, 9.5
 # E^-42 is nothing.
@@ -73,7 +73,7 @@ def delta_of_epochs(
 ) -> tuple[float, float]:
     """Return delta of so many epochs with a draw each, in one direction, and about its error.
 
-    That is from two contours, which share no rounding.
+    That is from two contours, and from units that are felt in every step of all epochs.
     """
     v = 1.0 / sigma
     tried: list[tuple[float, tuple[int, float]]] = []
@@ -85,7 +85,8 @@ def delta_of_epochs(
             break
         tried.append((here, (n, b)))
     last, *more = [_on_contour(v, steps, epochs, epsilon, each) for each in reversed(tried[-2:])]
-    return last, 2.0 * abs(last - more[0]) + 1e-9 * last if more else 1e-7 * last
+    error = 2.0 * abs(last - more[0]) + 1e-9 * last if more else 1e-7 * last
+    return last, error + 4e-16 * steps * epochs * math.exp(tried[-1][0])
 
 
 def _on_contour(
