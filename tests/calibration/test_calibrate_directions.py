@@ -19,7 +19,7 @@ LADDERS = {
     ("gaussian", "standard_deviation"): ("gaussian:sigma={}@2", (0.3, 0.9, 1.0, 4.0, 50.0)),
     ("gaussian", "sensitivity"): ("gaussian:sigma=2,sensitivity={}", (0.1, 1.0, 1.1, 9.0)),
     ("gaussian_mixture", "standard_deviation"): (
-        "gaussian-mixture:sigma={},sensitivities=0,1,3,probabilities=0.6,0.3,0.1@2",
+        "gaussian-mixture:sigma={},sensitivities=0,1,3,probabilities=0.6,0.3,0.1",
         (0.3, 0.9, 1.0, 4.0, 50.0),
     ),
     ("gaussian", "noise_multiplier"): (
