@@ -64,3 +64,13 @@ def worst(rows: Rows, n: int, growths: Sequence[Fraction], rounds: int = 1) -> l
     if rounds == 2:
         found = [(twice(p), twice(q)) for p, q in found]
     return [max(delta(p, q, growth) for p, q in found) for growth in growths]
+
+
+def power(p: Law, q: Law, level: Fraction) -> Fraction:
+    """Return the largest P of a test with Q = level (Neyman and Pearson), Q without zeros."""
+    found, rest = Fraction(0), level
+    for each in sorted(q, key=lambda each: p.get(each, Fraction(0)) / q[each], reverse=True):
+        share = min(Fraction(1), rest / q[each])
+        found += share * p.get(each, Fraction(0))
+        rest -= share * q[each]
+    return found

@@ -64,13 +64,14 @@ class Realized:
         choices = tuple((_members(term), count) for term, count in terms)
         if all(term.members is None for term, _ in terms):
             return cls(upper, _member(choices, None), accuracy=accuracy)
-        back = tuple((_members(term, back=True), count) for term, count in terms)
-        reverses = () if back == choices else back
+        others = tuple((_members(term, back=True), count) for term, count in terms)
+        reverses = () if others == choices else others
         first = terms[0][0]
+        reverse = _member(reverses, None) if reverses else None
         if sum(count for _, count in terms) == 1 and first.lower is not None:
             lower = upper if first.attained else Composition(((first.lower, 1),))
-            return cls(upper, lower, choices, reverses, accuracy=accuracy)
-        reverse = _member(reverses, None) if reverses else None
+            back = reverse if _one_pair(choices) else None
+            return cls(upper, lower, choices, reverses, back, accuracy=accuracy)
         attained = all(term.attained for term, _ in terms)
         return cls(upper, _member(choices, None), choices, reverses, reverse, attained, accuracy)
 
@@ -105,13 +106,16 @@ class Realized:
     def for_curves(self) -> Realized:
         """The same without lower ends where members have the profile, but not the trade-off curve.
 
-        There every value is that of some data set, but the values of a curve are of several.
+        There every value is that of some data set, but the values of a curve are of several. Of one
+        pair of data sets that is at hand there is a curve.
         """
         from privcalc.losses.thresholded.members import DirectedMembers
 
         directed = any(isinstance(members, DirectedMembers) for members, _ in self.choices)
         if not (self.alone and directed):
             return self
+        if _one_pair(self.choices):
+            return replace(self, lower=self.member(None))
         return replace(self, lower=None, choices=(), reverses=())
 
     @property
@@ -167,6 +171,12 @@ def _together(terms: Terms) -> list[tuple[LossLaw, int]]:
         joined = law.together(count) if count > 1 else None
         found.append((law, count) if joined is None else (joined, 1))
     return found
+
+
+def _one_pair(choices: tuple[tuple[Members, int], ...]) -> bool:
+    from privcalc.losses.thresholded.members import OnePair
+
+    return any(isinstance(members, OnePair) for members, _ in choices)
 
 
 def _members(term: Term, *, back: bool = False) -> Members:

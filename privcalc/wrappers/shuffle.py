@@ -100,6 +100,7 @@ class ShuffledReports(Wrapper):
         from privcalc.losses.shuffled.law import (
             LARGEST_EPSILON,
             LEAST_EPSILON,
+            ShuffledPair,
             law_above,
             law_below,
         )
@@ -112,7 +113,9 @@ class ShuffledReports(Wrapper):
         if low < LEAST_EPSILON:
             return Term(above)
         below = law_below(self.users, min(low, LARGEST_EPSILON), report.categories)
-        return Term(above, below, accuracy=ACCURACY)
+        pair = self.users, min(low, LARGEST_EPSILON), report.categories
+        members, back = (ShuffledPair(*pair, remove=each) for each in (True, False))
+        return Term(above, below, members=members, back=back, accuracy=ACCURACY)
 
     def _report(self, tree: Wrapped, walk: Walk) -> Report:
         """Return what one person reports.

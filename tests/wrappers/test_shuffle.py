@@ -14,6 +14,7 @@ from scipy.stats import binom
 
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
+from privcalc.accounting.realize import realize
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.losses.shuffled import pairs
@@ -23,7 +24,9 @@ from privcalc.losses.shuffled.window import window
 from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
-from tests.shuffle_truth import response, worst
+from privcalc.tradeoff.function import trade_off
+from tests.shuffle_truth import pairs as all_pairs
+from tests.shuffle_truth import power, response, worst
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
@@ -90,6 +93,23 @@ def test_random_brackets_hold_for_every_data_set() -> None:
         categories, rounds = rng.choice([2, 2, 3, 4]), rng.choice([1, 1, 2])
         n = rng.randint(2, {2: 7, 3: 5, 4: 4}[categories] - (rounds - 1) * (categories > 2))
         check_all_data_sets(round(10 ** rng.uniform(-1.5, 0.9), 3), categories, n, rounds)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "categories", "n", "level"),
+    [(4.0, 2, 4, 0.05), (0.01, 3, 3, 0.05), (1.0, 2, 6, 0.3), (2.0, 3, 4, 0.01)],
+)
+def test_tests_are_those_of_one_pair(epsilon: float, categories: int, n: int, level: float) -> None:
+    """The largest power is inside, though no pair attains all of the profile."""
+    rows = response(Fraction(math.exp(epsilon)), categories)
+    truth = max(power(p, q, Fraction(level)) for p, q in all_pairs(rows, n))
+    text = f"rr:epsilon={epsilon!r},categories={categories}@shuffle:n={n}"
+    found = trade_off(realize(parse(text).tree, Relation.REPLACE_ONE), [level], 1e-6)
+    [bound] = found.worst.power
+    assert bound.lower is not None
+    assert bound.lower <= float(truth) * (1.0 + 1e-12)
+    assert float(truth) <= bound.upper * (1.0 + 1e-12)
+    assert bound.lower >= 0.9 * float(truth)
 
 
 def test_with_others_in_a_third_value_is_not_the_worst() -> None:

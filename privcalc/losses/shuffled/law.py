@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,8 +14,10 @@ from privcalc.losses.atomic.from_profile import profile_law
 from privcalc.losses.atomic.proved import ProvedLaw
 from privcalc.losses.shuffled.alike import AlikePair
 from privcalc.losses.shuffled.pairs import blanket, clones
+from privcalc.losses.thresholded.members import OnePair
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge, left
+from privcalc.numerics.work import charge, left, remembered
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,8 @@ LEAST_POINTS, MOST_POINTS, REACH = 200, 1000, 14.0
 PER_POINT, PER_VALUE, PART = 1000.0, 0.5, 0.3
 # The part of them that lies beyond.
 FAR = 0.15
+# Pairs that are remembered: those of many people take some ten megabytes.
+KEPT = 2
 # Tests of smaller masses are left out, so that no mass is too small for a law.
 LEAST_MASS = 1e-250
 
@@ -74,11 +77,8 @@ def law_above(n: int, epsilon: float, categories: int | None) -> ProvedLaw:
     post-processing of the other, report by report.
     """
 
-    @cache
     def pair(*, rough: bool) -> Pair:
-        if categories is None:
-            return clones(n, epsilon)
-        return blanket(n, epsilon, categories, upper=True, rough=rough)
+        return _above(n, epsilon, categories, rough=rough)
 
     others = (categories or 2) - 1.0
 
@@ -120,33 +120,69 @@ def law_below(n: int, epsilon: float, categories: int | None) -> ProvedLaw:
     mixture of two is one), so that its pair is below; a P-mass may be less, and a Q-mass more.
     """
 
-    @cache
-    def pairs() -> list[Pair]:
-        found: list[Pair] = [AlikePair(n, epsilon, categories or 2)]
-        if categories != 2:
-            third = blanket(n, epsilon, categories or 3, upper=False, rough=False)
-            last = categories is None and epsilon < MORE_WITH_THREE
-            found.insert(1 if last else 0, third)
-        return found
-
     def ends(x: float) -> tuple[float, float]:
         if x >= epsilon:
             return 0.0, 0.0
-        found = [pair.delta(x) for pair in pairs()]
+        found = [pair.delta(x) for pair in _below(n, epsilon, categories)]
         return max(low for low, _ in found), max(high for _, high in found)
 
-    def joined() -> AtomicLaw:
-        first = pairs()[0]
-        places = _points(first, epsilon)
-        signs = (1.0,) if first.symmetric else (1.0, -1.0)
-        found = [first.test(sign * x) for x in places for sign in signs]
-        corners = [(Fraction(max(0.0, q)), Fraction(p)) for p, q in found if p > LEAST_MASS]
-        if first.symmetric:
-            corners += [(1 - p, 1 - q) for q, p in corners]
-        return exact_law(_concave(sorted(corners)))
-
+    members = ShuffledPair(n, epsilon, categories, remove=True)
     name = "below", n, epsilon, categories
-    return ProvedLaw(0.0, epsilon, name, lambda x: _both(ends, x), joined)
+    return ProvedLaw(
+        0.0, epsilon, name, lambda x: _both(ends, x), lambda: members.chosen(None, remove=True)
+    )
+
+
+@record
+class ShuffledPair(OnePair):
+    """The pair of `law_below` with more information, in either order of the data sets.
+
+    Attributes:
+        n: how many reports.
+        epsilon: of each.
+        categories: of answers; None for any report.
+        remove: which data set is that of P.
+    """
+
+    n: int
+    epsilon: float
+    categories: int | None
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> AtomicLaw:
+        """Return the law through its tests, whatever the order of the divergence."""
+        del c
+        return _tested(self.n, self.epsilon, self.categories, remove=remove)
+
+
+@remembered(KEPT)
+def _above(n: int, epsilon: float, categories: int | None, *, rough: bool) -> Pair:
+    if categories is None:
+        return clones(n, epsilon)
+    return blanket(n, epsilon, categories, upper=True, rough=rough)
+
+
+@remembered(KEPT)
+def _below(n: int, epsilon: float, categories: int | None) -> list[Pair]:
+    found: list[Pair] = [AlikePair(n, epsilon, categories or 2)]
+    if categories != 2:
+        third = blanket(n, epsilon, categories or 3, upper=False, rough=False)
+        last = categories is None and epsilon < MORE_WITH_THREE
+        found.insert(1 if last else 0, third)
+    return found
+
+
+@remembered(KEPT)
+def _tested(n: int, epsilon: float, categories: int | None, *, remove: bool) -> AtomicLaw:
+    """Return the law of the points of the tests of the first pair below; see `law_below`."""
+    first = _below(n, epsilon, categories)[0]
+    signs = (1.0,) if first.symmetric else (1.0, -1.0)
+    found = [first.test(sign * x) for x in _points(first, epsilon) for sign in signs]
+    corners = [(Fraction(max(0.0, q)), Fraction(p)) for p, q in found if p > LEAST_MASS]
+    if first.symmetric:
+        corners += [(1 - p, 1 - q) for q, p in corners]
+    pieces = _concave(sorted(corners))
+    return exact_law(pieces if remove else [(q, p) for p, q in pieces])
 
 
 def _points(pair: Pair, epsilon: float) -> list[float]:

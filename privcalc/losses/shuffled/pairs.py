@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
 
 # Cells of the tables, and rows at least.
-CELLS, LEAST_ROWS = 4_000_000, 40
+CELLS, LEAST_ROWS = 4_000_000, 20
 # R-masses below are left out: fewer than 1e9 of them.
 FAINT = 1e-100
 # Points for the misses, at most, and outcomes of a pair where there is a choice. What the misses
@@ -175,7 +175,7 @@ class Drawn:
     coins: Coins
 
 
-@remembered(4)
+@remembered(2)
 def _drawn(n: int, p: float, q: float) -> Drawn:
     """Return s ~ Binomial(n, p), q = 1 - p; without s = 0, where nothing is lost."""
     sizes, masses, error = window(n, p, q)

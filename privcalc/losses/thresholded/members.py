@@ -43,6 +43,12 @@ class TwoMembers(DirectedMembers):
     __slots__ = ()
 
 
+class OnePair(TwoMembers):
+    """One pair of data sets, whose trade-off curve is known; an envelope may have more."""
+
+    __slots__ = ()
+
+
 @record
 class KeyMembers(TwoMembers):
     """Keys that have many records, with the noise of all of them, or keys that have none.
