@@ -86,7 +86,7 @@ class Composition:
 
     Attributes:
         relation: the neighbouring relation in force.
-        sampling: "none" or "Poisson".
+        sampling: "none", or every kind that occurs, joined by "and".
         answers: in the order of the deltas, then of the epsilons.
     """
 

@@ -10,7 +10,7 @@ from privcalc.exact import distinct
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.tree import Composed, Hole, Leaf, Repeated
-from privcalc.wrappers.base import Wrapper, built, wrappers_in
+from privcalc.wrappers.base import Wrapper, built, calls, wrappers_in
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
@@ -26,10 +26,18 @@ def default_relation(tree: Node) -> Relation:
 
 
 def sampling_words(tree: Node) -> str:
-    """Name the sampling that a tree assumes: none, Poisson, or fixed size without replacement."""
-    wrappers = (each.factory for each in wrappers_in(tree))
-    words = (each.sampling for each in wrappers if issubclass(each, Wrapper) and each.sampling)
-    return next(words, "none")
+    """Name every sampling that a tree assumes, as the documentation has them, or say none."""
+    found: dict[str, int] = {}
+    for each in calls(tree):
+        entry = registry.entry(each.name)
+        name = ""
+        if isinstance(each, Leaf):
+            name = getattr(entry.factory, "sampling", "")
+        elif issubclass(entry.factory, Wrapper):
+            name = entry.factory.sampled_how(each)
+        if name:
+            found[name] = entry.place
+    return " and ".join(sorted(found, key=lambda name: (found[name], name))) or "none"
 
 
 def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str, Realized]:

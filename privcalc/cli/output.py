@@ -217,14 +217,16 @@ class Printer:
         from privcalc.render.plain import facts, verdicts
 
         found, rest = picture(reports)
-        yield from facts((("spec", found.title), *found.facts))
+        terminal = self._output.terminal
+        width = terminal.columns if terminal.boxed else None
+        yield from facts((("spec", found.title), *found.facts), width=width)
         fine = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        yield from draw(found, columns=self._output.terminal.columns, fine=fine)
+        yield from draw(found, columns=terminal.columns, fine=fine)
         if rest:
             yield ""
             yield from self._tables(rest)
         else:
-            yield from verdicts(reports, colour=self._output.terminal.colour)
+            yield from verdicts(reports, colour=terminal.colour, width=width)
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal

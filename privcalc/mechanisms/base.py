@@ -38,12 +38,14 @@ class Mechanism:
             does, as `losses/replaced/pair.py` has it.
         knows_replaced: whether `replaced_in_sample` says more than that.
         run: whether it is a run of many steps, of which samples see one each.
+        sampling: how the answer names what the mechanism itself draws, or "".
         parts: specifications among its parameters, of which it is made.
     """
 
     opposite_records: ClassVar[bool] = False
     knows_replaced: ClassVar[bool] = False
     run: bool = False
+    sampling: ClassVar[str] = ""
     parts: tuple[Node, ...] = ()
 
     @property

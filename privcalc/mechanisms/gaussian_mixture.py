@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
@@ -72,6 +72,8 @@ class GaussianMixture(Mechanism):
 
     Probabilities have to add up to 1 within 1e-9, and are divided by their sum.
     """
+
+    sampling: ClassVar[str] = "drawn contributions"
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from privcalc.picture.scale import Scale
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 # With all that stands around it, a screen of 24 lines.
 HEIGHT = 13
-NARROWEST, WIDEST = 40, 100
+NARROWEST, USUAL, WIDEST = 40, 80, 100
 
 
 @record
@@ -70,7 +71,8 @@ def draw(picture: Picture, *, columns: int, fine: bool) -> Iterator[str]:
     yield " " * (margin + 2) + _labels(places, width)
     yield picture.x.label.rjust(columns - 1)
     yield from _legend(picture, marks, {mark for row in canvas for mark in row})
-    yield from picture.remarks
+    for remark in picture.remarks:
+        yield from wrap(remark, columns, break_long_words=False) if columns < USUAL else [remark]
 
 
 def _scales(picture: Picture) -> tuple[Scale, Scale]:

@@ -47,7 +47,9 @@ def header() -> str:
 def lines(report: Report) -> Iterator[str]:
     """Render one answer."""
     method = report.method
-    sampling = f"{report.sampling}, {report.sample}" if report.sample else report.sampling
+    # Of several kinds the sample is that of one; the specification says which.
+    alone = report.sample and " and " not in report.sampling
+    sampling = f"{report.sampling}, {report.sample}" if alone else report.sampling
     before = (report.text, report.relation.text, sampling)
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:

@@ -78,7 +78,7 @@ class Report:
         command: the command that was called.
         spec: the specification.
         relation: the neighbouring relation in force.
-        sampling: "none", "Poisson" or "fixed size without replacement".
+        sampling: "none", or every kind that occurs, such as "Poisson and shuffled batches".
         query: what was fixed: {"delta": d}, {"epsilon": e}, a sampling probability, or {}.
         result: what was found, by name.
         method: how, with the error budget.

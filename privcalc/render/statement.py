@@ -9,22 +9,32 @@ from typing import TYPE_CHECKING
 from privcalc import __version__
 from privcalc.bounds import Bound
 from privcalc.errors import UsageError
+from privcalc.render.assumed import unit
 from privcalc.render.csv import numbers
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import assumptions, bracket, number, one_sided, remarks
 from privcalc.render.written import written
-from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from privcalc.render.report import Number, Report
-    from privcalc.spec.tree import Node
 
 
 # What is said of rival bounds, and of where else to look, is not a part of the guarantee.
 RIVALS = ("methods", "constants", "candidates", "runs")
 ASIDES = ("candidates", "gain", "transition", "check")
+
+# Names of curves and of their remarks, for readers who do not have the tool.
+WORDS = {
+    "orders": "order",
+    "renyi_epsilon": "Renyi divergence",
+    "base": "Renyi divergence without sampling",
+    "lower": "least Renyi bound that the base curve allows",
+    "tight": "tight bound of the sampled Renyi divergence",
+    "upper": "bound of the sampled Renyi divergence from the base curve",
+    "exact": "sampled Renyi divergence",
+}
 
 
 def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> Iterator[str]:
@@ -46,23 +56,21 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
         raise UsageError(f"a statement is about a guarantee; this is {first.caution}")
     if any(isinstance(value, Bound) and isinf(value.upper) for value in values):
         raise UsageError("a statement needs a finite number; this one has no finite upper end")
-    facts = dict(assumptions(first))
-    # In a paper nobody can look up a wrapper.
-    sampling = facts["sampling"].replace("; for shuffling see @batches", "; not shuffling")
+    facts = dict(assumptions(first, paper=True))
     rows = [
         ("mechanism", f"`{first.text}`"),
         ("relation", facts["relation"]),
         ("unit of privacy", unit(first.spec)),
-        ("sampling", sampling),
+        ("sampling", facts["sampling"]),
         *(row for report in reports for row in _numbers(report)),
-        *(pair for pair in remarks(reports) if pair[0] not in ASIDES),
+        *((WORDS.get(a, a), b) for a, b in remarks(reports) if a not in ASIDES),
         *(("budget", each.check.sentence) for each in reports if each.check is not None),
         ("proved by", f"privcalc {__version__}, engine {', '.join(_engines(reports))}"),
         ("command", f"`{_command(first, command, text)}`"),
     ]
     yield (
         f"{_claim(reports)} Neighbouring data sets are those of {facts['relation']}, the unit of"
-        f" privacy is {unit(first.spec)}, the sampling is {sampling}, and the numbers are"
+        f" privacy is {unit(first.spec)}, the sampling is {facts['sampling']}, and the numbers are"
         f" certified by privcalc {__version__}."
     )
     yield ""
@@ -71,33 +79,6 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
     for name, value in rows:
         cell = value.replace("|", "\\|")
         yield f"| {name} | {cell} |"
-
-
-def unit(spec: Node) -> str:
-    """Say what is protected: one record, or as many as `@group` says, if it says so of all."""
-    sizes = set(_sizes(spec, 1))
-    if sizes == {1}:
-        return "one record"
-    if len(sizes) == 1:
-        return f"{sizes.pop():d} records together"
-    return "one record, or the group of records that @group names"
-
-
-def _sizes(node: Node, size: int) -> Iterator[int]:
-    """Yield how many records each mechanism protects together."""
-    if isinstance(node, Composed):
-        for event in node.events:
-            yield from _sizes(event, size)
-    elif isinstance(node, Repeated):
-        yield from _sizes(node.event, size)
-    elif isinstance(node, Wrapped):
-        records = dict(node.parameters).get("records") if node.name == "group" else None
-        yield from _sizes(node.event, size * records if isinstance(records, int) else size)
-    elif isinstance(node, Leaf) and nested(node):
-        for event in nested(node):
-            yield from _sizes(event, size)
-    else:
-        yield size
 
 
 def _claim(reports: Sequence[Report]) -> str:
@@ -132,7 +113,13 @@ def _numbers(report: Report) -> Iterator[tuple[str, str]]:
             continue
         heading = report.headings.get(name, name)
         alone = not given or not isinstance(value, Bound | OneSided)
-        place = f"of {at}" if given == "name" else f"at {given} {at}"
+        if given == "orders":
+            heading = WORDS.get(name, heading)
+        place = f"at {WORDS.get(given, given)} {at}"
+        if given == "name":
+            # A part costs what it does at the delta, or the epsilon, of the whole.
+            where = report.place
+            place = f"of {at}" + (f" at {where[0]} {number(where[1])}" if where else "")
         yield heading if alone else f"{heading} {place}", _value(value)
 
 

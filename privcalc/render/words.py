@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict, round_down, round_up
+from privcalc.render.assumed import relation_words, sampling_words
 from privcalc.render.report import OneSided
 from privcalc.spec.spelling import number_text
 
@@ -20,37 +21,6 @@ UNKNOWN = "unknown"
 
 NONE = "-"
 """Stands in tables for a number that a method does not have."""
-
-_SAMPLING = {
-    "none": ("none", "every step uses every record"),
-    # One word for the whole: some parts of a sum may be sampled and others not.
-    "Poisson": (
-        "Poisson where sampled",
-        "each record joins each batch independently; for shuffling see @batches",
-    ),
-    "fixed size without replacement": (
-        "fixed size without replacement where sampled",
-        "each batch is drawn by lot, anew; not shuffling",
-    ),
-    "random allocation": (
-        "random allocation where allocated",
-        "each record joins one step of an epoch, by lot; for shuffling see @batches",
-    ),
-    "shuffled reports": (
-        "shuffled reports",
-        "one of each person, without names; for batches see @batches",
-    ),
-    "shuffled batches": (
-        "shuffled batches of fixed size",
-        "at most as without sampling, at least as with @allocation",
-    ),
-}
-_RELATION = {
-    "add_or_remove_one": "one data set has one record more",
-    "replace_one": "one record has another value",
-    "replace_special": "one record is zeroed out",
-}
-
 
 COLUMNS = {"orders": "order", "methods": "at most", "constants": "C", "name": "mechanism"}
 """Columns whose heading is not their name."""
@@ -104,22 +74,13 @@ def named(value: Number | str) -> str:
     return one_sided(value) if isinstance(value, OneSided) else number(value)
 
 
-def assumptions(report: Report) -> tuple[tuple[str, str], ...]:
-    """Say what the numbers assume; every table shows these lines."""
-    relation = report.relation
-    meaning = _SAMPLING[report.sampling][1]
+def assumptions(report: Report, *, paper: bool = False) -> tuple[tuple[str, str], ...]:
+    """Say what the numbers assume; every table shows these lines, and so does a paper."""
     return (
-        ("relation", f"{relation.text} ({_RELATION[relation.value]})"),
-        ("sampling", f"{sampling_name(report)} ({meaning})"),
+        ("relation", relation_words(report.relation, report.spec)),
+        ("sampling", sampling_words(report, paper=paper)),
         *((("caution", report.caution),) if report.caution else ()),
     )
-
-
-def sampling_name(report: Report) -> str:
-    """Name the sampling as `assumptions` does, without what it means."""
-    if report.sample:
-        return f"{report.sampling}, {report.sample}"
-    return _SAMPLING[report.sampling][0]
 
 
 def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:

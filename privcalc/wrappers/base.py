@@ -60,6 +60,12 @@ class Wrapper:
         """
         raise NotImplementedError
 
+    @classmethod
+    def sampled_how(cls, tree: Wrapped) -> str:
+        """Name the sampling of a node, which may have holes, or return ""."""
+        del tree
+        return cls.sampling
+
     def lone_selection(self, tree: Wrapped) -> Wrapped | None:
         """Return the private selection that this node is by itself, or None (`lone_selection`)."""
         del tree
@@ -72,7 +78,8 @@ class Wrapper:
 
 def wrappers_in(tree: Node) -> tuple[Entry, ...]:
     """Return all wrappers in a tree, each once, in the order of the documentation."""
-    found = {registry.entry(name).place: registry.entry(name) for name in _names(tree)}
+    names = {each.name for each in calls(tree) if isinstance(each, Wrapped)}
+    found = {registry.entry(name).place: registry.entry(name) for name in names}
     return tuple(found[place] for place in sorted(found))
 
 
@@ -116,15 +123,16 @@ def spelled(tree: Wrapped) -> str:
     return f"@{registry.entry(tree.name).spelling}"
 
 
-def _names(tree: Node) -> Iterator[str]:
+def calls(tree: Node) -> Iterator[Leaf | Wrapped]:
+    """Yield every mechanism and wrapper of a tree, with those that mechanisms are made of."""
     if isinstance(tree, Composed):
         for event in tree.events:
-            yield from _names(event)
+            yield from calls(event)
     elif isinstance(tree, Repeated):
-        yield from _names(tree.event)
+        yield from calls(tree.event)
     else:
+        yield tree
         if isinstance(tree, Wrapped):
-            yield tree.name
-            yield from _names(tree.event)
+            yield from calls(tree.event)
         for part in nested(tree):
-            yield from _names(part)
+            yield from calls(part)

@@ -102,6 +102,12 @@ class PoissonSampled(Sampling):
     sampling = "Poisson"
     inside = (Adjacency.ADD, Adjacency.REMOVE)
 
+    @classmethod
+    def sampled_how(cls, tree: Wrapped) -> str:
+        """Name a cap too: records of a batch that is cut are not independent."""
+        capped = any(name == "truncated_batch_size" for name, _ in tree.parameters)
+        return "Poisson with a cap" if capped else cls.sampling
+
     def __init__(
         self,
         *,

@@ -326,7 +326,7 @@ class TestRecipes:
         (workflow,) = re.findall(r"^```yaml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
         (budget,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
         script = "\n".join(line.strip() for line in workflow.partition("run: |\n")[2].splitlines())
-        assert script.startswith("privcalc compose --file privacy.toml --format github")
+        assert script.endswith("privcalc compose --file privacy.toml --format github")
         (tmp_path / "privacy.toml").write_text(budget, encoding="utf-8")
         done = self.shell(script, tmp_path)
         assert (done.returncode, done.stderr) == (0, "")
@@ -339,6 +339,13 @@ class TestRecipes:
         assert done.returncode == 1
         line = 1 + over[: over.index('spec = "gaussian')].count("\n")
         assert done.stdout.startswith(f"::error file=privacy.toml,line={line},title=")
+        # The shell stops at the first failure, and the summary stands before it.
+        assert "over budget" in (tmp_path / "summary.md").read_text(encoding="utf-8")
+        manual = (ROOT / "man/src/privcalc-compose.1.mdoc").read_text(encoding="utf-8")
+        steps = manual.partition("- run: |\n")[2].partition(".Ed")[0].replace("\\e\n", "")
+        assert [line.split() for line in steps.splitlines()] == [
+            line.split() for line in script.splitlines()
+        ]
 
     def test_hook(self, tmp_path: Path) -> None:
         """The hook for pre-commit is the gate."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -31,6 +32,23 @@ def test_help_fits_one_screen(name: str, run: Callable[..., Outcome]) -> None:
     assert max(map(len, lines)) <= 80
     assert text.index("Examples:") < text.index("Options:")
     assert text == (HELP / f"{name or 'top-level'}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_of_a_narrow_terminal(
+    name: str, run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Options keep their sentences, which stand below them."""
+    monkeypatch.setenv("COLUMNS", "40")
+    text = run(*name.split(), "--help").stdout
+    assert "More:" not in text
+    _, _, options = text.partition("Options:\n")
+    options = options.partition("Output:")[0].partition("\n\n")[0]
+    lines = options.splitlines()
+    assert max(map(len, lines)) <= 40
+    for line, below in pairwise(lines):
+        if line.startswith("  --"):
+            assert below.startswith(" " * 6)
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc import __version__
-from privcalc.render.statement import unit
+from privcalc.render.assumed import unit
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.conftest import Outcome
 
@@ -106,7 +107,7 @@ def test_a_verdict_is_stated(run: Callable[..., Outcome]) -> None:
         ("(laplace:scale=1@group:k=2)@group:k=3", "6 records together"),
         (
             "laplace:scale=1@group:k=2+gaussian:sigma=1",
-            "one record, or the group of records that @group names",
+            "one person, with as many records in each part as @group says there, else one",
         ),
         ("ptr:test=(gaussian:sigma=8),mechanism=(gdp:mu=1),false_positive=1e-9", "one record"),
     ],
@@ -123,6 +124,76 @@ def test_sampling_is_stated(run: Callable[..., Outcome]) -> None:
     words = "Poisson where sampled (each record joins each batch independently; not shuffling)"
     assert table(text)["sampling"] == words
     assert words in text.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "sampling", "unit"),
+    [
+        (
+            "gaussian:sigma=3@batches:t=10+gaussian:sigma=3@poisson:q=0.1",
+            (
+                "Poisson at @poisson (each record joins each batch independently) and shuffled"
+                " batches of fixed size at @batches (at most as without sampling, at least as with"
+                " random allocation)"
+            ),
+            "one record",
+        ),
+        (
+            "gaussian-mixture:sigma=2,sensitivities=0,1,2,probabilities=0.81,0.18,0.01@100",
+            (
+                "drawn contributions in the mixture (how much a record contributes is drawn anew in"
+                " every use, as the probabilities say)"
+            ),
+            (
+                "one record (a record being what the mixture draws the part of, such as all data of"
+                " one person)"
+            ),
+        ),
+        (
+            "gaussian:sigma=1@poisson:q=0.001,max=1200,n=1000000@100",
+            (
+                "Poisson with a cap where sampled (each record joins each batch independently, and"
+                " a batch of more than max is cut to max by lot; not shuffling)"
+            ),
+            "one record",
+        ),
+    ],
+)
+def test_words_of_sampling(
+    spec: str, sampling: str, unit: str, run: Callable[..., Outcome]
+) -> None:
+    """Every kind that occurs is named, and a cap, and what a mixture draws."""
+    text = run("compose", spec, "--delta", "1e-5", "--format", "statement").stdout
+    rows = table(text)
+    assert (rows["sampling"], rows["unit of privacy"]) == (sampling, unit)
+    assert sampling in text.splitlines()[0]
+
+
+def test_neighbours_of_a_group(run: Callable[..., Outcome]) -> None:
+    """They differ in as many records as the unit of privacy has."""
+    line = "compose gaussian:sigma=9@group:k=3 --delta 1e-3 --format statement"
+    rows = table(run(*line.split()).stdout)
+    assert rows["unit of privacy"] == "3 records together"
+    assert rows["relation"] == "add-or-remove-one, 3 times (one data set has 3 records more)"
+
+
+def test_rows_are_words(run: Callable[..., Outcome], tmp_path: Path) -> None:
+    """Curves and parts of a sum are named as a reader without the tool names them."""
+    line = "convert gaussian:sigma=3 --to rdp --orders 2 --format statement"
+    curve = run(*line.split()).stdout
+    assert "Renyi divergence at order 2" in table(curve)
+    line = "subsample gaussian:sigma=5 --q 0.01 --orders 2 --format statement"
+    rows = table(run(*line.split()).stdout)
+    assert {"Renyi divergence without sampling at order 2", "sampled Renyi divergence"} <= {*rows}
+    assert not {"base", "lower", "tight", "upper", "exact"} & {*rows}
+    budget = tmp_path / "privacy.toml"
+    budget.write_text(
+        "[budget]\nepsilon = 3\ndelta = 1e-5\n"
+        '[[mechanism]]\nname = "counts"\nspec = "pure:epsilon=1"\n',
+        encoding="utf-8",
+    )
+    rows = table(run("compose", "--file", str(budget), "--format", "statement").stdout)
+    assert "epsilon of counts at delta 1e-5" in rows
 
 
 @pytest.mark.parametrize("command", ["compose", "select --runs fixed:n=2", "convert --group 2"])

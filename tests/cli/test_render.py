@@ -20,6 +20,7 @@ from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.relation import Relation
 from privcalc.render import csv, github, grid, json, markdown, plain, table, talk, terse, words
+from privcalc.render.assumed import relation_words, sampling_name
 from privcalc.render.report import Check, Estimate, Report
 from privcalc.spec.parse import parse
 
@@ -296,13 +297,87 @@ def test_sampling_of_a_part_only() -> None:
         "gaussian:sigma=1",
         "gaussian:sigma=1+gaussian:sigma=2@poisson:q=0.1@9",
         "(gaussian:sigma=1@wor:q=0.1+pure:epsilon=1)@9@group:k=2",
+        "gaussian:sigma=1@poisson:q=0.1,max=20,n=100",
+        "gaussian-mixture:sigma=2,sensitivities=0,1,probabilities=0.8,0.2",
+        "rr:epsilon=1@shuffle:n=100+gaussian:sigma=1@batches:t=3+gaussian:sigma=1@allocation:t=3",
     ],
 )
 def test_every_sampling_has_words(text: str) -> None:
     """Whatever accounting calls the sampling, tables can say what it means."""
     asked = replace(report(BRACKET), sampling=sampling_words(parse(text).tree))
-    assert words.sampling_name(asked)
+    assert sampling_name(asked)
     assert words.assumptions(asked)[1][1].endswith(")")
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "name"),
+    [
+        ("poisson:q=0.1", "Poisson"),
+        ("poisson:q=0.1,max=20,n=100", "Poisson with a cap"),
+        ("wor:q=0.1", "fixed size without replacement"),
+        ("allocation:t=10", "random allocation"),
+        ("batches:t=10", "shuffled batches of fixed size"),
+    ],
+)
+@pytest.mark.parametrize("other", ["poisson:q=0.2", "batches:t=3", "allocation:t=3"])
+def test_every_kind_of_sampling_is_named(wrapper: str, name: str, other: str) -> None:
+    """A sum of parts that are sampled in different ways is not said to be sampled in one."""
+    text = f"gaussian:sigma=3@{wrapper}+gaussian:sigma=3@{other}"
+    asked = replace(report(BRACKET), sampling=sampling_words(parse(text).tree), sample="q=0.5")
+    line = words.assumptions(asked)[1][1]
+    spelled = {f"@{each.partition(':')[0]}" for each in (wrapper, other)}
+    if len(spelled) > 1:
+        assert name in line
+        assert all(f" at {each}" in line for each in spelled)
+        # None of the sum is any of them alone.
+        assert "not shuffling" not in line
+        assert "where sampled" not in line
+        # Whose sample it is the specification says.
+        assert "q=0.5" not in line
+        assert f",{asked.sampling},delta," in next(csv.lines(asked))
+    assert name in sampling_name(asked)
+
+
+def test_sampling_of_several_kinds_in_one_line() -> None:
+    """It is a list in the order of the documentation, each with its meaning."""
+    text = (
+        "gaussian:sigma=3@batches:t=10+gaussian:sigma=3@allocation:t=3+pure:epsilon=1@poisson:q=0.1"
+    )
+    asked = replace(report(BRACKET), sampling=sampling_words(parse(text).tree))
+    assert asked.sampling == "Poisson and random allocation and shuffled batches"
+    name = "Poisson at @poisson, random allocation at @allocation"
+    assert sampling_name(asked) == f"{name} and shuffled batches of fixed size at @batches"
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "line"),
+    [
+        (
+            "pure:epsilon=1",
+            "add_or_remove_one",
+            "add-or-remove-one (one data set has one record more)",
+        ),
+        (
+            "pure:epsilon=1@group:k=3",
+            "add_or_remove_one",
+            "add-or-remove-one, 3 times (one data set has 3 records more)",
+        ),
+        ("pure:epsilon=1@group:k=1", "replace_one", "replace-one (one record has another value)"),
+        (
+            "(pure:epsilon=1@group:k=2)@group:k=3",
+            "replace_one",
+            "replace-one, 6 times (6 records have other values)",
+        ),
+        (
+            "pure:epsilon=1@group:k=3+pure:epsilon=1",
+            "replace_special",
+            "replace-special of a person's records (all records of one person are zeroed out)",
+        ),
+    ],
+)
+def test_neighbours_of_groups(text: str, relation: str, line: str) -> None:
+    """They differ in as many records as the group has."""
+    assert relation_words(Relation(relation), parse(text).tree) == line
 
 
 def test_infinity_in_words() -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privcalc.cli.app import main
+from privcalc.cli.terminal import Terminal
 from privcalc.picture.picture import Axis, Curve, Picture, Point
 from privcalc.picture.terminal import draw
 
@@ -237,3 +238,15 @@ def test_lines_of_a_pipe_have_a_picture_each(run: Callable[..., Outcome]) -> Non
     assert done.status == 2
     assert done.stdout.count("spec ") == 2
     assert done.stderr.startswith("privcalc: line 2: there is nothing to draw")
+
+
+@pytest.mark.parametrize("question", [PROFILE, TRADE_OFF, RENYI, DELTAS])
+def test_a_narrow_terminal_is_not_overrun(
+    question: tuple[str, ...], run: Callable[..., Outcome], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands above and below the picture is broken as the picture is."""
+    narrow = Terminal(boxed=True, colour=False, columns=40)
+    monkeypatch.setattr("privcalc.cli.output.terminal", lambda _: narrow)
+    lines = run(*question, "--plot").stdout.splitlines()
+    assert max(map(len, lines)) <= 40
+    assert any(line.startswith("relation") for line in lines)

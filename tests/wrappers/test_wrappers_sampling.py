@@ -195,6 +195,10 @@ def test_relations_and_words_of_sampling() -> None:
     assert default_relation(poisson) is Relation.ADD_OR_REMOVE_ONE
     assert sampling_words(poisson) == "Poisson"
     assert sampling_words(parse("gaussian:sigma=2").tree) == "none"
+    inside = "ptr:test=(gaussian:sigma=8@poisson:q=0.1),mechanism=(gdp:mu=1),false_positive=1e-9"
+    both = parse(f"{inside}+gaussian:sigma=2@batches:t=3").tree
+    assert sampling_words(both) == "Poisson and shuffled batches"
+    assert sampling_words(parse("gaussian:sigma=_@poisson:q=_,max=3,n=9").tree).endswith("a cap")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ EXAMPLES = 3
 _NAMES = 20
 # Choices that are longer are named, not listed.
 _CHOICES = 44
+# Narrower ones have no room beside names, and no screen of 24 lines is enough.
+_NARROW = 60
 
 
 class BriefGroup(TyperGroup):
@@ -66,7 +68,7 @@ def brief(command: Command, context: Context) -> str:
     output = _listed("Output:", [option for option in found if option.output], width)
     lines = [*_top(command, context, width)]
     end = wrap(_end(context), width)
-    commands = [*_commands(command)]
+    commands = [*_commands(command, width)]
     room = LINES - len(lines) - len(commands) - len(output) - len(end) - 2
     # As many options as have room get a line each: the fewer, the longer the list of names.
     kept = next(
@@ -74,7 +76,9 @@ def brief(command: Command, context: Context) -> str:
         for n in range(len(asked), -1, -1)
         if n == 0 or n + len(_listed("More:", asked[n:], width)) <= room
     )
-    rows = [_row(option, width) for option in asked[:kept]]
+    if width < _NARROW or not kept:
+        kept = len(asked)
+    rows = [line for option in asked[:kept] for line in _row(option, width)]
     rest = _listed("More:", asked[kept:], width)
     return "\n".join([*lines, *commands, "Options:", *rows, *rest, *output, "", *end])
 
@@ -99,26 +103,37 @@ def _top(command: Command, context: Context, width: int) -> Iterator[str]:
     yield ""
 
 
-def _commands(command: Command) -> Iterator[str]:
+def _commands(command: Command, columns: int) -> Iterator[str]:
     """Yield the commands of the program, each with its line."""
     found = vars(command).get("commands", {})
     if found:
         yield "Commands:"
         width = max(map(len, found))
-        yield from (
-            f"  {name:<{width}}  {vars(each)['short_help']}" for name, each in found.items()
-        )
+        for name, each in found.items():
+            head = f"  {name:<{width}}  "
+            indent = " " * len(head)
+            text = head + vars(each)["short_help"]
+            yield from (
+                [text] if columns >= _NARROW else wrap(text, columns, subsequent_indent=indent)
+            )
         yield ""
 
 
-def _row(option: Option, width: int) -> str:
-    """Return the line of one option: the first sentence of its help, as far as there is room."""
+def _row(option: Option, width: int) -> list[str]:
+    """Return the line of one option: the first sentence of its help, as far as there is room.
+
+    In a narrow terminal the sentence stands below the name.
+    """
     value = "|".join(option.choices)
     value = value if value and len(value) < _NAMES else option.metavar
     name = ", ".join((*option.short, *option.long)) + f" {value}".rstrip()
     sentence = re.split(r"(?<=[.]) ", option.help)[0]
+    if width < _NARROW:
+        indent = " " * 6
+        below = wrap(sentence, width, initial_indent=indent, subsequent_indent=indent)
+        return [f"  {name}", *below]
     head = f"  {name:<{_NAMES}}"
-    return f"{head}  {shorten(sentence, max(width - len(head) - 2, 20), placeholder=' ...')}"
+    return [f"{head}  {shorten(sentence, max(width - len(head) - 2, 20), placeholder=' ...')}"]
 
 
 def _listed(title: str, found: Sequence[Option], width: int) -> list[str]:
