@@ -6,10 +6,11 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from enum import Enum
 from fractions import Fraction
+from numbers import Rational, Real
 from typing import Self
 
-from privcalc.errors import DisagreementError
-from privcalc.exact import Enclosed, decimal_above, decimal_below, exact
+from privcalc.errors import DisagreementError, DomainError, UsageError
+from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
 from privcalc.record import field, record
 
 MAX_DIGITS = 10
@@ -121,9 +122,12 @@ class Bound:
 
         Both are taken as the numbers they stand for. A budget of more digits than are known is the
         double itself, so that an end that was printed with all its digits is a budget that passes.
+
+        Raises:
+            UsageError: the budget is no number.
+            DomainError: it is not finite: everything would pass, or nothing could be compared.
         """
-        known = exact(budget)
-        number = Fraction(budget) if known is None else known
+        number = _budget(budget)
         high: Fraction | float = self.upper if self.exact is None else self.exact
         low: Fraction | float | None = self.lower if self.exact is None else self.exact
         # Fractions compare with doubles, infinite ones too, as the numbers that these are.
@@ -181,6 +185,22 @@ class Bound:
         if self.exact is not None:
             return round_down(self.exact, digits), round_up(self.exact, digits)
         return round_down(self.lower, digits), round_up(self.upper, digits)
+
+
+def _budget(given: float) -> Fraction:
+    """Return the number that a budget stands for."""
+    if isinstance(given, bool) or not isinstance(given, Real | Decimal):
+        raise UsageError(f"a budget is a number, got {type(given).__name__}")
+    # What numpy has for a double prints in another way.
+    plain = given if isinstance(given, Rational | Decimal | Written) else float(given)
+    if isinstance(plain, Decimal) and plain.is_nan():
+        raise DomainError("a budget must be finite, got nan")
+    if not -math.inf < plain < math.inf:
+        raise DomainError(f"a budget must be finite, got {plain}")
+    if isinstance(plain, Rational | Decimal):
+        return Fraction(plain)
+    known = exact(plain)
+    return Fraction(plain) if known is None else known
 
 
 def read_above(end: float) -> float:

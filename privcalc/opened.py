@@ -7,7 +7,7 @@ import stat
 
 from privcalc.errors import DomainError
 
-__all__ = ["MAX_BYTES", "read_text"]
+__all__ = ["MAX_BYTES", "decoded", "read_text"]
 
 MAX_BYTES = 20_000_000
 
@@ -46,6 +46,11 @@ def read_text(file: str) -> str:
             f"{file} cannot be read ({error.strerror or error}); file names are relative to the"
             " current directory"
         ) from None
+    return decoded(file, content)
+
+
+def decoded(file: str, content: bytes) -> str:
+    """Return what was read as text; DomainError where it is none."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -25,6 +25,7 @@ def answered(
     *,
     holes: bool = False,
     exit_zero: bool = False,
+    places: Sequence[Sequence[float]] | None = None,
 ) -> ExitStatus:
     """Answer the sum of the specifications, or where SPEC is `-` each line of standard input.
 
@@ -33,9 +34,24 @@ def answered(
         ask: answers a question.
         output: how to print.
         holes: whether specifications may have holes.
+        places: where numbers are asked for, which are a curve where one kind of place has several;
+            None where each answer is a curve already.
         exit_zero: whether a budget that is not kept is no failure; an error is one still.
     """
+    if output.plot and places is not None and "-" in specs:
+        _check_curve(places)
     return forgiven(_status(specs, ask, output, holes=holes), exit_zero=exit_zero)
+
+
+def _check_curve(places: Sequence[Sequence[float]]) -> None:
+    """Refuse pictures of what is no curve, once and not for each line of standard input."""
+    from privcalc.picture.picture import NO_CURVE, SEVERAL
+
+    kinds = [set(each) for each in places if each]
+    if len(kinds) > 1:
+        raise UsageError(SEVERAL)
+    if not any(len(each) > 1 for each in kinds):
+        raise UsageError(NO_CURVE)
 
 
 def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from privcalc.cli.numbers import read_delta, read_epsilon
 from privcalc.errors import UsageError
 from privcalc.reporting.budget import Budget
+from privcalc.reporting.numbers import read_delta, read_epsilon
 
 
 def read_budget(

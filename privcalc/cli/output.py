@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Verdict
 from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.exit_status import ExitStatus
-from privcalc.cli.numbers import read_count
 from privcalc.cli.streams import abandon, complain
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import record
+from privcalc.reporting.numbers import read_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

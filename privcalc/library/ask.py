@@ -1,6 +1,8 @@
 """The commands as functions: one question, one answer.
 
 Parameters are called as the options are, and mean the same; see the manual pages for more of each.
+A number may be a text, read as on the command line. An answer is about one delta or one epsilon,
+and a budget is asked of its bracket, with `verdict`.
 All functions raise subclasses of `PrivcalcError`: UsageError for what does not fit together,
 SpecError, DomainError for a number out of range, UnsupportedError, and NotCertifiedError where no
 finite number is proved.
@@ -8,31 +10,37 @@ finite number is proved.
 
 from __future__ import annotations
 
-from operator import index
 from typing import TYPE_CHECKING
 
 from privcalc.errors import UsageError
-from privcalc.library.given import asked, numbers, one_place, relation_named
+from privcalc.library.given import (
+    asked,
+    at_most_one,
+    engine_named,
+    numbers,
+    one_place,
+    relation_named,
+    text_of,
+    tolerance_of,
+    whole,
+)
 from privcalc.library.result import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Literal
 
     from privcalc.accounting.convert import Target
-    from privcalc.library.given import Numbers, Spec
+    from privcalc.library.given import Number, Numbers, Spec
 
     Engine = Literal["auto", "contour", "fft", "rdp"]
-
-ENGINES = ("auto", "contour", "fft", "rdp")
 
 
 def compose(
     *specs: Spec,
-    delta: float | None = None,
-    epsilon: float | None = None,
+    delta: Number | None = None,
+    epsilon: Number | None = None,
     relation: str | None = None,
-    tolerance: float = 1e-9,
+    tolerance: Number = 1e-9,
     engine: Engine = "auto",
 ) -> Result:
     """Bracket what everything together costs: epsilon at a delta, or delta at an epsilon.
@@ -63,13 +71,13 @@ def compose(
     from privcalc.reporting.budget import Budget
     from privcalc.reporting.compose import Composing
 
-    one_place(delta, epsilon)
+    deltas, epsilons = one_place(delta, epsilon)
     ask = Composing(
-        numbers(delta),
-        numbers(epsilon),
+        deltas,
+        epsilons,
         relation_named(relation),
-        tolerance,
-        _proved(engine),
+        tolerance_of(tolerance),
+        engine_named(engine),
         Budget(),
         hints=False,
     )
@@ -79,15 +87,15 @@ def compose(
 def convert(
     *specs: Spec,
     to: Target = "dp",
-    delta: float | None = None,
+    delta: Number | None = None,
     epsilon: Numbers = None,
     orders: Numbers = None,
-    points: int | None = None,
+    points: int | str | None = None,
     fpr: Numbers = None,
     prior: Numbers = None,
-    group: int = 1,
+    group: int | str = 1,
     relation: str | None = None,
-    tolerance: float = 1e-9,
+    tolerance: Number = 1e-9,
     engine: Engine = "auto",
 ) -> Result:
     """State one guarantee in another language.
@@ -117,26 +125,27 @@ def convert(
     """
     from privcalc.reporting.convert import Converting, check_uses
 
-    deltas, epsilons = numbers(delta), numbers(epsilon)
-    if to == "dp":
+    deltas, epsilons = at_most_one("delta", delta), numbers("epsilon", epsilon)
+    if text_of("to", to) == "dp":
         to = "dp" if deltas or epsilons else "profile"
         if len(deltas) + len(epsilons) > 1:
             raise UsageError("an answer is about one delta or one epsilon; ask in turn")
-    given = {"delta": deltas, "epsilon": epsilons, "orders": numbers(orders), "points": points,
-             "fpr": numbers(fpr), "prior": numbers(prior)}  # fmt: skip
-    check_uses(to, [f"--{name}" for name, value in given.items() if value])
+    given = {"delta": delta, "epsilon": epsilon, "orders": orders, "points": points,
+             "fpr": fpr, "prior": prior}  # fmt: skip
+    named = [f"--{name}" for name, value in given.items() if value is not None]
+    check_uses(to, named, engine=engine_named(engine))
     ask = Converting(
         to=to,
         deltas=deltas,
         epsilons=epsilons,
-        orders=numbers(orders),
-        points=None if points is None else index(points),
-        rates=numbers(fpr),
-        priors=numbers(prior),
-        records=index(group),
+        orders=numbers("orders", orders),
+        points=None if points is None else whole("points", points),
+        rates=numbers("fpr", fpr),
+        priors=numbers("prior", prior),
+        records=whole("group", group),
         relation=relation_named(relation),
-        tolerance=tolerance,
-        engine=_proved(engine),
+        tolerance=tolerance_of(tolerance),
+        engine=engine,
     )
     # A mu that is matched at a delta follows the one that holds everywhere.
     return Result(ask(asked(specs))[-1])
@@ -144,14 +153,14 @@ def convert(
 
 def subsample(
     *specs: Spec,
-    q: float | None = None,
-    n: int | None = None,
-    m: int | None = None,
+    q: Number | None = None,
+    n: int | str | None = None,
+    m: int | str | None = None,
     orders: Numbers = None,
-    delta: float | None = None,
-    count: int = 1,
+    delta: Number | None = None,
+    count: int | str = 1,
     relation: str | None = None,
-    tolerance: float = 1e-9,
+    tolerance: Number = 1e-9,
     engine: Engine = "auto",
 ) -> Result:
     """Say what sampling buys: the Renyi curve of what sees a sample, or epsilon after rounds of it.
@@ -178,17 +187,25 @@ def subsample(
     """
     from privcalc.reporting.subsample import Subsampling, checked_sample
 
-    if count != 1 and delta is None:
-        raise UsageError("a count of rounds needs the delta at which epsilon is asked")
+    deltas, rounds = at_most_one("delta", delta), whole("count", count)
+    if not deltas:
+        if rounds != 1:
+            raise UsageError("a count of rounds needs the delta at which epsilon is asked")
+        if engine_named(engine) != "auto":
+            raise UsageError("an engine is for epsilon, which needs a delta")
+    elif orders is not None:
+        raise UsageError("an answer is a curve over orders, or epsilon at a delta; ask in turn")
+    chance = at_most_one("q", q)
+    sizes = (None if size is None else whole(name, size) for name, size in (("n", n), ("m", m)))
     ask = Subsampling(
-        checked_sample(q, *(None if size is None else index(size) for size in (n, m))),
-        numbers(orders),
-        numbers(delta),
-        index(count),
+        checked_sample(chance[0] if chance else None, *sizes),
+        numbers("orders", orders),
+        deltas,
+        rounds,
         relation_named(relation),
-        tolerance,
-        _proved(engine),
-        curve=delta is None,
+        tolerance_of(tolerance),
+        engine_named(engine),
+        curve=not deltas,
     )
     return Result(ask(asked(specs))[-1])
 
@@ -196,10 +213,10 @@ def subsample(
 def select(
     *specs: Spec,
     runs: str,
-    delta: float | None = None,
-    epsilon: float | None = None,
+    delta: Number | None = None,
+    epsilon: Number | None = None,
     relation: str | None = None,
-    tolerance: float = 1e-9,
+    tolerance: Number = 1e-9,
     engine: Engine = "auto",
 ) -> Result:
     """Bracket the price of publishing the best of a random number of runs.
@@ -223,32 +240,32 @@ def select(
     from privcalc.reporting.runs import read_runs
     from privcalc.reporting.select import Selecting
 
-    one_place(delta, epsilon)
-    if delta is None and epsilon is None:
+    deltas, epsilons = one_place(delta, epsilon)
+    if not (deltas or epsilons):
         raise UsageError("select needs a delta or an epsilon")
     ask = Selecting(
-        read_runs(runs),
-        numbers(delta),
-        numbers(epsilon),
+        read_runs(text_of("runs", runs)),
+        deltas,
+        epsilons,
         relation_named(relation),
-        tolerance,
-        _proved(engine),
+        tolerance_of(tolerance),
+        engine_named(engine),
     )
     return Result(ask(asked(specs))[-1])
 
 
 def calibrate(
     *specs: Spec,
-    epsilon: float | None = None,
-    delta: float | None = None,
-    mu: float | None = None,
-    rho: float | None = None,
-    advantage: float | None = None,
-    tpr: float | None = None,
-    fpr: float | None = None,
-    ratio: Sequence[float] = (),
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    mu: Number | None = None,
+    rho: Number | None = None,
+    advantage: Number | None = None,
+    tpr: Number | None = None,
+    fpr: Number | None = None,
+    ratio: Numbers = None,
     relation: str | None = None,
-    tolerance: float = 1e-9,
+    tolerance: Number = 1e-9,
 ) -> Result:
     """Find the value of the hole, written _, that meets a target.
 
@@ -278,17 +295,12 @@ def calibrate(
 
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "advantage": advantage,
              "tpr": tpr, "fpr": fpr}  # fmt: skip
-    known = {name: float(value) for name, value in given.items() if value is not None}
+    several = {name: at_most_one(name, value) for name, value in given.items()}
+    known = {name: value[0] for name, value in several.items() if value}
     ask = Calibrating(
         checked_target({name: known[name] for name in target_names(known)}),
-        numbers(ratio),
+        numbers("ratio", ratio),
         relation_named(relation),
-        tolerance,
+        tolerance_of(tolerance),
     )
     return Result(ask(asked(specs, holes=True))[-1])
-
-
-def _proved(engine: str) -> str:
-    if engine not in ENGINES:
-        raise UsageError(f"engine is one of {', '.join(ENGINES)}, got {engine!r}")
-    return engine

@@ -38,6 +38,12 @@ LOGARITHMIC = frozenset({"delta", "orders"})
 VISIBLE = 0.02
 """A band so wide, against its upper end, is more than a line."""
 
+NO_CURVE = (
+    "a picture needs a curve, and this is one number: give several deltas or epsilons, or"
+    " ask for a profile, a trade-off curve, Renyi divergences or a sweep"
+)
+SEVERAL = "a picture has one curve: ask for several deltas, or several epsilons"
+
 EXPLAINED = ("target", "runs", "filter", "caution")
 """Remarks without which a picture would say something else."""
 
@@ -113,12 +119,9 @@ def picture(reports: Sequence[Report]) -> tuple[Picture, list[Report]]:
     if len(curves) == 1:
         return _of_columns(curves[0]), [report for report in reports if report is not curves[0]]
     if curves or len({report.place and report.place[0] for report in reports}) > 1:
-        raise UsageError("a picture has one curve: ask for several deltas, or several epsilons")
+        raise UsageError(SEVERAL)
     if len({report.place for report in reports}) < 2:
-        raise UsageError(
-            "a picture needs a curve, and this is one number: give several deltas or epsilons, or"
-            " ask for a profile, a trade-off curve, Renyi divergences or a sweep"
-        )
+        raise UsageError(NO_CURVE)
     return _of_places(reports), []
 
 

@@ -144,12 +144,17 @@ class Converting:
         )
 
 
-def check_uses(to: str, given: Iterable[str]) -> None:
-    """Refuse options that say nothing to a target."""
+def check_uses(to: str, given: Iterable[str], *, engine: str = "auto") -> None:
+    """Refuse options that say nothing to a target, or to one another."""
+    given = tuple(given)
     for option in given:
         if option not in USES.get(to, ()):
             takers = " and ".join(f"--to {each}" for each in USES if option in USES[each])
             raise UsageError(f"{option} says nothing to --to {to}; it is for {takers}")
+    if "--points" in given and ("--epsilon" in given or "--fpr" in given):
+        raise UsageError("--points chooses points; it contradicts a list of them")
+    if engine != "auto" and to in ("rdp", "zcdp"):
+        raise UsageError(f"--engine says nothing to --to {to}: the Renyi curve answers it")
 
 
 def _quantity(name: str, value: Value) -> Quantity:

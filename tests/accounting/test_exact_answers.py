@@ -16,9 +16,9 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import Question, convert
 from privcalc.bounds import Bound, Verdict
 from privcalc.calibration.target import CalibrationTarget
-from privcalc.cli.numbers import read_number
 from privcalc.exact import standing_for
 from privcalc.render.json import dumps
+from privcalc.reporting.numbers import read_number
 from privcalc.spec.json.form import loads, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf

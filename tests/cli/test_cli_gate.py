@@ -127,9 +127,16 @@ WRONG = [
     ("", None, "a table [budget] with epsilon and delta is needed"),
     ("# nothing\n", None, "a table [budget] with epsilon and delta is needed"),
     (BUDGET.format(3), None, "there is no mechanism, and nothing to check"),
-    (BUDGET.format(3) + "mechanism = []", None, "there is no mechanism"),
+    (BUDGET.format(3) + "mechanism = []", 4, "write [[mechanism]]"),
     ("mechanism = []\n" + BUDGET.format(3), None, "there is no mechanism"),
     ("mechanism = 3\n" + BUDGET.format(3), None, "there is no mechanism"),
+    (BUDGET.format(3) + f"[mechanism]\n{COUNTS}", 4, "write [[mechanism]]"),
+    (BUDGET.format(3) + f"[[budget.mechanism]]\n{COUNTS}", 4, "write [[mechanism]]"),
+    (BUDGET.format(3) + 'mechanism = [{name = "a"}]\n', 4, "write [[mechanism]]"),
+    (BUDGET.format(3).replace("1e-5", "1") + MECHANISMS, 3, "delta must be below 1"),
+    (BUDGET.format(3).replace("1e-5", '"100%"') + MECHANISMS, 3, "delta must be below 1"),
+    (BUDGET.format(3) + MECHANISMS.replace("counts", "total"), 10, "no mechanism is called total"),
+    (BUDGET.format(3) + MECHANISMS.replace("counts", "Budget"), 10, "no mechanism is called Bud"),
     (BUDGET.format("") + MECHANISMS, 2, "not TOML: Invalid value"),
     (BUDGET.format(3) + "[budget]\n", 4, "not TOML: Cannot declare"),
     (BUDGET.format("inf") + MECHANISMS, 2, "epsilon takes a number"),
@@ -271,6 +278,26 @@ def test_file_stands_alone(check: Callable[..., Outcome], run: Callable[..., Out
         outcome = run("compose", "--file", name)
         assert outcome.status == 2
         assert message in outcome.stderr
+
+
+def test_standard_input(run: Callable[..., Outcome]) -> None:
+    """`-` is read as a file is; it has no line that an annotation could stand beside."""
+    content = BUDGET.format(3) + MECHANISMS
+    done = run("compose", "--file", "-", stdin=content)
+    assert (done.status, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1].startswith("within budget")
+    annotation = run("compose", "--file", "-", "--format", "github", stdin=content).stdout
+    assert annotation.startswith("::notice title=privacy budget::")
+    wrong = run("compose", "--file", "-", stdin=content.replace("laplace", "laplase"))
+    assert wrong.status == 2
+    assert wrong.stderr.startswith("privcalc: standard input, line 11: unknown mechanism")
+    assert "is needed" in run("compose", "--file", "-", stdin="").stderr
+    long = run("compose", "--file", "-", stdin="#" * 300_000)
+    assert (long.status, "more than 200000 characters" in long.stderr) == (2, True)
+    for name in ("", " "):
+        unnamed = run("compose", "--file", name)
+        assert unnamed.status == 2
+        assert "--file needs the name of a file" in unnamed.stderr
 
 
 def test_lines_are_counted_as_toml_has_them(check: Callable[..., Outcome]) -> None:

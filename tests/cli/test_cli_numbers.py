@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcalc.cli.numbers import read_delta, read_epsilon, read_number, read_tolerance, split
 from privcalc.errors import DomainError, PrivcalcError, UsageError
 from privcalc.exact import exact
 from privcalc.render.written import written
+from privcalc.reporting.numbers import read_delta, read_epsilon, read_number, read_tolerance, split
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
 

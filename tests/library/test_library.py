@@ -157,7 +157,7 @@ def test_what_guarantees_nothing_is_no_specification() -> None:
         ("subsample", (GAUSSIAN,), {}, privcalc.UsageError),
         ("subsample", (GAUSSIAN,), {"q": 2}, privcalc.DomainError),
         ("subsample", (GAUSSIAN,), {"n": 3, "m": 4}, privcalc.DomainError),
-        ("subsample", (GAUSSIAN,), {"n": 3, "m": 1.5}, TypeError),
+        ("subsample", (GAUSSIAN,), {"n": 3, "m": 1.5}, privcalc.UsageError),
         ("subsample", (GAUSSIAN,), {"q": 0.1, "count": 2}, privcalc.UsageError),
         ("calibrate", ("gaussian:sigma=_",), {}, privcalc.UsageError),
         ("calibrate", ("gaussian:sigma=_",), {"mu": -1}, privcalc.DomainError),

@@ -10,8 +10,8 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.cli.numbers import read_number
 from privcalc.relation import Relation
+from privcalc.reporting.numbers import read_number
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

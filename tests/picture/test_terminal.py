@@ -231,6 +231,36 @@ def test_what_has_no_picture_is_refused(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("compose - --delta 1e-5", "a picture needs a curve"),
+        ("compose - --epsilon 1,1", "a picture needs a curve"),
+        ("compose - --epsilon 1,2 --delta 0.1", "a picture has one curve"),
+        ("convert - --delta 1e-5", "a picture needs a curve"),
+        ("convert - --to gdp --delta 0.1,0.2", "a picture needs a curve"),
+        ("convert - --to risk", "a picture needs a curve"),
+        ("select - --runs fixed:n=2 --delta 1e-5", "a picture needs a curve"),
+        ("calibrate - --mu 1", "a picture needs a curve"),
+    ],
+)
+def test_no_line_of_a_pipe_is_read_where_none_has_a_picture(
+    line: str, words: str, run: Callable[..., Outcome]
+) -> None:
+    """It is said once, however many lines there are."""
+    done = run(*line.split(), "--plot", stdin="gdp:mu=1\n" * 30)
+    assert (done.status, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"privcalc: {words}")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("line", ["compose -", "compose - --delta 0.1,0.2", "subsample - --q 0.1"])
+def test_lines_of_a_pipe_that_are_curves_are_drawn(line: str, run: Callable[..., Outcome]) -> None:
+    """Profiles, several deltas and Renyi curves."""
+    done = run(*line.split(), "--plot", stdin="gdp:mu=1\n" * 2)
+    assert (done.status, done.stdout.count("spec ")) == (0, 2)
+
+
 def test_lines_of_a_pipe_have_a_picture_each(run: Callable[..., Outcome]) -> None:
     """What cannot be drawn is reported with its line, and the others are drawn."""
     specs = "gdp:mu=1\napprox:epsilon=1,delta=0.1\npure:epsilon=2\n"

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
 from privcalc.cli.commands.targets import read_ratio, read_sweep, read_target
-from privcalc.cli.numbers import read_tolerance
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting.calibrate import Calibrating
+from privcalc.reporting.numbers import read_tolerance
 from privcalc.reporting.questions import relation_in_force
 
 if TYPE_CHECKING:
@@ -120,4 +120,4 @@ def calibrate(
         raise UsageError("-t prints one number, and with --ratio there are several; use --json")
     if swept is not None and "-" in specs:
         raise UsageError("--sweep goes with one specification, not with -")
-    return answered(specs, swept or ask, output, holes=True)
+    return answered(specs, swept or ask, output, holes=True, places=None if swept else ())

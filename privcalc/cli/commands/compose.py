@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from privcalc.cli import choices
 from privcalc.cli.answering import answered, forgiven
 from privcalc.cli.budgets import read_budget
-from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.errors import UsageError
 from privcalc.reporting.compose import Composing
+from privcalc.reporting.numbers import read_all, read_delta, read_epsilon, read_tolerance
 
 if TYPE_CHECKING:
     from privcalc.cli import options
@@ -79,4 +79,5 @@ def compose(
         from privcalc.cli.gate.check import check_file
 
         return forgiven(check_file(file, ask, output), exit_zero=exit_zero)
-    return answered(specs or (), ask, output, exit_zero=exit_zero)
+    places = (deltas, epsilons) if deltas or epsilons else None
+    return answered(specs or (), ask, output, exit_zero=exit_zero, places=places)

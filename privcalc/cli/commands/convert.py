@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, cast
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
 from privcalc.cli.budgets import read_budget
-from privcalc.cli.numbers import (
+from privcalc.errors import UsageError
+from privcalc.reporting.convert import Converting, check_uses
+from privcalc.reporting.numbers import (
     read_all,
     read_count,
     read_delta,
@@ -16,8 +18,6 @@ from privcalc.cli.numbers import (
     read_rate,
     read_tolerance,
 )
-from privcalc.errors import UsageError
-from privcalc.reporting.convert import Converting, check_uses
 from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
@@ -95,15 +95,12 @@ def convert(
     )
     if to is choices.Target.DP and not (delta or epsilon):
         to = choices.Target.PROFILE
-    check_uses(to.value, [option for option, value in given.items() if value])
-    if points and (epsilon or fpr):
-        raise UsageError("--points chooses points; it contradicts a list of them")
+    named = [option for option, value in given.items() if value]
+    check_uses(to.value, named, engine=engine.value)
     if output.terse and to not in TERSE:
         raise UsageError(
             "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp"
         )
-    if engine is not choices.ProvedEngine.AUTO and to in (choices.Target.RDP, choices.Target.ZCDP):
-        raise UsageError(f"--engine says nothing to --to {to.value}: the Renyi curve answers it")
     if to is choices.Target.DP_EVENT:
         from privcalc.cli.commands.dp_event import write_events
 
@@ -127,7 +124,10 @@ def convert(
         budget=None if budget is None else joined([budget]).tree,
         limits=limits,
     )
-    return answered(specs, ask, output, exit_zero=exit_zero)
+    # Only what is asked at deltas and epsilons has several numbers; rho, mu and risks are no curve.
+    numbers = (ask.deltas, ask.epsilons) if to is choices.Target.DP else ()
+    places = numbers if to in (*TERSE, choices.Target.RISK) else None
+    return answered(specs, ask, output, exit_zero=exit_zero, places=places)
 
 
 def _check_mode(

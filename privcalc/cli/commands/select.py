@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
 from privcalc.cli.budgets import read_budget
-from privcalc.cli.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
+from privcalc.reporting.numbers import read_all, read_delta, read_epsilon, read_tolerance
 from privcalc.reporting.runs import read_runs
 from privcalc.reporting.select import Selecting
 
@@ -79,4 +79,4 @@ def select(
         one = read_epsilon("--epsilon-q", epsilon_q)
         report = thresholds_report(ask.runs, one, deltas[0], ask.relation, written)
         return Printer(output).print([report])
-    return answered(written, ask, output, exit_zero=exit_zero)
+    return answered(written, ask, output, exit_zero=exit_zero, places=(deltas, epsilons))

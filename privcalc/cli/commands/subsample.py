@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
-from privcalc.cli.numbers import (
+from privcalc.errors import UsageError
+from privcalc.reporting.numbers import (
     read_all,
     read_count,
     read_delta,
@@ -14,7 +15,6 @@ from privcalc.cli.numbers import (
     read_order,
     read_tolerance,
 )
-from privcalc.errors import UsageError
 from privcalc.reporting.subsample import Subsampling, checked_sample
 
 if TYPE_CHECKING:

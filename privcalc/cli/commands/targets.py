@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.cli.numbers import read_count, read_number, split
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting.calibrate import checked_target, target_names
+from privcalc.reporting.numbers import read_count, read_number, split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
-from privcalc.cli.gate.file import BudgetFile, Part, read_budget_file
+from privcalc.cli.gate.file import STANDARD_INPUT, BudgetFile, Part, read_budget_file
 from privcalc.cli.output import Printer
 from privcalc.errors import FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
@@ -25,7 +25,7 @@ def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
     """Check the budget of a file, and print what each part costs by itself, and all together.
 
     Args:
-        file: its name.
+        file: its name, or `-` for standard input.
         ask: what the command line asks: a relation, a tolerance, an engine.
         output: how to print.
 
@@ -42,14 +42,14 @@ def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
 
             relation = default_relation(whole.tree)
     except UsageError as error:
-        raise FileError(error, file, None) from None
+        raise FileError(error, found.file, None) from None
     budget = Budget(max_epsilon=found.epsilon)
     ask = replace(ask, deltas=(found.delta,), relation=relation, budget=budget)
     costs = _costs(found, ask)
     try:
         (report,) = ask(whole)
     except PrivcalcError as error:
-        raise FileError(error, file, None) from None
+        raise FileError(error, found.file, None) from None
     return Printer(output).print([_with_parts(report, found, costs)])
 
 
@@ -102,5 +102,6 @@ def _with_parts(report: Report, found: BudgetFile, costs: list[Bound]) -> Report
         ),
         remarks=(*report.remarks, *notes),
         check=check,
-        source=(found.file, worst.line),
+        # Nothing can be shown beside a line of a pipe.
+        source=None if found.file == STANDARD_INPUT else (found.file, worst.line),
     )

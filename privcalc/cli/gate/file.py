@@ -14,14 +14,15 @@ note = "the released model"         # may be left out
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.cli.choices import RelationName, relation_named
 from privcalc.cli.gate.places import Lines, tables
-from privcalc.cli.numbers import read_delta, read_epsilon
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
-from privcalc.opened import read_text
+from privcalc.opened import decoded, read_text
 from privcalc.record import record
+from privcalc.reporting.numbers import read_delta, read_epsilon
 from privcalc.reporting.questions import question
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 MAX_LENGTH = 200_000
 MAX_MECHANISMS = 1000
 MAX_NAME = 80
+# What `-` is called where something in it is wrong.
+STANDARD_INPUT = "standard input"
+# Rows of the table that are no mechanisms.
+ROWS = ("total", "budget")
 EXAMPLE = (
     'for example [[mechanism]] with name = "training" and spec = "gaussian:sigma=1.1@poisson:q=0.01'
     '@1000" below it'
@@ -84,19 +89,22 @@ class BudgetFile:
 
 
 def read_budget_file(file: str) -> BudgetFile:
-    """Read a budget file.
+    """Read a budget file; `-` is standard input.
 
     Raises:
+        UsageError: it has no name, or is a terminal.
         DomainError: it cannot be read, or is too large.
         FileError: something in it is wrong; it says in which line.
     """
-    text = read_text(file)
+    if not file.strip():
+        raise UsageError("--file needs the name of a file, such as privacy.toml, or -")
+    text = _standard_input() if file == "-" else read_text(file)
+    file = STANDARD_INPUT if file == "-" else file
     if len(text) > MAX_LENGTH:
         raise DomainError(f"{file} has more than {MAX_LENGTH} characters")
     values = _loaded(file, text)
     reader = _Reader(file)
     places = tables(text)
-    headers = [lines for name, lines in places if name == "[[mechanism]]"]
     budget_lines = next((lines for name, lines in places if name == "budget"), {})
     for key in values:
         if key not in ("budget", "mechanism"):
@@ -105,13 +113,10 @@ def read_budget_file(file: str) -> BudgetFile:
     budget = values.get("budget")
     if not isinstance(budget, dict):
         reader.fail("a table [budget] with epsilon and delta is needed")
-    mechanisms = values.get("mechanism")
-    if not isinstance(mechanisms, list) or not mechanisms:
-        reader.fail(f"there is no mechanism, and nothing to check; {EXAMPLE}")
+    mechanisms = _mechanisms(reader, values, places)
+    headers = [lines for name, lines in places if name == "[[mechanism]]"]
     if len(headers) != len(mechanisms):
         reader.fail("each mechanism stands below a line [[mechanism]] of its own")
-    if len(mechanisms) > MAX_MECHANISMS:
-        reader.fail(f"a budget file has at most {MAX_MECHANISMS} mechanisms")
     epsilon, delta, relation = reader.budget(budget, budget_lines)
     parts = [reader.part(each, lines) for each, lines in zip(mechanisms, headers, strict=True)]
     names: set[str] = set()
@@ -120,6 +125,33 @@ def read_budget_file(file: str) -> BudgetFile:
             reader.fail(f"two mechanisms are called {part.name}", lines, "name")
         names.add(part.name)
     return BudgetFile(file, epsilon, delta, relation, tuple(parts))
+
+
+def _mechanisms(
+    reader: _Reader, values: Mapping[str, object], places: list[tuple[str, Lines]]
+) -> list[object]:
+    """Return what the file lists; a table where a list belongs is pointed at."""
+    found, budget = values.get("mechanism"), values.get("budget")
+    inside = found is None and isinstance(budget, dict) and "mechanism" in budget
+    if inside or isinstance(found, dict):
+        names = ("mechanism", "budget.mechanism")
+        tables = (lines for name, lines in places if name.strip("[]") in names)
+        # A key of [budget], or of the file, has the line of its own.
+        keys = ({"": lines["mechanism"]} for _, lines in places if "mechanism" in lines)
+        place = next(tables, None) or next(keys, None)
+        reader.fail(f"mechanisms are a list beside [budget]: write [[mechanism]]; {EXAMPLE}", place)
+    if not isinstance(found, list) or not found:
+        reader.fail(f"there is no mechanism, and nothing to check; {EXAMPLE}")
+    if len(found) > MAX_MECHANISMS:
+        reader.fail(f"a budget file has at most {MAX_MECHANISMS} mechanisms")
+    return found
+
+
+def _standard_input() -> str:
+    """Read standard input to its end; it is refused before it fills memory."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("--file - reads standard input, and it is a terminal, or closed")
+    return decoded(STANDARD_INPUT, sys.stdin.buffer.read(4 * MAX_LENGTH + 4))
 
 
 def _loaded(file: str, text: str) -> dict[str, object]:
@@ -158,6 +190,9 @@ class _Reader:
         self.check_keys("[budget]", table, ("epsilon", "delta"), ("relation",), lines)
         epsilon = self.number(read_epsilon, table, "epsilon", lines)
         delta = self.number(read_delta, table, "delta", lines)
+        if delta >= 1.0:
+            cause = "delta must be below 1: at 1 every mechanism keeps every budget"
+            self.fail(DomainError(cause), lines, "delta")
         if "relation" not in table:
             return epsilon, delta, None
         known = {each.value: each for each in RelationName}
@@ -174,6 +209,8 @@ class _Reader:
         name = self.text(table, "name", lines)
         if not name or len(name) > MAX_NAME:
             self.fail(f"a name has 1 to {MAX_NAME} characters", lines, "name")
+        if name.lower() in ROWS:
+            self.fail(f"no mechanism is called {name}: the table has a row {name}", lines, "name")
         note = self.text(table, "note", lines) if "note" in table else ""
         try:
             found = question(self.text(table, "spec", lines, visible=False))

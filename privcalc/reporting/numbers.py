@@ -1,4 +1,4 @@
-"""Read the numbers of the command line, in the notation of the specification language."""
+"""Read numbers that are given as text, in the notation of the specification language."""
 
 from __future__ import annotations
 
