@@ -69,6 +69,10 @@ def read(text: str) -> Question:
         parsed = parse(line)
         return Question(parsed.tree, None, parsed.text, parsed.spans)
     listed = line.lstrip().startswith("[")
+    if listed and "DpEvent(" in line:
+        from privcalc.spec.events.event import LISTED, LISTED_HINT
+
+        raise SpecError(LISTED, hint=LISTED_HINT)
     value = load_json(line, infinity=listed)
     if listed:
         return _event(value)

@@ -92,6 +92,19 @@ KNOWN = [
     ),
     ("dp_accounting.GaussianDpEvent( 1.5 )", "gaussian:noise_multiplier=1.5", ADD),
     ("GaussianDpEvent(noise_multiplier=np.float64(1.5))", "gaussian:noise_multiplier=1.5", ADD),
+    # What has few bits is not its decimal.
+    ("GaussianDpEvent(np.float32(1.1))", "gaussian:noise_multiplier=1.100000023841858", ADD),
+    ("GaussianDpEvent(np.float16(1.1))", "gaussian:noise_multiplier=1.099609375", ADD),
+    (
+        "TruncatedSubsampledGaussianDpEvent(1000000, 0.001, 1200, 1.1)",
+        "gaussian:noise_multiplier=1.1@poisson:q=0.001,max=1200,n=1000000",
+        ADD,
+    ),
+    (
+        "MixtureOfGaussiansDpEvent(2, [0, 1.5], (0.25, 0.75))",
+        "gaussian-mixture:sigma=2,sensitivities=0,1.5,probabilities=0.25,0.75",
+        ADD,
+    ),
 ]
 
 
@@ -111,9 +124,14 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
         ("UnsupportedDpEvent()", "UnsupportedDpEvent: it says nothing"),
         ("SampledWithReplacementDpEvent(1, 1, NoOpDpEvent())", "with replacement is not"),
         ("SingleEpochTreeAggregationDpEvent(1.0, 4)", "--relation replace-special"),
-        ("MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5, 0.5])", "@poisson:q=Q"),
+        ("MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0], [0.5])", "same length, got 2 and 1"),
+        ("MixtureOfGaussiansDpEvent(1.0, [], [])", "sensitivities takes a list of at least one"),
+        ("MixtureOfGaussiansDpEvent(1.0, 3, [1.0])", "takes a list of at least one number, got 3"),
+        ("MixtureOfGaussiansDpEvent(1.0, [-1.0], [1.0])", "must be >= 0, got -1"),
+        ("MixtureOfGaussiansDpEvent(1.0, [1.0, None], [1.0, 0])", r"sensitivities\[1\] takes a"),
         ("PermuteAndFlipDpEvent(epsilon=1.0)", "pure:epsilon=E"),
-        ("TruncatedSubsampledGaussianDpEvent(9, 0.1, 3, 1.0)", "truncated batches"),
+        ("TruncatedSubsampledGaussianDpEvent(9, 0.1, 0, 1.0)", "truncated_batch_size must be >= 1"),
+        ("TruncatedSubsampledGaussianDpEvent(9, 0.1, 2.5, 1.0)", "a whole number"),
         ("GausianDpEvent(1.0)", "unknown event: GausianDpEvent"),
         ("GaussianDpEvent()", "GaussianDpEvent needs noise_multiplier"),
         ("GaussianDpEvent(1, 2)", "has 1 fields, got 2"),
@@ -126,7 +144,11 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
         ("GaussianDpEvent(noise_multiplier=nan)", "expected here, got nan"),
         ("GaussianDpEvent(noise_multiplier=True)", "expected here, got True"),
         ("GaussianDpEvent(noise_multiplier=None)", "takes a number, got null"),
-        ("GaussianDpEvent(noise_multiplier=np.float32(1.1))", r"got np.float32\(1.1\)"),
+        ("GaussianDpEvent(noise_multiplier=np.float32(1e300))", "too large"),
+        ("GaussianDpEvent(noise_multiplier=np.float32([1]))", "a number is expected here"),
+        ("SelfComposedDpEvent(NoOpDpEvent(), " + "1" * 5001 + ")", "^1{30,}... is too large$"),
+        ("SelfComposedDpEvent(NoOpDpEvent(), 0x" + "f" * 5001 + ")", "^0xf.* is too large$"),
+        ("[GaussianDpEvent(1.1), GaussianDpEvent(1.1)]", "a list of DpEvents is no specification"),
         ("GaussianDpEvent(noise_multiplier=[1.0])", "takes a number, got a list"),
         ("GaussianDpEvent(noise_multiplier=NoOpDpEvent())", "takes a number, got a DpEvent"),
         ("GaussianDpEvent(noise_multiplier=1e999)", "too large"),
@@ -385,6 +407,20 @@ class TestCommandLine:
         assert "what was read holds under add-or-remove-one" in outcome.stderr
         both = run("compose", event, "rr:p=0.75", "--delta", "1e-5", "--json")
         assert json.loads(both.stdout)["relation"] == "add_or_remove_one"
+
+    @pytest.mark.parametrize(
+        "events",
+        [
+            "[GaussianDpEvent(1.1), GaussianDpEvent(1.1)]",
+            "[SelfComposedDpEvent(GaussianDpEvent(1.1), 10),\n GaussianDpEvent(1.1)]",
+        ],
+    )
+    def test_events_in_brackets(self, events: str, run: Callable[..., Outcome]) -> None:
+        """They are one mistake, whatever commas they have."""
+        outcome = run("compose", "-", "--delta", "1e-5", stdin=events)
+        assert (outcome.status, outcome.stdout) == (2, "")
+        assert outcome.stderr.count("privcalc:") == 1
+        assert "write ComposedDpEvent([...])" in outcome.stderr
 
     def test_no_control_byte_reaches_the_terminal(self, run: Callable[..., Outcome]) -> None:
         """What is shown of an event is escaped."""

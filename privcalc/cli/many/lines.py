@@ -63,7 +63,7 @@ class _Value:
         self._pieces: list[str] = []
         self._begun = line
         self._last = ""
-        self._asked = False
+        self._asked = self._events = False
         self.closed = False
 
     def goes_on_with(self, line: str) -> bool:
@@ -90,7 +90,7 @@ class _Value:
             if between or self.closed:
                 # What is wrong with an object is said by who reads it, who has to see all of it.
                 stop = token.start() if self._array and mark != '"' else len(line)
-                yield self._question(number, line[start:stop])
+                yield from self._question(number, line[start:stop])
                 start = token.end()
             if self.closed:
                 rest = line[start:].strip() if self._array and mark != '"' else ""
@@ -114,20 +114,31 @@ class _Value:
             self._pieces.append(piece)
             self._size += len(piece)
 
-    def _question(self, number: int, piece: str) -> Asked:
-        """Return what was read as one question; the element of an array has to look like one."""
+    def _question(self, number: int, piece: str) -> Iterator[Asked]:
+        """Yield what was read as one question; the element of an array has to look like one.
+
+        Of events in brackets one error is said: their commas are not those of the array.
+        """
         self._take(number, piece)
         text, begun = " ".join(self._pieces), self._begun if self._pieces else number
         self._pieces, self._size = [], 0
         first, self._asked = not self._asked, True
         if not self._array or text[:1] in ("{", "["):
-            return begun, text
-        if text[:1] == '"':
-            return begun, _quoted(text)
-        if text:
-            return begun, SpecError("an array has questions: objects, or texts in quotes")
-        empty = "an empty array has no question" if first and self.closed else ""
-        return begun, SpecError(empty or "an array has an empty place")
+            yield begun, text
+        elif text[:1] == '"':
+            yield begun, _quoted(text)
+        elif self._events:
+            return
+        elif "DpEvent(" in text:
+            from privcalc.spec.events.event import LISTED, LISTED_HINT
+
+            self._events = True
+            yield begun, SpecError(LISTED, hint=LISTED_HINT)
+        elif text:
+            yield begun, SpecError("an array has questions: objects, or texts in quotes")
+        else:
+            empty = "an empty array has no question" if first and self.closed else ""
+            yield begun, SpecError(empty or "an array has an empty place")
 
 
 def _quoted(text: str) -> str | SpecError:

@@ -43,6 +43,17 @@ FIELDS: dict[str, dict[str, float | None]] = {
     "Composed": {"events": None},
     "PoissonSampled": {"sampling_probability": None, "event": None},
     "SampledWithoutReplacement": {"source_dataset_size": None, "sample_size": None, "event": None},
+    "MixtureOfGaussians": {
+        "standard_deviation": None,
+        "sensitivities": None,
+        "sampling_probs": None,
+    },
+    "TruncatedSubsampledGaussian": {
+        "dataset_size": None,
+        "sampling_probability": None,
+        "truncated_batch_size": None,
+        "noise_multiplier": None,
+    },
     "RepeatAndSelect": {"event": None, "mean": None, "shape": None},
 }
 
@@ -54,8 +65,9 @@ REFUSED = {
     "SingleEpochTreeAggregation": "it is stated for zeroing a record out: ask about"
     " gaussian:noise-multiplier=Z@D under --relation replace-special, where D is the most nodes"
     " that a record is in, ceil(log2(steps + 1)) of the largest tree",
-    "MixtureOfGaussians": "only the mixtures that sampling makes are accounted for: ask about"
-    " gaussian:sigma=S,sensitivity=C@poisson:q=Q for sensitivities 0 and C",
     "PermuteAndFlip": "ask about pure:epsilon=E, which it satisfies",
-    "TruncatedSubsampledGaussian": "truncated batches are not accounted for",
 }
+
+# Events in brackets are Python's, and no JSON.
+LISTED = "a list of DpEvents is no specification"
+LISTED_HINT = "write ComposedDpEvent([...]) for their sum, or each event on a line of its own"

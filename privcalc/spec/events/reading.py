@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import struct
 from typing import NoReturn, cast
 
 from privcalc.errors import SpecError
@@ -25,7 +26,11 @@ _NESTED = re.compile(
     re.ASCII,
 )
 # Numbers of numpy that are those of Python.
-_NUMBERS = frozenset({"float64", "int64", "int32"})
+_NUMBERS = frozenset({"float64", "int64", "int32", "int16", "int8", "uint64", "uint32"})
+# Those whose decimal is that of no double: how their bits are packed.
+_SHORT = {"float32": "<f", "float16": "<e"}
+# Python reads no integer of thousands of digits.
+_ENDLESS = re.compile(r"(?<![\w.])\d\w{400,}(?![\w.])", re.ASCII)
 _HINT = "write print(repr(event)), or json.dumps(event.to_named_tuple())"
 
 
@@ -45,6 +50,8 @@ def from_repr(text: str) -> Event:
         raise SpecError(f"an event has at most {MAX_JSON_LENGTH} characters, this has {len(text)}")
     if not _PLAIN.fullmatch(text) or _NESTED.search(text):
         raise SpecError("this is not the repr of a DpEvent", hint=_HINT)
+    if endless := _ENDLESS.search(text):
+        raise SpecError(f"{shorten(endless[0])} is too large", text=text, span=endless.span())
     try:
         tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -89,6 +96,8 @@ class _Reader:
         name = _called(node)
         if name in _NUMBERS and isinstance(node, ast.Call) and len(node.args) == 1:
             return self.value(node.args[0])
+        if name in _SHORT and isinstance(node, ast.Call) and len(node.args) == 1:
+            return self.short(name, node)
         if name == "inf" and not isinstance(node, ast.Call):
             return math.inf
         if name.endswith(SUFFIX):
@@ -105,6 +114,20 @@ class _Reader:
         if type(node.value) is int or node.value is None:
             return cast("object", node.value)
         return self.fail(f"a number is expected here, got {shorten(written)}", node)
+
+    def short(self, name: str, node: ast.Call) -> float:
+        """Read a number of numpy with few bits: what the run computed with, not its decimal.
+
+        A sampling rate float32(0.1) is larger than 0.1.
+        """
+        value = self.value(node.args[0])
+        if not isinstance(value, int | float):
+            self.fail("a number is expected here", node)
+        try:
+            (found,) = struct.unpack(_SHORT[name], struct.pack(_SHORT[name], value))
+        except OverflowError:
+            self.fail(f"{shorten(self.text[slice(*_span(node))])} is too large", node)
+        return float(found)
 
     def fail(self, message: str, node: ast.expr, hint: str = "") -> NoReturn:
         """Refuse what stands at a node."""

@@ -62,7 +62,12 @@ def _event(tree: Node) -> Event:
     known = _WRITERS.get(tree.name)
     if known is None:
         raise UnsupportedError(f"no DpEvent is {to_text(tree)}")
-    return known(_Writer(tree))
+    writer = _Writer(tree)
+    event = known(writer)
+    if writer.left:
+        names = " and ".join(sorted(writer.left))
+        writer.fail(f"that of an event has no {names}")
+    return event
 
 
 def _number(value: float | Enclosed, *, up: bool) -> float:
@@ -90,19 +95,32 @@ _LARGEST = 10**308
 
 
 class _Writer:
-    """The parameters of a mechanism or wrapper, for the fields of its event."""
+    """The parameters of a mechanism or wrapper, for the fields of its event.
+
+    Attributes:
+        tree: its node.
+        values: of the parameters that are written.
+        left: the names of those that were not taken.
+    """
 
     def __init__(self, tree: Leaf | Wrapped) -> None:
         self.tree = tree
         self.values = dict(tree.parameters)
+        # Parameters that no field has said yet: what is left at the end would be lost.
+        self.left = set(self.values)
 
     def has(self, name: str) -> bool:
         """Say whether a parameter is written."""
         return name in self.values
 
+    def taken(self, name: str) -> object:
+        """Return a parameter, or None."""
+        self.left.discard(name)
+        return self.values.get(name)
+
     def plain(self, name: str) -> float:
         """Return a parameter that is a number."""
-        value = self.values[name]
+        value = self.taken(name)
         if not isinstance(value, int | float):
             raise TypeError(f"{name} is no number")
         return value
@@ -122,6 +140,27 @@ class _Writer:
         if not self.has("sensitivity"):
             return _number(self.plain(name), up=False)
         return _number(self.exact(name) / self.exact("sensitivity"), up=False)
+
+    def double(self, name: str, value: object) -> float:
+        """Return the double that stands for a number whose rounding may cost more or less.
+
+        One of many digits stands for all numbers that round to it, a ratio for example.
+        """
+        if not isinstance(value, int | float):
+            raise TypeError(f"{name} is no number")
+        if not isinstance(value, Written):
+            return value
+        nearest = float(value)
+        if exact(nearest) is not None:
+            self.fail(f"its {name} is no double")
+        return nearest
+
+    def doubles(self, name: str) -> list[float]:
+        """Return a list of numbers."""
+        values = self.taken(name)
+        if not isinstance(values, tuple):
+            raise TypeError(f"{name} is no list")
+        return [self.double(name, each) for each in values]
 
     def inner(self) -> Event:
         """Return the event that this is done to."""
@@ -174,7 +213,7 @@ def _randomized_response(w: _Writer) -> Event:
 
 
 def _exponential(w: _Writer) -> Event:
-    if w.values.get("monotone"):
+    if w.taken("monotone"):
         w.fail("that of an event knows no monotone scores")
     return Event("ExponentialMechanism", {"epsilon": w.up("epsilon")})
 
@@ -190,7 +229,35 @@ def _zcdp(w: _Writer) -> Event:
     return Event("ZC", {"rho": w.up("rho"), "xi": w.up("xi")})
 
 
+def _mixture(w: _Writer) -> Event:
+    sizes, chances = w.doubles("sensitivities"), w.doubles("probabilities")
+    if len(sizes) != len(chances):
+        w.fail("write one probability for each sensitivity")
+    sigma = _number(w.plain("standard_deviation"), up=False)
+    fields = {"standard_deviation": sigma, "sensitivities": sizes, "sampling_probs": chances}
+    return Event("MixtureOfGaussians", fields)
+
+
+def _truncated(w: _Writer) -> Event:
+    """Write a Poisson sample with a cap; a larger rate may cost less, as the cap binds more."""
+    if not (w.has("truncated_batch_size") and w.has("source_dataset_size")):
+        w.fail("write max and n together")
+    inner = w.inner()
+    if inner.name != "Gaussian":
+        w.fail("that of truncated batches has Gaussian noise, once")
+    rate = "sampling_probability"
+    fields = {
+        "dataset_size": int(w.plain("source_dataset_size")),
+        rate: w.double("q", w.plain(rate)),
+        "truncated_batch_size": int(w.plain("truncated_batch_size")),
+        **inner.values,
+    }
+    return Event("TruncatedSubsampledGaussian", fields)
+
+
 def _poisson(w: _Writer) -> Event:
+    if w.has("truncated_batch_size") or w.has("source_dataset_size"):
+        return _truncated(w)
     q = min(1.0, w.up("sampling_probability"))
     return Event("PoissonSampled", {"sampling_probability": q, "event": w.inner()})
 
@@ -205,7 +272,9 @@ def _without_replacement(w: _Writer) -> Event:
 
 def _selected(w: _Writer) -> Event:
     shapes = {"poisson": math.inf, **{name: shape for shape, name in SHAPES.items()}}
-    runs = w.values["runs"]
+    runs = w.taken("runs")
+    if runs == "tnb" and not w.has("shape"):
+        w.fail("tnb runs have a shape")
     shape = w.plain("shape") if runs == "tnb" else shapes.get(str(runs))
     if shape is None or not w.has("mean"):
         w.fail("an event has a mean, of geometric, logarithmic, tnb or poisson runs")
@@ -224,6 +293,7 @@ _WRITERS: dict[str, Callable[[_Writer], Event]] = {
     "pure": _guarantee,
     "approx": _guarantee,
     "zcdp": _zcdp,
+    "gaussian_mixture": _mixture,
     "poisson_sampled": _poisson,
     "sampled_without_replacement": _without_replacement,
     "repeat_and_select": _selected,

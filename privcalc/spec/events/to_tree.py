@@ -23,6 +23,8 @@ ANY = frozenset(Relation)
 # The noise multiplier is stated for one contribution to a sum: what adding, removing or zeroing out
 # a record changes. Replacing it by another changes twice that.
 ONE_RECORD = frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL})
+# What is dropped or kept of a sample is stated for one record more or less.
+ONE_MORE = frozenset({Relation.ADD_OR_REMOVE_ONE})
 ANOTHER_VALUE = frozenset({Relation.REPLACE_ONE})
 
 
@@ -72,12 +74,22 @@ class _Place:
 
     def number(self, name: str) -> float | int:
         """Return a field that is a number."""
-        value = self.event.values[name]
+        return self.checked(name, self.event.values[name])
+
+    def checked(self, name: str, value: object) -> float | int:
+        """Return a value that is a number, and not infinite."""
         if isinstance(value, bool) or not isinstance(value, int | float):
             self.fail(f"{name} takes a number, got {_words(value)}")
         if isinstance(value, float) and math.isinf(value):
             self.fail(f"{name} takes a finite number, got {value}")
         return value
+
+    def numbers(self, name: str) -> list[float]:
+        """Return a list of numbers."""
+        values = self.event.values[name]
+        if not isinstance(values, list) or not values:
+            self.fail(f"{name} takes a list of at least one number, got {_words(values)}")
+        return [self.checked(f"{name}[{index}]", each) for index, each in enumerate(values)]
 
     def inner(self) -> Meaning:
         """Return what the event is that this one is done to."""
@@ -151,6 +163,39 @@ def _poisson(at: _Place) -> Meaning:
         at.fail("what it samples is stated for replacing a record, and not for adding one")
     q = at.number("sampling_probability")
     return Meaning(_wrapped(at, inner, "poisson_sampled", sampling_probability=q), ANY)
+
+
+def _truncated(at: _Place) -> Meaning:
+    """Read a Poisson sample with a cap.
+
+    Binomial(n - 1, q) of the others are drawn, with n the size of the event: as n is here, that of
+    the larger data set. One contribution is of size 1, as for a noise multiplier.
+    """
+    node = at.node(
+        type="poisson_sampled",
+        sampling_probability=at.number("sampling_probability"),
+        truncated_batch_size=at.number("truncated_batch_size"),
+        source_dataset_size=at.number("dataset_size"),
+        event={"type": "gaussian", "noise_multiplier": at.number("noise_multiplier")},
+    )
+    return Meaning(node, ONE_MORE)
+
+
+def _mixture(at: _Place) -> Meaning:
+    """Read N(0, sigma^2) without the record, and the mixture with it, as the mechanism has it."""
+    sizes, chances = at.numbers("sensitivities"), at.numbers("sampling_probs")
+    if len(sizes) != len(chances):
+        at.fail(
+            "sensitivities and sampling_probs have the same length,"
+            f" got {len(sizes)} and {len(chances)}"
+        )
+    node = at.node(
+        type="gaussian_mixture",
+        standard_deviation=at.number("standard_deviation"),
+        sensitivities=sizes,
+        probabilities=chances,
+    )
+    return Meaning(node, ONE_RECORD)
 
 
 def _without_replacement(at: _Place) -> Meaning:
@@ -247,5 +292,7 @@ _READERS: dict[str, Reader] = {
     "Composed": _composed,
     "PoissonSampled": _poisson,
     "SampledWithoutReplacement": _without_replacement,
+    "MixtureOfGaussians": _mixture,
+    "TruncatedSubsampledGaussian": _truncated,
     "RepeatAndSelect": _selected,
 }
