@@ -53,12 +53,19 @@ def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str,
     Raises:
         UnsupportedError: the relation, or a part of the tree, has no law; it says which.
     """
-    asking = [each for each in wrappers_in(tree) if each.inner_relation is not None]
-    if len({each.inner_relation for each in asking}) > 1:
+    asking = {
+        f"@{each.spelling}": each.inner_relation.text
+        for each in wrappers_in(tree)
+        if each.inner_relation is not None
+    }
+    if len(set(asking.values())) > 1:
+        # Each part could be answered; but one sensitivity would mean two things in one answer.
+        each = ", ".join(f"{name} under {relation}" for name, relation in asking.items())
         raise UnsupportedError(
-            f"{' and '.join(f'@{each.spelling}' for each in asking)} in one specification: they are"
-            " read under different relations, and no relation covers both; account for them one by"
-            " one"
+            f"{' and '.join(asking)} in one specification: what they sample is read under different"
+            f" relations, {each}, whatever the relation of the whole, so that a sensitivity would"
+            " mean two things; ask about the parts by themselves under one --relation, and add"
+            " their epsilons and their deltas"
         )
     registry.check_relation(tree, relation)
     walk = _Walk(rough=rough)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from privcalc.spec.check import MAX_INTEGER, foreign
 from privcalc.spec.spelling import snake_case
+
+if TYPE_CHECKING:
+    from privcalc.spec.entry import Entry
 
 __all__ = [
     "ANY_NUMBER",
@@ -14,7 +18,9 @@ __all__ = [
     "for_character",
     "for_comma",
     "for_count",
+    "for_file",
     "for_functional",
+    "for_input",
     "for_key",
     "for_no_name",
     "for_number",
@@ -136,6 +142,28 @@ def for_key(name: str) -> str:
     return f"write {name}:{pattern}" if pattern else ""
 
 
+def for_file(name: str, rest: str) -> str:
+    """Hint for `opacus:history.json`: a file without its key, where nothing else is needed."""
+    found = re.match(r"[A-Za-z0-9_./-]+", rest, re.ASCII)
+    key, _, kind = _pattern(name).partition("=")
+    if not found or kind != "FILE" or found[0] == key:
+        return ""
+    return f"write {name}:{key}={found[0]}"
+
+
+def for_input(name: str, key: str, rest: str) -> str:
+    """Hint for `file=-`, which is no name of standard input here; "" where it is another value."""
+    if not re.match(r"-[ \t]*(?:[,@+)]|$)", rest):
+        return ""
+    if snake_case(name) == "opacus":
+        return "pipe the history into privcalc compose - with nothing around it"
+    entry = _entry(name)
+    parameter = entry.spelled(snake_case(key)) if entry else None
+    if parameter is None or parameter.kind != "path":
+        return ""
+    return "write the name of a file; standard input has questions"
+
+
 def for_positional(name: str, value: str) -> str:
     """Hint for `gaussian:1.1`."""
     key = _pattern(name).split("=", 1)[0]
@@ -168,15 +196,22 @@ def for_no_name(character: str) -> str:
 
 def _pattern(name: str) -> str:
     """Return `sigma=NUMBER` for what the call needs least, or "" for an unknown name."""
-    from privcalc.spec.registry import mechanisms, wrappers
-
-    known = (*mechanisms(), *wrappers())
-    entry = next((each for each in known if snake_case(name) in each.spellings), None)
+    if snake_case(name) == "opacus":
+        # It stands for a specification, and is in no table of mechanisms.
+        return "file=FILE"
+    entry = _entry(name)
     if entry is None:
         return ""
     first = entry.one_of[0] if entry.one_of else ()
     wanted = [p for p in entry.parameters if p.name in first or entry.needs(p)]
     return ",".join(f"{p.spelling}={_placeholder(p.kind)}" for p in wanted)
+
+
+def _entry(name: str) -> Entry | None:
+    from privcalc.spec.registry import mechanisms, wrappers
+
+    known = (*mechanisms(), *wrappers())
+    return next((each for each in known if snake_case(name) in each.spellings), None)
 
 
 def _placeholder(kind: str) -> str:

@@ -177,12 +177,15 @@ class _Reader:
             scanner.fail(f"an equals sign follows {key}, not a colon", None, f"write {key}=VALUE")
         if not scanner.take("="):
             span = key_span if scanner.next in ("", ",", "@", "+", ")") else None
-            scanner.fail(f"an equals sign and a value follow {key}", span, f"write {key}=VALUE")
+            hint = hints.for_file(name, scanner.text[key_span[0] :]) or f"write {key}=VALUE"
+            scanner.fail(f"an equals sign and a value follow {key}", span, hint)
         if scanner.next == "(":
             return Pair(full_key, key_span, self.group())
         if scanner.next in ("", ",", "@", "+", ")"):
             scanner.fail(f"{key} has no value", (start, self.end), f"write {key}=VALUE")
         start = scanner.place
+        if hint := hints.for_input(name, key, scanner.text[start:]):
+            scanner.fail(f"{key} takes a file, got -", None, hint)
         value = scanner.value()
         if value is None:
             hint = hints.for_character(scanner.text[scanner.place :])

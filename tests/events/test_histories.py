@@ -55,6 +55,21 @@ def test_equal_steps_are_merged(tmp_path: Path) -> None:
         (history([]), "the history is empty: no step was recorded"),
         ("{}", "an object of a specification has"),
         ('{"history": []}', "mechanism is one of"),
+        ('{"history": []}', '"gdp", and is missing'),
+        ('{"history": [], "mechanism": null}', '"gdp", got null'),
+        (
+            history([["1.1", 0.1, 5]]),
+            r'\[0\]: expected a number for noise_multiplier, got "1',
+        ),
+        (history([[1.1, None, 5]]), "expected a number for sample_rate, got null"),
+        (history([[1.1, 0.1, True]]), "expected a number for steps, got true"),
+        (history([None]), r"steps\], got null"),
+        (history([[1.1, 0.1]]), r"steps\], got a list of 2"),
+        (history([[1.1, 0.1, 5, 6]]), r"steps\], got a list of 4"),
+        (
+            history([[1.1, 0.1, 5], [1e-320, 0.1, 5]]),
+            r"\[1\]: noise_multiplier 1e-320 is out",
+        ),
         (history(STEPS, "other"), 'mechanism is one of "rdp", "prv", "gdp", got "other"'),
         (history({}), "history is a list of steps, got an object"),
         (history([[1.1, 0.1]]), r"history\[0\]: expected \[noise_multiplier, sample_rate, steps\]"),
@@ -194,3 +209,21 @@ def test_a_real_run(tmp_path: Path) -> None:
         # Its PRV accountant rounds up, and its Renyi accountant by much more.
         assert answer.bound.upper <= own["prv"] <= own["rdp"]
         assert answer.bound.lower > 0.9 * own["prv"]
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("opacus:ok.json", "write opacus:file=ok.json"),
+        ("pmf:dir/table.csv+pure:epsilon=1", "write pmf:file=dir/table.csv"),
+        ("opacus:file", "write file=VALUE"),
+        ("opacus:file=-", "pipe the history into privcalc compose -"),
+        ("pmf:file=- + pure:epsilon=1", "write the name of a file"),
+        ("gaussian:sigma=-", "a value is a number"),
+    ],
+)
+def test_a_file_without_its_key_or_name(text: str, hint: str) -> None:
+    """What to write is what would be read."""
+    with pytest.raises(SpecError) as caught:
+        read(text)
+    assert hint in caught.value.hint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import DomainError, SpecError
 from privcalc.exact import distinct
@@ -12,10 +12,11 @@ from privcalc.spec.entry import Entry, Parameter
 from privcalc.spec.json.form import from_json
 from privcalc.spec.json.text import load_json
 from privcalc.spec.json.value import shown
+from privcalc.spec.registry import build
 from privcalc.spec.tree import Composed, Repeated
 
 if TYPE_CHECKING:
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Leaf, Node
 
 # Accountants of Opacus. They account for the same steps in different ways.
 ACCOUNTANTS = ("rdp", "prv", "gdp")
@@ -95,7 +96,8 @@ def from_history(value: object) -> Node:
     mechanism, history = value.get("mechanism"), value["history"]
     if mechanism not in ACCOUNTANTS:
         known = ", ".join(f'"{each}"' for each in ACCOUNTANTS)
-        _fail(f"mechanism is one of {known}, got {shown(mechanism)}", "it names the accountant")
+        got = f", got {shown(mechanism)}" if "mechanism" in value else ", and is missing"
+        _fail(f"mechanism is one of {known}{got}", "it names the accountant")
     if not isinstance(history, list):
         _fail(f"history is a list of steps, got {shown(history)}", _FORM)
     if not history:
@@ -117,11 +119,13 @@ def from_history(value: object) -> Node:
 
 def _numbers(entry: object, place: str) -> tuple[float, float, int]:
     """Read one entry of a history: noise, rate, and how many steps."""
-    numbers = entry if isinstance(entry, list) else []
-    plain = all(isinstance(each, int | float) and not isinstance(each, bool) for each in numbers)
-    if len(numbers) != len(_STEP) or not plain:
-        _fail(f"{place}: expected [{', '.join(_STEP)}], got {shown(entry)}", _FORM)
-    noise, rate, count = numbers
+    if not isinstance(entry, list) or len(entry) != len(_STEP):
+        got = f"a list of {len(entry)}" if isinstance(entry, list) else shown(entry)
+        _fail(f"{place}: expected [{', '.join(_STEP)}], got {got}", _FORM)
+    for name, each in zip(_STEP, entry, strict=True):
+        if isinstance(each, bool) or not isinstance(each, int | float):
+            _fail(f"{place}: expected a number for {name}, got {shown(each)}", _FORM)
+    noise, rate, count = entry
     if count < 1 or count != int(count):
         _fail(f"{place}: steps is a whole number >= 1, got {shown(count)}")
     return noise, rate, int(count)
@@ -131,9 +135,13 @@ def _event(noise: float, rate: float, place: str) -> Node:
     """Return what one step is."""
     gaussian = {"type": "gaussian", "noise_multiplier": noise}
     try:
+        # What is out of the range of the mechanism is said here, where the entry is known.
+        build(cast("Leaf", from_json(gaussian)))
         return from_json(
             {"type": "poisson_sampled", "sampling_probability": rate, "event": gaussian}
         )
+    except DomainError as error:
+        _fail(f"{place}: noise_multiplier {shown(noise)} is out of range: {error}")
     except SpecError as error:
         message = str(error).partition(" (at ")[0].replace("sampling_probability", "sample_rate")
         _fail(f"{place}: {message}", error.hint)
