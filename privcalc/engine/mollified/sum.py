@@ -46,7 +46,7 @@ AT_ONCE = 8192
 # Phases that are made at once.
 PHASES_AT_ONCE = 500_000
 # Work for the phase of a block, and its product with the block.
-PER_MOVE = 0.4
+PER_MOVE, PER_NODE = 0.4, 0.01
 
 
 @record
@@ -238,7 +238,7 @@ class MollifiedSum:
 
     def _phases(self, epsilons: Array) -> Iterator[tuple[slice, ComplexArray, ComplexArray]]:
         """Yield the phases, of blocks and within one, that move the nodes to some epsilons each."""
-        charge(PER_MOVE * len(epsilons) * len(self._starts))
+        charge(len(epsilons) * (PER_MOVE * len(self._starts) + PER_NODE * self.count))
         moved = epsilons - self.line.epsilon
         at_once = max(1, PHASES_AT_ONCE // max(len(self._starts), len(self._offsets)))
         for first in range(0, len(epsilons), at_once):
