@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ LARGEST = 690.0
 NOTHING = 1e-36
 # Transforms below this have underflowed, or may have.
 LEAST = 1e-280
+# Laws whose outcomes are remembered, and the work of one at all orders and levels.
+MANY_LAWS, PER_LAW = 1000, 5000.0
 
 
 @record
@@ -48,6 +51,11 @@ class Outcomes:
         return cls(np.exp(-0.5 * z * z) * (step / math.sqrt(2.0 * math.pi)), y, loss, *tails)
 
 
+@remembered(MANY_LAWS)
+def _outcomes(law: Cuttable) -> Outcomes:
+    return Outcomes.of(law)
+
+
 @record
 class Tables:
     """Sums over all laws, at every order (rows) and every level (columns).
@@ -69,7 +77,8 @@ class Tables:
     @classmethod
     def of(cls, law: Cuttable, count: int, orders: Array, levels: Array) -> Tables:
         """Evaluate one law, for the removing side at the orders and for the adding side alike."""
-        found = Outcomes.of(law)
+        charge(PER_LAW)
+        found = _outcomes(law)
         index = np.clip(np.searchsorted(found.loss, levels) - 1, 0, len(found.loss) - 1)
         tail_r, tail_w = found.tail_r[index], found.tail_w[index]
         with np.errstate(all="ignore"):
