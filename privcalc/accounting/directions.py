@@ -139,9 +139,9 @@ class Directions:
         notes: list[str] = []
         for number, part in enumerate(self.parts.values()):
             with share(len(self.parts) - number):
-                found = profile_of(part, self.tolerance, self.engine)(epsilons)
-            columns.append([Bound(bound.upper, bound.lower) for _, bound in found])
-            widest = max((each for each, _ in found), key=lambda each: each.bound.width)
+                found, column = self._profile(part, epsilons)
+            columns.append(column)
+            widest = max(found, key=lambda each: each.bound.width)
             engines.append(widest.engine)
             notes += widest.notes
         bounds = [
@@ -150,6 +150,23 @@ class Directions:
         ]
         met = all(bound.within_tolerance(self.tolerance, DELTA_FLOOR) for bound in bounds)
         return bounds, Method(engines[0], met, notes=tuple(dict.fromkeys(notes)))
+
+    def _profile(
+        self, part: Realized, epsilons: Sequence[float]
+    ) -> tuple[list[Certified], list[Bound]]:
+        """Bracket delta of one direction at each epsilon: what proves the upper ends, and both."""
+        from privcalc.engine.many import many_deltas
+
+        # Where another composition proves the lower ends, half of the work is for that.
+        with share(2 if part.lower not in (None, part.upper) else 1):
+            found = many_deltas(part.upper, epsilons, self.tolerance, engine=self.engine)
+        if part.lower is part.upper:
+            return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
+        from privcalc.accounting.lower_ends import lower_profile
+
+        lowers = lower_profile(part, epsilons, self.tolerance, self.engine)
+        pairs = zip(found, lowers, strict=True)
+        return found, [Bound(each.bound.upper, lower) for each, lower in pairs]
 
     def renyi(self, orders: Sequence[float]) -> list[Bound]:
         """Bracket the Renyi divergence at each order."""

@@ -13,13 +13,18 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from privcalc.bounds import Bound
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privcalc.accounting.answer import Quantity
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
@@ -43,6 +48,8 @@ FINER = (1.4, 1.2, 1.1, 1.05, 1.02, 1.01)
 MOST_OUTCOMES = 20_000
 # The search needs no more digits than this.
 ROUGH = 1e-6
+# So many members serve all of a profile: more where the outcomes of all can be listed.
+MOST_MEMBERS, MOST_LISTED = 4, 20
 
 
 def lower_end(
@@ -101,3 +108,45 @@ def lower_end(
     for factor in FINER:
         best = max((best, best / factor, best * factor), key=value)
     return solved(part.member(start * best if best else None))
+
+
+def lower_profile(
+    part: Realized, epsilons: Sequence[float], tolerance: float, engine: str
+) -> list[float | None]:
+    """Prove lower ends of delta at many epsilons; None where none is known.
+
+    Each member of an envelope proves one everywhere, best where its order is: a few of them, spread
+    over the orders that are best for the epsilons, and at each epsilon the largest.
+    """
+    from privcalc.engine.many import many_deltas
+
+    if part.lower is None:
+        return [None] * len(epsilons)
+    lowers: list[float | None] = [None] * len(epsilons)
+    members = _spread(part, epsilons)
+    for number, c in enumerate(members):
+        composition = part.lower if c is None else part.member(c)
+        rough = max(ROUGH, tolerance) if len(members) > 1 else tolerance
+        try:
+            with share(len(members) - number):
+                found = many_deltas(composition, epsilons, rough, engine=engine)
+        except NotCertifiedError:
+            continue
+        lowers = [
+            max((low for low in (known, each.bound.lower) if low is not None), default=None)
+            for known, each in zip(lowers, found, strict=True)
+        ]
+    return lowers
+
+
+def _spread(part: Realized, epsilons: Sequence[float]) -> list[float | None]:
+    """Return orders minus 1 of members to ask, None for the one at hand."""
+    if not part.choices or part.alone or not part.by_order:
+        return [None]
+    outcomes = enumerate_outcomes(part.lower) if part.lower is not None else None
+    listed = outcomes is not None and len(outcomes.losses) <= MOST_OUTCOMES
+    points = sorted(set(epsilons))
+    most = min(len(points), MOST_LISTED if listed else MOST_MEMBERS)
+    places = np.linspace(0, len(points) - 1, most).round().astype(int)
+    best = dict.fromkeys(best_order(part.upper, "delta", points[place]) for place in places)
+    return [*([None] if listed else []), *best]

@@ -161,13 +161,21 @@ class ManyDeltas:
         asked = self._laws and engine == "auto"
         few = few_uses(composition) if asked else None
         self._best = asked and composition.best_alone
+        self._sharper = engine == "auto" and composition.sharper
         self._exact = exact_sum(composition) if asked and not self._best else few
         self._whole = [each for each in dict.fromkeys((self._exact, few)) if each is not None]
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:
         """Bracket delta at each epsilon; see `many_deltas`."""
-        work = Work(self._mass, self._tolerance, self._width, epsilons, of_mass=self._of_mass)
+        work = Work(
+            self._mass,
+            self._tolerance,
+            self._width,
+            epsilons,
+            of_mass=self._of_mass,
+            sharper=self._sharper,
+        )
         if self._certain:
             for epsilon in list(work.pending):
                 work.keep(epsilon, Certified(self._mass, CLOSED), math.inf)
@@ -251,7 +259,7 @@ class ManyDeltas:
         for reach in (REACH, 0.0):
             # One that takes more serves too few epsilons for what it leaves to the others.
             try:
-                with share(PARTS):
+                with share(PARTS, firm=True):
                     source = self._contour(pivot, wish, reach)
             except NotCertifiedError:
                 continue

@@ -34,13 +34,19 @@ class Work:
         epsilons: Iterable[float],
         *,
         of_mass: bool,
+        sharper: bool = False,
     ) -> None:
-        """Put all epsilons on the list; for the rest see `ManyDeltas`."""
+        """Put all epsilons on the list; for the rest see `ManyDeltas`.
+
+        Where a Renyi curve may be sharper than the laws, the two are about different pairs: upper
+        ends hold, lower ones are of the laws, and what lies above a curve's upper end is dropped.
+        """
         self.tolerance = tolerance
         self.pending = sorted({float(epsilon) for epsilon in epsilons})
         self._mass = mass
         self._width = width
         self._of_mass = of_mass
+        self._sharper = sharper
         self._found: dict[float, Certified] = {}
         self._relative: dict[float, float] = {}
 
@@ -78,7 +84,7 @@ class Work:
         above it.
         """
         known = self._found.get(epsilon)
-        merged = found if known is None else known.merged(found)
+        merged = found if known is None else self._merged(known, found)
         self._found[epsilon] = merged
         wish, size = max(width, self._width), max(merged.bound.upper, mass)
         self._relative[epsilon] = merged.bound.width / size if size > 0.0 else 0.0
@@ -87,6 +93,12 @@ class Work:
             self.settle(epsilon)
             self._vanish(epsilon, merged)
         return enough
+
+    def _merged(self, known: Certified, found: Certified) -> Certified:
+        """Return the intersection, or the smaller of two upper ends where there is none."""
+        if self._sharper and (known.bound.lower is None or found.bound.lower is None):
+            return min(known, found, key=lambda each: each.bound.upper)
+        return known.merged(found)
 
     @property
     def known(self) -> bool:
@@ -151,11 +163,12 @@ class Work:
         least = np.array([-math.inf if low is None else low for low in lowers])
         least = np.maximum.accumulate(least[::-1])[::-1]
         for epsilon, upper, lower in zip(order, uppers, least, strict=True):
-            if lower > upper:
+            if lower > upper and not self._sharper:
                 raise DisagreementError(
                     f"the brackets of delta near epsilon {epsilon!r} contradict those elsewhere:"
                     f" at most {upper!r}, at least {lower!r}"
                 )
-            bound = Bound(float(upper), None if lower == -math.inf else float(lower))
+            known = -math.inf < lower <= upper
+            bound = Bound(float(upper), float(lower) if known else None)
             self._found[epsilon] = self._found[epsilon].with_bound(bound)
         return [self._found[float(epsilon)] for epsilon in epsilons]

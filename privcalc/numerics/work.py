@@ -71,13 +71,17 @@ def allowance(units: float) -> Iterator[None]:
 
 
 @contextmanager
-def share(parts: int) -> Iterator[None]:
-    """Allow one of so many equal parts of what is left; refused is only what the whole refuses."""
+def share(parts: int, *, firm: bool = False) -> Iterator[None]:
+    """Allow one of so many equal parts of what is left.
+
+    Refused is only what the whole refuses; with `firm`, what the part by itself would, too.
+    """
     outer = _current.get()
     if outer is None:
         yield
         return
-    inner = _Allowance(left() / parts, outer.most - outer.spent, outer.memory)
+    limit, most = left() / parts, outer.most - outer.spent
+    inner = _Allowance(limit, min(PATIENCE * limit, most) if firm else most, outer.memory)
     token = _current.set(inner)
     try:
         yield

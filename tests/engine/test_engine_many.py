@@ -194,6 +194,16 @@ def test_contradictions_are_errors() -> None:
         work.sharpened([0.0, 1.0])
 
 
+def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
+    """An upper end by a Renyi curve may be below what laws that say more prove of themselves."""
+    work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0, 2.0], of_mass=False, sharper=True)
+    for epsilon, low, high in ((0.0, 0.3, 0.4), (1.0, 0.2, 0.21), (2.0, 0.1, 0.11)):
+        work.keep(epsilon, Certified(Bound(high, low), "fft"))
+    work.keep(1.0, Certified(Bound(0.05), "rdp"))
+    found = [each.bound for each in work.sharpened([0.0, 1.0, 2.0])]
+    assert found == [Bound(0.4, 0.3), Bound(0.05), Bound(0.05)]
+
+
 def test_monotony_sharpens() -> None:
     """An upper end holds to the right, and a lower one to the left."""
     work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)

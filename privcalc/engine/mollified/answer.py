@@ -41,6 +41,8 @@ TRIALS = 8
 FACTORS = (1.0, 0.8, 0.64, 0.5, 1.25, 1.6)
 HIGHER, LONGER = 5.0, 1.2
 SEARCH_DROP = 1e-14
+# How many times more nodes there may be where nothing has to be smoothed.
+PLAIN = 10.0
 # Beyond this the gap, tau^2 e^{tau^2 / 8} times a density, says nothing, and overflows in the end.
 WIDEST = 40.0
 # A line that was made for another epsilon is not good any more where log delta differs by so much.
@@ -193,8 +195,10 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
     # What is left out may be this part of e^{K(c) - c epsilon}, in logs.
     room = log_scale + math.log(PART * relative) - log_mgf + c * epsilon
     tau, log_decay, capped = 0.0, 0.0, False
+    most = step * most_nodes(laws)
     decayed = where_decayed(laws, room, max(deviations))
-    if decayed is not None:
+    # All nodes up to there are summed where uses are few; so many more than usual are still had.
+    if decayed is not None and decayed[0] <= PLAIN * most:
         last, log_decay = decayed
     else:
         tau = aim.coarse * tau_for(aim.width, aim.slope)
@@ -203,7 +207,6 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
         last = math.sqrt(2.0 * max(2.0, -room)) / tau
         for _ in range(5):
             last = math.sqrt(2.0 * max(2.0, -room - math.log(math.pi * last))) / tau
-        most = step * most_nodes(laws)
         capped = last > most
         if capped:
             tau, last = tau * last / most, most

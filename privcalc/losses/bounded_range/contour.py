@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # Points in a row.
 ROW = 32
+# Exponentials that are held at once.
+AT_ONCE = 2**20
 
 
 @record
@@ -88,9 +90,13 @@ class LatticeContour(ContourLaw):
         A phase is off by the rounding of its angle, 4 units of |t| (l - least), and 16 units; a sum
         of non-negative weights by as many units as there are terms in its two parts.
         """
-        few = np.exp(1j * np.outer(t, self.step * np.arange(ROW)))
-        many = np.exp(1j * np.outer(t, self.step * ROW * np.arange(len(self.weights))))
-        value = ((few @ self.weights.T) * many).sum(axis=1)
+        size = max(1, AT_ONCE // (ROW + 2 * len(self.weights)))
+        value = np.empty(len(t), np.complex128)
+        for start in range(0, len(t), size):
+            part = slice(start, start + size)
+            few = np.exp(1j * np.outer(t[part], self.step * np.arange(ROW)))
+            many = np.exp(1j * np.outer(t[part], self.step * ROW * np.arange(len(self.weights))))
+            value[part] = ((few @ self.weights.T) * many).sum(axis=1)
         value = value + self.weight * np.exp(1j * t * (self.beyond - self.least))
         units = 64.0 + ROW + len(self.weights) + 8.0 * np.abs(t) * self.mean
         log_value, log_error = log1p_with_error(value - 1.0, UNIT * units + self.error)

@@ -44,6 +44,16 @@ class TestHonesty:
         assert max(low for low, _ in ends) <= min(high for _, high in ends)
         assert min(high - low for low, high in ends) < 1e-4
 
+    def test_a_line_is_smoothed_where_its_plain_nodes_are_too_many(self) -> None:
+        """Seven uses at an abscissa of 17,579 decay after 30 million nodes: none are kept."""
+        composition = compositions("laplace:scale=13.5@7")["both"]
+        c = 17579.19
+        with np.errstate(all="ignore"):
+            aim = mollified.Aim(c, 0.5184, -4.557, 1e-7, c, 64.0)
+            line = mollified.mollified_sum(composition, aim)
+        assert line.count < 5_000_000
+        assert line.line.tau > 0.0
+
     def test_without_the_gap_a_lower_end_is_false(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Delta next to an atom lies between the two sums, and below the first."""
         law = AtomicLaw((0.5, -0.5), (0.625, 0.375), loss_units=0.0)
