@@ -107,6 +107,10 @@ def _profile(solver: _Solver) -> Answer:
     """Return delta at 21 round epsilons, from 0 to where delta is about 1e-10."""
     with share(PROFILE_POINTS // 4):
         epsilons = _epsilons(solver)
+    if isinstance(solver, Directions):
+        bounds, method = solver.profile(epsilons)
+        found = tuple(zip(epsilons, bounds, strict=True))
+        return Answer("profile", {}, None, None, found, (), method)
     points = []
     for number, epsilon in enumerate(epsilons):
         with share(len(epsilons) - number):

@@ -160,6 +160,14 @@ class Directions:
         # Where another composition proves the lower ends, half of the work is for that.
         with share(2 if part.lower not in (None, part.upper) else 1):
             found = many_deltas(part.upper, epsilons, self.tolerance, engine=self.engine)
+            simpler = part.upper.simpler()
+            if simpler is not None:
+                with suppress(NotCertifiedError):
+                    others = many_deltas(simpler, epsilons, self.tolerance, engine=self.engine)
+                    found = [
+                        min(each, key=lambda one: one.bound.upper)
+                        for each in zip(found, others, strict=True)
+                    ]
         if part.lower is part.upper:
             return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
         from privcalc.accounting.lower_ends import lower_profile

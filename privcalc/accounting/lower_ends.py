@@ -123,9 +123,8 @@ def lower_profile(
     if part.lower is None:
         return [None] * len(epsilons)
     lowers: list[float | None] = [None] * len(epsilons)
-    members = _spread(part, epsilons)
-    for number, c in enumerate(members):
-        composition = part.lower if c is None else part.member(c)
+    members = _spread(part, part.lower, epsilons)
+    for number, composition in enumerate(members):
         rough = max(ROUGH, tolerance) if len(members) > 1 else tolerance
         try:
             with share(len(members) - number):
@@ -139,14 +138,15 @@ def lower_profile(
     return lowers
 
 
-def _spread(part: Realized, epsilons: Sequence[float]) -> list[float | None]:
-    """Return orders minus 1 of members to ask, None for the one at hand."""
+def _spread(part: Realized, lower: Composition, epsilons: Sequence[float]) -> list[Composition]:
+    """Return the compositions to ask."""
     if not part.choices or part.alone or not part.by_order:
-        return [None]
-    outcomes = enumerate_outcomes(part.lower) if part.lower is not None else None
+        simpler = lower.simpler()
+        return [lower] if simpler is None else [lower, simpler]
+    outcomes = enumerate_outcomes(lower)
     listed = outcomes is not None and len(outcomes.losses) <= MOST_OUTCOMES
     points = sorted(set(epsilons))
     most = min(len(points), MOST_LISTED if listed else MOST_MEMBERS)
     places = np.linspace(0, len(points) - 1, most).round().astype(int)
     best = dict.fromkeys(best_order(part.upper, "delta", points[place]) for place in places)
-    return [*([None] if listed else []), *best]
+    return [*([lower] if listed else []), *(part.member(c) for c in best)]

@@ -7,6 +7,7 @@ are an error. An engine is loaded when it is first asked: many questions have cl
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -133,7 +134,17 @@ def _answered(question: Question, tolerance: float, engine: str, stop: Stop) -> 
     wish = Wish(tolerance, question.floor, stop)
     if engine != "auto" or not composition.sharper:
         return ask(question, wish, engine)
-    return _ahead(question, stop) or _sharpened(question, ask(question, wish, engine), stop)
+    found = _ahead(question, stop)
+    if found is not None:
+        return found
+    try:
+        found = ask(question, wish, engine)
+    except NotCertifiedError as error:
+        # A curve takes little where laws would take too much.
+        with suppress(NotCertifiedError):
+            return question.renyi()
+        raise error from None
+    return _sharpened(question, found, stop)
 
 
 def _ahead(question: Question, stop: Stop) -> Certified | None:

@@ -18,6 +18,7 @@ from privcalc.engine.certified import CLOSED, CONTOUR, Certified
 from privcalc.engine.contour.answer import contour_at
 from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.mollified.answer import mollified_at
+from privcalc.engine.mollified.sum import MollifiedSum
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import applies, is_split, split_at
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.contour.sum import NodeSum
-    from privcalc.engine.mollified.sum import MollifiedSum
     from privcalc.engine.source import Source
     from privcalc.engine.split.total import Split
     from privcalc.numerics.arrays import Array
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 # through one that lies so many right of the first epsilon without a bracket.
 REACH = 3.0
 STRIDE = 1.8
-# Of the work that is left one contour may take one of so many parts.
-PARTS = 4
+# Of the work that is left one contour is to take one of so many parts, and may take so much.
+PARTS, MOST_PART = 4, 0.5
 # After so many contours in a row that did not even serve their own epsilon no more are tried.
 MOST_FAILURES = 2
 # What a contour is asked for where widths are relative to a mass: thresholds are searched for.
@@ -61,6 +61,8 @@ MOST_WORK, FULL, COARSE = 4, 2, 1
 COARSER_POINTS = POINTS // 2
 # Where widths are relative to a mass, no lattice is made for what is already as narrow as this.
 SPARED = 1e-6
+# Nodes of earlier contours that are kept for later epsilons: a tenth of a gigabyte.
+MOST_HELD = 3_000_000
 # Beyond this relative width nothing is shared.
 HOPELESS = 0.1
 # A source is tried so far outside the epsilons that it has served, in units of their range.
@@ -104,6 +106,11 @@ class _Range:
     low: float
     high: float
     width: float
+
+    @property
+    def held(self) -> int:
+        """How many nodes are kept in memory, where they may be millions."""
+        return self.source.count if isinstance(self.source, MollifiedSum) else 0
 
     def near(self, epsilon: float) -> bool:
         """Say whether it is worth a try."""
@@ -259,7 +266,7 @@ class ManyDeltas:
         for reach in (REACH, 0.0):
             # One that takes more serves too few epsilons for what it leaves to the others.
             try:
-                with share(PARTS, firm=True):
+                with share(PARTS, MOST_PART):
                     source = self._contour(pivot, wish, reach)
             except NotCertifiedError:
                 continue
@@ -305,6 +312,8 @@ class ManyDeltas:
         good = [epsilon for epsilon in served if work.relative(epsilon) <= width]
         if pivot in good:
             self._ranges.append(_Range(source, good[0], good[-1], width))
+            while sum(each.held for each in self._ranges[:-1]) > MOST_HELD:
+                del self._ranges[0]
 
     def _by_neighbours(self, work: Work) -> None:
         """Ask the nearest sources where they are not good enough, and be content with less."""

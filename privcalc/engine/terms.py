@@ -9,7 +9,7 @@ import numpy as np
 from privcalc.engine.composition import Composition
 from privcalc.exact import Enclosed
 from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.sampled.members import Alone
+from privcalc.losses.term import Alone
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -98,9 +98,7 @@ class Realized:
     @property
     def by_order(self) -> bool:
         """Whether finite orders differ in the members that cost most."""
-        from privcalc.losses.thresholded.members import TwoMembers
-
-        return not all(isinstance(members, Alone | TwoMembers) for members, _ in self.choices)
+        return any(members.by_order for members, _ in self.choices)
 
     @property
     def for_curves(self) -> Realized:
@@ -109,10 +107,7 @@ class Realized:
         There every value is that of some data set, but the values of a curve are of several. Of one
         pair of data sets that is at hand there is a curve.
         """
-        from privcalc.losses.thresholded.members import DirectedMembers
-
-        directed = any(isinstance(members, DirectedMembers) for members, _ in self.choices)
-        if not (self.alone and directed):
+        if not (self.alone and any(members.directed for members, _ in self.choices)):
             return self
         if _one_pair(self.choices):
             return replace(self, lower=self.member(None))
@@ -174,9 +169,7 @@ def _together(terms: Terms) -> list[tuple[LossLaw, int]]:
 
 
 def _one_pair(choices: tuple[tuple[Members, int], ...]) -> bool:
-    from privcalc.losses.thresholded.members import OnePair
-
-    return any(isinstance(members, OnePair) for members, _ in choices)
+    return any(members.one_pair for members, _ in choices)
 
 
 def _members(term: Term, *, back: bool = False) -> Members:

@@ -16,6 +16,7 @@ import numpy as np
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
 from privcalc.losses.bounded_range.renyi import best_offset
+from privcalc.losses.term import Members
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -28,7 +29,7 @@ LEAST_CHANCE = 1e-12
 
 
 @record
-class RangePairs:
+class RangePairs(Members):
     """Two candidates chosen with losses t and t - eta: exponential mechanisms of range eta.
 
     Under P the weights are p and 1 - p, p = (1 - e^{t - eta}) / (1 - e^{-eta}), under Q they are
@@ -63,7 +64,7 @@ class RangePairs:
 
 
 @record
-class ThresholdTests:
+class ThresholdTests(Members):
     """Two-outcome pairs (p, 1 - p) against (q, 1 - q), p > q: a choice between two groups.
 
     Of scores with the same value within each group the choice tells the group and nothing else.

@@ -10,7 +10,7 @@ another. Several uses of one mechanism attain less: there a lower end comes from
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.record import record
 
@@ -19,8 +19,22 @@ if TYPE_CHECKING:
     from privcalc.renyi.curve import RenyiCurve
 
 
-class Members(Protocol):
-    """Mechanisms that fit a description, with a parameter such as the gap between two scores."""
+class Members:
+    """Mechanisms that fit a description, with a parameter such as the gap between two scores.
+
+    Attributes:
+        by_order: whether finite orders differ in the members that cost most.
+        directed: whether each has one law where the record is removed, and another where it is
+            added.
+        one_pair: whether all is about one pair of data sets, whose trade-off curve is known; an
+            envelope may have more.
+    """
+
+    __slots__ = ()
+
+    by_order: ClassVar[bool] = True
+    directed: ClassVar[bool] = False
+    one_pair: ClassVar[bool] = False
 
     def member(self, c: float | None) -> LossLaw:
         """Return the law of one mechanism and one fixed pair of neighbouring data sets.
@@ -30,7 +44,45 @@ class Members(Protocol):
         the other order of its two data sets. With None one that is the same in both orders, where
         the members are not directed.
         """
-        ...
+        raise NotImplementedError
+
+
+class DirectedMembers(Members):
+    """Members of which each has one law where the record is removed, and another where it is added.
+
+    Attributes:
+        remove: whether P has the record.
+    """
+
+    __slots__ = ()
+
+    directed: ClassVar[bool] = True
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the member for an order, in one order of the data sets."""
+        raise NotImplementedError
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return the law of the member for an order; its sign says nothing, as P has the record."""
+        return self.chosen(c if c is None else abs(c), remove=self.remove)
+
+
+@record
+class Alone(Members):
+    """One law of one mechanism, as the only member.
+
+    Attributes:
+        law: the law.
+    """
+
+    by_order: ClassVar[bool] = False
+    law: LossLaw
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return it."""
+        del c
+        return self.law
 
 
 @record

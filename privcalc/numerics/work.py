@@ -71,17 +71,17 @@ def allowance(units: float) -> Iterator[None]:
 
 
 @contextmanager
-def share(parts: int, *, firm: bool = False) -> Iterator[None]:
+def share(parts: int, most: float = math.inf) -> Iterator[None]:
     """Allow one of so many equal parts of what is left.
 
-    Refused is only what the whole refuses; with `firm`, what the part by itself would, too.
+    Refused is what the whole refuses, and what takes more than `most` of all that is left.
     """
     outer = _current.get()
     if outer is None:
         yield
         return
-    limit, most = left() / parts, outer.most - outer.spent
-    inner = _Allowance(limit, min(PATIENCE * limit, most) if firm else most, outer.memory)
+    rest = min(outer.most - outer.spent, most * left() if left() > 0.0 else math.inf)
+    inner = _Allowance(left() / parts, rest, outer.memory)
     token = _current.set(inner)
     try:
         yield

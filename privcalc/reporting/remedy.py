@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # A hint is worth a second of work; rough brackets prove that it fits, and it should not be far from
 # the least that would.
 WORK, TOLERANCE, FAR = 1e7, 1e-3, 0.01
+# Of more mechanisms with noise it takes longer.
+MOST_NOISES = 50
 
 
 def remedy(
@@ -39,7 +41,7 @@ def remedy(
     from privcalc.spec.holes import holes
 
     found = noise(tree)
-    if not found:
+    if not 0 < len(found) <= MOST_NOISES:
         return ""
     # delta(epsilon) <= D where epsilon(D) <= epsilon.
     budget, at = check.budget, answer.query.get("delta", 0.0)

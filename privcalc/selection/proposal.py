@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -48,10 +48,9 @@ from privcalc.losses.atomic.from_profile import profile_law
 from privcalc.losses.atomic.proved import ProvedLaw
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.term import Term
+from privcalc.losses.term import DirectedMembers, Term
 from privcalc.losses.thresholded.cut import cut, gaussian_heights, laplace_heights
 from privcalc.losses.thresholded.law import ThresholdedLaw
-from privcalc.losses.thresholded.members import TwoMembers
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 from privcalc.renyi.curve import WorseCurve
@@ -299,7 +298,7 @@ def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
 
 
 @record
-class GoodOrBad(TwoMembers):
+class GoodOrBad(DirectedMembers):
     """Data sets that pass for certain, or bad ones, of which nothing is left secret.
 
     Attributes:
@@ -308,6 +307,7 @@ class GoodOrBad(TwoMembers):
         remove: see `DirectedMembers`; it makes no difference.
     """
 
+    by_order: ClassVar[bool] = False
     good: LossLaw
     bad: LossLaw
     remove: bool = True

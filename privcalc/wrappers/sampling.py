@@ -234,7 +234,6 @@ class Sampling(Wrapper):
         """
         from privcalc.losses.sampled.members import SampledMembers
         from privcalc.losses.term import Term
-        from privcalc.losses.thresholded.members import DirectedMembers
 
         known = self.known(event.above, other.above, asked, member=True)
         lower = known.lower
@@ -245,7 +244,7 @@ class Sampling(Wrapper):
         if event.members is None:
             raise AssertionError("an envelope has members")
         there, members = asked.adjacency is not Adjacency.ADD, event.members
-        if isinstance(members, DirectedMembers):
+        if members.directed:
             # A key is old as other people have it; in a sample their number is noise of its own.
             return Term(known.upper)
         sampled, back = (

@@ -122,8 +122,7 @@ class SampledWithoutReplacement(Sampling):
         del member
         from privcalc.losses.sampled.glued import glued
         from privcalc.losses.sampled.law import sampled
-        from privcalc.losses.sampled.members import Alone
-        from privcalc.losses.term import Term
+        from privcalc.losses.term import Alone, Term
 
         q, exact = asked.q, asked.exact
         if asked.adjacency is Adjacency.REPLACE and q > 0.0:

@@ -284,8 +284,9 @@ class TestRemedies:
             assert "would fit" not in run("compose", *arguments).stdout
 
     def test_no_remedy(self, run: Callable[..., Outcome]) -> None:
-        """Without noise, or where none helps, nothing is suggested."""
-        for spec in ("pure:epsilon=2", "gaussian:sigma=1+pure:epsilon=2"):
+        """Without noise, where none helps, or of very many mechanisms, nothing is suggested."""
+        many = "+".join(f"gaussian:sigma={10 + k}" for k in range(51))
+        for spec in ("pure:epsilon=2", "gaussian:sigma=1+pure:epsilon=2", many):
             failed = run("compose", spec, "--delta", "1e-5", "--max-epsilon", "1")
             assert failed.status == 1
             assert "would fit" not in failed.stdout

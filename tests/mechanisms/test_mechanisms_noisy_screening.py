@@ -304,3 +304,13 @@ def test_no_orders_have_no_divergences() -> None:
     """An empty question has an empty answer."""
     curve = ScreeningCurve(((0.6, 0.4, 0.5, 0.5, 0.18, -0.22),))
     assert curve.upper(np.zeros(0)).shape == (0,)
+
+
+def test_a_profile_of_rare_samples_is_answered() -> None:
+    """Where laws take too much work, a curve proves every point of it."""
+    text = "noisy-screening:sigma=9.12,threshold=164,votes=200@poisson:q=8.16e-06@854"
+    (answer,) = compose(parse(text).tree, tolerance=0.1).answers
+    (alone,) = bounds(text, epsilons=[5e-5])
+    uppers = {epsilon: bound.upper for epsilon, bound in answer.profile}
+    assert max(uppers.values()) < 2e-5
+    assert uppers[5e-5] == pytest.approx(alone.upper, rel=0.1)

@@ -196,7 +196,7 @@ def _choose_cut(
         reach = min(reach, (most + 0.5) * step)
         laws = on_contour(composition, c, reach, relative)
         size = sum(law.size for law in laws)
-        charge(30.0 * size + 100.0 * len(laws))
+        charge(5.0 * size + 100.0 * len(laws))
         most = max(2, min(most, MAX_WORK // size))
         exhausted = reach >= (most + 0.5) * step or trial == CUT_TRIALS - 1
         cut, excess = _probe(composition, laws, reach, target, least)

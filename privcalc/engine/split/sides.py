@@ -29,6 +29,7 @@ from privcalc.engine.contour.sum import SLACK, aliasings, trapezoid
 from privcalc.losses.quadrature.contour import DecayingContour
 from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import charge
 from privcalc.record import mutable, record
 
 if TYPE_CHECKING:
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 
 # Work for an exponential by itself, in units of what one costs in a product of matrices.
 BY_ITSELF = 16
+# Work for the summand of a node at an epsilon, and for what it may be off by.
+PER_VALUE, PER_ERROR = 0.45, 0.45
+# Nodes of a block that is moved to another epsilon at once, and the work for one of them.
+BLOCK, PER_MOVE = 128, 0.08
 
 
 @record
@@ -184,6 +189,7 @@ class SideSum:
         self.line = line
         values = laws.values(line.step, line.nodes)
         self._near, self._error = values.near, values.near_error
+        self._tables: tuple[ComplexArray, ComplexArray] | None = None
         self._rest: ComplexArray | float = 1.0
         self._rest_error: Array | float = 0.0
         if not line.right:
@@ -199,10 +205,9 @@ class SideSum:
         |F| is at most its value on the real axis.
         """
         line, z = self.line, self._z
-        ahead = -z if line.right else z + 1.0
-        exponent = self._near + ahead * epsilon - log_scale
+        charge(PER_ERROR * len(z))
+        ahead, plain = self._plain(epsilon, log_scale)
         with np.errstate(over="ignore", invalid="ignore"):
-            plain = np.exp(exponent) * self._kernel
             summand = plain * self._rest
             wrong = self._error + UNIT * (
                 4.0 * (np.abs(self._near) + np.abs(ahead) * abs(epsilon) + abs(log_scale))
@@ -226,3 +231,49 @@ class SideSum:
             slope=slope,
             terms={"aliasing": aliasing, "truncation": cut, "rounding": rounding},
         )
+
+    def estimates(
+        self, epsilons: Array, log_scale: float, near: tuple[float, float]
+    ) -> tuple[Array, Array]:
+        """Return the term over e^{log_scale} and its derivative by epsilon, without error bound.
+
+        From one epsilon to another summands move by e^{(epsilon - e) z}: by one of few phases for
+        each block of nodes, and one for each place in a block.
+
+        Args:
+            epsilons: where.
+            log_scale: see there.
+            near: e and the log of the term there, about, always the same.
+        """
+        at, scale = near
+        if self._tables is None:
+            ahead, plain = self._plain(at, scale)
+            summand = plain * self._rest
+            self._tables = _blocks(summand), _blocks(summand * ahead)
+        first, blocks = self._tables[0], len(self._tables[0])
+        charge(len(epsilons) * (PER_VALUE * sum(first.shape) + PER_MOVE * first.size))
+        sign = -1.0 if self.line.right else 1.0
+        moved = epsilons - at
+        angles = np.multiply.outer(1j * sign * self.line.step * moved, np.arange(BLOCK))
+        columns, rows = np.exp(angles), np.exp(BLOCK * angles[:, 1:2] * np.arange(blocks))
+        with np.errstate(over="ignore", invalid="ignore"):
+            factor = np.exp(self.line.shift(self.line.c, 1.0) * moved + scale - log_scale)
+            value, slope = (
+                factor * ((rows @ table) * columns).sum(axis=1).real for table in self._tables
+            )
+        return value, slope
+
+    def _plain(self, epsilon: float, log_scale: float) -> tuple[ComplexArray, ComplexArray]:
+        """Return the factors of epsilon at the nodes, and the summands but for the rest."""
+        charge(PER_VALUE * len(self._z))
+        ahead = -self._z if self.line.right else self._z + 1.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            return ahead, np.exp(self._near + ahead * epsilon - log_scale) * self._kernel
+
+
+def _blocks(summand: ComplexArray) -> ComplexArray:
+    """Return a table of the summands, zeros at the end; those that are no numbers are left out."""
+    rows = -(-len(summand) // BLOCK)
+    table: ComplexArray = np.zeros(rows * BLOCK, np.complex128)
+    table[: len(summand)] = np.where(np.isfinite(summand), summand, 0.0)
+    return table.reshape(rows, BLOCK)

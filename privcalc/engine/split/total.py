@@ -141,9 +141,16 @@ class Split:
     @np.errstate(all="ignore")
     def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
         """Return delta and P(epsilon < L < inf), without error bound."""
-        found = [self.delta(float(epsilon), log_scale) for epsilon in epsilons]
-        value = np.array([each.value for each in found])
-        return value, value - np.array([each.slope for each in found])
+        value, slope = np.zeros(len(epsilons)), np.zeros(len(epsilons))
+        if not self.dropped:
+            closed = [self.closed.delta(float(epsilon), log_scale) for epsilon in epsilons]
+            value, _, slope = np.array(closed).reshape(-1, 3).T
+        for side in (self.right, self.left):
+            if side is not None:
+                near = self.frame.epsilon, self.frame.log_delta
+                more, steeper = side.estimates(epsilons, log_scale, near)
+                value, slope = value + more, slope + steeper
+        return value, value - slope
 
     def delta(self, epsilon: float, log_scale: float) -> Term:
         """Add up the terms over e^{log_scale}, with their errors."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.losses.atomic.exact import both_orders, exact_law
-from privcalc.losses.term import Term
+from privcalc.losses.term import Members, Term
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @record
-class OneOrder:
+class OneOrder(Members):
     """The same order of a pair in every use.
 
     Attributes:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.members import reverse_of
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.term import Members
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Members
 
 
 @record
-class SampledMembers:
+class SampledMembers(Members):
     """Members that are sampled: one record, drawn or not, and the others without influence.
 
     Attributes:
@@ -37,19 +37,3 @@ class SampledMembers:
             raise TypeError("members have two outcomes")
         event = reverse_of(law)
         return sampled(event, self.q, remove=self.remove, exact=self.exact, reverse=law)
-
-
-@record
-class Alone:
-    """One law of one mechanism, as the only member.
-
-    Attributes:
-        law: the law.
-    """
-
-    law: LossLaw
-
-    def member(self, c: float | None) -> LossLaw:
-        """Return it."""
-        del c
-        return self.law

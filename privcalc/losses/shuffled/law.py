@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from privcalc.losses.atomic.from_profile import profile_law
 from privcalc.losses.atomic.proved import ProvedLaw
 from privcalc.losses.shuffled.alike import AlikePair
 from privcalc.losses.shuffled.pairs import blanket, clones
-from privcalc.losses.thresholded.members import OnePair
+from privcalc.losses.term import DirectedMembers
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left, remembered
 from privcalc.record import record
@@ -134,7 +134,7 @@ def law_below(n: int, epsilon: float, categories: int | None) -> ProvedLaw:
 
 
 @record
-class ShuffledPair(OnePair):
+class ShuffledPair(DirectedMembers):
     """The pair of `law_below` with more information, in either order of the data sets.
 
     Attributes:
@@ -144,6 +144,8 @@ class ShuffledPair(OnePair):
         remove: which data set is that of P.
     """
 
+    by_order: ClassVar[bool] = False
+    one_pair: ClassVar[bool] = True
     n: int
     epsilon: float
     categories: int | None

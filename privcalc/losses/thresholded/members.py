@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from privcalc.losses.atomic.exact import exact_law
+from privcalc.losses.term import DirectedMembers
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -17,40 +18,8 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
 
 
-class DirectedMembers:
-    """Members of which each has one law where the record is removed, and another where it is added.
-
-    Attributes:
-        remove: whether P has the record.
-    """
-
-    __slots__ = ()
-
-    remove: bool
-
-    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
-        """Return the member for an order, in one order of the data sets."""
-        raise NotImplementedError
-
-    def member(self, c: float | None) -> LossLaw:
-        """Return the law of the member for an order; its sign says nothing, as P has the record."""
-        return self.chosen(c if c is None else abs(c), remove=self.remove)
-
-
-class TwoMembers(DirectedMembers):
-    """One member for all finite orders, and another for the infinite one."""
-
-    __slots__ = ()
-
-
-class OnePair(TwoMembers):
-    """One pair of data sets, whose trade-off curve is known; an envelope may have more."""
-
-    __slots__ = ()
-
-
 @record
-class KeyMembers(TwoMembers):
+class KeyMembers(DirectedMembers):
     """Keys that have many records, with the noise of all of them, or keys that have none.
 
     Attributes:
@@ -59,6 +28,7 @@ class KeyMembers(TwoMembers):
         remove: see `DirectedMembers`.
     """
 
+    by_order: ClassVar[bool] = False
     old: LossLaw
     mass: Fraction
     remove: bool

@@ -157,6 +157,21 @@ def test_one_split_serves_its_neighbours() -> None:
     assert brackets(split, centre + split.deviation * np.array([40.0]), 1e-9) == [None]
 
 
+def test_estimates_lie_in_the_brackets() -> None:
+    """Of delta, and of its slope, by differences; moved from the epsilon of the split."""
+    split = split_at(uses(0.4, 1e-5, 100_000), 1.0, 1e-9, 3.0)
+    epsilons = 1.0 + split.deviation * np.array([-2.0, -0.5, 0.0, 1.0, 2.5])
+    value, above = split.estimates(epsilons)
+    found = brackets(split, epsilons, 1e-9)
+    h = 1e-3 * split.deviation
+    slope = (split.estimates(epsilons + h)[0] - split.estimates(epsilons - h)[0]) / (2.0 * h)
+    assert above == pytest.approx(value - slope, rel=1e-5)
+    for estimate, each in zip(value.tolist(), found, strict=True):
+        assert each is not None
+        assert each.bound.lower is not None
+        assert each.bound.lower <= estimate <= each.bound.upper
+
+
 def test_a_profile_is_made_of_a_few_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours share them; every bracket meets that of its epsilon by itself."""
     made: list[float] = []
