@@ -107,6 +107,18 @@ def certified_delta(
     return found.with_bound(Bound.joined(found.bound, other))
 
 
+def sharpened_delta(composition: Composition, epsilon: float, found: Certified) -> Certified:
+    """Take the Renyi orders' upper end of delta, where it is below what the laws prove."""
+    question = DeltaAt(composition, epsilon)
+    with suppress(NotCertifiedError):
+        if question.rough() <= found.bound.upper:
+            other = question.renyi()
+            upper = other.bound.plus(composition.infinity_mass()).upper
+            if upper < found.bound.upper:
+                return other.with_bound(Bound(upper))
+    return found
+
+
 def _delta_at(
     composition: Composition, epsilon: float, tolerance: float, engine: str, stop: Stop
 ) -> Certified:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.arbiter import certified_delta
+from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.asking import FFT_REACH, weight
 from privcalc.engine.certified import CLOSED, CONTOUR, Certified
 from privcalc.engine.contour.answer import contour_at
@@ -196,7 +196,12 @@ class ManyDeltas:
             # What is left may be wide, if anything is known.
             if not (self._of_mass and work.known):
                 raise
-        return work.sharpened(epsilons)
+        found = work.sharpened(epsilons)
+        if self._sharper and not self._of_mass:
+            for epsilon, each in zip(epsilons, found, strict=True):
+                work.keep(epsilon, sharpened_delta(self._composition, epsilon, each))
+            found = work.sharpened(epsilons)
+        return found
 
     def _settle(self, work: Work) -> None:
         """Prove what no source knew that is there already."""
