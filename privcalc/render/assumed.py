@@ -92,6 +92,13 @@ _SAMPLING = {
         " in the mixture",
         "how much a record contributes is drawn anew in every use, as the probabilities say",
     ),
+    "planned participations": _Kind(
+        "planned participations",
+        " in matrix-gaussian",
+        " in matrix-gaussian",
+        "each record joins at most as many steps, and as far apart, as participations and"
+        " separation say; of samples, by lot",
+    ),
 }
 # Of one record, and of several.
 _RELATION = {

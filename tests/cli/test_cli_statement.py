@@ -150,6 +150,15 @@ def test_sampling_is_stated(run: Callable[..., Outcome]) -> None:
             ),
         ),
         (
+            "matrix-gaussian:sigma=9,strategy=banded,steps=20,participations=2,separation=10",
+            (
+                "planned participations in matrix-gaussian (each record joins at most as many"
+                " steps, and as far apart, as participations and separation say; of samples, by"
+                " lot)"
+            ),
+            "one record",
+        ),
+        (
             "gaussian:sigma=1@poisson:q=0.001,max=1200,n=1000000@100",
             (
                 "Poisson with a cap where sampled (each record joins each batch independently, and"

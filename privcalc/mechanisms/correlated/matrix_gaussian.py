@@ -137,6 +137,7 @@ class MatrixGaussian(Mechanism):
 
     # One record may move the output up by the sensitivity, and another down by as much.
     opposite_records: ClassVar[bool] = True
+    sampling: ClassVar[str] = "planned participations"
     run = True
 
     def __init__(
