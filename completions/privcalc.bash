@@ -4,7 +4,7 @@
 _privcalc_offers() {
     offers=''
     case $1 in
-        '') offers='gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' ;;
+        '') offers='gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:' ;;
         '@') offers='poisson: wor: allocation: batches: shuffle: group: select:' ;;
         '=') offers='geometric: logarithmic: tnb: poisson: binomial: fixed: distribution:' ;;
         'gaussian:') offers='sigma= sensitivity= noise_multiplier=' ;;
@@ -23,6 +23,7 @@ _privcalc_offers() {
         'noisy-max:') offers='noise= sigma= scale= candidates= monotone= sensitivity=' ;;
         'noisy-max:noise=') offers='gaussian laplace exponential gumbel' ;;
         'noisy-max:monotone=') offers='true false' ;;
+        'ops:'|'posterior-regression:') offers='gamma= lambda= n= row_norm= response=' ;;
         'noisy-screening:') offers='sigma= threshold= votes=' ;;
         'gnmax:') offers='sigma=' ;;
         'gnss:') offers='sigma= beta= epsilon= delta=' ;;
@@ -134,7 +135,7 @@ _privcalc() {
     COMPREPLY=()
     case $command:$previous in
         :--help-spec)
-            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select' -- "$value"))
+            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select' -- "$value"))
             return
             ;;
         :--schema)

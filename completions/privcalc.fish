@@ -4,7 +4,7 @@
 function __privcalc_words
     switch $argv[1]
         case ''
-            printf '%s\n' gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:
+            printf '%s\n' gaussian: laplace: truncated-laplace: discrete-gaussian: discrete-laplace: staircase: matrix-gaussian: randomized-response: exponential: noisy-max: ops: noisy-screening: gnmax: gnss: thresholded-counts: partition-selection: svt: ptr: stability: pure: approx: gdp: zcdp: rdp: profile: pmf: gaussian-mixture: gaussian-pair: bernoulli-pair: opacus:
         case '@'
             printf '%s\n' poisson: wor: allocation: batches: shuffle: group: select:
         case '='
@@ -41,6 +41,8 @@ function __privcalc_words
             printf '%s\n' gaussian laplace exponential gumbel
         case 'noisy-max:monotone='
             printf '%s\n' true false
+        case 'ops:' 'posterior-regression:'
+            printf '%s\n' gamma= lambda= n= row_norm= response=
         case 'noisy-screening:'
             printf '%s\n' sigma= threshold= votes=
         case 'gnmax:'
@@ -168,7 +170,7 @@ end
 
 complete -c privcalc -f
 complete -c privcalc -n __fish_use_subcommand -l version -d 'Print the version.'
-complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select' -d 'Explain the specification language, or one name in it.'
+complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select' -d 'Explain the specification language, or one name in it.'
 complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error' -d 'Print a JSON Schema.'
 complete -c privcalc -n __fish_use_subcommand -l show-completion -x -a 'bash zsh fish' -d 'Print the completions for a shell.'
 complete -c privcalc -n __fish_use_subcommand -l help-all -d 'Explain every option.'

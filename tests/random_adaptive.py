@@ -11,8 +11,8 @@ from tests.random_specs import log_uniform
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Those whose keys have a meaning under one relation only, and that which has no pair to sample.
-KEYS = ("thresholded_counts", "partition_selection")
+# Those that have a meaning under one relation only, and that which has no pair to sample.
+KEYS = ("thresholded_counts", "partition_selection", "posterior_regression")
 CURVE = "gnss"
 MOST_USES = {"thresholded_counts": 300, "noisy_screening": 1000, "gnmax": 1000, CURVE: 100}
 
@@ -32,6 +32,7 @@ class AdaptiveGenerator(Generator):
             "noisy_screening": self.noisy_screening,
             "gnmax": self.gnmax,
             CURVE: self.gnss,
+            "posterior_regression": self.posterior_regression,
         }
 
     def around(self, kind: str) -> RandomSpec:
@@ -146,6 +147,11 @@ class AdaptiveGenerator(Generator):
     def gnmax(self) -> str:
         """Noisy votes."""
         return f"gnmax:sigma={self.size(2, 60)!r}"
+
+    def posterior_regression(self) -> str:
+        """A posterior that is narrow or wide."""
+        gamma, ridge = self.size(0.1, 3), self.size(100, 3000)
+        return f"ops:gamma={gamma!r},lambda={ridge!r},n={int(self.size(1, 1e4))}"
 
     def gnss(self) -> str:
         """The release of a smooth sensitivity, by the rule or not."""

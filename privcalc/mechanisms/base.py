@@ -90,7 +90,7 @@ class Mechanism:
         del file
         raise UnsupportedError(
             "what this mechanism costs on the data at hand is not known; --data-dependent takes one"
-            " use of gnmax, noisy-screening or laplace, and a file for it"
+            " use of gnmax, noisy-screening, laplace or posterior-regression, and a file for it"
         )
 
     def of_parts(self, parts: tuple[dict[str, Terms], ...]) -> Term:

@@ -25,8 +25,7 @@ _WIDTH = 79
 _NAMES = 19
 
 _GRAMMAR = """\
-A specification says what touched the data, read from left to right:
-a mechanism, then what is done to it.
+What touched the data, from left to right: a mechanism, then what is done to it.
 
   gaussian:sigma=1.1                              one answer with Gaussian noise
   gaussian:sigma=1.1@poisson:q=256/60000@14063    DP-SGD: sampled, 14063 steps

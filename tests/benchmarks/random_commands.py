@@ -129,6 +129,9 @@ LEAVES: dict[str, Draw] = {
         f"separation={round(math.exp(r.uniform(0, 9)))}"
     ),
     "gnmax": lambda r: f"gnmax:sigma={scale(r, 5, 200)}",
+    "ops": lambda r: (
+        f"ops:gamma={scale(r, 0.1, 10)},lambda={scale(r, 30, 3000)},n={r.randint(1, 10**6)}"
+    ),
     "gnss": lambda r: f"gnss:sigma={scale(r, 5, 50)},delta={part(r, 1e-9, 1e-3)}",
     "noisy-max of Gumbel": lambda r: (
         f"noisy-max:noise=gumbel,scale={scale(r, 0.5, 30)},candidates={r.choice([2, 5, 100])}"

@@ -90,6 +90,17 @@ LADDERS = {
         "svt:threshold_noise=4,query_noise=8,sensitivity={}",
         (0.1, 1, 1.1, 9),
     ),
+    ("posterior_regression", "precision"): ("ops:gamma={},lambda=90,n=99", (0.1, 1, 1.1, 9)),
+    ("posterior_regression", "regularization"): ("ops:gamma=1,lambda={},n=99", (9, 90, 91, 999)),
+    ("posterior_regression", "records"): ("ops:gamma=1,lambda=90,n={}", (1, 2, 99, 10**6)),
+    ("posterior_regression", "row_norm"): (
+        "ops:gamma=1,lambda=90,n=99,row_norm={}",
+        (0.1, 1, 1.1, 3),
+    ),
+    ("posterior_regression", "response"): (
+        "ops:gamma=1,lambda=90,n=99,response={}",
+        (0.1, 1, 1.1, 9),
+    ),
     ("ptr", "false_positive"): (
         "ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive={},mode=max",
         (0, 1e-9, 1.1e-9, 0.1),

@@ -20,7 +20,7 @@ POSITIONS = [
     ("privcalc --sch", "", ["--schema"]),
     ("privcalc --help-spec gau", "", ["gaussian", "gaussian-mixture", "gaussian-pair"]),
     ("privcalc --help-spec above", "", ["above-threshold"]),
-    ("privcalc --help-spec po", "", ["poisson", "poisson-sampled"]),
+    ("privcalc --help-spec poi", "", ["poisson", "poisson-sampled"]),
     ("privcalc compose gau", "", ["gaussian-mixture:", "gaussian-pair:", "gaussian:"]),
     (
         "privcalc compose gaussian:",

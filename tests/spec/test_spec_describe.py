@@ -38,7 +38,7 @@ def test_the_overview_fits_a_screen_and_names_everything() -> None:
     for row in rows():
         assert row.name in text
         assert row.parameters in " ".join(text.split())
-    examples = [line.split("  ")[1].strip("' ") for line in text.splitlines()[3:7]]
+    examples = [line.split("  ")[1].strip("' ") for line in text.splitlines()[2:6]]
     for example in examples:
         assert parse(example)
 

@@ -124,6 +124,8 @@ def truncation(subject: Subject) -> Iterator[str]:
         most = mp.re(truth.moment(mpf(c) * power)) ** (1 / power)
         most *= mp.exp(mpf(cut.log_dropped_mass) * (1 - 1 / power))
         missing = truth.moment(mpf(c)) - mp.exp(mpf(float(values[0].real)))
+        if mp.isnan(most) or mp.isnan(missing):
+            continue
         slack = 2 * mpf(float(errors[0]))
         if not -slack <= missing <= most + slack:
             yield f"truncated({log_mass!r}) misses {shown(missing)}, and says e^{log_mass!r}"
