@@ -20,7 +20,7 @@ from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.work import share
+from privcalc.numerics.work import share, spend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +46,8 @@ FACTORS = (
 FINER = (1.4, 1.2, 1.1, 1.05, 1.02, 1.01)
 # Of more outcomes each trial would take its time, and orders say more.
 MOST_OUTCOMES = 20_000
+# Units of work for a trial, whatever else it takes.
+PER_TRIAL = 1e4
 # The search needs no more digits than this.
 ROUGH = 1e-6
 # So many members serve all of a profile: more where the outcomes of all can be listed.
@@ -100,6 +102,7 @@ def lower_end(
 
     def value(factor: float) -> float:
         if factor not in known:
+            spend(PER_TRIAL)
             member = part.member(start * factor if factor else None)
             known[factor] = solved(member, rough).lower or 0.0
         return known[factor]
