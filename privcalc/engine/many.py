@@ -63,6 +63,8 @@ COARSER_POINTS = POINTS // 2
 SPARED = 1e-6
 # Nodes of earlier contours that are kept for later epsilons: a tenth of a gigabyte.
 MOST_HELD = 3_000_000
+# Epsilons at which a sharper curve is asked.
+MOST_SHARPENED = 60
 # Beyond this relative width nothing is shared.
 HOPELESS = 0.1
 # A source is tried so far outside the epsilons that it has served, in units of their range.
@@ -198,8 +200,12 @@ class ManyDeltas:
                 raise
         found = work.sharpened(epsilons)
         if self._sharper and not self._of_mass:
-            for epsilon, each in zip(epsilons, found, strict=True):
-                work.keep(epsilon, sharpened_delta(self._composition, epsilon, each))
+            known = dict(zip(map(float, epsilons), found, strict=True))
+            # Of very many, some: a smaller upper end holds to the right.
+            for epsilon in sorted(known)[:: 1 + len(known) // MOST_SHARPENED]:
+                if left_over() <= 0.0:
+                    break
+                work.keep(epsilon, sharpened_delta(self._composition, epsilon, known[epsilon]))
             found = work.sharpened(epsilons)
         return found
 

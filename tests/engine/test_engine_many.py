@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound
-from privcalc.engine.arbiter import certified_delta
+from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
 from privcalc.engine.contour.answer import contour_at
@@ -202,6 +202,27 @@ def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
     work.keep(1.0, Certified(Bound(0.05), "rdp"))
     found = [each.bound for each in work.sharpened([0.0, 1.0, 2.0])]
     assert found == [Bound(0.4, 0.3), Bound(0.05), Bound(0.05)]
+
+
+def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of hundreds of epsilons it is asked at a part; each upper end holds to the right."""
+    asked: list[float] = []
+
+    def counted(composition: Composition, epsilon: float, found: Certified) -> Certified:
+        asked.append(epsilon)
+        return sharpened_delta(composition, epsilon, found)
+
+    monkeypatch.setattr("privcalc.engine.many.sharpened_delta", counted)
+    composition = compositions("exponential:epsilon=0.1@1000")[0]
+    epsilons = [0.05 * k for k in range(300)]
+    found = many_deltas(composition, epsilons, 1e-6)
+    assert 30 < len(asked) <= 60
+    uppers = [each.bound.upper for each in found]
+    assert uppers == sorted(uppers, reverse=True)
+    for place in (60, 150, 240):
+        one = certified_delta(composition, epsilons[place], 1e-6).bound.upper
+        before = certified_delta(composition, epsilons[place - 6], 1e-6).bound.upper
+        assert one * (1.0 - 1e-5) <= uppers[place] <= before * (1.0 + 1e-5)
 
 
 def test_monotony_sharpens() -> None:
