@@ -156,6 +156,7 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
         "truncated_laplace",
         "thresholded_counts",
         "partition_selection",
+        "posterior_regression",
         "above_threshold",
         "noisy_screening",
         "ptr",
