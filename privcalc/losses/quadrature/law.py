@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Sums of tilted weights stay finite below this; K beyond it is reported as infinite.
 LARGEST_LOG_MGF = 600.0
+# More than rounding makes of a mean that is 0.
+UNBALANCED = 1e-9
 
 
 class IntegratedLaw(LossLaw):
@@ -101,13 +103,16 @@ class QuadratureLaw(IntegratedLaw):
     remove: bool
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K', K'' at c, using E_R y = 0 against cancellation."""
+        """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
         log_w, y, loss, *_ = self._search_outcomes
         charge(600.0 + 2.0 * len(loss))
         a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
         with np.errstate(over="ignore", invalid="ignore"):
             w = np.exp(log_w)
             wy = np.where(loss < 300.0, w * y, 0.0)
+            # Else what makes the mean of y 0 is farther out than the search looks.
+            balanced = abs(float(wy.sum())) <= UNBALANCED
+            wy = wy if balanced else np.zeros_like(wy)
             exponent = a * loss
             shift = max(0.0, float((log_w + exponent).max()))
             if shift > 300.0:
@@ -120,7 +125,7 @@ class QuadratureLaw(IntegratedLaw):
                     log_mgf = math.inf
                 return log_mgf, sign * mean, variance
             tilted = np.exp(log_w + exponent)
-            near = np.abs(exponent) + np.abs(loss) < 1e-3
+            near = (np.abs(exponent) + np.abs(loss) < 1e-3) & balanced
             square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
             body = np.where(near, w * square, tilted - w - a * wy)
             m1 = float(body.sum())
