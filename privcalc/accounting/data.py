@@ -61,6 +61,13 @@ def on_data(
         )
     relation = relation or default_relation(tree)
     registry.check_relation(tree, relation)
+    known = {each.name: each for each in registry.mechanisms() if "on_data" in vars(each.factory)}
+    if tree.name not in known:
+        *others, last = [each.spelling for each in known.values()]
+        raise UnsupportedError(
+            "what this mechanism costs on the data at hand is not known; --data-dependent takes one"
+            f" use of {', '.join(others)} or {last}, and a file for it"
+        )
     part = Realized.of(cast("Mechanism", registry.build(tree)).on_data(file))
     directions = Directions({"both": part}, tolerance)
     found: list[Converted] = []

@@ -18,21 +18,21 @@ from privcalc.engine.certified import CLOSED, CONTOUR, Certified
 from privcalc.engine.contour.answer import contour_at
 from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.mollified.answer import mollified_at
-from privcalc.engine.mollified.sum import MollifiedSum
 from privcalc.engine.question import exact_sum, few_uses
+from privcalc.engine.ranges import Range, Ranges
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import applies, is_split, split_at
 from privcalc.engine.wish import POINTS, affordable
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, share
 from privcalc.numerics.work import left as left_over
-from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.contour.sum import NodeSum
+    from privcalc.engine.mollified.sum import MollifiedSum
     from privcalc.engine.source import Source
     from privcalc.engine.split.total import Split
     from privcalc.numerics.arrays import Array
@@ -61,14 +61,10 @@ MOST_WORK, FULL, COARSE = 4, 2, 1
 COARSER_POINTS = POINTS // 2
 # Where widths are relative to a mass, no lattice is made for what is already as narrow as this.
 SPARED = 1e-6
-# Nodes of earlier contours that are kept for later epsilons: a tenth of a gigabyte.
-MOST_HELD = 3_000_000
 # Epsilons at which a sharper curve is asked.
 MOST_SHARPENED = 60
 # Beyond this relative width nothing is shared.
 HOPELESS = 0.1
-# A source is tried so far outside the epsilons that it has served, in units of their range.
-NEAR = 0.25
 
 
 def many_deltas(
@@ -98,30 +94,6 @@ def many_deltas(
         DisagreementError: the brackets of two engines do not meet.
     """
     return ManyDeltas(composition, tolerance, engine=engine).brackets(epsilons)
-
-
-@record
-class _Range:
-    """A source with the epsilons it has served and the relative width it was good for."""
-
-    source: Source
-    low: float
-    high: float
-    width: float
-
-    @property
-    def held(self) -> int:
-        """How many nodes are kept in memory, where they may be millions."""
-        return self.source.count if isinstance(self.source, MollifiedSum) else 0
-
-    def near(self, epsilon: float) -> bool:
-        """Say whether it is worth a try."""
-        margin = NEAR * (self.high - self.low)
-        return self.low - margin <= epsilon <= self.high + margin
-
-    def away(self, epsilon: float) -> float:
-        """Return the distance of an epsilon from the range."""
-        return max(self.low - epsilon, epsilon - self.high, 0.0)
 
 
 class ManyDeltas:
@@ -166,7 +138,7 @@ class ManyDeltas:
         self._split = self._contours and not of_mass and is_split(composition)
         # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
         self._lattices = self._laws and engine in ("auto", "fft") and not self._split
-        self._ranges: list[_Range] = []
+        self._ranges = Ranges()
         asked = self._laws and engine == "auto"
         few = few_uses(composition) if asked else None
         self._best = asked and composition.best_alone
@@ -212,7 +184,7 @@ class ManyDeltas:
     def _settle(self, work: Work) -> None:
         """Prove what no source knew that is there already."""
         for each in self._ranges:
-            work.ask(each.source, [e for e in work.pending if each.near(e)], each.width)
+            work.ask(each.source, each.near(work.pending), each.width)
         if self._contours:
             self._by_contours(work)
         if self._of_mass:
@@ -244,17 +216,7 @@ class ManyDeltas:
         """
         if self._whole:
             return self._whole[0].estimates(epsilons)
-        if not self._ranges:
-            return None
-        low = np.array([each.low for each in self._ranges])[:, None]
-        high = np.array([each.high for each in self._ranges])[:, None]
-        nearest = np.argmin(np.maximum(low - epsilons, epsilons - high), axis=0)
-        deltas, above = np.zeros(len(epsilons)), np.zeros(len(epsilons))
-        with np.errstate(all="ignore"):
-            for index in np.unique(nearest):
-                at = nearest == index
-                deltas[at], above[at] = self._ranges[index].source.estimates(epsilons[at])
-        return deltas, above
+        return self._ranges.estimates(epsilons)
 
     def _by_contours(self, work: Work) -> None:
         """Serve groups of epsilons by contours, from left to right."""
@@ -322,16 +284,13 @@ class ManyDeltas:
         # What is almost 0 is settled by any source.
         good = [epsilon for epsilon in served if work.relative(epsilon) <= width]
         if pivot in good:
-            self._ranges.append(_Range(source, good[0], good[-1], width))
-            while sum(each.held for each in self._ranges[:-1]) > MOST_HELD:
-                del self._ranges[0]
+            self._ranges.add(Range(source, good[0], good[-1], width))
 
     def _by_neighbours(self, work: Work) -> None:
         """Ask the nearest sources where they are not good enough, and be content with less."""
         for each in self._ranges:
-            others = [other for other in self._ranges if other is not each]
-            near = [e for e in work.pending if all(each.away(e) <= o.away(e) for o in others)]
-            work.ask(each.source, near, LOOSER * each.width)
+            nearest = self._ranges.nearest(each, work.pending)
+            work.ask(each.source, nearest, LOOSER * each.width)
 
     def _one_by_one(self, work: Work) -> None:
         """Prove brackets at one epsilon, and share what proves them as far as it goes.

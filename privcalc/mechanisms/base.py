@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from privcalc.errors import UnsupportedError
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -82,16 +81,10 @@ class Mechanism:
     def on_data(self, file: str) -> list[tuple[Term, int]]:
         """Return what uses on the data at hand cost, with counts, by numbers in a file.
 
-        That is about these data and their neighbours, and no guarantee.
-
-        Raises:
-            UnsupportedError: the cost does not depend on the data, or it is not known how.
+        That is about these data and their neighbours, and no guarantee. Only asked of mechanisms
+        that have a method of their own.
         """
-        del file
-        raise UnsupportedError(
-            "what this mechanism costs on the data at hand is not known; --data-dependent takes one"
-            " use of gnmax, noisy-screening, laplace or posterior-regression, and a file for it"
-        )
+        raise NotImplementedError
 
     def of_parts(self, parts: tuple[dict[str, Terms], ...]) -> Term:
         """Return what is known of both orders of the neighbours, where there are `parts`.

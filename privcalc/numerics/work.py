@@ -80,6 +80,7 @@ def share(parts: int, most: float = math.inf) -> Iterator[None]:
     if outer is None:
         yield
         return
+    # Where nothing is left the whole refuses, not the part.
     rest = min(outer.most - outer.spent, most * left() if left() > 0.0 else math.inf)
     inner = _Allowance(left() / parts, rest, outer.memory)
     token = _current.set(inner)
