@@ -46,6 +46,16 @@ Examples:
 """
 
 
+# Options of other tools, in snake_case, that are not the parts of a specification.
+ELSEWHERE = {
+    "alpha": "convert --fpr takes false positive rates, convert --orders Renyi orders",
+    "poisson": "sampling stands after the mechanism: @poisson:q=RATE",
+    "output": "the answer goes to standard output; --format says in which form",
+    "target_epsilon": "write --epsilon",
+    "target_delta": "write --delta",
+}
+
+
 def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> Command:
     """Return the parser of the command line, with some commands or with all.
 
@@ -166,13 +176,27 @@ def _with_optional_name(arguments: list[str]) -> list[str]:
     return [*before, option, *rest]
 
 
+def _meant(option: str, known: Sequence[str]) -> str:
+    """Return what to write for an unknown option: other tools have some for the parts of a run."""
+    from difflib import get_close_matches
+
+    word = option.lstrip("-").replace("-", "_")
+    if elsewhere := foreign(word) or ELSEWHERE.get(word, ""):
+        return elsewhere
+    names = {name.lstrip("-"): name for name in known if name.startswith("--")}
+    near = [name for name in names if name.startswith(word)] or get_close_matches(
+        word, names, cutoff=0.7
+    )
+    return f"did you mean {names[near[0]]}?" if near else ""
+
+
 def _usage(error: ClickException) -> Failure:
     """Put a usage error of the parser into one line."""
-    path = error.ctx.command_path if isinstance(error, UsageError) and error.ctx else "privcalc"
+    context = error.ctx if isinstance(error, UsageError) else None
     message = " ".join(error.format_message().split()).rstrip(".")
-    hint = f"see {path} --help"
+    hint = f"see {context.command_path if context else 'privcalc'} --help"
     if isinstance(error, NoSuchOption):
-        # Other tools have options for the parts of a training run.
-        word = error.option_name.lstrip("-").replace("-", "_")
-        hint = foreign(word) or hint
+        message = error.message
+        params = context.command.params if context else []
+        hint = _meant(error.option_name, [name for each in params for name in each.opts]) or hint
     return Failure("usage", message[:1].lower() + message[1:], hint=hint)

@@ -38,7 +38,11 @@ class TestUsage:
         ("arguments", "message"),
         [
             (("compse",), "no such command 'compse'. Did you mean 'compose'? (see privcalc"),
-            (("--versio",), "no such option: --versio"),
+            (("--versio",), "no such option: --versio (did you mean --version?)"),
+            ((*QUESTION, "--eps", "3"), "no such option: --eps (did you mean --epsilon?)"),
+            ((*QUESTION, "--poisson", "3"), "no such option: --poisson (sampling stands after"),
+            ((*QUESTION, "--alpha", "3"), "no such option: --alpha (convert --fpr takes false"),
+            ((*QUESTION, "--zzz"), "no such option: --zzz (see privcalc compose --help)"),
             ((*QUESTION, "--format", "xml"), "invalid value for '--format': 'xml' is not one of"),
             ((*QUESTION, "--relation"), "option '--relation' requires an argument"),
             (("compose", "--delta", "1e-5"), "missing argument 'SPEC...'"),
