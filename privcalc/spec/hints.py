@@ -191,6 +191,8 @@ def for_no_name(character: str) -> str:
         return "a mechanism comes first, then what is done to it"
     if character == "+":
         return "write + once, between two mechanisms"
+    if character.isdecimal() or character == ".":
+        return "for example gaussian:sigma=1.1; an option's values stand in one word: 1e-5,1e-6"
     return "for example gaussian:sigma=1.1"
 
 
