@@ -22,6 +22,8 @@ from privcalc.wrappers.base import lone_selection
 from privcalc.wrappers.group import grouped, ungrouped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from privcalc.accounting.answer import Value
     from privcalc.engine.terms import Realized
     from privcalc.relation import Relation
@@ -38,6 +40,7 @@ TINY, LARGEST = 5e-324, 1.7976931348623157e308
 # Targets that every part of a trade-off curve matters to.
 CURVES = ("tradeoff", "risk")
 LOSSLESS = "lossless: the same pair in another language, both ends proved"
+ABOVE = "lossless: the same pair in another language, proved from above"
 UPPER = "lossy: only an upper bound on the privacy loss is known"
 APART = "lossy: no one pair is known to prove both ends"
 SUMMARY = "lossy: one number for a whole curve; the smallest that is true of it"
@@ -153,10 +156,18 @@ def convert(
     directions = Directions(parts, tolerance, engine)
     known = lone is None and directions.known
     answers = getattr(_State(whole, relation, directions, question), question.to)()
-    kind = LOSSLESS if known else APART if directions.bracketed else UPPER
+    kind = lossless(answers) if known else APART if directions.bracketed else UPPER
     if question.to in ("zcdp", "gdp") and known:
         kind = SUMMARY
     return Conversion(whole, relation, sampling_words(tree), kind, tuple(answers))
+
+
+def lossless(answers: Iterable[Converted]) -> str:
+    """Say that the pair is the same, and whether each number has both ends."""
+    values = [value for each in answers for value in each.result.values()]
+    rows = [row for value in values for row in (value if isinstance(value, tuple) else (value,))]
+    whole = all(row.lower is not None for row in rows if isinstance(row, Bound))
+    return LOSSLESS if whole else ABOVE
 
 
 @record

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.answer import Method
-from privcalc.accounting.convert import LOSSLESS, UPPER, Conversion, Converted, check_question
+from privcalc.accounting.convert import UPPER, Conversion, Converted, check_question, lossless
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.engine.terms import Realized
@@ -84,5 +84,5 @@ def on_data(
                 raise AssertionError("only proved engines are asked")
             result: dict[str, Value] = {answer.quantity: answer.bound}
             found.append(Converted(answer.query, result, answer.method, answer.directions))
-    kind = LOSSLESS if directions.known else UPPER
+    kind = lossless(found) if directions.known else UPPER
     return Conversion(tree, relation, sampling_words(tree), kind, tuple(found))

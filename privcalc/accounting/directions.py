@@ -317,15 +317,16 @@ def _at_written(epsilons: Sequence[float], bounds: Sequence[Bound]) -> list[Boun
     at any smaller x, such as that of another point. The slope just below epsilon is charged twice.
     """
     found = []
+    points = np.array(epsilons, dtype=float)
+    uppers = np.array([bound.upper for bound in bounds])
     for epsilon, bound in zip(epsilons, bounds, strict=True):
         low, high = Enclosed.of(epsilon).doubles()
         if low == high:
             found.append(bound)
             continue
-        above = 1.0
-        for x, other in zip(epsilons, bounds, strict=True):
-            if x < epsilon * (1.0 - 1e-9):
-                above = min(above, other.upper / -math.expm1(x - epsilon))
+        left = points < epsilon * (1.0 - 1e-9)
+        masses = uppers[left] / -np.expm1(points[left] - epsilon)
+        above = float(masses.min(initial=1.0))
         moved = 2.0 * above * (high - low)
         upper = min(1.0, math.nextafter(bound.upper + moved, math.inf))
         lower = None if bound.lower is None else max(0.0, bound.lower - moved)

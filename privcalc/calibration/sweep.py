@@ -116,6 +116,11 @@ def _swept(tree: Node, name: str) -> tuple[Path, Parameter]:
                 found.append((path, parameter))
     if not found:
         known = ", ".join(dict.fromkeys(_spellings(tree)))
+        if not known:
+            raise UsageError(
+                f"nothing is called {name} here, and nothing but the hole could be swept: a sweep"
+                " is over a number of the specification"
+            )
         raise UsageError(f"nothing is called {name} here; a sweep can be over {known}")
     if len(found) > 1:
         raise UsageError(

@@ -81,13 +81,18 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
         yield from (f"  {line}" for line in report.details)
 
 
-def subject(report: Report) -> str:
-    """Name what was asked, such as `epsilon at delta 1e-5`."""
+def subject(report: Report, *, unproved: bool = False) -> str:
+    """Name what was asked, such as `epsilon at delta 1e-5`; or what of it lacks a lower end."""
     if "parameter" in report.result:
         return f"{report.result['parameter']}"
     if report.place is None:
         return next((words for key, words in _SUBJECTS.items() if key in report.result))
-    names = [key for key, value in report.result.items() if isinstance(value, Bound | Estimate)]
+    names = [
+        key
+        for key, value in report.result.items()
+        if isinstance(value, Bound | Estimate)
+        and not (unproved and isinstance(value, Bound) and value.lower is not None)
+    ]
     return f"{' and '.join(names)} at {report.place[0]} {written(report.place[1])}"
 
 
@@ -133,8 +138,8 @@ def _fault(report: Report) -> str:
     if any(math.isinf(bound.upper) for bound in wide):
         return f"no finite upper end of {subject(report)} is proved"
     if any(bound.lower is None for bound in wide):
-        verb = "are" if " and " in subject(report) else "is"
-        return f"{subject(report)} {verb} proved from above only"
+        words = subject(report, unproved=True)
+        return f"{words} {'are' if ' and ' in words else 'is'} proved from above only"
     width = max((bound.width / bound.upper for bound in wide), default=0.0)
     return f"the bracket of {subject(report)} is wider than the tolerance: {_WIDTH}{_rough(width)}"
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 # Of the sum: its error is e^-40 of an integral, and its ends are so far beyond its top.
 LOG_ERROR, REACH = 40.0, 10.0
 # Work for one value.
-PER_VALUE = 2.0
+PER_VALUE, PER_POWER = 0.25, 0.2
+# Numbers that are formed at once.
+AT_ONCE = 200_000
 
 
 @record
@@ -59,20 +61,21 @@ class VotesCurve(RenyiCurve):
         if not len(here):
             # Without a vote there is none to be moved.
             return np.zeros(len(c))
-        found = []
-        for each in c.tolist():
-            worst = -math.inf
-            for p, q in ((here, there), (there, here)):
-                exponents = (each + 1.0) * p - each * q
-                size = float(np.abs(exponents).max()) * 4.0 + len(self.votes) + 8.0
-                value = float(np.logaddexp.reduce(exponents, axis=1).max())
-                room = (2.0 * each + 1.0) * error + 8.0 * UNIT * size
-                worst = max(worst, value + room * MARGIN)
-            found.append(max(worst, 0.0))
-        return np.array(found)
+        charge(PER_POWER * len(c) * here.size)
+        found = np.zeros(len(c))
+        column = c[:, None, None]
+        for p, q in ((here, there), (there, here)):
+            exponents = (column + 1.0) * p - column * q
+            size = np.abs(exponents).max(axis=(1, 2)) * 4.0 + len(self.votes) + 8.0
+            tops = exponents.max(axis=2)
+            sums = np.exp(exponents - tops[:, :, None]).sum(axis=2)
+            value = (tops + np.log(sums)).max(axis=1)
+            room = (2.0 * c + 1.0) * error + 8.0 * UNIT * size
+            found = np.maximum(found, value + room * MARGIN)
+        return found
 
 
-@remembered(256)
+@remembered(5000)
 def _chances(curve: VotesCurve) -> tuple[Array, Array, float]:
     """Return the log chances of each class, with these votes and with each neighbour's, of moves.
 
@@ -96,7 +99,7 @@ def _chances(curve: VotesCurve) -> tuple[Array, Array, float]:
     h = math.sqrt(2.0 * math.pi**2 / (LOG_ERROR * m))
     charge(PER_VALUE * (farthest + 3.0 + 2.0 * REACH) / h * m * 5.0 * m)
     x = np.arange(-REACH, farthest + 3.0 + REACH, h)
-    moves = [(a, b) for a in range(m) for b in range(m) if a != b and n[a] >= 1.0]
+    moves = np.array([(a, b) for a in range(m) for b in range(m) if a != b and n[a] >= 1.0])
     charge(PER_VALUE * len(x) * m * len(moves))
     logs = {d: log_ndtr(x + ((gaps + d) / sigma)[:, :, None]) for d in (-2, -1, 0, 1, 2)}
     base = -0.5 * x * x - 0.5 * math.log(2.0 * math.pi)
@@ -104,16 +107,22 @@ def _chances(curve: VotesCurve) -> tuple[Array, Array, float]:
     whole = {d: np.where(apart, logs[d], 0.0).sum(axis=1) for d in (-1, 0, 1)}
 
     def integral(exponents: Array) -> Array:
-        value: Array = np.logaddexp.reduce(base + exponents, axis=-1) + math.log(h)
-        return value
+        exponents = base + exponents
+        tops = exponents.max(axis=-1)
+        value: Array = tops + np.log(np.exp(exponents - tops[..., None]).sum(axis=-1) * h)
+        return np.minimum(value, 0.0)
 
-    here = np.minimum(integral(whole[0]), 0.0)
+    here = integral(whole[0])
     there = np.empty((len(moves), m))
-    for row, (a, b) in enumerate(moves):
-        sums = whole[0] + (logs[1] - logs[0])[:, a] + (logs[-1] - logs[0])[:, b]
-        sums[a] = whole[-1][a] - logs[-1][a, b] + logs[-2][a, b]
-        sums[b] = whole[1][b] - logs[1][b, a] + logs[2][b, a]
-        there[row] = np.minimum(integral(sums), 0.0)
+    more, less = (np.swapaxes(logs[d] - logs[0], 0, 1) for d in (1, -1))
+    at_once = max(1, AT_ONCE // (m * len(x)))
+    for first in range(0, len(moves), at_once):
+        a, b = moves[first : first + at_once].T
+        sums = whole[0] + more[a] + less[b]
+        rows = np.arange(len(a))
+        sums[rows, a] = whole[-1][a] - logs[-1][a, b] + logs[-2][a, b]
+        sums[rows, b] = whole[1][b] - logs[1][b, a] + logs[2][b, a]
+        there[first : first + at_once] = integral(sums)
     widest = farthest + REACH + 4.0
-    error = UNIT * m * (32.0 + 16.0 * widest * widest) + 8.0 * math.exp(-LOG_ERROR)
+    error = UNIT * m * (96.0 + 16.0 * widest * widest) + 8.0 * math.exp(-LOG_ERROR)
     return np.broadcast_to(here, there.shape), there, error + UNIT * 8.0 * len(x)

@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law, piecewise_pair
+from privcalc.losses.atomic.corners import START, hull, law_of, mirrored
+from privcalc.losses.atomic.exact import SMALLEST_MASS
+from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -36,12 +37,12 @@ MOST_POINTS = 5_000
 _DIGITS = 40
 # How far a delta may fall below 1 - e^epsilon, which no mechanism does, and count as rounded.
 ROUNDING = Fraction(1, 10**9)
+# Units of work of a point.
+PER_POINT = 500.0
 
-Point = tuple[Fraction, Fraction]
 
-
-# Both directions of a spec ask for one and the same.
-@lru_cache(maxsize=16)
+# Both directions of a specification ask for one and the same.
+@remembered(300)
 def profile_law(points: tuple[tuple[Fraction | float, Fraction], ...]) -> AtomicLaw:
     """Return the law of the largest profile that meets points (epsilon, delta).
 
@@ -76,15 +77,9 @@ def profile_law(points: tuple[tuple[Fraction | float, Fraction], ...]) -> Atomic
             f"at most {MOST_POINTS} points of a profile are supported, got {len(best)}; any part of"
             " them is a valid profile too"
         )
-    losses: dict[Fraction, Fraction] = {}
-    corners: list[Point] = [(Fraction(0), Fraction(1))]
-    for epsilon, value in best.items():
-        a = exp(epsilon)[1]
-        losses[1 / a], losses[a] = -epsilon, epsilon
-        corners += [(1 / a, 1 - 1 / a + value / a), (a, value)]
-    outcomes = piecewise_pair(_without_faint(_hull(sorted(corners))))
-    kinks = [p / q for p, q in outcomes if p and q]
-    return exact_law(outcomes, [losses[a] for a in kinks])
+    charge(PER_POINT * len(best))
+    pairs = [mirrored(each, exp(each)[1], best[each]) for each in sorted(best)]
+    return law_of(hull([START, *(low for low, _ in reversed(pairs)), *(up for _, up in pairs)]))
 
 
 def _exponentials(epsilons: Sequence[Fraction]) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
@@ -123,36 +118,3 @@ def _mirrored(epsilon: Fraction, delta: Fraction, a: Fraction) -> Fraction:
     value = 1 - a + a * delta
     # What is left of a delta that hardly exceeds 1 - e^-epsilon may be no normal double.
     return max(value, SMALLEST_MASS) if value > 0 else Fraction(0)
-
-
-def _hull(points: Sequence[Point]) -> list[Point]:
-    """Return the corners of the largest convex, non-increasing function below sorted points."""
-    hull: list[Point] = []
-    for a, h in points:
-        if hull and h >= hull[-1][1]:
-            continue
-        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (a - hull[-1][0]) >= (
-            h - hull[-1][1]
-        ) * (hull[-1][0] - hull[-2][0]):
-            hull.pop()
-        hull.append((a, h))
-    return hull
-
-
-def _without_faint(corners: list[Point]) -> list[Point]:
-    """Leave out corners whose masses would be no normal doubles; that can only raise the function.
-
-    It stays a profile that meets the points, larger by less than 1e-300 (e^700 - 1).
-    """
-    while True:
-        # The first corner and a flat continuation have no mass.
-        ends = [*corners[1:], (corners[-1][0] + 1, corners[-1][1])]
-        slopes = [(n[1] - m[1]) / (n[0] - m[0]) for m, n in zip(corners, ends, strict=True)]
-        kept = [corners[0]] + [
-            corner
-            for corner, before, after in zip(corners[1:], slopes, slopes[1:], strict=False)
-            if (after - before) * min(Fraction(1), corner[0]) >= SMALLEST_MASS
-        ]
-        if len(kept) == len(corners):
-            return kept
-        corners = kept

@@ -27,6 +27,7 @@ REACH = 13.0
 # Rounding of what is computed, in which exponents are below a thousand.
 ROUNDING = 1.0 + 1e-9
 LARGEST_EPSILON = 650.0
+REVEALED = "nearly everything may be revealed by so many answers"
 
 
 @remembered(32)
@@ -84,7 +85,7 @@ def nonnegative_bound(
     while delta(high) > 2.0 * REST + table[-1] * float(weights.sum()):
         high *= 2.0
         if high > LARGEST_EPSILON:
-            raise NotCertifiedError("nearly everything may be revealed by so many answers")
+            raise NotCertifiedError(REVEALED)
     low = 0.0
     for _ in range(8):
         middle = 0.5 * (low + high)
@@ -142,7 +143,10 @@ def answer_weights(
     low, high = edges[:-1], edges[1:]
     masses = np.where(low >= 0.0, ndtr(-low) - ndtr(-high), ndtr(high) - ndtr(low))
     masses[0] += ndtr(LOWEST)
-    return masses * np.exp(log_answers(high)), high
+    grown = log_answers(high)
+    if not float(grown.max()) < LARGEST_EPSILON:
+        raise NotCertifiedError(REVEALED)
+    return masses * np.exp(grown), high
 
 
 def normal_profile(mu: float, x: Array) -> Array:

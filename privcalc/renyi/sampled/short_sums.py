@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
     from privcalc.renyi.curve import RenyiCurve
 
-# Up to this order every integer order is evaluated, however expensive.
-DENSE = 512
+# Up to this order every integer order is evaluated, however expensive; and where it is cheap.
+DENSE, DENSE_CHEAP = 512, 20_000
 # Beyond: every order up to FIRST, then steps of a factor 2^(1/4), and as many below each order.
 FIRST = 32
 
@@ -47,7 +47,7 @@ def cumulants_at_integers(base: RenyiCurve, orders: Integers, *, upper: bool) ->
     continued from the left, as K / c does not decrease.
     """
     largest = int(orders[-1])
-    dense = base.cheap or largest <= DENSE
+    dense = largest <= (DENSE_CHEAP if base.cheap else DENSE)
     at: Integers = np.arange(2, largest + 1) if dense else _nodes(orders)
     values = _evaluated(base, at - 1.0, upper=upper)
     if values is None:
