@@ -88,11 +88,16 @@ class AtomicLaw(LossLaw):
         """Return the largest finite loss; -inf where every loss is infinite."""
         return max(self.losses, default=-math.inf)
 
+    @cached_property
+    def _columns(self) -> tuple[Array, Array]:
+        """The losses and their masses."""
+        return np.array(self.losses), np.array(self.masses)
+
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at c, relative to the largest term: the last atom may be faint."""
         if not self.losses:
             return -math.inf, 0.0, 0.0
-        losses, masses = np.array(self.losses), np.array(self.masses)
+        losses, masses = self._columns
         exponents = np.log(masses) + c * losses
         top = float(exponents.max())
         tilted = np.exp(exponents - top)
@@ -118,8 +123,7 @@ class AtomicLaw(LossLaw):
         error = self.infinity_mass_error
         return atomic_renyi(
             c,
-            np.array(self.losses),
-            np.array(self.masses),
+            *self._columns,
             infinity=(self.infinity_mass, error),
             lower_infinity=(self.lower_infinity_mass, error + MASS_ULPS * UNIT),
             units=(self.loss_units, MASS_ULPS),
@@ -165,8 +169,7 @@ class AtomicLaw(LossLaw):
         left_out = math.exp(self.log_dropped_mass)
         missing = self.infinity_mass * self.infinity_mass_error + left_out
         return NearOne.of(
-            np.array(self.losses),
-            np.array(self.masses),
+            *self._columns,
             c,
             (self.infinity_mass, missing),
             (self.loss_units, MASS_ULPS),
@@ -179,7 +182,8 @@ class AtomicLaw(LossLaw):
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points."""
-        value: ComplexArray = np.log(np.exp(np.outer(z, np.array(self.losses))) @ self.masses)
+        losses, masses = self._columns
+        value: ComplexArray = np.log(np.exp(np.outer(z, losses)) @ masses)
         return value
 
     @property
@@ -189,8 +193,8 @@ class AtomicLaw(LossLaw):
 
     def tails(self, losses: Array) -> Tails:
         """Return sums of masses from either end; each sum of n terms is off by n units at most."""
-        order = np.argsort(self.losses)
-        values, p = np.array(self.losses)[order], np.array(self.masses)[order]
+        order = np.argsort(self._columns[0])
+        values, p = (column[order] for column in self._columns)
         q = np.array(self.lower_masses)[order] if self.lower_masses else p * np.exp(-values)
         index = np.searchsorted(values, losses, side="right")
         size = float(np.abs(values).max(initial=0.0))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.exact import SMALLEST_MASS
+from privcalc.losses.atomic.exact import LARGEST_INVERSE, SMALLEST_MASS
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -127,5 +127,4 @@ def _seen(p: int, below: int, q: int, other: int) -> bool:
     """Say whether both masses are normal doubles, for certain."""
     if min(p / below, q / other) > PLAIN:
         return True
-    most = int(1 / SMALLEST_MASS)
-    return min(p * most - below, q * most - other) >= 0
+    return min(p * LARGEST_INVERSE - below, q * LARGEST_INVERSE - other) >= 0

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 Outcome = tuple[Fraction, Fraction]
 
 # Products of two masses, and ratios, stay normal doubles.
-SMALLEST_MASS = Fraction(1, 10**300)
+LARGEST_INVERSE = 10**300
+SMALLEST_MASS = Fraction(1, LARGEST_INVERSE)
 # More atoms make every sum over them slow, and an answer no better.
 MOST_ATOMS = 10_000
 

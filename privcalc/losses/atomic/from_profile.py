@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.losses.atomic.corners import START, hull, law_of, mirrored
-from privcalc.losses.atomic.exact import SMALLEST_MASS
+from privcalc.losses.atomic.exact import LARGEST_INVERSE, SMALLEST_MASS
 from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def profile_law(points: tuple[tuple[Fraction | float, Fraction], ...]) -> Atomic
     best: dict[Fraction, Fraction] = {}
     exp = _exponentials([abs(Fraction(x)) for x, _ in points if x < math.inf])
     for epsilon, delta in points:
-        if not 0 <= delta <= 1 or 0 < delta < SMALLEST_MASS:
+        part, whole = delta.as_integer_ratio()
+        if not 0 <= part <= whole or 0 < part * LARGEST_INVERSE < whole:
             raise DomainError(
                 f"delta must be in [0, 1], and 0 or at least 1e-300, got {float(delta)!r}"
             )
