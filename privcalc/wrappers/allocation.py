@@ -26,6 +26,9 @@ LEAST_NOISE, MOST_NOISE = 0.4, 100.0
 ACCURACY = 1e-7
 # Work that has to be left for fine lattices.
 PLENTY = 2e7
+# Different epochs of a specification that may be fine, and rough, and there may be at all: a fine
+# one has sixty megabytes, the roughest ten.
+NAME, MOST_FINE, MOST_ROUGH, MOST_EPOCHS = "allocated", 2, 8, 30
 # Steps for which the roughest of them is good for a look.
 FEW_STEPS = 10_000
 
@@ -150,16 +153,22 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
         if law.mu * math.sqrt(steps) < least:
             return Term(law, below)
         return Term(allocated(steps, GaussianLaw(least), adjacency, walk).upper, below)
-    key = ("allocated", steps, low, high, adjacency)
+    key = (NAME, steps, low, high, adjacency)
     if key not in walk.kept:
-        size = SIZE if left() >= PLENTY else ROUGH_SIZE
-        if walk.rough and steps <= FEW_STEPS:
+        kept = sum(isinstance(each, tuple) and each[0] == NAME for each in walk.kept) // 2
+        if kept >= MOST_EPOCHS:
+            raise UnsupportedError(
+                f"at most {MOST_EPOCHS} different epochs with @allocation in one specification are"
+                " supported; equal ones count as one, also where each has its own draw: @EPOCHS"
+            )
+        size = SIZE if left() >= PLENTY and kept < MOST_FINE else ROUGH_SIZE
+        if kept >= MOST_ROUGH or (walk.rough and steps <= FEW_STEPS):
             size = ROUGHEST_SIZE
         upper = allocated_laws(steps, high, lower=False, size=size)
         lower = allocated_laws(steps, low, lower=True, size=size)
         for each in (Adjacency.ADD, Adjacency.REMOVE):
             name = each.value
-            walk.kept["allocated", steps, low, high, each] = Term(
+            walk.kept[NAME, steps, low, high, each] = Term(
                 upper[name], lower[name], accuracy=ACCURACY
             )
     return walk.kept[key]

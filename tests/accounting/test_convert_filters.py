@@ -127,6 +127,7 @@ def test_the_command_prints_both(run: Callable[..., Outcome]) -> None:
     table = run(*asked).stdout
     assert "fixed_epsilon at most" in table
     assert "however steps are chosen" in table
+    assert "warning: epsilon at delta 1e-5 is proved from above" in run(*asked).stderr
     assert "left are rho" in " ".join(table.split())
     refused = run("compose", "-", "--delta", "1e-5", stdin=run(*asked, "--json").stdout)
     assert refused.status == 2

@@ -229,6 +229,7 @@ class TestStreams:
         ((DP_SGD, *TARGET, "--sweep", "rho=0.01:0.1:3"), "rho"),
         ((DP_SGD, *TARGET, "--sweep", "sigma=0.01:0.1:3"), "sigma"),
         (("-", "--mu", "1", "--sweep", "q=0.01:0.1:3"), "one specification"),
+        (("gaussian:sigma=_", *TARGET, "--sweep", "delta=0.01:0.1:3"), "nothing but the hole"),
     ],
 )
 def test_refusals(run: Callable[..., Outcome], arguments: tuple[str, ...], words: str) -> None:

@@ -92,6 +92,19 @@ def test_risks_are_monotone(run: Callable[..., Outcome]) -> None:
         assert guesses[0.01]["upper"] >= 0.99
 
 
+def test_the_kind_says_which_ends_are_proved(run: Callable[..., Outcome]) -> None:
+    """A Renyi order proves no lower end, of a pair that is known just as well."""
+    for *arguments, words in (
+        ("laplace:scale=20@3", "--delta", "1e-5", "both ends proved"),
+        ("laplace:scale=20@3", "--delta", "1e-5", "--engine", "rdp", "proved from above"),
+        ("gaussian:sigma=1", "--to", "profile", "--epsilon", "0,1", "both ends proved"),
+        ("gaussian:sigma=1", "--to", "profile", "--epsilon", "1", "--engine", "rdp", "from above"),
+    ):
+        done = run("convert", *arguments)
+        assert f"{words}\n" in done.stdout, done.stdout
+        assert "lossless" in done.stdout
+
+
 def test_every_target_in_every_format(run: Callable[..., Outcome]) -> None:
     """Tables, CSV, Markdown and annotations show what JSON has."""
     for target in ("profile", "rdp", "zcdp", "gdp", "tradeoff", "risk"):

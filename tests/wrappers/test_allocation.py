@@ -418,6 +418,13 @@ def test_replacing_is_refused() -> None:
     assert zeroed == epsilon_of("gaussian:sigma=1@allocation:t=20")
 
 
+def test_many_different_epochs_are_refused() -> None:
+    """Each takes ten megabytes and more."""
+    many = "+".join(f"gaussian:sigma={3 + i / 10}@allocation:t=100" for i in range(31))
+    with pytest.raises(UnsupportedError, match="at most 30 different epochs"):
+        compose(parse(many).tree, deltas=[1e-5])
+
+
 @pytest.mark.slow
 def test_calibrated_noise() -> None:
     """The noise for a target keeps it, and a little less does not."""
