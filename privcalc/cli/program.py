@@ -184,9 +184,8 @@ def _meant(option: str, known: Sequence[str]) -> str:
     if elsewhere := foreign(word) or ELSEWHERE.get(word, ""):
         return elsewhere
     names = {name.lstrip("-"): name for name in known if name.startswith("--")}
-    near = [name for name in names if name.startswith(word)] or get_close_matches(
-        word, names, cutoff=0.7
-    )
+    begun = [name for name in names if name.startswith(word) and len(word) > 1]
+    near = begun or get_close_matches(word, names, cutoff=0.7)
     return f"did you mean {names[near[0]]}?" if near else ""
 
 
@@ -196,6 +195,8 @@ def _usage(error: ClickException) -> Failure:
     message = " ".join(error.format_message().split()).rstrip(".")
     hint = f"see {context.command_path if context else 'privcalc'} --help"
     if isinstance(error, NoSuchOption):
+        if context and context.parent is None:
+            hint = f"options stand after the command: privcalc COMMAND SPEC {error.option_name}"
         message = error.message
         params = context.command.params if context else []
         hint = _meant(error.option_name, [name for each in params for name in each.opts]) or hint

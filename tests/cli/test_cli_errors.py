@@ -38,6 +38,7 @@ class TestUsage:
         ("arguments", "message"),
         [
             (("compse",), "no such command 'compse'. Did you mean 'compose'? (see privcalc"),
+            (("-v", *QUESTION), "no such option: -v (options stand after the command"),
             (("--versio",), "no such option: --versio (did you mean --version?)"),
             ((*QUESTION, "--eps", "3"), "no such option: --eps (did you mean --epsilon?)"),
             ((*QUESTION, "--poisson", "3"), "no such option: --poisson (sampling stands after"),
