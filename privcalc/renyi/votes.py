@@ -58,10 +58,15 @@ class VotesCurve(RenyiCurve):
         units of the largest exponents and of the number of classes.
         """
         here, there, error = _chances(self)
-        if not len(here):
+        if not (len(here) and len(c)):
             # Without a vote there is none to be moved.
             return np.zeros(len(c))
         charge(PER_POWER * len(c) * here.size)
+        rows = max(1, AT_ONCE // here.size)
+        parts = (c[first : first + rows] for first in range(0, len(c), rows))
+        return np.concatenate([self._largest(each, here, there, error) for each in parts])
+
+    def _largest(self, c: Array, here: Array, there: Array, error: float) -> Array:
         found = np.zeros(len(c))
         column = c[:, None, None]
         for p, q in ((here, there), (there, here)):
