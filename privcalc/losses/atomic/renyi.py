@@ -9,12 +9,15 @@ import numpy as np
 
 from privcalc.numerics.power_excess import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 # Orders times atoms that are worked on at once.
 CHUNK = 1_000_000
+# Of so many orders work is counted: of a term of one order.
+MANY, PER_TERM = 1000, 1.5
 # Where 1 + x is no longer formed.
 LARGE = 600.0
 
@@ -51,6 +54,8 @@ def atomic_renyi(
     lower, upper = np.empty(c.shape), np.empty(c.shape)
     if not len(losses):
         return np.full(c.shape, -math.inf), np.full(c.shape, -math.inf)
+    if len(c) > MANY:
+        charge(PER_TERM * len(c) * len(losses))
     defect = _defects(losses, masses, infinity, lower_infinity, units)
     rows = max(1, CHUNK // len(losses))
     for i in range(0, len(c), rows):

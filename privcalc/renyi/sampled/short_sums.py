@@ -19,6 +19,7 @@ from privcalc.errors import DomainError
 from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
 from privcalc.numerics.log_sums import log_difference, log_sum
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import left
 from privcalc.record import record
 from privcalc.renyi.sampled.binomial_sums import CHUNK
 from privcalc.renyi.sampled.caps import log_mixture
@@ -27,8 +28,11 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
     from privcalc.renyi.curve import RenyiCurve
 
-# Up to this order every integer order is evaluated, however expensive; and where it is cheap.
-DENSE, DENSE_CHEAP = 512, 20_000
+# Up to this order every integer order is evaluated, however expensive.
+DENSE = 512
+# Of more orders that are cheap, so many tell what all would take, which may be this part of what is
+# left.
+PROBE, MOST_PART = 2048, 0.25
 # Beyond: every order up to FIRST, then steps of a factor 2^(1/4), and as many below each order.
 FIRST = 32
 
@@ -47,7 +51,7 @@ def cumulants_at_integers(base: RenyiCurve, orders: Integers, *, upper: bool) ->
     continued from the left, as K / c does not decrease.
     """
     largest = int(orders[-1])
-    dense = largest <= (DENSE_CHEAP if base.cheap else DENSE)
+    dense = largest <= DENSE or (base.cheap and _affordable(base, largest))
     at: Integers = np.arange(2, largest + 1) if dense else _nodes(orders)
     values = _evaluated(base, at - 1.0, upper=upper)
     if values is None:
@@ -180,6 +184,15 @@ def _evaluated(base: RenyiCurve, c: Array, *, upper: bool) -> Array | None:
             values = np.minimum(values, piece * max(base.limit, 0.0) * (1.0 + 2.0 * UNIT))
         parts.append(values)
     return np.concatenate(parts)
+
+
+def _affordable(base: RenyiCurve, largest: int) -> bool:
+    """Say whether every order may be evaluated: a cheap one takes a sum over all atoms."""
+    if largest <= PROBE:
+        return True
+    before = left()
+    base.upper(np.arange(1.0, PROBE + 1.0))
+    return before == math.inf or (before - left()) * largest / PROBE <= MOST_PART * left()
 
 
 def _nodes(orders: Integers) -> Integers:
