@@ -180,8 +180,10 @@ class _Calibrator:
         last = min(known, key=lambda p: p.position)
         if last.excess["lower"] > 0.0:
             raise self._impossible(f"at {wanted.words(last.value)}", last.bound)
+        # Other numbers may be tried by hand.
+        where = " above 0" if any(hole.minimum < 0.0 for hole in wanted.holes) else ""
         raise NotCertifiedError(
-            f"no {name} is proved to meet {target.words}: the best that is proved is"
+            f"no {name}{where} is proved to meet {target.words}: the best that is proved is"
             f" {target.quantity} <= {_up(last.bound)} at {wanted.words(last.value)}"
         )
 

@@ -246,18 +246,25 @@ class DerivedCurve(RenyiCurve):
     base: RenyiCurve
     limit: float
 
+    def __post_init__(self) -> None:
+        """Refuse what no proof can have produced; it would pass for the least of two numbers."""
+        if math.isnan(self.limit):
+            raise AssertionError("the largest loss of a curve is not a number")
+
     @property
     def corners(self) -> tuple[float, ...]:
         """Return those of the base."""
         return self.base.corners
 
     def upper(self, c: Array) -> Array:
-        """Return the bound, rounded up."""
-        return self.bound(c, self.base.upper(c))
+        """Return the bound, rounded up; infinite where it is not a number."""
+        found = self.bound(c, self.base.upper(c))
+        return np.where(np.isnan(found), np.inf, found)
 
     def estimate(self, c: Array) -> Array:
         """Return the same of the estimate."""
-        return self.bound(c, self.base.estimate(c))
+        found = self.bound(c, self.base.estimate(c))
+        return np.where(np.isnan(found), np.inf, found)
 
     def bound(self, c: Array, k: Array) -> Array:
         """Return the bound that follows from K, rounded up."""

@@ -65,7 +65,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
         runs: the number of runs.
         directions: what one run costs, in each direction.
     """
-    from privcalc.losses.atomic.from_profile import profile_law
+    from privcalc.losses.atomic.from_profile import LARGEST_EPSILON, profile_law
     from privcalc.selection.base.proved import bases
 
     pairs = bases(directions, TOLERANCE, "auto")
@@ -85,7 +85,7 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
     places = np.union1d(places, good)
     points = node_points(evaluate, places, smallest=SMALLEST, count=COUNT + len(good))
     end = max(pure_epsilon(runs, part.forward, part.backward, 0.0) for part in parts)
-    if mass == 0.0 and end < math.inf:
+    if mass == 0.0 and end <= LARGEST_EPSILON:
         points = (*(point for point in points if point[0] < end), (end, Fraction(0)))
     return Term(_with_curve(profile_law(points), parts), accuracy=ACCURACY)
 

@@ -262,6 +262,10 @@ def test_nonnegative_streams_of_any_length() -> None:
     assert ends[1].upper < 0.77 * min(hoelder(1.0 + 0.05 * k) for k in range(1, 400))
     with pytest.raises(NotCertifiedError, match="query_noise must be above"):
         bounds("svt:noise=gaussian,threshold_noise=9,query_noise=9,threshold=1", deltas=[1e-5])
+    text = "svt:noise=gaussian,threshold_noise=8,query_noise=16,length=20,threshold="
+    for threshold in ("1e30", "1e80", "1e150"):
+        (bound,) = bounds(text + threshold, deltas=[1e-6])
+        assert bound.upper == pytest.approx(0.84363, rel=1e-4)
     for cutoff in (300, 1000):
         text = f"svt:noise=gaussian,threshold_noise=10,query_noise=2000,cutoff={cutoff}"
         with pytest.raises(NotCertifiedError, match="may be revealed"):

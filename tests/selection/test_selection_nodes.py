@@ -20,6 +20,7 @@ from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
 from privcalc.reporting.runs import read_runs
 from privcalc.selection.lower.worst_order import WorstOrder
+from privcalc.selection.rivals.renyi_curve import WithNone
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -241,6 +242,45 @@ def check(base: str, runs: str, delta: float, *, in_sums: bool) -> None:
         # Between its points, and between its prices, the law is above the methods by a little.
         assert found <= best * (1.0 + BESIDE) + LITTLE, (base, runs, delta, found, best)
         assert (command.bound.lower or 0.0) <= found
+
+
+@pytest.mark.parametrize("runs", ["binomial,n=1,p=1", "binomial,n=1,mean=0.9999999999999999"])
+def test_one_run_for_certain_costs_what_it_costs(runs: str) -> None:
+    """Also where the number is drawn, alone, used again, beside another mechanism and sampled."""
+    node = f"@select:runs={runs}"
+    for base, rest in (
+        ("gaussian:sigma=1", "@10"),
+        ("gaussian:sigma=1", "+laplace:scale=10"),
+        ("pure:epsilon=1", "+laplace:scale=10"),
+        ("gaussian:sigma=1", "@poisson:q=0.5"),
+        ("rdp:order=8,epsilon=1", ""),
+    ):
+        selected = compose(parse(base + node + rest).tree, deltas=[1e-5]).answers[0].bound
+        plain = compose(parse(base + rest).tree, deltas=[1e-5]).answers[0].bound
+        assert selected is not None
+        assert plain is not None
+        least = plain.upper * 0.999 if plain.lower is None else plain.lower
+        assert selected.upper >= least
+    orders = convert(parse(base + node).tree, Question(to="rdp", orders=(2.0, 8.0))).answers[0]
+    column = orders.result["renyi_epsilon"]
+    assert isinstance(column, tuple)
+    assert all(isinstance(each, Bound) and each.upper > 0.3 for each in column)
+
+
+def test_a_curve_without_a_limit_is_refused() -> None:
+    """What is not a number would pass for 0 where the larger of two is taken."""
+    base = parse("zcdp:rho=0.5").tree
+    curve = next(iter(realize(base, Relation.ADD_OR_REMOVE_ONE).values())).upper.renyi_curve()
+    with pytest.raises(AssertionError, match="not a number"):
+        WithNone(curve, math.nan, 0.0)
+
+
+def test_epsilons_beyond_any_profile() -> None:
+    """A million runs of 0.3 each: the sum goes by orders, and is not refused."""
+    text = "pure:epsilon=0.3@select:runs=fixed,n=1000000+laplace:scale=10"
+    bound = compose(parse(text).tree, deltas=[1e-6]).answers[0].bound
+    assert bound is not None
+    assert bound.upper < 6.0
 
 
 class TestRandomNodes:

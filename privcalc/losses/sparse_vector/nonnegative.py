@@ -124,7 +124,11 @@ def answer_weights(
         most = outcomes * float(ndtr(-z)) if math.isfinite(outcomes) else math.inf
         y = (threshold + s * z) / t
         tail = float(log_ndtr(-y))
-        hazard = math.exp(-0.5 * y * y - tail) / math.sqrt(2.0 * math.pi) if y > -30.0 else 0.0
+        if y > 30.0:
+            # By Mills' ratio.
+            hazard = y + 1.0 / y
+        else:
+            hazard = math.exp(-0.5 * y * y - tail) / math.sqrt(2.0 * math.pi) if y > -30.0 else 0.0
         slope = -z + cutoff * s / t * hazard * ROUNDING
         if not (concave and slope < -1e-6):
             return most

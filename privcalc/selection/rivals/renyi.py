@@ -129,6 +129,9 @@ def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve |
             base, _up(limit + total), log_mean, lambda c, _: poisson_growth(c, mean, backward)
         )
     number = runs.largest
+    if number == 1.0:
+        # phi' is constant.
+        return SelectedCurve(base, limit, log_mean, lambda c, _: np.zeros(c.shape))
     p = min(1.0, mean / number * (1.0 + 2.0 * UNIT))
     proper = forward.infinity_mass == 0.0
     steepest = (number - 1.0) * float(binomial_rate(np.ones(1), p, backward)[0])
