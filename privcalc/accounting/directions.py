@@ -21,7 +21,7 @@ from privcalc.engine.limits import limit_delta
 from privcalc.engine.wish import Stop
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import share
 from privcalc.record import replace
 from privcalc.relation import Adjacency
@@ -305,7 +305,7 @@ def divergences(part: Realized, orders: Sequence[float]) -> list[Bound]:
         high = np.where(high > 0.0, np.nextafter(high / c * (1.0 + 4.0 * UNIT), np.inf), high)
         low = part.renyi_lower(c)
         if low is None:
-            return [Bound(max(0.0, float(each))) for each in high]
+            return [Bound(non_negative(float(each))) for each in high]
         low = np.maximum(low / c * (1.0 - 4.0 * UNIT), 0.0)
     return [Bound(float(b), float(a)) for a, b in zip(low, high, strict=True)]
 

@@ -10,6 +10,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize, sampling_words
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record
 from privcalc.relation import Relation
@@ -163,7 +164,7 @@ def _renyi(part: Realized, delta: float, conversion: str) -> float:
     if composition.infinity_mass().upper > 0.0:
         return math.inf
     if delta == 0.0:
-        return max(0.0, composition.max_loss().upper)
+        return non_negative(composition.max_loss().upper)
     try:
         return renyi_epsilon(composition, delta, conversion).bound.upper
     except NotCertifiedError:

@@ -18,6 +18,7 @@ from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilo
 from privcalc.engine.question import DeltaAt, EpsilonAt
 from privcalc.engine.wish import COARSE, Stop, Wish
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.rounding import non_negative
 
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
@@ -71,7 +72,7 @@ def certified_epsilon(
     question = EpsilonAt(composition, low, high)
     found = _answered(question, tolerance, engine, stop or Stop())
     # Whatever was left out, epsilon is at most the largest finite loss.
-    upper = min(found.bound.upper, max(0.0, composition.max_loss().upper))
+    upper = min(found.bound.upper, non_negative(composition.max_loss().upper))
     return found.with_bound(Bound(upper, found.bound.lower))
 
 

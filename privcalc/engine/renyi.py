@@ -15,7 +15,7 @@ import numpy as np
 from privcalc.bounds import Bound
 from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import exp_bound
+from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.renyi.conversion.formulas import balle_epsilon, balle_log_delta
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
 from privcalc.renyi.conversion.single_order import log_rounded_down
@@ -148,7 +148,7 @@ def _truncated_epsilon(composition: Composition, delta: float) -> Certified:
     upper, order = min([largest, *zip(values.tolist(), (c + 1.0).tolist(), strict=True)])
     if math.isinf(upper):
         raise NotCertifiedError("no Renyi order gives a finite upper end")
-    return Certified(Bound(max(0.0, upper)), NAME, order=order, conversion="balle")
+    return Certified(Bound(non_negative(upper)), NAME, order=order, conversion="balle")
 
 
 def _truncated_delta(composition: Composition, epsilon: float) -> Certified:

@@ -38,3 +38,14 @@ def exp_bound(exponent: float) -> float:
     if not exponent <= 700.0:
         return math.inf
     return math.nextafter(math.exp(exponent) * (1.0 + 8.0 * UNIT), math.inf)
+
+
+def non_negative(value: float) -> float:
+    """Return the larger of an upper bound and 0.
+
+    Raises:
+        AssertionError: it is not a number, which would pass for 0 and be the least of all bounds.
+    """
+    if math.isnan(value):
+        raise AssertionError("an upper bound is not a number")
+    return max(0.0, value)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -102,7 +102,7 @@ def binomial_tight(trials: float, odds: float, forward: Base) -> tuple[float, fl
     if math.isfinite(odds):
         log_root = odds_root(forward, odds)
     else:
-        log_root = math.inf if forward.infinity_mass > 0.0 else max(0.0, forward.largest)
+        log_root = math.inf if forward.infinity_mass > 0.0 else non_negative(forward.largest)
     return (trials - 1.0) * log_root * (1.0 + 4.0 * UNIT), log_root
 
 
@@ -140,7 +140,7 @@ def odds_root(base: Base, odds: float) -> float:
         return math.log1p(first) * (1.0 + 20.0 * UNIT)
     best = math.log1p(first) * (1.0 + 20.0 * UNIT)
     if math.isfinite(base.largest):
-        top = max(0.0, base.largest)
+        top = non_negative(base.largest)
         if top < best and math.expm1(top) * (1.0 - 10.0 * UNIT) >= odds * base.infinity_mass:
             best = top
     # Pairs (r, odds H - r), before and behind the root.

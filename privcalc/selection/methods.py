@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import left, share
 from privcalc.record import record
 from privcalc.selection.base.worse import WorseBase
@@ -250,4 +250,4 @@ def _shifted(constant: float, base: float) -> float:
     """Return max(0, C + base), rounded up."""
     if math.isinf(constant) or math.isinf(base):
         return 0.0 if base == -math.inf and constant < math.inf else math.inf
-    return max(0.0, math.nextafter(constant + base, math.inf))
+    return non_negative(math.nextafter(constant + base, math.inf))

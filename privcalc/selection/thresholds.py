@@ -15,7 +15,7 @@ import numpy as np
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.numerics.enclosure import Enclosure, exp, log, log1mexp, log1p, logaddexp
 from privcalc.numerics.gaussian_profile import LARGEST_MU, least_mu
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.record import record
 from privcalc.selection.base.gaussian import GaussianBase
 from privcalc.selection.rivals.shape import SHAPED, log_gamma_cost, shape
@@ -104,7 +104,7 @@ def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThres
     gaussian = GaussianBase(mu)
     factor, log_odds = shape(runs) + 1.0, _log_odds(runs)
     delta_hat = delta / runs.mean.upper * (1.0 - 2.0 * UNIT)
-    epsilon_hat = max(0.0, gaussian.epsilon(delta_hat))
+    epsilon_hat = non_negative(gaussian.epsilon(delta_hat))
     choices = []
     for choose, gap in ((_published_place, _published_gap), (_tight_place, _tight_gap)):
         epsilon_1 = choose(gaussian, log_odds)

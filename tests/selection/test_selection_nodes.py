@@ -16,6 +16,7 @@ from privcalc.accounting.selection import SelectionBrackets
 from privcalc.bounds import Bound
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
 from privcalc.reporting.runs import read_runs
@@ -273,6 +274,9 @@ def test_a_curve_without_a_limit_is_refused() -> None:
     curve = next(iter(realize(base, Relation.ADD_OR_REMOVE_ONE).values())).upper.renyi_curve()
     with pytest.raises(AssertionError, match="not a number"):
         WithNone(curve, math.nan, 0.0)
+    assert (non_negative(-1.0), non_negative(2.0)) == (0.0, 2.0)
+    with pytest.raises(AssertionError, match="not a number"):
+        non_negative(math.nan)
 
 
 def test_epsilons_beyond_any_profile() -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.numerics.enclosure import Enclosure, log, log1mexp, log1p
+from privcalc.numerics.rounding import non_negative
 from privcalc.record import record
 from privcalc.renyi.conversion.formulas import (
     balle_epsilon,
@@ -61,7 +62,7 @@ def single_epsilon(
     if limit <= value:
         value, order = limit, math.inf
     _refuse_infinity(value)
-    return Converted(max(0.0, value), order, conversion), found
+    return Converted(non_negative(value), order, conversion), found
 
 
 def single_log_delta(

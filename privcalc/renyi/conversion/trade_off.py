@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from privcalc.numerics.enclosure import Enclosure, log1mexp, logaddexp
+from privcalc.numerics.rounding import non_negative
 from privcalc.renyi.conversion.best_pair import Allowed, Pair, best_pair
 from privcalc.renyi.conversion.both_orders import corner
 from privcalc.renyi.conversion.joint_range import (
@@ -113,7 +114,7 @@ def _epsilon_of_both(both: RenyiCurve, delta: float) -> Converted | None:
     if log_delta >= met.log_advantage:
         return Converted(0.0, met.order, "trade_off")
     value, _ = chord((met.log_delta, met.epsilon), (met.log_advantage, 0.0), log_delta)
-    return Converted(max(0.0, min(value, met.epsilon)), met.order, "trade_off")
+    return Converted(non_negative(min(value, met.epsilon)), met.order, "trade_off")
 
 
 def _epsilon_of_one(curve: RenyiCurve, delta: float, infinite_mass: float) -> _OneOrder:
@@ -144,7 +145,7 @@ def _epsilon_of_one(curve: RenyiCurve, delta: float, infinite_mass: float) -> _O
     if not value < single.value:
         return _OneOrder(best, before)
     order = flat.order if weight > 0.5 else steep.order
-    return _OneOrder(Converted(max(0.0, value), order, "trade_off"), before)
+    return _OneOrder(Converted(non_negative(value), order, "trade_off"), before)
 
 
 def trade_off_log_delta(

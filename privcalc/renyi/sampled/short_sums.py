@@ -18,7 +18,7 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
 from privcalc.numerics.log_sums import log_difference, log_sum
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import left
 from privcalc.record import record
 from privcalc.renyi.sampled.binomial_sums import CHUNK
@@ -165,7 +165,7 @@ class _Shortened:
             np.append(kept, mixture - rate + log_weight), np.append(errors, closed_error)
         )
         value = log_difference(total, log_sum(replaced, errors))[1]
-        return max(0.0, value) / (n - 1.0) * (1.0 + 2.0 * UNIT)
+        return non_negative(value) / (n - 1.0) * (1.0 + 2.0 * UNIT)
 
 
 def _evaluated(base: RenyiCurve, c: Array, *, upper: bool) -> Array | None:

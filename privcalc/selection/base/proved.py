@@ -11,7 +11,7 @@ import numpy as np
 from privcalc.engine.terms import REVERSES, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.selection.base.gaussian import GaussianBase
 from privcalc.selection.base.pair import Base
 
@@ -113,7 +113,7 @@ class EngineBase(Base):
     @property
     def largest(self) -> float:
         """Return a bound on the finite losses, or infinity."""
-        return max(0.0, self._laws.upper.max_loss().upper)
+        return non_negative(self._laws.upper.max_loss().upper)
 
     @property
     def renyi(self) -> RenyiCurve | None:

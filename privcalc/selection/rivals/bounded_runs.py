@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 
 if TYPE_CHECKING:
     from privcalc.selection.runs.protocol import Runs
@@ -42,7 +42,7 @@ def composition_epsilon(
     best = math.inf
     for count, left in counts(runs, delta):
         if count <= most:
-            best = min(best, max(0.0, composed_epsilon(int(count), left)))
+            best = min(best, non_negative(composed_epsilon(int(count), left)))
     return best
 
 

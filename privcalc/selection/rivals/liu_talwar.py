@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.selection.rivals.pure import LARGE
 from privcalc.selection.rivals.shape import log_gamma_cost
 
@@ -120,7 +120,7 @@ def largest_delta_1(delta: float, cost: float) -> float:
 
 def _epsilon(forward: Base, backward: Base, delta_1: float) -> float:
     """Return 3 epsilon_1 + 3 (2 delta_1)^{1/2}, rounded up."""
-    epsilon_1 = max(0.0, forward.epsilon(delta_1))
+    epsilon_1 = non_negative(forward.epsilon(delta_1))
     if backward is not forward and math.isfinite(epsilon_1):
         epsilon_1 = max(epsilon_1, backward.epsilon(delta_1))
     return 3.0 * (epsilon_1 + math.sqrt(2.0 * delta_1)) * (1.0 + 16.0 * UNIT)

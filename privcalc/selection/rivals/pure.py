@@ -14,7 +14,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.numerics.enclosure import exp, expm1, log1p
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.selection.rivals.shape import SHAPED, log_gamma_cost, shape
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def pure_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> flo
 
 def loss_bound(base: Base) -> float:
     """Return an upper bound on all losses, which is at least 0; infinity if there is none."""
-    return math.inf if base.infinity_mass > 0.0 else max(0.0, base.largest)
+    return math.inf if base.infinity_mass > 0.0 else non_negative(base.largest)
 
 
 def _weight(here: float, other: float) -> float:

@@ -27,7 +27,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import Enclosure, expm1, log, log1p, logaddexp, where
-from privcalc.numerics.rounding import UNIT, exp_bound
+from privcalc.numerics.rounding import UNIT, exp_bound, non_negative
 from privcalc.record import record
 from privcalc.renyi.conversion.order_search import search
 from privcalc.renyi.conversion.single_order import single_epsilon, single_log_delta
@@ -92,7 +92,7 @@ def rdp_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> floa
     lost = runs.mean.upper * forward.infinity_mass * (1.0 + 2.0 * UNIT)
     left = (delta - lost) * (1.0 - 4.0 * UNIT)
     if left <= 0.0:
-        return max(0.0, curve.limit) if lost <= delta else math.inf
+        return non_negative(curve.limit) if lost <= delta else math.inf
     try:
         return single_epsilon(curve, left, "balle", 0.0)[0].value
     except NotCertifiedError:
@@ -161,7 +161,7 @@ def tnb_shift(runs: Runs, backward: Base) -> float:
     """
     eta = shape(runs)
     cost = log_gamma_cost(runs)
-    best = min(cost, max(0.0, backward.largest))
+    best = min(cost, non_negative(backward.largest))
     curve = backward.renyi
     if curve is not None:
 
@@ -169,7 +169,7 @@ def tnb_shift(runs: Runs, backward: Base) -> float:
             with np.errstate(all="ignore"):
                 return ((Enclosure(k) + cost) / (1.0 + Enclosure(c))).upper()
 
-        best = min(best, max(0.0, search(curve, convert).value))
+        best = min(best, non_negative(search(curve, convert).value))
     mass = backward.infinity_mass
     if mass > 0.0:
         best = float(logaddexp(best, log(mass) + cost).upper())

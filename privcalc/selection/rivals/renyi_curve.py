@@ -28,7 +28,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import exp, expm1, log, log1p, logaddexp, where
-from privcalc.numerics.rounding import exp_bound
+from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.record import record
 from privcalc.renyi.conversion.trade_off import trade_off_epsilon, trade_off_log_delta
 from privcalc.renyi.curve import DerivedCurve, LeastCurve, SumCurve
@@ -60,7 +60,7 @@ def curve_of_best(runs: Runs, forward: Base, backward: Base) -> RenyiCurve | Non
         known.append(PoissonRunsCurve(base, curve.limit, runs.mean.upper, backward))
     elif curve is not None:
         none = 0.0 if runs.family in SHAPED else runs.no_runs.upper
-        known.append(WithNone(curve, max(0.0, curve.limit), none))
+        known.append(WithNone(curve, non_negative(curve.limit), none))
     return LeastCurve(tuple(known)) if known else None
 
 
@@ -76,7 +76,7 @@ def best_epsilon(runs: Runs, forward: Base, backward: Base, delta: float) -> flo
     if curve is None:
         return math.inf
     if delta <= 0.0:
-        return max(0.0, curve.limit)
+        return non_negative(curve.limit)
     try:
         return trade_off_epsilon(curve, delta).value
     except NotCertifiedError:

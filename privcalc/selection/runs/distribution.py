@@ -10,7 +10,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, non_negative
 from privcalc.record import record
 from privcalc.selection.runs.points import canonical, gaps
 from privcalc.selection.runs.protocol import Runs
@@ -170,7 +170,7 @@ class DistributionRuns(Runs):
             return 0.0
         if forward.infinity_mass > 0.0:
             return math.inf
-        return float(values[0] - 1.0) * max(0.0, forward.largest) * (1.0 + 4.0 * UNIT)
+        return float(values[0] - 1.0) * non_negative(forward.largest) * (1.0 + 4.0 * UNIT)
 
     @cached_property
     def _quotients(self) -> list[tuple[Base, Base, float]]:
