@@ -80,6 +80,7 @@ class VotesCurve(RenyiCurve):
         return found
 
 
+# More lines than one question can afford.
 @remembered(5000)
 def _chances(curve: VotesCurve) -> tuple[Array, Array, float]:
     """Return the log chances of each class, with these votes and with each neighbour's, of moves.
@@ -93,7 +94,8 @@ def _chances(curve: VotesCurve) -> tuple[Array, Array, float]:
 
     A gap is off by 2 units, x + gap by 2 units of both, log Phi by 8 units of itself and the slope,
     at most 1 + |x + gap|, times that of its argument. The largest of these, over all terms that
-    count, times m, bounds the error of the logarithm; those that do not are below e^-40.
+    count, times m, bounds the error of the logarithm; those that do not are below e^-40. The others
+    are within 50 of the largest, so that exp and its argument add 64 units, and the sum one a term.
     """
     from scipy.special import log_ndtr
 

@@ -30,9 +30,9 @@ class Corner:
 
     Attributes:
         loss: log a, exactly; None at a = 0.
-        x: see above.
-        h: see above.
-        w: see above.
+        x: numerator of a.
+        h: numerator of H.
+        w: denominator of both, positive.
     """
 
     loss: Fraction | None
