@@ -160,14 +160,18 @@ class Shape:
 
         A sum is off by one unit.
         """
-        low, high = self._bound(epsilons, upper=False), self._bound(epsilons, upper=True)
-        return low * (1.0 - 4.0 * UNIT), np.minimum(high * (1.0 + 4.0 * UNIT), 1.0)
+        return self._bound(epsilons, upper=False) * (1.0 - 4.0 * UNIT), self._upper(epsilons)
 
     def deltas(self, epsilons: Array) -> Array:
         """Return upper ends at epsilons of any sign, which say nothing below 0."""
-        found = self.ends(np.maximum(epsilons, 0.0))[1]
+        found = self._upper(np.maximum(epsilons, 0.0))
         result: Array = np.where(epsilons < 0.0, 1.0, found)
         return result
+
+    def _upper(self, epsilons: Array) -> Array:
+        high = self._bound(epsilons, upper=True)
+        found: Array = np.minimum(high * (1.0 + 4.0 * UNIT), 1.0)
+        return found
 
     def _bound(self, epsilons: Array, *, upper: bool) -> Array:
         found = _worst(self.whole, epsilons, upper=upper)
@@ -283,7 +287,10 @@ def _slow(composition: Composition) -> bool:
 
 
 def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
-    """Return the profiles of each order, from a lattice where there are sums of many atoms."""
+    """Return the profiles of each order, from a lattice where there are sums of many atoms.
+
+    Of what engines prove only the upper ends are used.
+    """
     laws = [one_law(list(each.upper.terms)) for each in parts.values() if not each.upper.curves]
     closed = [
         law
@@ -294,7 +301,11 @@ def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
         return tuple(ClosedBase(law) for law in closed)
     slow = any(_slow(each.upper) for each in parts.values())
     engine = "fft" if slow else "auto"
-    return tuple(base for base, _ in bases(parts, TOLERANCE, engine).values())
+    above = {
+        name: each if each.lower is each.upper else Realized(each.upper, None)
+        for name, each in parts.items()
+    }
+    return tuple(base for base, _ in bases(above, TOLERANCE, engine).values())
 
 
 @record
