@@ -125,7 +125,7 @@ def renyi_and_tails(subject: Subject) -> Iterator[str]:
             yield f"K({c!r}) <= {float(upper[k])!r}, and by tails at least {shown(mp.log(least))}"
 
 
-CELLS = 120
+CELLS = 60
 
 
 @remembered

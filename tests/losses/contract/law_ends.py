@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from bisect import bisect_left, bisect_right
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,6 @@ from tests.losses.contract.law_views import (
     FAINT,
     LOWER_UNITS,
     RATIO_TOLERANCE,
-    Row,
     Subject,
     difference,
     row,
@@ -147,25 +147,22 @@ def ratio_of_densities(subject: Subject) -> Iterator[str]:
     allowed = mpf(RATIO_TOLERANCE + 16.0 * UNIT * size)
     if max(abs(total - 1) for total in totals) > allowed:
         yield f"log_ratio has the masses {shown(totals[0])} and {shown(totals[1])}"
+    # Sums of the masses of the first atoms, by their places.
+    atoms = sorted(ratio.atoms)
+    places = [mpf(atom[0]) for atom in atoms]
+    sums = [list(accumulate((mpf(atom[k]) for atom in atoms), initial=mpf(0))) for k in (1, 2)]
     for loss in thresholds(law):
         seen = row(law, loss)
         x = -mpf(loss)
+        # How many atoms are below x for certain, and possibly.
+        gap = seen.shift + RATIO_TOLERANCE * abs(x)
+        counts = bisect_left(places, x - gap), bisect_right(places, x + gap)
         for tilt, name in enumerate(("above_p", "above_q")):
             smooth = mp.fsum(_piece_mass(piece, tilt, x) for piece in ratio.pieces)
-            at = [
-                mp.fsum(mpf(a[1 + tilt]) for a in ratio.atoms if _before(a[0], x, k, seen))
-                for k in (0, 1)
-            ]
-            low, high = at[0] + smooth, at[1] + smooth
+            low, high = (sums[tilt][count] + smooth for count in counts)
             tolerance = allowed * (1 + abs(x))
             if low > seen.most(name) + tolerance or high < seen.least(name) - tolerance:
                 yield f"log_ratio has another {name} at {loss!r}"
-
-
-def _before(place: float, x: Any, loose: int, seen: Row) -> bool:
-    """Say whether an atom of X is certainly, or possibly, below x."""
-    gap = seen.shift + RATIO_TOLERANCE * abs(x)
-    return bool(mpf(place) <= x + gap if loose else mpf(place) < x - gap)
 
 
 def _piece_mass(piece: Any, tilt: int, x: Any) -> Any:

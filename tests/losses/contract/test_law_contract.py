@@ -64,7 +64,6 @@ SHARP = (
     "staircase:epsilon=0.5",
     "pure:epsilon=0.5",
     "approx:epsilon=0.5,delta=0.125",
-    "gaussian-mixture:sigma=2,sensitivities=3,0,1.7,0,probabilities=0.1,0.3,0.2,0.4",
     "gaussian-mixture:sigma=2,sensitivities=1,1.5,probabilities=0.25,0.75",
     "gaussian-pair:mean=0,deviation=1.25,other_mean=0.5,other_deviation=1",
     "gaussian-pair:mean=0,deviation=1.1,other_mean=0.3,other_deviation=1",
@@ -104,6 +103,7 @@ SLOW = (
     "gaussian:sigma=0.75@poisson:q=0.25",
     "laplace:scale=0.7@poisson:q=0.3@poisson:q=0.7",
     "laplace:scale=0.75@wor:n=7,m=3",
+    "gaussian-mixture:sigma=2,sensitivities=3,0,1.7,0,probabilities=0.1,0.3,0.2,0.4",
 )
 
 
