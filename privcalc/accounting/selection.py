@@ -18,7 +18,7 @@ from privcalc.bounds import Bound
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.exact import distinct
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import remembered
+from privcalc.numerics.work import remembered, share
 from privcalc.record import record
 from privcalc.selection.base.proved import bases
 from privcalc.selection.methods import Methods
@@ -124,7 +124,10 @@ class SelectionBrackets:
             NotCertifiedError: no finite upper end could be proved.
         """
         base = self.base.answer(quantity, at)
-        each = {name: part.proved(quantity, at) for name, part in self.methods.items()}
+        each: dict[str, Proved] = {}
+        for number, (name, part) in enumerate(self.methods.items()):
+            with share(len(self.methods) - number):
+                each[name] = part.proved(quantity, at)
         hull = self._hull(quantity, at, list(each.values()))
         bounds: dict[str, Bound] = {}
         for name, found in each.items():

@@ -29,6 +29,8 @@ LADDER = (1e-8, 1e-6)
 NEARLY = 2.0
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
+# One of many questions is not asked of a second contour for less.
+QUICKLY = 1e-6
 # The FFT engine hardly gets any narrower.
 FFT_REACH = 3e-9
 # It may take seconds, and is asked where it is likely to be so many times narrower.
@@ -161,7 +163,8 @@ class _Known:
             return True
         if step.further and self.wish.met(self.found.bound):
             return True
-        return (step.further or step.looser) and self.wish.stop.quick and width < HOPELESS
+        enough = QUICKLY if step.further else HOPELESS
+        return (step.further or step.looser) and self.wish.stop.quick and width < enough
 
     def failed(self, step: _Step, error: NotCertifiedError) -> None:
         """Keep why an engine has no answer."""

@@ -59,8 +59,6 @@ ROUGH = 1e-7
 # all engines together at one epsilon, COARSE. What is left wide gets what monotony tells.
 MOST_WORK, FULL, COARSE = 4, 2, 1
 COARSER_POINTS = POINTS // 2
-# Where widths are relative to a mass, no lattice is made for what is already as narrow as this.
-SPARED = 1e-6
 # Epsilons at which a sharper curve is asked.
 MOST_SHARPENED = 60
 # Beyond this relative width nothing is shared.
@@ -318,7 +316,7 @@ class ManyDeltas:
         """
         while work.pending and self._work > 0:
             pivot, _ = work.pivot()
-            if self._lattices and not work.relative(pivot) <= SPARED:
+            if self._lattices and not work.spared(pivot):
                 first = self._work == MOST_WORK
                 points = POINTS if first else COARSER_POINTS
                 self._work -= FULL if first else COARSE

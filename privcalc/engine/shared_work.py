@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LATTICE = "fft"
 # What the FFT engine reaches, more or less, and a contour that is no worse than that.
 GOOD = 1e-5
+# Where widths are relative to a mass, no lattice is made for what is already as narrow as this,
+# relatively or itself.
+SPARED, FAINT = 1e-6, 1e-50
 
 
 class Work:
@@ -124,6 +127,15 @@ class Work:
         low = max((each for each in settled if each < epsilon), default=-math.inf)
         high = min((each for each in settled if each > epsilon), default=math.inf)
         return [each for each in self.pending if low < each < high]
+
+    def spared(self, epsilon: float) -> bool:
+        """Say whether what is not known there is too little, itself or relatively, for a lattice.
+
+        It is for widths that are relative to a mass.
+        """
+        found = self._found.get(epsilon)
+        known = found is not None and found.bound.width <= FAINT
+        return known or self.relative(epsilon) <= SPARED
 
     def relative(self, epsilon: float) -> float:
         """Return how wide the bracket found so far is, relatively; infinity for none."""

@@ -77,8 +77,8 @@ class Source(Protocol):
 def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certified | None]:
     """Bracket the finite part of delta at increasing epsilons; None where nothing is proved.
 
-    exp and the product are off by a few units, log_scale by 2 units of itself; subnormal results
-    by 1e-323 more.
+    exp and the product are off by a few units, log_scale by 2 units of itself; subnormal results,
+    of exp, too, by 1e-323 more.
     """
     found = source.deltas(epsilons)
     with np.errstate(all="ignore"):
@@ -88,7 +88,7 @@ def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certifie
         slack = np.where(scaled, 1e-15 * (4.0 + np.abs(found.log_scale)), 0.0)
         tiny = np.where(scaled, SUBNORMAL, 0.0)
         upper = (found.upper + pad) * (scale * (1.0 + slack) + tiny) + tiny
-        lower = (found.lower - pad) * scale * (1.0 - slack)
+        lower = (found.lower - pad) * np.maximum(scale * (1.0 - slack) - tiny, 0.0)
         lower = np.where(lower < SMALLEST_NORMAL, 0.0, lower)
         # Relative to a delta that underflows, errors say nothing.
         relative = {name: each / found.value for name, each in found.terms.items()}

@@ -22,6 +22,8 @@ import numpy as np
 from privcalc.numerics.rounding import UNIT, non_negative
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.numerics.arrays import Array
     from privcalc.selection.base.pair import Base
 
@@ -35,8 +37,10 @@ LEAST_ODDS = 1e-290
 # Parts of the bracket that are tried.
 _PARTS = np.array([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
 _NUDGES: Array = np.array([-1e-13, -4e-15, 4e-15, 2e-14, 1e-13])
-# Points of one round of the search for the best epsilon_1, and what it is sought to.
-_POINTS, _FINE = 17, 3e-9
+# Points of a round of the search for the best epsilon_1, rounds, and what it is sought to.
+_POINTS, _ROUNDS, _FINE = 17, 10, 3e-9
+# Where it begins, in halves of the largest place; and how many are asked together in first rounds.
+_HALVINGS, _TOGETHER = 8.0, 4
 
 
 def negative_binomial_tight(shape: float, odds: float, backward: Base) -> float:
@@ -62,22 +66,39 @@ def negative_binomial_paper(shape: float, odds: float, backward: Base) -> tuple[
     a minimum and rises from there. With V its value at 0, no better epsilon_1 exceeds log V. It
     is computed as log1p of e^x - 1 (off by 8 units) plus w H (off by 2): 20 units.
     """
-    left, right = 0.0, math.inf
-    best, place = math.inf, 0.0
-    places = np.zeros(1)
-    for _ in range(MOST_ROUNDS):
-        values = np.log1p(np.expm1(places) + odds * backward.upper(places))
+
+    def values_at(places: Array) -> Array:
+        values: Array = np.log1p(np.expm1(places) + odds * backward.upper(places))
+        return values
+
+    best, place = float(values_at(np.zeros(1))[0]), 0.0
+    if not best > 0.0:
+        return 0.0, 0.0
+    places: Array = best * np.append(0.0, 0.5 ** np.arange(_HALVINGS, -1.0, -1.0))
+    # Beyond the minimum H is of no interest, and may be dear.
+    places, values = _until(values_at, places, lambda found: min(found) < found[-1])
+    for _ in range(_ROUNDS):
         i = int(np.argmin(values))
         if values[i] < best:
             best, place = float(values[i]), float(places[i])
-        if math.isinf(right):
-            right = best
-        elif len(places) > 1:
-            left, right = float(places[max(i - 1, 0)]), float(places[min(i + 1, len(places) - 1)])
+        left, right = float(places[max(i - 1, 0)]), float(places[min(i + 1, len(places) - 1)])
         if right - left <= _FINE * right:
             break
         places = np.linspace(left, right, _POINTS)
+        values = values_at(places)
     return (shape + 1.0) * best * (1.0 + 24.0 * UNIT), place
+
+
+def _until(
+    ask: Callable[[Array], Array], places: Array, enough: Callable[[list[float]], bool]
+) -> tuple[Array, Array]:
+    """Ask from left to right, some places at a time, until enough is known; return those asked."""
+    found: list[float] = []
+    for some in np.array_split(places, math.ceil(len(places) / _TOGETHER)):
+        found += ask(some).tolist()
+        if enough(found):
+            break
+    return places[: len(found)], np.array(found)
 
 
 def poisson_tight(mean: float, forward: Base) -> float:
@@ -143,15 +164,20 @@ def odds_root(base: Base, odds: float) -> float:
         top = non_negative(base.largest)
         if top < best and math.expm1(top) * (1.0 - 10.0 * UNIT) >= odds * base.infinity_mass:
             best = top
+
+    def heights_at(logs: Array) -> Array:
+        risen: Array = np.expm1(logs) * (1.0 - 10.0 * UNIT)
+        return odds * base.upper(logs) * (1.0 + 2.0 * UNIT) - risen
+
     # Pairs (r, odds H - r), before and behind the root.
     before: list[tuple[float, float]] = []
     behind = (math.expm1(best), -math.inf)
     least = min(first / (1.0 + odds), behind[0])
-    places: Array = np.geomspace(0.999 * least, behind[0], 12)
+    places: Array = np.unique(np.log1p(np.geomspace(0.999 * least, behind[0], 12)))
+    # Beyond the root H is of no interest, and may be dear.
+    logs, heights = _until(heights_at, places, lambda found: min(found) <= 0.0)
     for _ in range(MOST_ROUNDS):
-        logs = np.unique(np.log1p(places))
         r = np.expm1(logs)
-        heights = odds * base.upper(logs) * (1.0 + 2.0 * UNIT) - r * (1.0 - 10.0 * UNIT)
         enough = np.flatnonzero(heights <= 0.0)
         stop = int(enough[0]) if len(enough) else len(r)
         if len(enough) and logs[stop] <= best:
@@ -160,9 +186,10 @@ def odds_root(base: Base, odds: float) -> float:
         before = sorted(before)[-2:]
         if not before or behind[0] - before[-1][0] <= ENOUGH * behind[0]:
             break
-        places = _places(before, behind)
-        if not len(places):
+        logs = np.unique(np.log1p(_places(before, behind)))
+        if not len(logs):
             break
+        heights = heights_at(logs)
     return best
 
 

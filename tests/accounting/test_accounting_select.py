@@ -230,6 +230,30 @@ def node_law() -> LossLaw:
     return law
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("base", "runs", "delta", "most", "least"),
+    [
+        ("gaussian:sigma=2.15@poisson:q=0.00103@7567", "poisson:mean=213", 1.9e-12, 2.2, 1.8),
+        ("gaussian:sigma=1.8@poisson:q=0.00462@4007", "logarithmic:mean=74", 1.88e-7, 1.3, 1.2),
+        (
+            "gaussian:sigma=2.32@poisson:q=0.00094@2725",
+            "logarithmic:mean=186",
+            4.83e-11,
+            0.21,
+            0.18,
+        ),
+    ],
+)
+def test_what_is_rarely_sampled_is_narrow(
+    base: str, runs: str, delta: float, most: float, least: float
+) -> None:
+    """Work is for both directions, and none of it for losses that are far too rare to matter."""
+    found = asked(base, runs, delta).bound
+    assert found.lower is not None
+    assert least <= found.lower <= found.upper <= most
+
+
 class TestNode:
     def test_the_node_is_the_command(self) -> None:
         """Its profile is that of the command, a little above, at every delta."""

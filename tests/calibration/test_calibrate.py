@@ -243,6 +243,14 @@ def test_wide_brackets_are_said_to_be_wide() -> None:
     check_both_ends(found)
 
 
+def test_rare_samples_beside_atoms_are_narrow() -> None:
+    """Where one contour is wide the second is asked, also in a search."""
+    text = "gaussian:sigma=_@poisson:q=1.73e-05@8426+rr:epsilon=0.263@2"
+    found = solve(text, target(1.08, 8.26e-10))
+    assert found.insufficient is not None
+    assert found.sufficient == pytest.approx(found.insufficient, rel=1e-6)
+
+
 class TestRefusals:
     """Targets that nothing meets, or everything, and holes in the wrong place: one clear line."""
 

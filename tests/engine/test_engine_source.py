@@ -105,6 +105,27 @@ def test_narrow_sources_are_asked_once() -> None:
     assert bound.width == pytest.approx(0.04 * 1e-9 * bound.upper, rel=1e-3)
 
 
+@pytest.mark.parametrize("log_scale", [-700.0, -718.0, -734.8151328697813, -743.0, -800.0])
+@pytest.mark.parametrize("size", [1e50, -1e250])
+def test_units_may_be_subnormal(log_scale: float, size: float) -> None:
+    """e^{log_scale} then has few digits or none, but what it multiplies may be a normal number.
+
+    A lower end of any size below 0 says nothing.
+    """
+
+    class Far(Falling):
+        def deltas(self, epsilons: Array, log_scale_: float | None = None) -> Deltas:
+            del log_scale_
+            low, high = np.full(len(epsilons), size), np.full(len(epsilons), abs(size))
+            scales = np.full(len(epsilons), log_scale)
+            return Deltas(scales, low, high, high, {})
+
+    bound = bracket(Far(), 1.0, 1e-9).bound
+    truth = max(mpmath.mpf(size), 0) * mpmath.exp(mpmath.mpf(log_scale))
+    assert bound.lower is not None
+    assert bound.lower <= truth <= bound.upper
+
+
 def test_nothing_is_claimed_without_proof() -> None:
     """Without an upper end there is no answer; without a lower one it is 0."""
     with pytest.raises(NotCertifiedError, match="test"):

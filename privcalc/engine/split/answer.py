@@ -36,8 +36,9 @@ STALE = 0.7
 ROUNDS = 6
 # Logarithms of terms that a split that is to serve neighbours is made finer by, for each deviation.
 ROOM = 2.0
-# Up to so many uses of sampled laws, or expected samples, the split is always asked.
-FEW_USES, FEW_SAMPLES = 500, 20.0
+# Up to so many uses of sampled laws, or expected samples where a record is removed or added, the
+# split is always asked.
+FEW_USES, FEW_REMOVED, FEW_ADDED = 500, 20.0, 1.0
 # Parts of delta: what searches of one contour may drop, and what cannot decide anything.
 NEGLIGIBLE, SMALL = 1e-14, 1e-2
 MUCH = 0.55
@@ -57,8 +58,10 @@ def rare_outcomes_matter(
     parts = Parts.of(composition)
     if parts is None or parts.uses <= FEW_USES:
         return parts is not None
-    if not parts.remove or parts.samples <= FEW_SAMPLES:
-        return parts.remove
+    if not parts.remove:
+        return parts.samples <= FEW_ADDED
+    if parts.samples <= FEW_REMOVED:
+        return True
     try:
         for _ in range(1 if epsilon is None else GUESSES):
             whole = composition.truncated(log_delta + math.log(NEGLIGIBLE))

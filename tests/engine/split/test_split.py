@@ -201,6 +201,10 @@ def test_it_is_asked_first_where_large_outcomes_are_rare() -> None:
     assert rare_outcomes_matter(FEW_EPOCHS, -18.0)
     assert not rare_outcomes_matter(uses(0.8, 0.001, 100_000), -11.5)
     assert not rare_outcomes_matter(uses(0.8, 0.001, 100_000), -20.0, 2.5)
+    # Of few samples of little noise one contour takes long where a record is added, too.
+    for count, first in ((9264, True), (9_264_000, False)):
+        added = Composition(((sampled(GaussianLaw(0.416), 1.19e-6, remove=False), count),))
+        assert rare_outcomes_matter(added, -23.0) == first
 
 
 def test_what_it_does_not_apply_to() -> None:
