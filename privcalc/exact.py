@@ -16,6 +16,8 @@ from typing import Self
 from privcalc.record import record
 
 DIGITS = 15
+# The largest double.
+LARGEST = math.nextafter(math.inf, 0.0)
 UNIT = Fraction(1, 2**53)
 # Half the distance of subnormal doubles.
 SMALLEST_HALF_STEP = Fraction(1, 2**1075)
@@ -50,7 +52,7 @@ def exact(value: float) -> Fraction | None:
     if isinstance(value, int):
         return Fraction(value)
     # The .0 of a whole number is not of its digits.
-    text = repr(value).removesuffix(".0")
+    text = repr(float(value)).removesuffix(".0")
     return Fraction(text) if significant_digits(text) <= DIGITS else None
 
 
@@ -173,7 +175,11 @@ def _root(square: Fraction) -> tuple[Fraction, Fraction]:
 
 def doubles(number: Fraction) -> tuple[float, float]:
     """Return the greatest double that is not above a number, and the least that is not below."""
-    nearest = float(number)
+    try:
+        nearest = float(number)
+    except OverflowError:
+        above = (LARGEST, math.inf)
+        return above if number > 0 else (-math.inf, -LARGEST)
     if Fraction(nearest) == number:
         return nearest, nearest
     if nearest > number:

@@ -70,13 +70,14 @@ class Composition:
 
         The sum of products is formed in rationals and rounded outward once.
         """
+        if any(law.max_loss == -math.inf for law, _ in self.terms):
+            # There is no finite one.
+            return Bound(-math.inf, -math.inf)
         if self.curves:
             # Of a curve only the upper end is known, and its mass at infinity is 0.
             return Bound(self.renyi_curve().limit)
         if any(law.max_loss == math.inf for law, _ in self.terms):
             return Bound(math.inf, math.inf)
-        if any(law.max_loss == -math.inf for law, _ in self.terms):
-            return Bound(-math.inf, -math.inf)
         known = [(law.exact_max_loss, count) for law, count in self.terms]
         if all(loss is not None for loss, _ in known):
             number = sum((loss * n for loss, n in known if loss is not None), Fraction(0))

@@ -84,7 +84,7 @@ def gaussian_profile(mu: float, epsilon: float) -> Profile:
     density = DENSITY * math.exp(-0.5 * s * s)
     common = UNIT * (20.0 + 2.0 * s * s)
     if mu <= SMALL_MU:
-        difference, part_error = small_difference(m, mu, mills(m))
+        difference, part_error = map(float, small_difference(m, mu, mills(m)))
     elif s >= 0.0:
         first, second = mills(s), mills(t)
         difference = first - second

@@ -136,8 +136,10 @@ class SumCurve(RenyiCurve):
 
     @property
     def limit(self) -> float:
-        """Return the sum of the limits, rounded up."""
+        """Return the sum of the limits, rounded up; -infinity where a part has no finite loss."""
         limits = [count * curve.limit for curve, count in self.terms]
+        if -math.inf in limits:
+            return -math.inf
         if math.inf in limits:
             return math.inf
         total = math.fsum(limits)

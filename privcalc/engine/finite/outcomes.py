@@ -77,7 +77,7 @@ def enumerate_outcomes(composition: Composition) -> Outcomes | None:
         law = known
         if isinstance(known, ProvedLaw) and not composition.best_alone:
             law = known.atoms
-        if not isinstance(law, AtomicLaw):
+        if not isinstance(law, AtomicLaw) or not law.losses:
             return None
         part = _uses(law, count)
         if part is None:

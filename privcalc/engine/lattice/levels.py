@@ -168,10 +168,10 @@ def _final_step(term: tuple[LossLaw, int], final: Fraction, share: int) -> Fract
 
 def _gap(law: LossLaw) -> Fraction | None:
     """Return the distance of two atoms that divides the distances of all, if there is one."""
-    anchors = law.anchors
-    if len(anchors) < 2:
+    # Different numbers may be the same doubles.
+    exact = sorted({Fraction(loss) for loss in law.anchors})
+    if len(exact) < 2:
         return None
-    exact = [Fraction(loss) for loss in anchors]
     gaps = [b - a for a, b in itertools.pairwise(exact)]
     least = min(gaps)
     spread = exact[-1] - exact[0]

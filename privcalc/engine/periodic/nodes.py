@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import MARGIN
+from privcalc.numerics.rounding import MARGIN, exp_bound
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -74,11 +74,11 @@ def choose(uses: Uses, grid: Period, log_target: float) -> Chosen:
         total = total[near] + count * law.log_modulus(u)
         near = total > log_floor
         k, total = k[near], total[near]
-    left_out = math.exp(log_floor) * grid.whole_weight * MARGIN
+    left_out = exp_bound(log_floor) * grid.whole_weight * MARGIN
     terms = np.exp(total) * grid.weights(k)
     smallest = np.argsort(terms)
     sums = np.cumsum(terms[smallest])
-    drop = int(np.searchsorted(sums, SMALL * math.exp(max(log_target, -700.0))))
+    drop = int(np.searchsorted(sums, SMALL * math.exp(min(max(log_target, -700.0), 700.0))))
     drop = max(drop, len(terms) - MOST_WORK // len(uses))
     left_out += float(sums[drop - 1]) * MARGIN if drop > 0 else 0.0
     kept = np.sort(smallest[drop:])

@@ -87,5 +87,6 @@ class PeriodSum(NodeSum):
         lowest = math.floor((epsilon - self._offset) / gap) + 1
         level = self._offset + gap * lowest
         above = -math.expm1(float(epsilon - level))
-        below = math.exp(-grid.gap) * math.expm1(float(epsilon - level + gap))
+        # r (1 - e^{-(epsilon - l0 + g)}): a gap may be beyond the range of exp.
+        below = -math.exp(float(epsilon - level)) * math.expm1(-float(epsilon - level + gap))
         return lowest, float(level), above, below

@@ -82,12 +82,13 @@ class DiscreteGaussianLaw(LossLaw):
         if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
             return c * (c + 1.0) * d2 / 2.0, (2.0 * c + 1.0) * d2 / 2.0, d2
         # Around the tilted centre, x = -c D, the weights are those of a shifted lattice.
-        centre = round(-c * self.shift)
+        centre = float(round(-c * self.shift))
         reach = math.ceil(12.0 * math.sqrt(self.v)) + 3
-        x = np.arange(centre - reach, centre + reach + 1)
-        weights = np.exp(-((x + c * self.shift) ** 2) / (2.0 * self.v))
+        offsets = np.arange(-reach, reach + 1.0)
+        x = centre + offsets
+        weights = np.exp(-((offsets + (centre + c * self.shift)) ** 2) / (2.0 * self.v))
         total = float(weights.sum())
-        whole = np.exp(-(np.arange(-reach, reach + 1) ** 2) / (2.0 * self.v)).sum()
+        whole = np.exp(-(offsets**2) / (2.0 * self.v)).sum()
         loss = (self.shift**2 - 2.0 * self.shift * x) / (2.0 * self.v)
         mean = float((weights * loss).sum()) / total
         variance = float((weights * (loss - mean) ** 2).sum()) / total

@@ -113,12 +113,17 @@ def rdp_delta(runs: Runs, forward: Base, backward: Base, epsilon: float) -> floa
 
 
 def selected_curve(runs: Runs, forward: Base, backward: Base) -> SelectedCurve | None:
-    """Return the curve K_A of one direction; None where there is no theorem or no base curve."""
+    """Return the curve K_A of one direction; None where there is no theorem or no base curve.
+
+    Nor is there one where one run has no finite loss.
+    """
     base = forward.renyi
     if base is None or runs.family not in FAMILIES:
         return None
     mean = runs.mean.upper
     limit = min(base.limit, forward.largest)
+    if limit == -math.inf:
+        return None
     log_mean = float(log(mean).upper())
     if runs.family in SHAPED:
         shift = tnb_shift(runs, backward)

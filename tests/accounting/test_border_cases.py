@@ -1,0 +1,184 @@
+"""Questions at the borders of ranges: each has an answer, or one line that says why not."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import NotCertifiedError, PrivcalcError
+from privcalc.exact import doubles, exact
+from privcalc.library import convert
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from privcalc.bounds import Bound
+    from tests.conftest import Outcome
+
+
+def delta(text: str, epsilon: float) -> Bound:
+    """Return the bracket of delta."""
+    bound = compose(parse(text).tree, epsilons=[epsilon]).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def epsilon(text: str, at: float, engine: str = "auto") -> Bound:
+    """Return the bracket of epsilon."""
+    bound = compose(parse(text).tree, deltas=[at], engine=engine).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+@pytest.mark.parametrize("mu", [1e-3, 1e-8, 2e-4])
+def test_little_risk_is_written_in_every_format(mu: float, run: Callable[..., Outcome]) -> None:
+    """Also where the series for little noise answers."""
+    for words in (("--json",), ("--format", "csv"), ()):
+        done = run("convert", f"gdp:mu={mu!r}", "--to", "risk", *words)
+        assert done.status == 0, done.stderr
+    assert convert(f"gdp:mu={mu!r}", to="risk").to_json()
+
+
+def test_doubles_of_numpy_stand_for_what_they_print_as() -> None:
+    """Their repr has the name of the type."""
+    assert exact(np.float64(0.1)) == exact(0.1)
+
+
+def test_numbers_beyond_the_doubles_are_enclosed() -> None:
+    """The largest double is below, and infinity above."""
+    huge = Fraction(10) ** 400
+    largest = math.nextafter(math.inf, 0.0)
+    assert doubles(huge) == (largest, math.inf)
+    assert doubles(-huge) == (-math.inf, -largest)
+
+
+def kept(n: int, e: float, d: float) -> float:
+    """Return the chance that n people's partition is published at the best (e, d) (2022)."""
+    rest = d
+    for _ in range(n - 1):
+        rest = min(math.exp(e) * rest + d, 1.0 - math.exp(-e) * (1.0 - rest - d))
+    return rest
+
+
+@pytest.mark.parametrize(("e", "d"), [(0.08811, 3.135e-6), (0.08921, 2.027e-5)])
+def test_losses_that_are_the_same_double(e: float, d: float, tmp_path: Path) -> None:
+    """A lattice with two atoms at one place; and rows that differ in the twentieth digit."""
+    text = f"partition-selection:epsilon={e},delta={d}@group:k=2"
+    beside = [delta(text, 2.0 * e + move).upper for move in (-1e-6, 0.0, 1e-6)]
+    assert beside == sorted(beside, reverse=True)
+    # Of nobody and two people.
+    assert beside[1] >= kept(2, e, d)
+    table = tmp_path / "rows.csv"
+    rows = ("0.2,0.3", "0.2,0.30000000000000000001", "0.6,0.39999999999999999999")
+    table.write_text("\n".join(rows) + "\n")
+    fft = epsilon(f"pmf:file={table}@50", 1e-6, "fft")
+    plain = epsilon(f"pmf:file={table}@50", 1e-6)
+    assert (fft.lower or 0.0) <= plain.upper
+    assert (plain.lower or 0.0) <= fft.upper <= plain.upper * (1.0 + 1e-7)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "approx:epsilon=1,delta=1+rr:p=0.8962866548033449,categories=3@poisson:q=0.5",
+        "bernoulli-pair:p=0,other_p=1@select:runs=geometric,mean=3",
+    ],
+)
+def test_what_reveals_everything_has_delta_1(text: str) -> None:
+    """Beside a Renyi curve, and selected from."""
+    assert delta(text, 1.0).upper == 1.0
+
+
+def test_a_poisson_number_of_runs_may_be_none() -> None:
+    """Everything is revealed where there is a run: 1 - e^{-0.3}."""
+    found = delta("bernoulli-pair:p=0,other_p=1@select:runs=poisson,mean=0.3", 0.5)
+    assert (found.lower or 0.0) <= -math.expm1(-0.3) <= found.upper
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ptr:test=(approx:epsilon=1,delta=1),mechanism=(pure:epsilon=1),false_positive=0.1,mode=bit",
+        "ptr:test=(approx:epsilon=1,delta=1),mechanism=(pure:epsilon=1),false_positive=0.1,mode=max",
+        "bernoulli-pair:p=0,other_p=1@select:runs=geometric,mean=3",
+    ],
+)
+def test_what_reveals_everything_has_no_epsilon(text: str) -> None:
+    """In one line."""
+    with pytest.raises(NotCertifiedError):
+        epsilon(text, 0.5)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "stability:scale=1e-3,threshold=1e308",
+        "stability:sigma=1e-10,threshold=1e300",
+        "ptr:test=(laplace:scale=1e-300),mechanism=(gaussian:sigma=1),threshold=1e100",
+    ],
+)
+def test_noise_out_of_range_is_refused(text: str) -> None:
+    """And not what it is compared with."""
+    with pytest.raises(PrivcalcError, match=r"must be in .*got"):
+        delta(text, 1.0)
+
+
+def test_a_threshold_may_be_any_number() -> None:
+    """It is then never exceeded."""
+    assert delta("stability:scale=3,threshold=1e308", 1.0).upper < 1e-15
+
+
+def discrete_delta(sigma: float, shift: int, e: float) -> Any:
+    """Add up the outcomes of one discrete Gaussian."""
+    v, d = mp.mpf(sigma) ** 2, shift
+    weights = {x: mp.exp(-(mp.mpf(x) ** 2) / (2 * v)) for x in range(-60, 61)}
+    total = mp.fsum(weights.values())
+    found = mp.mpf(0)
+    for x, weight in weights.items():
+        loss = (d * d - 2 * d * x) / (2 * v)
+        found += weight * max(0, -mp.expm1(e - loss))
+    return found / total
+
+
+@pytest.mark.parametrize(
+    ("sigma", "shift", "e"),
+    [(0.05, 1, 150.0), (0.05, 1, 500.0), (0.05, 3, 2500.0), (0.3, 7, 300.0), (0.3, 7, 500.0)],
+)
+def test_gaps_of_hundreds_between_losses(sigma: float, shift: int, e: float) -> None:
+    """e^gap is beyond the doubles."""
+    found = delta(f"discrete-gaussian:sigma={sigma},sensitivity={shift}", e)
+    true = discrete_delta(sigma, shift, e)
+    assert found.lower is not None
+    assert found.lower <= true <= found.upper
+    assert found.upper <= true * (1.0 + 1e-8)
+
+
+@pytest.mark.parametrize("e", [1e5, 1e6, 1e300])
+@pytest.mark.parametrize("text", ["discrete-gaussian:sigma=.05", "discrete-gaussian:sigma=1"])
+def test_epsilon_may_be_any_number(text: str, e: float) -> None:
+    """Next to nothing is left of delta."""
+    assert delta(text, e).upper <= 1e-300
+
+
+@pytest.mark.parametrize(("shift", "at"), [(3, 1e-200), (10_000, 1e-300)])
+def test_delta_may_be_tiny_where_losses_are_far_apart(shift: int, at: float) -> None:
+    """Next to the loss at -1, whose chance is e^{-200}: the next is below delta."""
+    found = epsilon(f"discrete-gaussian:sigma=0.05,sensitivity={shift}", at)
+    loss = (shift**2 + 2 * shift) / (2 * 0.05**2)
+    assert found.lower is not None
+    assert found.lower <= loss * (1.0 + 1e-12)
+    assert loss * (1.0 - 1e-12) <= found.upper <= loss * 1.001
+
+
+def test_many_digits_are_named_where_they_are_in_the_way() -> None:
+    """Such a number stands for many."""
+    with pytest.raises(PrivcalcError, match="more than 15 digits"):
+        epsilon("bernoulli-pair:p=0.04280308266353985,other_p=1@poisson:q=0.01@3", 1e-6)
