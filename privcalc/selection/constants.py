@@ -72,8 +72,10 @@ def negative_binomial_paper(shape: float, odds: float, backward: Base) -> tuple[
         return values
 
     best, place = float(values_at(np.zeros(1))[0]), 0.0
-    if not best > 0.0:
+    if best == 0.0:
         return 0.0, 0.0
+    if not best < math.inf:
+        return math.inf, 0.0
     places: Array = best * np.append(0.0, 0.5 ** np.arange(_HALVINGS, -1.0, -1.0))
     # Beyond the minimum H is of no interest, and may be dear.
     places, values = _until(values_at, places, lambda found: min(found) < found[-1])

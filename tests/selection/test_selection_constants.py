@@ -11,13 +11,15 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import ndtr, ndtri
 
-from privcalc.selection.constants import odds_root
+from privcalc.selection.base.pair import Base
+from privcalc.selection.constants import negative_binomial_paper, odds_root
 from privcalc.selection.runs.make import make_runs
 from privcalc.selection.runs.negative_binomial import NegativeBinomialRuns
 from tests.paper_thresholds import paper_threshold
 from tests.selection.profiles import GAUSSIAN, Pair, Profile
 
 if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
     from privcalc.selection.runs.protocol import Runs
 
 SIX_DIGITS = 6e-7
@@ -254,3 +256,35 @@ def test_fixed_numbers_of_runs_need_bounded_losses() -> None:
     assert never_one.tight(GAUSSIAN, GAUSSIAN) == math.inf
     # Pure, with 2 or 3 runs: (q / q') (2 + 3 q) / (2 + 3 q') is largest at q' = 1 - 0.4 / 0.8.
     assert never_one.tight(pure, pure.reverse) >= math.log(1.2 * 3.8 / 3.5) - 1e-12
+
+
+class _Constant(Base):
+    """A base whose profile is one number everywhere, or none."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    @property
+    def reverse(self) -> _Constant:
+        """Return this one."""
+        return self
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return the number."""
+        return self.value
+
+    def upper(self, logs: Array) -> Array:
+        """Return the number."""
+        return np.full(len(logs), self.value)
+
+
+@pytest.mark.parametrize(
+    ("value", "odds", "constant"),
+    [(0.0, 10.0, 0.0), (math.nan, 10.0, math.inf), (0.5, math.inf, math.inf)],
+)
+def test_what_is_not_a_number_is_no_small_constant(
+    value: float, odds: float, constant: float
+) -> None:
+    """Nothing is known there, which is not that nothing is lost."""
+    assert negative_binomial_paper(1.0, odds, _Constant(value)) == (constant, 0.0)

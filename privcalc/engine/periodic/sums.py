@@ -87,6 +87,7 @@ class PeriodSum(NodeSum):
         lowest = math.floor((epsilon - self._offset) / gap) + 1
         level = self._offset + gap * lowest
         above = -math.expm1(float(epsilon - level))
-        # r (1 - e^{-(epsilon - l0 + g)}): a gap may be beyond the range of exp.
+        # r (1 - e^{-(epsilon - l0 + g)}), as e^g may be beyond the doubles. With y = l0 - epsilon
+        # r = e^{-y} is off by y units more: by 1 for y <= 1, and beyond by y e^{-y} < 1 - r.
         below = -math.exp(float(epsilon - level)) * math.expm1(-float(epsilon - level + gap))
         return lowest, float(level), above, below

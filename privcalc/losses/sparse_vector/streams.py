@@ -82,6 +82,7 @@ def stream_tests(
     below = [m for m in BELOW if m <= length - tops]
     t = np.linspace(-2.0, 8.0, DISTANCES) * unit
     u = np.append(np.linspace(-3.0, 9.0, DISTANCES) * unit, NO_TOP * unit)
+    # Many are the same where the threshold is low.
     t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
     lower, upper = stream_chances(noise, sizes, (below, tops), (t, u))
     p, q = lower.ravel() * (1.0 - ROUNDING), upper.ravel() * (1.0 + ROUNDING)
