@@ -253,6 +253,16 @@ class LossLaw(ABC):
         """
         return None
 
+    def sampled(self, q: float, *, remove: bool) -> LossLaw | None:
+        """Return the law of the mechanism that sees a Poisson sample, where it is of one kind.
+
+        Args:
+            q: sampling probability, 0 < q <= 1, off by a unit.
+            remove: direction.
+        """
+        del q, remove
+        return None
+
     def sampled_curve(self, q: float, *, remove: bool) -> RenyiCurve | None:
         """Return a bound on the divergences of the mechanism that sees a Poisson sample, as above.
 

@@ -19,11 +19,16 @@ from privcalc.losses.mixture.exponential_sum import ExponentialSum
 from privcalc.losses.mixture.law import MixtureLaw
 from privcalc.losses.mixture.sums import MixtureSums
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS
+from privcalc.losses.sampled.profile import sampled_profile
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
+
+
+# Products of probabilities that are smaller are left to the law of what is sampled.
+SMALLEST_CHANCE = 1e-250
 
 
 @record
@@ -36,6 +41,8 @@ class ScatteredLaw(MixtureLaw):
         others: 1 less the first of them, off by 4 units.
         remove: whether the mixture is P.
         log_mass: log of the P-mass that a cut of the outputs may drop.
+        event: the law for adding a record of what is sampled, if anything is.
+        q: the sampling probability.
     """
 
     places: tuple[float, ...]
@@ -43,12 +50,32 @@ class ScatteredLaw(MixtureLaw):
     others: float
     remove: bool
     log_mass: float = DEFAULT_LOG_MASS
+    event: ScatteredLaw | None = None
+    q: float = 1.0
 
     @property
     def log_floor(self) -> float:
         """Return log b_0 from the smaller of b_0 and 1 - b_0."""
         b = self.chances[0]
         return math.log1p(-self.others) if b > 0.5 else math.log(b) if b > 0.0 else -math.inf
+
+    def sampled(self, q: float, *, remove: bool) -> ScatteredLaw | None:
+        """Return the mixture with a record that has no part in more of the uses.
+
+        (1 - q) N(0, 1) + q sum_j p_j N(c_j, 1) has the probabilities q p_j, off by three units, and
+        (1 - q) + q p_0 at 0, off by three: 1 - q is by two where q <= 1/2 or q is exact.
+        """
+        first, *chances = self.chances
+        if q * min(chances) < SMALLEST_CHANCE:
+            return None
+        rest = ((1.0 - q) + q * first, *(q * chance for chance in chances))
+        return ScatteredLaw(self.places, rest, q * self.others, remove, event=self, q=q)
+
+    def profile(self, epsilon: float) -> tuple[float, float] | None:
+        """Bound delta of one sampled use, in which the factor q stands outside."""
+        if self.event is None:
+            return None
+        return sampled_profile(self.event, self.q, epsilon, remove=self.remove)
 
     @cached_property
     def weights(self) -> Array:

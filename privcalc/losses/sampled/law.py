@@ -250,6 +250,9 @@ def sampled(
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+    of_one_kind = event.sampled(q, remove=remove)
+    if of_one_kind is not None:
+        return of_one_kind
     ratio = event.log_ratio()
     if ratio is None:
         return SampledTailLaw(event, reverse or event, q, remove)
