@@ -63,6 +63,7 @@ class Approx(Mechanism):
 
     # Outputs with two records that are mirror images of each other fit the guarantee.
     opposite_records: ClassVar[bool] = True
+    any_program: ClassVar[bool] = True
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
         """Take the guarantee."""

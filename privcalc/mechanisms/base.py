@@ -39,6 +39,7 @@ class Mechanism:
         run: whether it is a run of many steps, of which samples see one each.
         sampling: how the answer names what the mechanism itself draws, or "".
         parts: specifications among its parameters, of which it is made.
+        any_program: whether it stands for every program with its pair, or no better one.
     """
 
     opposite_records: ClassVar[bool] = False
@@ -46,6 +47,7 @@ class Mechanism:
     run: bool = False
     sampling: ClassVar[str] = ""
     parts: tuple[Node, ...] = ()
+    any_program: ClassVar[bool] = False
 
     @property
     def report(self) -> Report | None:

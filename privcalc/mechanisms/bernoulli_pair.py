@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
@@ -43,6 +43,8 @@ class BernoulliPair(Mechanism):
         p: probability of yes without the record.
         other_p: probability of yes with it.
     """
+
+    any_program: ClassVar[bool] = True
 
     def __init__(self, *, p: float, other_p: float) -> None:
         """Take the two probabilities."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.mechanisms.base import Mechanism
@@ -51,6 +51,8 @@ class Pmf(Mechanism):
     Attributes:
         outcomes: pairs of probabilities, exact and normalised.
     """
+
+    any_program: ClassVar[bool] = True
 
     def __init__(self, *, file: str) -> None:
         """Read the probabilities."""

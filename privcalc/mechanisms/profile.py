@@ -52,6 +52,7 @@ class Profile(Mechanism):
 
     # Outputs with two records that are mirror images of each other fit the guarantee.
     opposite_records: ClassVar[bool] = True
+    any_program: ClassVar[bool] = True
 
     def __init__(self, *, file: str) -> None:
         """Read the points."""

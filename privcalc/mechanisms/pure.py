@@ -49,6 +49,7 @@ class Pure(Mechanism):
 
     # Outputs with two records that are mirror images of each other fit the guarantee.
     opposite_records: ClassVar[bool] = True
+    any_program: ClassVar[bool] = True
 
     def __init__(self, *, epsilon: float) -> None:
         """Take the guarantee."""

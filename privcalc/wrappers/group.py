@@ -43,9 +43,10 @@ class Group(Wrapper):
 
     It is pushed to the mechanisms: k times the sensitivity where noise is scaled to it (Gaussian,
     Laplace and their discrete forms, gdp); nothing for one randomized response, which may flip
-    anyway; a mixture of Gaussians where Gaussian noise is sampled by Poisson sampling; and
-    otherwise the composition of trade-off functions along a chain of k neighbours (Dong, Roth,
-    Su 2022, Theorem 2.14), which is an upper bound only.
+    anyway; of a Poisson sample a mixture over how many of the records are in it; and otherwise the
+    composition of trade-off functions along a chain of k neighbours (Dong, Roth, Su 2022,
+    Theorem 2.14). Of what is known by its pair alone some mechanism attains the chain; elsewhere
+    it is an upper bound only.
 
     Attributes:
         records: k.
@@ -77,7 +78,8 @@ def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term
     scaled = mechanism.grouped(records)
     if scaled is not None:
         return scaled.term(adjacency)
-    law = mechanism.term(adjacency).upper
+    term = mechanism.term(adjacency)
+    law = term.upper
     if law is None:
         raise UnsupportedError(
             "@group of a mechanism that is known by points of its Renyi curve is not available;"
@@ -86,7 +88,9 @@ def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term
     # Groups that do not scale are rare, and bring half of the FFT engine with them.
     from privcalc.engine.lattice.groups import chained_term
 
-    return chained_term(law, records)
+    # Where a record is replaced the step has to be the same in both orders.
+    attained = mechanism.any_program and term.members is None
+    return chained_term(law, records, term.lower if attained else None)
 
 
 def grouped(tree: Node, records: int) -> Node:

@@ -173,7 +173,7 @@ class PoissonSampled(Sampling):
         opposite = not member and _opposite(event, asked.walk)
         return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
 
-    def of_group(self, law: LossLaw, single: Term, asked: Sampled) -> Term:
+    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: Sampled) -> Term:
         """Return the sampled event for a group of records, given its term for one.
 
         The pair of Gaussian noise has room for an error of `MOST_UNITS` of mu. Where it is known
@@ -185,8 +185,12 @@ class PoissonSampled(Sampling):
         from privcalc.losses.term import Term
         from privcalc.numerics.rounding import UNIT
 
-        if not isinstance(law, GaussianLaw) or asked.adjacency is Adjacency.REPLACE:
-            return super().of_group(law, single, asked)
+        if asked.adjacency is Adjacency.REPLACE:
+            return super().of_group(law, reverse, single, asked)
+        if not isinstance(law, GaussianLaw):
+            event = reverse if asked.adjacency is Adjacency.REMOVE else law
+            found = _of_sampled_records(event, asked)
+            return found or super().of_group(law, reverse, single, asked)
         q, k, remove = asked.q, asked.records, asked.adjacency is Adjacency.REMOVE
         if law.error > MOST_UNITS * UNIT:
             low, high = (GaussianMixtureLaw(end.mu, q, k, remove) for end in law.ends)
@@ -216,6 +220,36 @@ class PoissonSampled(Sampling):
 def poisson_sample(tree: Node, q: float) -> Wrapped:
     """Return the specification of an event that sees a Poisson sample."""
     return Wrapped("poisson_sampled", (("sampling_probability", q),), tree)
+
+
+def _of_sampled_records(law: LossLaw, asked: Sampled) -> Term | None:
+    """Return the laws of a group each of whose records is sampled.
+
+    Noise on a number moves by as many steps as records are sampled, a response is that of any of
+    them, and of any program with a pair the worst one may follow the chain: there is a lower end.
+
+    Args:
+        law: the event's for one record, in the direction that is asked for.
+        asked: the question.
+
+    Returns:
+        The laws above and below; None where there is too much to add up.
+    """
+    from privcalc.engine.lattice.groups import sampled_term
+    from privcalc.losses.atomic.grouped import LARGEST_MIXTURE
+
+    k, remove = asked.records, asked.adjacency is Adjacency.REMOVE
+    if k > LARGEST_MIXTURE:
+        return None
+    mechanism = asked.walk.mechanism(asked.event) if isinstance(asked.event, Leaf) else None
+    scaled = [mechanism.grouped(j) for j in range(1, k + 1)] if mechanism else []
+    terms = [each.term(asked.adjacency) for each in scaled if each is not None]
+    laws = [term.upper for term in terms if term.upper is not None]
+    whole = len(laws) == k
+    attained = whole and all(term.law is not None for term in terms)
+    attained = attained or (mechanism is not None and mechanism.any_program)
+    rate = asked.q, asked.exact
+    return sampled_term(laws if whole else [law], k, rate, remove=remove, attained=attained)
 
 
 def _opposite(event: Node, walk: Walk, *, known: bool = False) -> bool:

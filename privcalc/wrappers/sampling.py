@@ -92,11 +92,18 @@ class Sampling(Wrapper):
         """
         raise NotImplementedError
 
-    def of_group(self, law: LossLaw, single: Term, asked: Sampled) -> Term:
-        """Return the sampled event for a group of records, given its term for one."""
+    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: Sampled) -> Term:
+        """Return the sampled event for a group of records, given its term for one.
+
+        Args:
+            law: the law of the event in the first direction of `inside`.
+            reverse: its law in the other order.
+            single: what is known of one record.
+            asked: the question.
+        """
         from privcalc.engine.lattice.groups import chained_term
 
-        del law
+        del law, reverse
         return chained_term(single.above, asked.records)
 
     def curve(
@@ -208,7 +215,7 @@ class Sampling(Wrapper):
         if event is not None and other is not None:
             known = self.known(event.above, other.above, asked, member=True)
             if asked.records > 1 and asked.q > 0.0:
-                known = self.of_group(event.above, known, asked)
+                known = self.of_group(event.above, other.above, known, asked)
             return Term(known.upper)
         law, reverse = (one_law([(term.law, n) for term, n in each]) for each in (terms, back))
         ends = _gaussian_ends(terms, law)
@@ -224,7 +231,7 @@ class Sampling(Wrapper):
         single = self.known(law, reverse, asked, member=False)
         if asked.records == 1 or asked.q == 0.0:
             return single
-        return self.of_group(law, single, asked)
+        return self.of_group(law, reverse, single, asked)
 
     def _of_envelope(self, event: Term, other: Term, asked: Sampled) -> Term:
         """Return the sampled law of an envelope, and its sampled members.
@@ -241,7 +248,7 @@ class Sampling(Wrapper):
         if event.lower is not event.upper and event.lower is not None and other.lower is not None:
             lower = self.known(event.lower, other.lower, asked, member=True).lower
         if asked.records > 1 and asked.q > 0.0:
-            return Term(self.of_group(event.above, known, asked).above)
+            return Term(self.of_group(event.above, other.above, known, asked).above)
         if event.members is None:
             raise AssertionError("an envelope has members")
         there, members = asked.adjacency is not Adjacency.ADD, event.members

@@ -166,16 +166,21 @@ def test_both_ways_agree() -> None:
                 assert meets(one, two), (text, name, one, two)
 
 
-def test_groups_have_upper_ends(tmp_path: Path) -> None:
-    """An upper law of a group with few outcomes bounds the power, and claims no lower end."""
+def test_groups_follow_the_chain(tmp_path: Path) -> None:
+    """The power of a group of two with few outcomes is that of the power of one."""
     laws_of_rows(tmp_path, [("1/2", "1/3"), ("1/2", "2/3")])
     curve = curve_of(f"pmf:file={tmp_path / 'table.csv'}@group:k=2", [0.0, 0.1, 0.5, 1.0]).worst
     single = curve_of(f"pmf:file={tmp_path / 'table.csv'}", [0.0, 0.1, 0.5, 1.0]).worst
-    for index in (1, 2):
-        assert curve.power[index].lower is None
-        assert curve.power[index].upper > 1.1 * single.power[index].upper
+    # With (first, other) the power is 3 y / 2 up to 1/3, so that 0.1 gives 0.15 and 0.225; with the
+    # columns exchanged it is 4 y / 3 up to 1/2, then (1 + 2 y) / 3: 1/2 gives 2/3 and 7/9.
+    for index, power in ((1, 0.225), (2, 7.0 / 9.0)):
+        lower = curve.power[index].lower
+        assert lower is not None
+        assert lower <= power <= curve.power[index].upper
+        assert lower == pytest.approx(curve.power[index].upper, rel=1e-12)
+        assert lower > 1.1 * single.power[index].upper
         assert curve.beta[index].lower == pytest.approx(1.0 - curve.power[index].upper)
-        assert curve.beta[index].upper == pytest.approx(1.0 - [0.0, 0.1, 0.5, 1.0][index])
+        assert curve.beta[index].upper == pytest.approx(1.0 - lower)
 
 
 def test_small_discrete_mechanisms(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from privcalc.accounting.compose import compose
 from privcalc.engine.lattice.groups import chained_term
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.grouped import grouped
+from privcalc.losses.atomic.grouped import chain, grouped, sampled_group
+from privcalc.losses.atomic.power import lower_law, power_function, upper_law
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.spec.parse import parse
@@ -90,6 +91,17 @@ def normalised(weights: list[tuple[int, int]]) -> Outcomes:
     return [(Fraction(p, total_p), Fraction(q, total_q)) for p, q in weights]
 
 
+def mirrored(law: AtomicLaw) -> AtomicLaw:
+    """Return the law of the other order of an explicit pair."""
+    return AtomicLaw(
+        tuple(-loss for loss in law.losses),
+        law.lower_masses,
+        law.lower_infinity_mass,
+        law.infinity_mass,
+        lower_masses=law.masses,
+    )
+
+
 SCALES = [mpf(x) for x in ("0.05", "0.5", "0.9", "1", "1.01", "1.5", "4", "30", "1000")]
 weights = st.integers(min_value=0, max_value=20)
 
@@ -111,10 +123,61 @@ def test_groups_are_exact_chains(rows: list[tuple[int, int]], k: int) -> None:
     outcomes = normalised(rows)
     ours, true = grouped(law_of(outcomes), k), chained(curve_of(outcomes), k)
     assert math.fsum((*ours.masses, ours.infinity_mass)) <= 1.0 + 1e-12
+    below = lower_law(chain(power_function(law_of(outcomes)), k)[-1])
+    assert below is not None
+    assert math.fsum((*below.masses, below.infinity_mass)) == pytest.approx(1.0, abs=1e-14)
     for a in SCALES:
         exact, bound = chained_profile(true, a), atoms_profile(ours, a)
         assert exact <= bound + mpf("1e-15")
         assert bound <= exact + mpf("1e-11")
+        # Masses of the law are rounded once.
+        assert exact - mpf("1e-11") <= atoms_profile(below, a) <= exact + (1 + a) * mpf("1e-15")
+
+
+pairs = st.lists(st.tuples(weights, weights), min_size=2, max_size=4).filter(
+    lambda rows: (
+        any(p for p, _ in rows) and any(q for _, q in rows) and all(p or q for p, q in rows)
+    )
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=pairs,
+    k=st.integers(min_value=2, max_value=4),
+    q=st.sampled_from([0.5, 0.25, 0.9375, 2.0**-20]),
+)
+def test_sampled_groups_are_exact_mixtures(rows: list[tuple[int, int]], k: int, q: float) -> None:
+    """Of a chain of rational pairs, each with its chance: both orders, above and below, to 1e-11.
+
+    On [0, y] the first data set has y, and with j sampled records the other has G_j(y).
+    """
+    outcomes = normalised(rows)
+    steps = [chained(curve_of(outcomes), j) for j in range(1, k + 1)]
+    places = sorted({x for curve in steps for x, _ in curve} | {Fraction(0), Fraction(1)})
+    rate = Fraction(q)
+    chances = [math.comb(k, j) * rate**j * (1 - rate) ** (k - j) for j in range(k + 1)]
+    heights = [
+        chances[0] * x + sum(w * value(c, x) for w, c in zip(chances[1:], steps, strict=True))
+        for x in places
+    ]
+    pair = [(heights[0], Fraction(0))]
+    pair += [(b - a, y - x) for (a, x), (b, y) in pairwise(zip(heights, places, strict=True))]
+    law = law_of([(p, q) for p, q in outcomes if p or q])
+    for remove in (True, False):
+        one = law if remove else mirrored(law)
+        found = sampled_group(chain(power_function(one), k), q, remove=remove, exact=True)
+        assert found is not None
+        above, below = upper_law(found), lower_law(found)
+        assert below is not None
+        both = [(mpf(p.numerator) / p.denominator, mpf(q.numerator) / q.denominator)
+                for p, q in pair]  # fmt: skip
+        for a in SCALES:
+            exact = hockey_stick(both if remove else [(q, p) for p, q in both], a)
+            assert exact <= atoms_profile(above, a) + mpf("1e-15")
+            assert atoms_profile(above, a) <= exact + mpf("1e-11")
+            assert atoms_profile(below, a) <= exact + (1 + a) * mpf("1e-15")
+            assert atoms_profile(below, a) >= exact - mpf("1e-11")
 
 
 @pytest.mark.parametrize("k", [2, 3, 7, 20])
@@ -195,17 +258,18 @@ def bound_of(text: str, relation: Relation | None = None, **query: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "largest"),
+    ("text", "largest", "attained"),
     [
-        ("pure:epsilon=0.5@group:k=1000", 500.0),
-        ("staircase:epsilon=1@group:k=50", 50.0),
-        ("rr:p=0.75@poisson:q=0.1@group:k=200", math.inf),
+        ("pure:epsilon=0.5@group:k=1000", 500.0, True),
+        ("staircase:epsilon=1@group:k=50", 50.0, False),
+        ("rr:p=0.75@poisson:q=0.1@group:k=200", math.inf, False),
     ],
 )
-def test_large_groups(text: str, largest: float) -> None:
+def test_large_groups(text: str, largest: float, *, attained: bool) -> None:
     """Long chains end, and cost no more than k times the largest loss, to 1e-9 of it."""
     bound = bound_of(text, deltas=[1e-6])
-    assert bound.lower is None
+    assert (bound.lower is not None) == attained
+    assert (bound.lower or 0.0) <= bound.upper
     assert 0.0 < bound.upper <= largest * (1 + 1e-9)
 
 
@@ -227,7 +291,7 @@ def test_groups_without_a_number() -> None:
 
 def test_json_leaves_out_the_lower_end(run: Callable[..., Outcome]) -> None:
     """A group bound has an upper end alone, and a check that it fails is undecided."""
-    text = "pure:epsilon=0.2@10@group:k=3"
+    text = "staircase:epsilon=0.2@10@group:k=3"
     printed = json.loads(run("compose", text, "--delta", "1e-5", "--json").stdout)
     assert list(printed["result"]["epsilon"]) == ["upper"]
     assert run("compose", text, "--max-epsilon", "1", "--delta", "1e-5").status == 1

@@ -155,12 +155,11 @@ def test_generic_bound_covers_random_chains() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "pure:epsilon=0.2@10@group:k=3",
-        "approx:epsilon=0.2,delta=1e-9@10@group:k=2",
-        "rr:p=0.6@poisson:q=0.1@10@group:k=2",
+        "staircase:epsilon=0.2@10@group:k=3",
+        "staircase:epsilon=0.2@poisson:q=0.1@10@group:k=2",
         "laplace:scale=3@wor:q=0.1@group:k=2",
         pytest.param("laplace:scale=3@wor:q=0.1@5@group:k=2", marks=pytest.mark.slow),
-        "gaussian:sigma=3@5+pure:epsilon=0.1@group:k=2",
+        "gaussian:sigma=3@5+staircase:epsilon=0.1@group:k=2",
     ],
 )
 def test_generic_bounds_have_no_lower_end(text: str) -> None:
@@ -168,6 +167,92 @@ def test_generic_bounds_have_no_lower_end(text: str) -> None:
     found = bound_of(text, deltas=[1e-5])
     assert found.lower is None
     assert 0.0 < found.upper < math.inf
+
+
+def test_responses_of_a_sampled_group_are_those_of_one_sampled_more_often() -> None:
+    """Any of the records in the sample may change the response, and no more than one changes."""
+    one = bound_of("rr:p=0.9@poisson:q=0.5@30@group:k=4", deltas=[1e-7])
+    two = bound_of("rr:p=0.9@poisson:q=0.9375@30", deltas=[1e-7])
+    assert one.lower <= two.upper
+    assert one.upper >= two.lower
+    assert one.upper - one.lower <= 1e-9 * one.upper
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_any_program_with_a_guarantee_may_follow_the_chain(epsilon: float, delta: float) -> None:
+    """One use, by the largest probability that each of three records gives an event."""
+    name = f"approx:epsilon={epsilon},delta={delta}" if delta else f"pure:epsilon={epsilon}"
+    for level in (0.0, 0.2, 1.5 * epsilon, 2.5 * epsilon):
+        bound = bound_of(f"{name}@group:k=3", epsilons=[level])
+        grow = mp.exp(mpf(epsilon))
+
+        def step(y: Any, grow: Any = grow) -> Any:
+            return min(delta + grow * y, 1 - (1 - delta - y) / grow, mpf(1))
+
+        fine = [mpf(i) / 500 for i in range(501)]
+        truth = max(step(step(step(y))) - mp.exp(mpf(level)) * y for y in fine)
+        assert truth <= bound.upper + mpf("1e-15")
+        assert bound.lower is not None
+        assert bound.upper - bound.lower <= 1e-12 + 1e-9 * bound.upper
+        # Between two of so many points the concave function is hardly higher.
+        assert bound.lower <= truth + mpf("1e-2")
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("k", [2, 5])
+def test_sampled_noise_on_a_count_of_a_group(k: int, *, remove: bool) -> None:
+    """Discrete Laplace noise, as many steps as records are sampled: sums over all outputs."""
+    epsilon, q = mpf("0.4"), mpf("0.3")
+    far = 400
+    norm = (1 - mp.exp(-epsilon)) / (1 + mp.exp(-epsilon))
+    plain = {x: norm * mp.exp(-epsilon * abs(x)) for x in range(-far - k, far + 1)}
+    chances = [mp.binomial(k, j) * q**j * (1 - q) ** (k - j) for j in range(k + 1)]
+    text = f"discrete-laplace:epsilon=0.4@poisson:q=0.3@group:k={k}"
+    terms = realize(parse(text).tree, ADD_REMOVE)["remove" if remove else "add"]
+    assert terms.lower is not None
+    ((above, _),), ((below, _),) = terms.upper.terms, terms.lower.terms
+    pairs = [
+        (mp.fsum(w * plain[x - j] for j, w in enumerate(chances)), plain[x])
+        for x in range(-far + k, far)
+    ]
+    if not remove:
+        pairs = [(b, a) for a, b in pairs]
+    for a in (mpf("0.4"), mpf("0.9"), mpf(1), mpf("1.05"), mpf(2), mpf(5)):
+        true = hockey_stick(pairs, a)
+        assert atoms_profile(below, a) <= true + (1 + a) * mpf("1e-15")
+        assert true <= atoms_profile(above, a) + mpf("1e-15")
+        assert atoms_profile(above, a) - atoms_profile(below, a) <= mpf("1e-12")
+
+
+@pytest.mark.parametrize("text", ["laplace:scale=2", "discrete-gaussian:sigma=2"])
+@pytest.mark.parametrize("remove", [True, False])
+def test_sampled_groups_of_noise_with_many_losses(text: str, *, remove: bool) -> None:
+    """On cells of a lattice: three records in a sample, by sums over the outputs."""
+    laplace = text.startswith("laplace")
+    # Of a density the middles of cells that end where it has kinks.
+    x = (np.arange(-24_000, 26_400) + 0.5) / 800.0 if laplace else np.arange(-80.0, 84.0)
+
+    def likelihood(shift: int) -> Any:
+        y = x - shift
+        return np.exp(-np.abs(y) / 2.0) if laplace else np.exp(-y * y / 8.0)
+
+    whole = float(likelihood(0).sum())
+    chances = [math.comb(3, j) * 0.1**j * 0.9 ** (3 - j) for j in range(4)]
+    mixture = sum(w * likelihood(j) for j, w in enumerate(chances)) / whole
+    one, other = mixture, likelihood(0) / whole
+    if not remove:
+        one, other = other, one
+    terms = realize(parse(f"{text}@poisson:q=0.1@group:k=3").tree, ADD_REMOVE)
+    found = terms["remove" if remove else "add"]
+    assert found.lower is not None
+    ((above, _),), ((below, _),) = found.upper.terms, found.lower.terms
+    for a in (0.95, 1.02, 1.2):
+        true = float(np.maximum(one - a * other, 0.0).sum())
+        low, high = atoms_profile(below, a), atoms_profile(above, a)
+        assert low <= true * (1.0 + 1e-5)
+        assert true <= high * (1.0 + 1e-5)
+        assert high - low <= (2e-3 if laplace else 1e-10) * high + 1e-7
 
 
 @pytest.mark.parametrize("bits", list(product((0, 1), repeat=4)))

@@ -1,4 +1,4 @@
-"""Laws for groups of records, along a chain of neighbours: upper bounds for any law."""
+"""Laws for groups of records, along a chain of neighbours, for any law."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.lattice.cells import Grid
+from privcalc.engine.lattice.cells import Grid, cells
 from privcalc.engine.lattice.dots import connect_the_dots
 from privcalc.engine.lattice.sketch import sketch
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.grouped import grouped
+from privcalc.losses.atomic.grouped import chain, grouped, sampled_group
+from privcalc.losses.atomic.power import lower_law, of_cells, power_function, upper_law
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.losses.atomic.power import Curve
     from privcalc.losses.law import LossLaw
 
 # A law that is not atomic gets so many values in each of three directions, at multiples of its
@@ -25,14 +29,66 @@ if TYPE_CHECKING:
 POINTS = 200
 STEPS = 30
 SMALLEST_SPAN = 1e-12
+# Of a law with no more losses than this, on a lattice, all are taken.
+MOST_LOSSES = 1500
 # The log of the mass that may be left out on either side.
 LOG_LEFT_OUT = -92.0
 LARGEST_LOSS = 600.0
 
 
-def chained_term(law: LossLaw, records: int) -> Term:
-    """Return a law for a group of records that are changed one by one: an upper bound only."""
-    return Term(grouped(_atoms(law), records))
+def chained_term(law: LossLaw, records: int, lower: LossLaw | None = None) -> Term:
+    """Return laws for a group of records that are changed one by one.
+
+    Args:
+        law: the law of one record.
+        records: size of the group.
+        lower: the law of what is known by its pair alone, so that chains attain what they may; None
+            where there is an upper bound only.
+    """
+    below = None if lower is None else lower_law(chain(_below(lower), records)[-1])
+    return Term(grouped(_atoms(law), records), below)
+
+
+def sampled_term(
+    laws: Sequence[LossLaw],
+    records: int,
+    rate: tuple[float, bool],
+    *,
+    remove: bool,
+    attained: bool,
+) -> Term | None:
+    """Return laws for a group of records that are each sampled by Poisson sampling.
+
+    Args:
+        laws: those of 1, 2, ... records in the direction that is asked for, or that of one.
+        records: size of the group.
+        rate: the sampling probability, and whether it is exact.
+        remove: whether the records are in the first data set.
+        attained: whether one family of events attains all of these laws, or the chain of the one.
+
+    Returns:
+        The laws; None where there is too much to add up.
+    """
+    q, exact = rate
+
+    def mixture(steps: list[Curve]) -> Curve | None:
+        all_steps = chain(steps[0], records) if len(steps) < records else steps
+        return sampled_group(all_steps, q, remove=remove, exact=exact)
+
+    above = mixture([power_function(_atoms(law)) for law in laws])
+    if above is None:
+        return None
+    below = mixture([_below(law) for law in laws]) if attained else None
+    return Term(upper_law(above), None if below is None else lower_law(below))
+
+
+def _below(law: LossLaw) -> Curve:
+    """Return a function below the power function of a law: cells of a lattice are told apart."""
+    if isinstance(law, AtomicLaw):
+        return power_function(law)
+    found = cells(law, _grid(law).points())
+    p, q = found.p - found.p_error, found.q + found.q_error
+    return of_cells(law.infinity_mass * (1.0 - law.infinity_mass_error), p[::-1], q[::-1])
 
 
 # Overflow and underflow far out give masses of 0 or infinite errors, never a smaller bound.
@@ -69,11 +125,17 @@ def _atoms(law: LossLaw) -> AtomicLaw:
 
 
 def _grid(law: LossLaw) -> Grid:
-    """Cover the range of a law evenly, and its median at every scale."""
+    """Cover the range of a law evenly, and its median at every scale; or take all its losses."""
     seen = sketch(law, LOG_LEFT_OUT, 1)
     low, high = max(seen.low, -LARGEST_LOSS), min(seen.high, LARGEST_LOSS)
     if not low <= high:
         raise UnsupportedError("losses beyond the range of doubles are too likely to bound a group")
+    if law.lattice is not None:
+        # A cell with one loss at one of its ends loses nothing.
+        origin, step = law.lattice
+        first, last = (round((Fraction(end) - origin) / step) for end in (low, high))
+        if last - first <= MOST_LOSSES:
+            return Grid(origin, step, np.arange(first - 2, last + 3))
     span = max(high - low, SMALLEST_SPAN)
     step = Fraction(span / 2.0**STEPS)
     near = np.rint(2.0 ** np.linspace(0.0, STEPS, POINTS)).astype(np.int64)

@@ -300,6 +300,37 @@ def chained(base: Truth, records: int) -> Truth:
     )
 
 
+def mixed_chain(steps: Sequence[Truth], q: Number, *, removing: bool) -> Truth:
+    """Return the pair of a group of as many records as there are steps, each sampled with q.
+
+    In the order of falling likelihood an event that has y without them has G_j(y) with j of them.
+    """
+    count = len(steps)
+    places, curves = {mpf(0), mpf(1)}, []
+    for step in steps:
+        corners = [(mpf(0), step.infinity_mass)]
+        for _, p, length in sorted(step.atoms, key=lambda row: -row[0]):
+            corners.append((corners[-1][0] + length, corners[-1][1] + p))
+        corners.append((mpf(1), mpf(1)))
+        curves.append(corners)
+        places |= {x for x, _ in corners}
+
+    def between(corners: list[Masses], y: Number) -> Number:
+        pieces = pairwise(corners)
+        (low, a), (high, b) = next(piece for piece in pieces if y <= piece[1][0])
+        return a + (b - a) * ((y - low) / (high - low) if high > low else mpf(1))
+
+    def height(y: Number) -> Number:
+        chances = [mp.binomial(count, j) * q**j * (1 - q) ** (count - j) for j in range(count + 1)]
+        values = [y, *(between(corners, y) for corners in curves)]
+        return mp.fsum(w * value for w, value in zip(chances, values, strict=True))
+
+    ends = [(y, height(y)) for y in sorted(places)]
+    pairs = [(b - a, y - x) for (x, a), (y, b) in pairwise(ends) if y - x > mpf(10) ** -25]
+    pairs.append((ends[0][1], mpf(0)))
+    return of_outcomes(pairs if removing else [(y, x) for x, y in pairs])
+
+
 def _composed(
     begin: Number, step: list[Masses], start: Number, pieces: list[Masses]
 ) -> tuple[Number, list[Masses]]:

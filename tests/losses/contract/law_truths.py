@@ -27,6 +27,7 @@ from tests.losses.contract.law_truth import (
     Truth,
     chained,
     glued,
+    mixed_chain,
     sampled,
 )
 
@@ -106,7 +107,8 @@ def _truth_of(tree: Node, adjacency: Adjacency, records: int, read: Any) -> Trut
     if records > 1:
         group = None
         if poisson and not replaced:
-            group = _sampled_group(base, q, records, removing=removing)
+            steps = [_truth_of(event, Adjacency.REMOVE, j, read) for j in range(1, records + 1)]
+            group = _sampled_group(base, steps, q, removing=removing)
         return group or _chain(_truth_of(tree, adjacency, 1, read), records)
     if replaced and not _categories(event):
         return opposite(base, q)
@@ -143,8 +145,17 @@ def _chain(base: Truth | None, records: int) -> Truth | None:
     return chained(base, records)
 
 
-def _sampled_group(base: Truth, q: Number, records: int, *, removing: bool) -> Truth | None:
-    """Return the pair of a group under Poisson sampling, known for Gaussian noise."""
+def _sampled_group(
+    base: Truth, steps: list[Truth | None], q: Number, *, removing: bool
+) -> Truth | None:
+    """Return the pair of a group under Poisson sampling: of Gaussian noise, or few losses.
+
+    `steps` are the pairs of 1, 2, ... records that are removed.
+    """
+    records = len(steps)
+    known = [step for step in steps if step is not None and not step.unbounded]
+    if all(step.density is None and len(step.atoms) <= FEW**2 for step in known):
+        return mixed_chain(known, q, removing=removing) if len(known) == records else None
     if not isinstance(base.density, Normal) or q == 1:
         return None
     centres = tuple(j * base.density.mu for j in range(records + 1))

@@ -1,0 +1,280 @@
+"""Power functions of pairs with finitely many losses, and the pairs of power functions.
+
+G(y) is the largest P(A) over (randomised) events with Q(A) <= y. It is concave and increasing, and
+1 less the trade-off function of the pair. Of a law with finitely many values it is piecewise
+linear: its pieces are the atoms, the slopes their e^loss. A pair with a larger G dominates.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
+from privcalc.losses.atomic.exact import exact_law
+from privcalc.numerics.rounding import UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.numerics.arrays import Array
+
+# Of more pieces than this, half as many slopes are kept.
+MOST_PIECES = 2000
+# Pieces shorter than this are steepened into the one before; below it slopes leave the range.
+SHORTEST = 1e-290
+# Atoms of a lower law with less mass are joined with the next.
+SMALLEST = Fraction(1, 10**280)
+
+
+@record
+class Curve:
+    """A concave, increasing, piecewise linear function on [0, 1], at most 1.
+
+    Attributes:
+        start: its value at 0.
+        lengths: lengths of its pieces; after the last it is constant.
+        rises: by how much it increases on each; the slopes rises / lengths fall.
+        units: (1 - e) G(y (1 - e)) is at most this function, for e = units UNIT, if G is the
+            function without rounding; and where it is sharp, this is at most (1 + e) G(y).
+        sharp: whether nothing was enlarged on purpose.
+    """
+
+    start: float
+    lengths: Array
+    rises: Array
+    units: float
+    sharp: bool = True
+
+
+def of_cells(start: float, p: Array, q: Array) -> Curve:
+    """Return a function below the power function of a pair, from masses of disjoint sets.
+
+    Args:
+        start: no more than the P-mass that has no Q-mass.
+        p: P-masses of the sets, or less, the likeliest under P first.
+        q: Q-masses of the sets, or more.
+
+    What is left of both is the last piece: the corners, and (1, 1), lie below the function, and
+    those at which it would bend upwards are left out.
+    """
+    kept = (p > 0.0) & (q > SHORTEST)
+    rest = max(0.0, 1.0 - start - float(p[kept].sum())), max(SHORTEST, 1.0 - float(q[kept].sum()))
+    joined: list[tuple[float, float]] = []
+    for piece in [*zip(p[kept].tolist(), q[kept].tolist(), strict=True), rest]:
+        rise, length = piece
+        while joined and rise * joined[-1][1] > joined[-1][0] * length:
+            last = joined.pop()
+            rise, length = rise + last[0], length + last[1]
+        joined.append((rise, length))
+    rises, lengths = np.array(joined).T
+    return Curve(start, lengths, rises, 2.0 * len(p) + 16.0)
+
+
+def power_function(law: AtomicLaw) -> Curve:
+    """Return G of one step: the masses are off by MASS_ULPS each."""
+    return _tidy(
+        law.infinity_mass,
+        np.array(law.lower_masses),
+        np.array(law.masses),
+        4.0 * MASS_ULPS + 16.0,
+        in_order=False,
+    )
+
+
+def composed(outer: Curve, inner: Curve) -> Curve:
+    """Return G_outer(G_inner(y)).
+
+    Rounding. The breakpoints, of the inner function in its values and of the outer one in its
+    arguments, are sums of n positive terms, off by n units; what is composed then is two functions
+    whose slopes, as functions of the value or the argument v, are those of the true ones at
+    v (1 +- n UNIT): that is (1 - e) G(y (1 - e)) <= G* for each. The new lengths and rises add a
+    few units. For concave functions with G(0) >= 0, G(y (1 + e)) <= (1 + e) G(y), so that the
+    errors of the two add up.
+    """
+    slopes = inner.rises / inner.lengths
+    outer_slopes = outer.rises / outer.lengths
+    values = np.minimum(inner.start + np.concatenate([[0.0], np.cumsum(inner.rises)]), 1.0)
+    breaks = np.cumsum(outer.lengths)
+    before = np.diff(np.minimum(np.concatenate([[0.0], breaks]), values[0]))
+    start = outer.start + float((before * outer_slopes).sum())
+    inside = breaks[(breaks > values[0]) & (breaks < values[-1])]
+    cuts = np.unique(np.concatenate([values, inside]))
+    middle = 0.5 * (cuts[:-1] + cuts[1:])
+    which = np.clip(np.searchsorted(values, middle, side="right") - 1, 0, len(slopes) - 1)
+    other = np.searchsorted(breaks, middle)
+    # Beyond its last piece the outer function is constant.
+    reached = other < len(outer_slopes)
+    steps = np.diff(cuts)[reached]
+    lengths = steps / slopes[which[reached]]
+    rises = steps * outer_slopes[other[reached]]
+    terms = len(inner.lengths) + len(outer.lengths)
+    units = inner.units + outer.units + 2.0 * terms + 16.0
+    return _tidy(min(start, 1.0), lengths, rises, units, sharp=inner.sharp and outer.sharp)
+
+
+def mixed(curves: Sequence[Curve], weights: Sequence[float], units: float, *, first: bool) -> Curve:
+    """Return the power function of a mixture of laws M_j against M_0, or of M_0 against it.
+
+    All M_j have their power on one nested family of events: M_j(A) = G_j(M_0(A)). With the mixture
+    first that of y = M_0(A) is w_0 y + sum w_j G_j(y). With M_0 first, curve j is that of M_0
+    against M_j, whose inverse h_j gives M_j(A) = h_j(v), v = M_0(A), and the inverse of the wanted
+    function is w_0 v + sum w_j h_j(v).
+
+    Breakpoints are sums of n terms, and sums of slopes are off by what these are; as in `composed`
+    the sum is within (1 +- e) at (1 +- e), and so is the inverse. A weight that is no double is
+    raised in the mixture where that is first, and lowered where it is second.
+
+    Args:
+        curves: power functions of M_j, j >= 1.
+        weights: w_0, w_1, ...; w_0 > 0.
+        units: relative error of the weights.
+        first: whether the mixture is the first of the two laws.
+    """
+    small = any(weight < SHORTEST for weight in weights)
+    used = [max(w, SHORTEST) if first else w * (w >= SHORTEST) for w in weights]
+    parts: list[tuple[Array, Array]] = [(np.ones(1), np.ones(1))]
+    for curve in curves:
+        along, up = curve.lengths, curve.rises
+        if not first:
+            begins = curve.start > 0.0
+            along = np.concatenate([[curve.start], curve.rises]) if begins else curve.rises
+            up = np.concatenate([[0.0], curve.lengths]) if begins else curve.lengths
+        parts.append((along, up))
+    ends = [np.cumsum(along) for along, _ in parts]
+    # Beyond 1 there is nothing but what rounding has moved there.
+    cuts = np.unique(np.minimum(np.concatenate([[0.0], *ends]), 1.0))
+    middle, steps = 0.5 * (cuts[:-1] + cuts[1:]), np.diff(cuts)
+    slopes = np.zeros(len(steps))
+    for weight, end, (along, up) in zip(used, ends, parts, strict=True):
+        which = np.searchsorted(end, middle)
+        slopes += weight * np.append(up / along, 0.0)[which]
+    units += max(curve.units for curve in curves) + 2.0 * len(cuts) + 4.0 * len(parts) + 32.0
+    sharp = not small and all(curve.sharp for curve in curves)
+    sums = slopes * steps
+    if first:
+        start = math.fsum(w * curve.start for w, curve in zip(used[1:], curves, strict=True))
+        return _tidy(min(start, 1.0), steps, sums, units, sharp=sharp)
+    return _tidy(0.0, sums, steps, units, sharp=sharp)
+
+
+def _tidy(
+    start: float,
+    lengths: Array,
+    rises: Array,
+    units: float,
+    *,
+    in_order: bool = True,
+    sharp: bool = True,
+) -> Curve:
+    """Leave out pieces that do not rise, and steepen short ones into the one before, or the start.
+
+    Rising on the piece before, or at once, is rising earlier: the function grows. So it does where
+    pieces are put in the order of their slopes, which are then off by no more than rounding.
+    """
+    rising = rises > 0.0
+    lengths, rises = lengths[rising], rises[rising]
+    if not in_order:
+        with np.errstate(divide="ignore"):
+            order = np.argsort(-(rises / lengths), kind="stable")
+        lengths, rises = lengths[order], rises[order]
+    long = lengths > SHORTEST
+    if long.all():
+        return Curve(start, lengths, rises, units, sharp)
+    owner = np.cumsum(long)
+    gathered = np.bincount(owner, weights=rises, minlength=1).astype(float)
+    start = min(1.0, start + float(gathered[0]))
+    units += float(len(owner))
+    return _tidy(start, lengths[long], gathered[1:], units, in_order=False, sharp=False)
+
+
+def thinned(curve: Curve) -> Curve:
+    """Keep some of too many slopes, and split the other pieces between their neighbours.
+
+    A piece of length q and rise p becomes two, of slopes high > p / q > low, with the same sums:
+    the rise B = (p - low q) / (1 - low / high), and the rest. Any part of the piece is the same
+    part of the two, so that in the order of slopes the function has grown. B is formed from
+    differences and rounded up, at the expense of the rest, which makes the two shorter.
+    """
+    count = len(curve.lengths)
+    if count <= MOST_PIECES:
+        return curve
+    slopes = curve.rises / curve.lengths
+    kept = np.unique(np.linspace(0, count - 1, MOST_PIECES // 2).astype(int))
+    place = np.searchsorted(kept, np.arange(count), side="right") - 1
+    place = np.minimum(place, len(kept) - 2)
+    high, low = slopes[kept[place]], slopes[kept[place + 1]]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = (curve.rises - low * curve.lengths) + 8.0 * UNIT * curve.rises
+        part = part / (1.0 - low / high - 4.0 * UNIT) * (1.0 + 8.0 * UNIT)
+    # Slopes that are as good as equal are all raised to the higher one.
+    apart = high > low * (1.0 + 1e-12)
+    up = np.where(apart, np.clip(part, 0.0, curve.rises), curve.rises)
+    rises = np.bincount(place, weights=up, minlength=len(kept)).astype(float)
+    rises += np.bincount(place + 1, weights=curve.rises - up, minlength=len(kept))
+    terms = 2.0 * float(np.bincount(place).max())
+    lengths = rises / slopes[kept]
+    return _tidy(curve.start, lengths, rises, curve.units + terms + 32.0, sharp=False)
+
+
+def upper_law(curve: Curve) -> AtomicLaw:
+    """Return the atoms of the pieces, with P enlarged and Q shrunk to cover all rounding.
+
+    The law is what its doubles say: losses are rounded up from log(p / q), and Q-masses follow from
+    them. Enlarged P-masses may add up to more than 1; then the least losses give way.
+    """
+    room = 1.01 * curve.units * UNIT
+    p, q = curve.rises * (1.0 + room), curve.lengths * (1.0 - room)
+    infinity_mass = min(1.0, curve.start * (1.0 + room))
+    left = (1.0 - infinity_mass) - (np.cumsum(p) - p)
+    kept = np.minimum(p, np.maximum(left, 0.0))
+    used = kept > 0.0
+    losses = np.log(p[used] / q[used])
+    losses += UNIT * (8.0 + 10.0 * np.abs(losses))
+    kept = kept[used]
+    lower = kept * np.exp(-losses)
+    order = np.argsort(losses)
+    return AtomicLaw(
+        tuple(float(x) for x in losses[order]),
+        tuple(float(x) for x in kept[order]),
+        infinity_mass,
+        max(0.0, 1.0 - math.fsum(lower)),
+        loss_units=0.0,
+        lower_masses=tuple(float(x) for x in lower[order]),
+    )
+
+
+def lower_law(curve: Curve) -> AtomicLaw | None:
+    """Return a law that the pair with this power function is no better than; None if not sharp.
+
+    By its rounding the function is at most (1 + e) G, so that its corners, with their heights
+    divided by 1 + e, lie below G, and so does the line from the last of them to (1, 1), for G is
+    concave. The concave function that joins some of them is the power function of the pair of its
+    pieces, which is formed without rounding: corners at which it would bend upwards are left out.
+    """
+    if not curve.sharp:
+        return None
+    room = 1 - Fraction(2.02 * curve.units * UNIT)
+    start = Fraction(curve.start) * room
+    left_p, left_q = 1 - start, Fraction(1)
+    pieces: list[Outcome] = []
+    for rise, length in zip(curve.rises.tolist(), curve.lengths.tolist(), strict=True):
+        p, q = Fraction(rise) * room, Fraction(length)
+        if p >= left_p or q >= left_q:
+            break
+        left_p, left_q = left_p - p, left_q - q
+        pieces.append((p, q))
+    pieces.append((left_p, left_q))
+    joined: list[Outcome] = []
+    for piece in pieces:
+        p, q = piece
+        while joined and (min(joined[-1]) < SMALLEST or p * joined[-1][1] > joined[-1][0] * q):
+            last = joined.pop()
+            p, q = p + last[0], q + last[1]
+        joined.append((p, q))
+    return exact_law([*joined, (start, Fraction(0))])
