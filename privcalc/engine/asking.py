@@ -36,7 +36,7 @@ FFT_REACH = 3e-9
 # It may take seconds, and is asked where it is likely to be so many times narrower.
 GAIN = 4.0
 # What of the work that is left one contour may take.
-CONTOUR_PART = 0.5
+CONTOUR_PART = 0.65
 
 
 def ask(question: Question, wish: Wish, engine: str) -> Certified:

@@ -103,6 +103,7 @@ def root(
     *,
     usual: float = 0.0,
     longest: float = math.inf,
+    trusted: float = math.inf,
 ) -> tuple[float, float]:
     """Return about the epsilon >= 0 at which delta is e^{log_delta}, and how fast log delta falls.
 
@@ -117,6 +118,8 @@ def root(
         usual: how fast log delta falls on the whole, if known: between two atoms the slope may be
             far from that, and a source may be good near the answer only.
         longest: steps are at most so long; where delta is near 1 the slope vanishes.
+        trusted: where a step leads so far from the guess, it is the last one: what the source says
+            there is no good.
     """
     low, high, tangent = -1.0, math.inf, math.nan
     epsilon, rate, before = max(guess, 0.0), 0.0, math.inf
@@ -156,8 +159,8 @@ def root(
             epsilon, started = tangent, abs(excess)
         else:
             epsilon = max(2.0 * low, 1.0) if high == math.inf else 0.5 * (low + high)
-        if not low < epsilon < high or epsilon > LARGEST:
-            epsilon = min(high, LARGEST)
+        if not low < epsilon < high or max(epsilon - LARGEST, abs(epsilon - guess) - trusted) > 0.0:
+            epsilon = min(epsilon if low < epsilon < high else high, LARGEST)
             break
     return epsilon, rate
 

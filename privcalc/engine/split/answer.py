@@ -33,7 +33,9 @@ FIRST_SLOPE = 4.0
 DROP = 0.1
 # A plan holds while its terms change by less than this in their logarithm.
 STALE = 0.7
-ROUNDS = 6
+# Where its terms change by more, the sums of a plan may be noise.
+TRUSTED = 8.0
+ROUNDS = 8
 # Logarithms of terms that a split that is to serve neighbours is made finer by, for each deviation.
 ROOM = 2.0
 # Up to so many uses of sampled laws, or expected samples where a record is removed or added, the
@@ -43,6 +45,9 @@ FEW_USES, FEW_REMOVED, FEW_ADDED = 500, 20.0, 1.0
 NEGLIGIBLE, SMALL = 1e-14, 1e-2
 MUCH = 0.55
 GUESSES = 3
+# Few uses decay slowly, and a plan for all digits is worth it only at the epsilon itself: the first
+# plan is for these.
+COARSE = 1e-4
 
 
 def rare_outcomes_matter(
@@ -117,10 +122,13 @@ def split_epsilon(
     slope = FIRST_SLOPE / centre
     for trial in range(ROUNDS):
         relative = error_for(max(tolerance * centre, LEAST_WIDTH) * slope)
+        if trial == 0 and parts.uses <= FEW_USES:
+            relative = max(relative, COARSE)
         choice = search.at(centre, DROP * relative * delta_low, move)
         planned = centre
         split = Split.make(parts, choice, centre, log_delta, relative, shift=shift, refine=refine)
-        centre, slope = root(split, log_delta, centre, usual=slope)
+        trusted = TRUSTED / split.fastest
+        centre, slope = root(split, log_delta, centre, usual=slope, trusted=trusted)
         if centre > 0.0 and not (math.isfinite(slope) and slope > 0.0):
             raise NotCertifiedError("the split's sum is not a number at the epsilon it suggests")
         stale = abs(centre - planned) * split.fastest > STALE

@@ -17,7 +17,7 @@ from privcalc.engine.split.frame import Reals
 from privcalc.engine.split.sides import Laws, Line
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import PATIENCE, charge, left
 
 if TYPE_CHECKING:
     from privcalc.engine.split.frame import Frame
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 MAX_NODES = 600_000
 MAX_WORK = 300_000_000
 # Work for each term of a node: blocks of nodes are products of matrices.
-PER_TERM = 0.03
+PER_TERM = 0.006
+# All that a plan makes of its sums and bounds, as a multiple of that.
+IN_ALL = 2.9
 # Abscissas that are tried, as factors of the one from the tables; the ratio of neighbours is 1.043.
 GRID = np.exp(np.linspace(math.log(0.5), math.log(6.0), 60))
 START, MOVES = 36, 6
@@ -78,7 +80,11 @@ def make_line(
     if not (nodes <= MAX_NODES and work <= MAX_WORK):
         raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
     laws = frame.laws(c, reach, right=right)
-    charge(nodes * (1.0 + PER_TERM * laws.size))
+    units = nodes * (1.0 + PER_TERM * laws.size)
+    if IN_ALL * units > PATIENCE * left():
+        # A looser plan may still fit, if nothing is spent on this one.
+        raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
+    charge(units)
     line = Line(
         right, c, step, nodes, c_far, log_far, here.log_f, float(log_cuts[good[0]]), log_mass
     )

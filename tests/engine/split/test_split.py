@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from privcalc.accounting.compose import compose
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.contour.answer import contour_epsilon
@@ -27,6 +28,7 @@ from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.sampled.law import sampled
+from privcalc.spec.parse import parse
 from tests.engine.split.cases import TRUTHS, holds, meet, relative, uses, written
 
 FEW_EPOCHS = uses(0.7, 1e-5, 300_000)
@@ -347,3 +349,41 @@ def test_the_identity_by_enumeration() -> None:
                     closed += p - ratio * q
                     left += max(ratio * q - p, Fraction(0))
             assert whole == right + closed + left
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "count", "delta"),
+    [(0.507, 2.07e-6, 1_376_812, 2.52e-11), (0.75, 3.5e-5, 42_857, 3.13e-14)],
+)
+def test_no_plan_is_followed_where_its_sums_are_noise(
+    sigma: float, q: float, count: int, delta: float
+) -> None:
+    """Steps from a poor first guess led away from these; neighbours enclose the answer."""
+    below, here, above = (
+        certified_epsilon(uses(each, q, count), delta, 1e-9).bound
+        for each in (sigma * 1.0004, sigma, sigma * 0.9996)
+    )
+    assert below.upper < (here.lower or 0.0)
+    assert here.upper < (above.lower or 0.0)
+    assert relative(here) <= 1e-8
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "count", "delta"),
+    [
+        (0.411, 0.000385, 26, 1.52e-7),
+        (0.4, 0.0126, 4, 9.21e-14),
+        pytest.param(0.427, 4.51e-5, 304, 3.75e-14, marks=pytest.mark.slow),
+        pytest.param(0.529, 0.00279, 5, 1.68e-14, marks=pytest.mark.slow),
+        pytest.param(0.416, 0.00164, 15, 9.21e-15, marks=pytest.mark.slow),
+        pytest.param(0.443, 0.00358, 9, 6.92e-14, marks=pytest.mark.slow),
+    ],
+)
+def test_few_uses_of_little_noise_fit_into_the_work_of_a_question(
+    sigma: float, q: float, count: int, delta: float
+) -> None:
+    """Up to 1e6 nodes for all digits; looser plans do where those are too many."""
+    text = f"gaussian:sigma={sigma!r}@poisson:q={q!r}@{count}"
+    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
+    assert bound is not None
+    assert relative(bound) <= 1e-7
