@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import loggamma, ndtri
 
 from privcalc.accounting.compose import compose
@@ -33,39 +34,64 @@ ADD = [(0, -x) for x in (0.6, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)]
 REMOVE = [(2, -0.5)] + [(n, -0.8) for n in (*range(3, 12), 16, 22, 30, 45)]
 # Moments beyond overflow.
 MOST_TILT = 25.0
-# Rule for the normal density of log u, and its reach.
+# Rule for the normal density of log u, at most so far apart, and its reach.
 STEP, REACH = 0.1, 9.5
 # E^-42 is nothing.
 LOG_NOTHING = 42.0
 
 
-def log_transform(v: float, steps: int, n: int, rates: Array | ComplexArray) -> ComplexArray:
-    """Return log E[R^n e^{-rate R}] at complex rates on one ray, the normal density turned."""
-    angle = float(np.angle(rates[0]))
-    turn = math.copysign(min(abs(angle), 2.0 * v), angle) / v
-    z = np.arange(-REACH, REACH + n * v, STEP) - 1j * turn
+def log_transform(v: float, steps: int, n: int, logs: Array, angle: float = 0.0) -> ComplexArray:
+    """Return log E[R^n e^{-rate R}] at rates e^{log - i angle}, the normal density turned.
+
+    The rates are even in their logs, and so are the points in log u: where the spacing of one is a
+    multiple of that of the other, the same few exponentials serve all pairs of a rate and a point.
+    """
+    turn = math.copysign(min(abs(angle), 2.0 * v), -angle) / v
+    spacing = (logs[-1] - logs[0]) / (len(logs) - 1)
+    # So many points of the table between two rates, and then so many between two points of log u.
+    between = math.ceil(spacing / (STEP * v))
+    apart = math.floor(STEP * v * between / spacing)
+    step = apart * spacing / (v * between)
+    count = math.ceil((2.0 * REACH + n * v) / step)
+    z = -REACH + step * np.arange(count) - 1j * turn
     u = np.exp(v * z - 0.5 * v * v) / steps
-    w = np.exp(-0.5 * z * z) * (STEP / math.sqrt(2.0 * math.pi))
+    w = np.exp(-0.5 * z * z)
+    # The rule is exact to all digits: what rounding has lost of the sum would count in every step.
+    w /= w.sum()
     table = np.stack([w * u**k / math.factorial(k) for k in range(n + 1)], axis=1)
-    found = np.full(len(rates), -np.inf, np.complex128)
-    for i in range(0, len(rates), 4096):
-        part = slice(i, i + 4096)
-        m = np.exp(-np.outer(rates[part], u)) @ table
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            powers = [np.ones(len(m), np.complex128)]
-            for k in range(1, n + 1):
-                terms = [(j * steps - (k - j)) * m[:, j] * powers[k - j] for j in range(1, k + 1)]
-                powers.append(sum(terms) / (k * m[:, 0]))
-            logs = steps * np.log(m[:, 0]) + np.log(powers[n]) + math.lgamma(n + 1.0)
-        seen = steps * np.log(np.abs(m[:, 0]) + 1e-300) > -600.0
-        found[part][seen] = logs[seen]
+    grid = spacing / between
+    start = float(logs[0]) + math.log(abs(u[0]))
+    # Counted from where products are about 1: these are the ones that have to be exact.
+    one = round(-start / grid)
+    size = (len(logs) - 1) * between + (count - 1) * apart + 1
+    modulus = np.exp((np.arange(size) - one) * grid + (start + one * grid))
+    # Of the product of a rate and a u only the modulus depends on more than the ray.
+    factors = np.exp(-modulus * np.exp(-1j * (angle + v * turn)))
+    windows = sliding_window_view(factors, (count - 1) * apart + 1)[::between, ::apart]
+    found = np.full(len(logs), -np.inf, np.complex128)
+    # Rates that are felt nowhere share one value.
+    first = max(0, int(np.searchsorted(logs, -LOG_NOTHING - math.log(abs(u[-1])))) - 1)
+    for i in range(first, len(logs), 1024):
+        rows = np.ascontiguousarray(windows[i : i + 1024])
+        m = np.ascontiguousarray((rows @ table).T)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            whole = steps * np.log(m[0])
+        seen = whole.real > -600.0
+        m = m[:, seen] / m[0, seen]
+        powers = np.ones_like(m)
+        for k in range(1, n + 1):
+            j = np.arange(1, k + 1)[:, None]
+            share = (j * (steps + 1.0) / k - 1.0) * m[1 : k + 1]
+            powers[k] = (share * powers[k - 1 :: -1]).sum(axis=0)
+        found[i : i + 1024][seen] = whole[seen] + np.log(powers[n]) + math.lgamma(n + 1.0)
+    found[:first] = found[first]
     return found
 
 
 def log_moment(v: float, steps: int, n: int, b: float) -> float:
     """Return log E R^{n + b}, about."""
     y = np.arange(-LOG_NOTHING / abs(b), 12.0, 0.1)
-    logs = log_transform(v, steps, n, np.exp(y)).real - b * y
+    logs = log_transform(v, steps, n, y).real - b * y
     top = float(logs.max())
     return top + math.log(0.1 * float(np.exp(logs - top).sum())) - math.lgamma(-b)
 
@@ -123,7 +149,7 @@ def _on_contour(
         choice = np.argmin(lost, axis=0)
         moments = np.zeros(len(w), np.complex128)
         for i in np.unique(choice):
-            logs = log_transform(v, steps, n, np.exp(y - 1j * angles[i])) - b * y
+            logs = log_transform(v, steps, n, y, float(angles[i])) - b * y
             top = float(logs.real.max())
             sums = np.fft.fft(np.exp(logs - top), size)[: len(w)] * (span / size)
             with np.errstate(divide="ignore"):
