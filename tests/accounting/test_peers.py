@@ -162,11 +162,14 @@ def test_fresh_answers_lie_within_their_stated_error(spec: Spec) -> None:
 @pytest.mark.skipif(
     bool(np.finfo(np.longdouble).eps > 1e-18), reason="long double is no wider here"
 )
-@pytest.mark.parametrize("here", sorted(TOO_LOW.keys() | MISSED.keys()), ids=str)
-def test_exceptions_vanish_with_finer_transforms(here: tuple[str, float]) -> None:
+@pytest.mark.parametrize("text", sorted({text for text, _ in TOO_LOW.keys() | MISSED.keys()}))
+def test_exceptions_vanish_with_finer_transforms(text: str) -> None:
     """With the same libraries' transforms in 80-bit numbers each exception is where it belongs."""
     needs_peers()
-    spec = next(spec for spec in SPECS if spec.text == here[0])
+    spec = next(spec for spec in SPECS if spec.text == text)
+    # The laws are composed once for all of them.
+    deltas = sorted(delta for one, delta in TOO_LOW.keys() | MISSED.keys() if one == text)
     with extended_transforms():
-        (row,) = answers(replace(spec, deltas=(here[1],)))
-    assert gaps(spec, row) == (0.0, 0.0)
+        rows = answers(replace(spec, deltas=tuple(deltas)))
+    for row in rows:
+        assert gaps(spec, row) == (0.0, 0.0), row["delta"]

@@ -17,10 +17,10 @@ ENGINES = {**QUICK, "rdp": 1e-9}
 
 
 @pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(26) if seed != 1)]
+    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15) if seed != 1)]
 )
 def test_engines_meet_around_adaptive_mechanisms(seed: int, tmp_path: Path) -> None:
-    """208 compositions, 26 with each mechanism: `auto` answers, and all brackets meet."""
+    """135 compositions, 15 with each mechanism: `auto` answers, and all brackets meet."""
     generator = AdaptiveGenerator(random.Random(seed), tmp_path)
     found = [fault for kind in generator.kinds for fault in faults(generator.around(kind), ENGINES)]
     assert found == []

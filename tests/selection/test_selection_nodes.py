@@ -299,8 +299,8 @@ class TestRandomNodes:
     @pytest.mark.slow
     @pytest.mark.parametrize("seed", range(5))
     def test_many(self, seed: int) -> None:
-        """Of 60 nodes, no method of the command is ever below the node."""
+        """Of 35 nodes, no method of the command is ever below the node."""
         draw = random.Random(seed)
-        for number in range(12):
+        for number in range(7):
             base, runs = random_node(draw, cheap=number > 0)
-            check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number % 12 == 0)
+            check(base, runs, 10.0 ** draw.uniform(-10.0, -1.0), in_sums=number == 0)

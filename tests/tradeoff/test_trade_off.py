@@ -228,7 +228,7 @@ def test_laws_of_trade_off_functions(
 
 
 @pytest.mark.slow
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), LEVELS)
 def test_more_laws_of_trade_off_functions(
     tmp_path_factory: Any, chance: int, levels: list[float]

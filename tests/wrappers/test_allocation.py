@@ -197,9 +197,9 @@ def test_once_by_transform() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_once_by_transform_at_random(seed: int) -> None:
-    """Five epochs drawn by chance are."""
+    """Three epochs drawn by chance are."""
     rng = random.Random(seed)
-    for _ in range(5):
+    for _ in range(3):
         check_once(rng)
 
 
@@ -238,9 +238,9 @@ def test_epochs_by_transform() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_no_contradiction_at_random(seed: int) -> None:
-    """Four questions drawn by chance do not either."""
+    """Three questions drawn by chance do not either."""
     rng = random.Random(100 + seed)
-    for _ in range(4):
+    for _ in range(3):
         drawn = random_question(rng)
         assert not contradictions(*drawn), drawn
 
@@ -294,11 +294,12 @@ def brackets_fall(texts: list[str]) -> None:
 def test_chains_of_steps_and_of_noise(epochs: int) -> None:
     """From no sampling to 100000 steps, and from little to much noise, epsilon only falls."""
     chain = (1, 2, 3, 7, 40, 41, 1000, 30_000, 100_000)
-    for sigma in (0.55, 0.9, 3.0):
-        brackets_fall([f"gaussian:sigma={sigma}@allocation:t={t}@{epochs}" for t in chain])
+    # Where the noise is little or much, every other link.
+    for sigma, steps in ((0.55, chain[::2]), (0.9, chain), (3.0, chain[::2])):
+        brackets_fall([f"gaussian:sigma={sigma}@allocation:t={t}@{epochs}" for t in steps])
     noise = (0.55, 0.6, 1.0, 1.01, 5.0, 40.0)
-    for t in (2, 25, 5000):
-        brackets_fall([f"gaussian:sigma={s}@allocation:t={t}@{epochs}" for s in noise])
+    for t, some in ((2, noise[::2]), (25, noise), (5000, noise[1::2])):
+        brackets_fall([f"gaussian:sigma={s}@allocation:t={t}@{epochs}" for s in some])
 
 
 @pytest.mark.slow

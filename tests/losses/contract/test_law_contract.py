@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 ENTRIES = [entry.name for entry in (*registry.mechanisms(), *registry.wrappers())]
 # A node of these costs seconds for every relation.
 COSTLY = {"repeat_and_select"}
-RANDOM_SEEDS = range(1, 8)
+RANDOM_SEEDS = range(1, 5)
 
 SHARP = (
     "gaussian:sigma=0.7",
