@@ -100,12 +100,7 @@ def composed_epsilon(mu: float, q: float, count: int, delta: float) -> tuple[flo
     """
     step, size = 1.6e-5, 2**20
     losses = (np.arange(size) - size // 2) * step
-    low, high = np.full(size, -40.0), np.full(size, 40.0)
-    for _ in range(45):
-        x = 0.5 * (low + high)
-        ahead = _loss(x, mu, q) > losses
-        low, high = np.where(ahead, low, x), np.where(ahead, x, high)
-    x = 0.5 * (low + high)
+    x = np.clip(_output(losses, mu, q), -40.0, 40.0)
     below = (1.0 - q) * ndtr(x) + q * ndtr(x - mu)
     other = (1.0 - q) * ndtr(x) + q * ndtr(x + mu)
     cells = np.diff(below)
@@ -125,10 +120,16 @@ def composed_epsilon(mu: float, q: float, count: int, delta: float) -> tuple[flo
     return ends[0], ends[1]
 
 
-def _loss(x: Any, mu: float, q: float) -> Any:
-    half = 0.5 * mu * mu
-    first = np.logaddexp(math.log1p(-q), math.log(q) + mu * x - half)
-    return first - np.logaddexp(math.log1p(-q), math.log(q) - mu * x - half)
+def _output(losses: Any, mu: float, q: float) -> Any:
+    """Return the outputs of given losses: 1 - q + q e^{-h} y = e^l (1 - q + q e^{-h} / y), squared.
+
+    The positive root y = e^{mu x}, h = mu^2 / 2, without cancellation.
+    """
+    ratio = np.exp(losses)
+    a, b = q * math.exp(-0.5 * mu * mu), (1.0 - q) * -np.expm1(losses)
+    root = np.sqrt(b * b + 4.0 * a * a * ratio) + np.abs(b)
+    y = np.where(b > 0.0, 2.0 * a * ratio / root, 0.5 * root / a)
+    return np.log(y) / mu
 
 
 def _epsilon(losses: Any, masses: Any, delta: float) -> float:
