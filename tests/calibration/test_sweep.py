@@ -26,10 +26,12 @@ def test_noise_for_every_rate() -> None:
         assert point.parameter == "q"
         assert point.calibration is not None
         sigmas.append(point.calibration.sufficient)
-        text = f"gaussian:sigma=_@poisson:q={point.value!r}@1000"
-        alone = calibrate(parse(text).tree, TARGET)
-        # A search from elsewhere may end at another of the nearest decimals.
-        assert alone.sufficient == pytest.approx(point.calibration.sufficient, rel=3e-9)
+        if point is not points[0]:
+            # Searched from what the point before has found.
+            text = f"gaussian:sigma=_@poisson:q={point.value!r}@1000"
+            alone = calibrate(parse(text).tree, TARGET)
+            # A search from elsewhere may end at another of the nearest decimals.
+            assert alone.sufficient == pytest.approx(point.calibration.sufficient, rel=3e-9)
         assert point.calibration.bound.upper <= 3.0
         assert point.calibration.asked <= 14
     assert sigmas == sorted(sigmas)

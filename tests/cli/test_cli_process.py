@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,8 @@ HEAVY = {"numpy", "scipy", "rich", "pydantic", "jsonschema", "mpmath"}
 SLOW_TO_IMPORT = {"rich", "jsonschema", "importlib.metadata", "pydantic", "matplotlib"}
 
 
-def modules(*arguments: str) -> set[str]:
+@cache
+def modules(*arguments: str) -> frozenset[str]:
     """Run the command line and return the modules that it imported."""
     script = (
         "import sys\nfrom privcalc.__main__ import main\nstatus = main()\n"
@@ -33,7 +35,7 @@ def modules(*arguments: str) -> set[str]:
         check=True,
         timeout=60,
     )
-    return set(done.stderr.splitlines())
+    return frozenset(done.stderr.splitlines())
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
@@ -244,7 +246,10 @@ def test_interrupt_while_modules_load(name: str) -> None:
 
 
 class TestAnswers:
-    @pytest.mark.parametrize("text", [MNIST, "gaussian:sigma=1@poisson:q=1e-4@1000"])
+    @pytest.mark.parametrize(
+        "text",
+        [MNIST, pytest.param("gaussian:sigma=1@poisson:q=1e-4@1000", marks=pytest.mark.slow)],
+    )
     def test_same_question_same_bytes(self, text: str) -> None:
         """Nothing of the host or the moment is printed, nor the order of a set."""
         question = ("compose", text, "--delta", "1e-5,1e-8", "--epsilon", "1", "--json")
@@ -260,9 +265,8 @@ class TestAnswers:
         assert again.stdout == first.stdout
 
     def test_exit_statuses(self) -> None:
-        """0 within, 1 exceeded, 2 for an error in the specification."""
+        """1 exceeded, 2 for an error in the specification; the pipes above show 0, within."""
         check = ("--delta", "1e-5", "--max-epsilon")
-        assert process("compose", CHEAP, *check, "3").returncode == 0
         assert process("compose", CHEAP, *check, "2").returncode == 1
         assert process("compose", "gausian:sigma=1", *check, "3").returncode == 2
 

@@ -126,7 +126,7 @@ def batch(seed: int, directory: Path, tolerances: dict[str, float]) -> list[str]
 
 
 @pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20) if seed != 1)]
+    "seed", [8, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20) if seed != 8)]
 )
 def test_engines_meet(seed: int, tmp_path: Path) -> None:
     """200 specifications: no two brackets are disjoint, and none contradicts brute force."""
@@ -176,7 +176,7 @@ def test_generator_covers_the_language(tmp_path: Path) -> None:
 
 def test_brute_force_catches_a_wrong_bracket(tmp_path: Path) -> None:
     """A bracket moved off the truth by 1e-6 of itself is reported."""
-    generator = Generator(random.Random(3), tmp_path)
+    generator = Generator(random.Random(4), tmp_path)
     caught = 0
     for _ in range(60):
         spec = generator.spec()
