@@ -68,7 +68,9 @@ def kept(n: int, e: float, d: float) -> float:
     return rest
 
 
-@pytest.mark.parametrize(("e", "d"), [(0.08811, 3.135e-6), (0.08921, 2.027e-5)])
+@pytest.mark.parametrize(
+    ("e", "d"), [pytest.param(0.08811, 3.135e-6, marks=pytest.mark.slow), (0.08921, 2.027e-5)]
+)
 def test_losses_that_are_the_same_double(e: float, d: float, tmp_path: Path) -> None:
     """A lattice with two atoms at one place; and rows that differ in the twentieth digit."""
     text = f"partition-selection:epsilon={e},delta={d}@group:k=2"
@@ -161,7 +163,7 @@ def test_gaps_of_hundreds_between_losses(sigma: float, shift: int, e: float) -> 
     assert found.upper <= true * (1.0 + 1e-8)
 
 
-@pytest.mark.parametrize("e", [1e5, 1e6, 1e300])
+@pytest.mark.parametrize("e", [1e5, pytest.param(1e6, marks=pytest.mark.slow), 1e300])
 @pytest.mark.parametrize("text", ["discrete-gaussian:sigma=.05", "discrete-gaussian:sigma=1"])
 def test_epsilon_may_be_any_number(text: str, e: float) -> None:
     """Next to nothing is left of delta."""

@@ -77,7 +77,7 @@ def assert_exactly(bound: Bound, value: Fraction) -> None:
         assert bound.verdict(number(value * (1 - Fraction(1, 10**30)))) is Verdict.EXCEEDED
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(small(5), COUNTS, small(5), COUNTS)
 def test_sums_of_largest_losses(a: Written, n: int, b: Written, m: int) -> None:
     """Pure guarantees, Laplace noise of all kinds and the exponential mechanism add up."""
@@ -95,7 +95,7 @@ def test_sums_of_largest_losses(a: Written, n: int, b: Written, m: int) -> None:
         assert bound == Bound(0.0, 0.0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(small(20), small(20), st.integers(1, 5), st.integers(1, 9))
 def test_quotients_and_groups(a: Written, b: Written, records: int, n: int) -> None:
     """Sensitivity over scale, times the size of a group, times the uses."""

@@ -151,8 +151,15 @@ def test_residues_agree_with_the_expansion(epsilon: float) -> None:
         assert abs(small - laplace_delta(mp.mpf(5), 7, at / 8)) < mp.mpf(10) ** -20
 
 
-@pytest.mark.parametrize("delta", [1e-5, 1e-12])
-@pytest.mark.parametrize(("scale", "uses"), [(1.0, 10), (5.0, 100)])
+@pytest.mark.parametrize(
+    ("scale", "uses", "delta"),
+    [
+        (1.0, 10, 1e-5),
+        (1.0, 10, 1e-12),
+        (5.0, 100, 1e-12),
+        pytest.param(5.0, 100, 1e-5, marks=pytest.mark.slow),
+    ],
+)
 def test_laplace_used_a_few_times(scale: float, uses: int, delta: float) -> None:
     """Epsilon is two-sided and at most 1e-8 wide though the atoms never smooth out."""
     leaf: Leaf = {"mechanism": "laplace", "scale": scale, "count": uses}
@@ -161,7 +168,9 @@ def test_laplace_used_a_few_times(scale: float, uses: int, delta: float) -> None
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 5.0, 9.9])
-@pytest.mark.parametrize(("scale", "uses"), [(1.0, 10), (5.0, 100)])
+@pytest.mark.parametrize(
+    ("scale", "uses"), [(1.0, 10), pytest.param(5.0, 100, marks=pytest.mark.slow)]
+)
 def test_delta_of_laplace_used_a_few_times(scale: float, uses: int, epsilon: float) -> None:
     """Delta is two-sided likewise; its widths are those of a density times a step in the loss."""
     truth = laplace_delta(mp.mpf(scale), uses, mp.mpf(epsilon))

@@ -154,7 +154,9 @@ SPECS = [
     "arguments",
     [
         ("compose", "-", "--delta", "1e-5", "--json", "--max-epsilon", "2"),
-        ("compose", "-", "--delta", "1/60000", "--format", "csv", "-v"),
+        pytest.param(
+            ("compose", "-", "--delta", "1/60000", "--format", "csv", "-v"), marks=pytest.mark.slow
+        ),
         ("convert", "-", "--to", "rdp", "--orders", "2,8/3"),
     ],
 )

@@ -17,10 +17,15 @@ ENGINES = {**QUICK, "rdp": 1e-9}
 
 
 @pytest.mark.parametrize(
-    "seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(15) if seed != 1)]
+    ("seed", "every"),
+    [(2, 2), *(pytest.param(seed, 1, marks=pytest.mark.slow) for seed in range(15))],
 )
-def test_engines_meet_around_adaptive_mechanisms(seed: int, tmp_path: Path) -> None:
-    """135 compositions, 15 with each mechanism: `auto` answers, and all brackets meet."""
+def test_engines_meet_around_adaptive_mechanisms(seed: int, every: int, tmp_path: Path) -> None:
+    """135 compositions, 15 with each mechanism: `auto` answers, and all brackets meet.
+
+    The default run has five.
+    """
     generator = AdaptiveGenerator(random.Random(seed), tmp_path)
-    found = [fault for kind in generator.kinds for fault in faults(generator.around(kind), ENGINES)]
+    kinds = list(generator.kinds)[::every]
+    found = [fault for kind in kinds for fault in faults(generator.around(kind), ENGINES)]
     assert found == []

@@ -212,7 +212,7 @@ def test_few_draws_of_unrelated_steps_are_listed(sigmas: tuple[str, ...], epsilo
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(NARROW, id="narrow"),
+        pytest.param(NARROW, id="narrow", marks=pytest.mark.slow),
         pytest.param(WIDE, id="wide", marks=pytest.mark.slow),
         pytest.param(LATTICE, id="lattice"),
     ],

@@ -77,7 +77,7 @@ JUNK = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(call=st.sampled_from(KEYWORDS), junk=JUNK)
 def test_junk_is_refused_or_answered(call: tuple[Any, ...], junk: object) -> None:
     """Whatever a keyword is given, there is an answer or an error of privcalc."""
@@ -89,7 +89,7 @@ def test_junk_is_refused_or_answered(call: tuple[Any, ...], junk: object) -> Non
     assert isinstance(found, privcalc.Result)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 @given(junk=JUNK)
 def test_junk_is_no_specification_and_no_budget(junk: object) -> None:
     """The same of what stands for a specification, and of what a bracket is compared with."""

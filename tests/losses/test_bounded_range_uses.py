@@ -69,7 +69,7 @@ def part_of(text: str) -> Any:
 @pytest.mark.parametrize(
     ("eta", "uses", "proved", "achieved"),
     [
-        (0.1, 1000, 8.84589, 8.29),
+        pytest.param(0.1, 1000, 8.84589, 8.29, marks=pytest.mark.slow),
         (0.5, 50, 10.0891, 9.31),
         (1.0, 10, 8.845889, 7.71),
         (0.01, 100, 0.9, 0.188),

@@ -147,8 +147,8 @@ def test_the_reverse_of_a_sampled_member_is_its_own() -> None:
         "svt:threshold_noise=10,query_noise=20",
         "svt:noise=gaussian,threshold_noise=4,query_noise=8,length=5",
         "noisy-max:sigma=2,candidates=3",
-        "noisy-max:sigma=2,candidates=40",
-        "noisy-max:noise=laplace,scale=2,candidates=5",
+        pytest.param("noisy-max:sigma=2,candidates=40", marks=pytest.mark.slow),
+        pytest.param("noisy-max:noise=laplace,scale=2,candidates=5", marks=pytest.mark.slow),
         "gaussian:sigma=4@select:runs=geometric,mean=5",
     ],
 )

@@ -152,7 +152,10 @@ def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> 
 
 @pytest.mark.parametrize(
     ("k", "j"),
-    [(1, 1), (20, 5), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, 4), (3, 2)))],
+    [
+        (20, 5),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in ((1, 1), (1, 4), (3, 2))),
+    ],
 )
 def test_chances_of_a_split_are_integrals(k: int, j: int) -> None:
     """The trapezoidal sum encloses the integral, far out as well."""
@@ -201,7 +204,7 @@ def test_two_uses_are_one_averaged_over_the_other(epsilon: float) -> None:
     assert answer.bound.upper == pytest.approx(float(masses @ (h[:-1] + h[1:])) / 2.0, rel=1e-3)
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(
     m=st.integers(2, 300),
     more=st.integers(1, 50),

@@ -35,13 +35,18 @@ def test_one_use_is_the_integral_of_the_densities(noise: str, moved: float, q: f
         assert bound.upper - bound.lower <= 1e-8 * truth + 1e-290
 
 
-@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize(
-    ("moved", "q"),
+    ("moved", "q", "noise"),
     [
-        (0.3, 0.6),
-        (2.0, 0.01),
-        *(pytest.param(*row, marks=pytest.mark.slow) for row in ((0.3, 0.01), (2.0, 0.6))),
+        (0.3, 0.6, "laplace"),
+        (2.0, 0.01, "gaussian"),
+        *(
+            pytest.param(moved, q, noise, marks=pytest.mark.slow)
+            for moved in (0.3, 2.0)
+            for q in (0.01, 0.6)
+            for noise in ("gaussian", "laplace")
+            if (moved, q, noise) not in ((0.3, 0.6, "laplace"), (2.0, 0.01, "gaussian"))
+        ),
     ],
 )
 def test_renyi_divergences_are_those_of_the_densities(noise: str, moved: float, q: float) -> None:

@@ -124,7 +124,7 @@ def staircase_pieces(epsilon: float, gamma: Any, shift: Any) -> list[tuple[Any, 
     return pieces
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [pytest.param(0.5, marks=pytest.mark.slow), 2.0])
 @pytest.mark.parametrize("gamma", [None, 0.0, 0.2, 0.5, 0.9, 1.0])
 def test_staircase_is_the_worst_of_all_shifts(epsilon: float, gamma: float | None) -> None:
     """At the full sensitivity the law is exact, and smaller shifts leak no more, increasingly."""

@@ -92,11 +92,11 @@ def test_what_is_remembered_is_forgotten_with_the_question() -> None:
 
 
 ASKED_AGAIN = [
-    "noisy-max:noise=laplace,scale=3,candidates=5",
     "rdp:order=8,epsilon=0.2",
     *(
         pytest.param(text, marks=pytest.mark.slow)
         for text in (
+            "noisy-max:noise=laplace,scale=3,candidates=5",
             "noisy-max:sigma=2,candidates=100",
             "noisy-max:noise=gumbel,scale=3,candidates=3@5",
             "exponential:epsilon=0.3@4",

@@ -129,7 +129,7 @@ def random_pairs(infinite: bool) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return random pairs of 3 to 6 outcomes, some of them impossible under P (or under Q)."""
     random = np.random.default_rng(7 + infinite)
     pairs = []
-    for _ in range(300):
+    for _ in range(180):
         size = int(random.integers(3, 7))
         p = random.gamma(10.0 ** random.uniform(-1.0, 1.0), size=size) + 1e-12
         q = p * np.exp(random.normal(scale=10.0 ** random.uniform(-2.0, 0.6), size=size))

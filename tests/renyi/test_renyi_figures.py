@@ -175,7 +175,7 @@ class _General:
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 5.0])
 @pytest.mark.parametrize("rate", [0.01, 0.3])
-@pytest.mark.parametrize("order", [2, 3, 7])
+@pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow), 7])
 def test_removing_is_worse_for_gaussians(sigma: float, rate: float, order: int) -> None:
     """Quadrature of both moments (Abadi et al. 2016): removing dominates, and ours contain them."""
     mpmath.mp.dps = 30

@@ -78,7 +78,7 @@ def test_no_order_costs_more(family: str, parameters: dict[str, float]) -> None:
     runs = make_runs(family, **parameters)  # type: ignore[arg-type]
     closest = 0.0
     with mpmath.workdps(40):
-        for _ in range(12):
+        for _ in range(8):
             p, q = random_pair(draw)
             base = FiniteBase(p, q)
             curve = curve_of_best(runs, base, base.reverse)
@@ -130,7 +130,7 @@ class TestManyEpsilons:
     @pytest.mark.parametrize(
         "curve",
         [
-            LinearCurve(0.05),
+            pytest.param(LinearCurve(0.05), marks=pytest.mark.slow),
             LinearCurve(0.5, xi=0.1),
             PointsCurve(((1.0, 0.3), (7.0, 5.0), (30.0, 60.0))),
             PointsCurve(((0.5, 0.01),), limit=0.5),

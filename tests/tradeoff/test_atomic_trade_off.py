@@ -189,7 +189,7 @@ def test_small_discrete_mechanisms(tmp_path: Path) -> None:
     generator = Generator(rng, tmp_path)
     alphas = [0.0, 1e-6, 0.003, 0.1, 0.35, 0.6, 0.9, 0.999, 1.0]
     done = 0
-    while done < 25:
+    while done < 15:
         base = generator.base()
         count = rng.randint(1, 4)
         if base.outcomes is None:

@@ -254,7 +254,11 @@ def test_the_law_of_points_is_outward() -> None:
     ("smaller", "larger"),
     [
         ("rr:epsilon=1@shuffle:n=2000", "rr:epsilon=1@shuffle:n=1000"),
-        ("pure:epsilon=1@shuffle:n=1000", "pure:epsilon=1.1@shuffle:n=1000"),
+        pytest.param(
+            "pure:epsilon=1@shuffle:n=1000",
+            "pure:epsilon=1.1@shuffle:n=1000",
+            marks=pytest.mark.slow,
+        ),
         ("rr:epsilon=1@shuffle:n=1000", "pure:epsilon=1@shuffle:n=1000"),
         pytest.param(
             "rr:epsilon=1@shuffle:n=1000", "rr:epsilon=1@shuffle:n=1000@3", marks=pytest.mark.slow

@@ -152,7 +152,7 @@ def test_above_the_mean_batch_a_higher_cap_costs_less() -> None:
     assert list(lows) == sorted(lows)
 
 
-@pytest.mark.parametrize("most", [9, 14])
+@pytest.mark.parametrize("most", [9, pytest.param(14, marks=pytest.mark.slow)])
 def test_both_engines_agree(most: int) -> None:
     """The contour of a coin, and the lattice of its masses."""
     text = f"gaussian:sigma=1.2@poisson:q=0.01,max={most},n=1000@60"
