@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from privcalc.engine.wish import Wish
 
 # Tolerances at which a contour that missed is asked again.
-LADDER = (1e-8, 1e-6)
+LADDER = (1e-8, 1e-6, 1e-4)
 # They are not where it missed by less than this.
 NEARLY = 2.0
 # Beyond this relative width a Renyi order may do better.
@@ -152,7 +152,7 @@ class _Known:
         if (step.further or step.looser) and not left() > 0.0:
             return True
         if self.found is None:
-            return step.looser
+            return False
         width = _width(self.found.bound)
         if step.name == "rdp":
             return self.found.bound.width <= HOPELESS * self.found.bound.upper

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
 
 TOLERANCES = (1e-6, 1e-8, 1e-11)
-SPECS = 260
+SPECS = 500
 BATCH = 5
 # The other batches are slow tests.
 BY_DEFAULT = 1

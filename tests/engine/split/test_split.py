@@ -387,3 +387,24 @@ def test_few_uses_of_little_noise_fit_into_the_work_of_a_question(
     bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
     assert bound is not None
     assert relative(bound) <= 1e-7
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "count", "delta"),
+    [
+        (0.4568, 1e-6, 10, 2e-12),
+        pytest.param(0.4568, 1e-6, 3, 2e-12, marks=pytest.mark.slow),
+        pytest.param(0.437, 1.88e-6, 10, 1.18e-11, marks=pytest.mark.slow),
+    ],
+)
+def test_looser_contours_are_asked_where_none_has_answered(
+    sigma: float, q: float, count: int, delta: float
+) -> None:
+    """So rarely sampled, all digits take 1e7 nodes: a plain question knows what a check knows."""
+    tree = parse(f"gaussian:sigma={sigma!r}@poisson:q={q!r}@{count}").tree
+    plain = compose(tree, deltas=[delta]).answers[0].bound
+    check = compose(tree, deltas=[delta], max_epsilon=0.03).answers[0].bound
+    assert plain is not None
+    assert check is not None
+    assert meet(plain, check)
+    assert relative(plain) <= 1e-5
