@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from copy import copy
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
@@ -110,6 +114,28 @@ class GaussianMixture(Mechanism):
         self.terms = tuple(sorted((mu, chance) for mu, chance in terms.items() if chance))
         if min(chance for _, chance in self.terms) < SMALLEST_PROBABILITY:
             raise DomainError("probabilities must be 0 or at least 1e-250")
+
+    def grouped(self, records: int) -> GaussianMixture | None:
+        """Return the mixture for a group: the parts of its records add up, each drawn by itself.
+
+        Given the parts, the group moves the mean by a vector no longer than their sum, so that the
+        proof of `ScatteredLaw` holds for the sums. None where they are too many, or too unlikely.
+        """
+        if math.comb(records + len(self.terms) - 1, records) > MOST_TERMS:
+            return None
+        sums: dict[float, Fraction] = {}
+        for drawn in combinations_with_replacement(self.terms, records):
+            orders = math.factorial(records)
+            for count in Counter(drawn).values():
+                orders //= math.factorial(count)
+            # Each off by a unit, and the sum by half of one.
+            place = math.fsum(mu for mu, _ in drawn)
+            sums[place] = sums.get(place, Fraction(0)) + orders * math.prod(p for _, p in drawn)
+        if max(sums) > LARGEST_MU or min(sums.values()) < SMALLEST_PROBABILITY:
+            return None
+        other = copy(self)
+        other.terms = tuple(sorted(sums.items()))
+        return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the law of one direction; nothing but sensitivity 0 has no loss."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
@@ -89,6 +90,22 @@ class GaussianPair(Mechanism):
                 f" {SMALLEST_DISTANCE:g} to {LARGEST_DISTANCE:g} deviations,"
                 f" got {mean!r} and {other_mean!r}"
             )
+
+    def grouped(self, records: int) -> GaussianPair | None:
+        """Return the pair of a group where the deviations are equal: tests compose to k distances.
+
+        The power function Phi(Phi^-1(y) + mu) composed k times is that with k mu, and a mechanism
+        whose mean moves by as much with every record attains it. Of others the chain is all.
+        """
+        (mean, deviation), (moved, same) = self.first, self.other
+        if deviation != same:
+            return None
+        low, high = records * (moved.low - mean.high), records * (moved.high - mean.low)
+        if max(-low, high) > LARGEST_DISTANCE * deviation.low:
+            return None
+        other = copy(self)
+        other.first, other.other = (Enclosed.of(0), deviation), (Enclosed(low, high), deviation)
+        return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""

@@ -105,6 +105,33 @@ def test_a_binomial_mixture_is_a_sampled_group() -> None:
         assert one.bound.upper == pytest.approx(other.bound.upper, rel=1e-8)
 
 
+@pytest.mark.parametrize(
+    ("text", "other"),
+    [
+        (
+            spec("1.5", ["0", "1"], ["0.9", "0.1"]) + "@group:k=3@50",
+            "gaussian:sigma=1.5@poisson:q=0.1@group:k=3@50",
+        ),
+        (
+            spec("2", ["1", "2"], ["1/4", "3/4"]) + "@group:k=2@3",
+            spec("2", ["2", "3", "4"], ["1/16", "6/16", "9/16"]) + "@3",
+        ),
+        (
+            "gaussian-pair:mean=0.1,deviation=2.5,other_mean=0.3,other_deviation=2.5@group:k=3@9",
+            "gaussian:sigma=2.5,sensitivity=0.6@9",
+        ),
+    ],
+)
+def test_parts_of_a_group_add_up(text: str, other: str) -> None:
+    """Each record draws its own: sums of parts, with the chances of all ways to draw them."""
+    one, two = (compose(parse(each).tree, deltas=[1e-7]).answers[0].bound for each in (text, other))
+    assert one is not None
+    assert two is not None
+    assert (one.lower or 0.0) <= two.upper
+    assert (two.lower or 0.0) <= one.upper
+    assert one.lower == pytest.approx(two.upper, rel=1e-8)
+
+
 def test_trivial_mixtures() -> None:
     """One size is a Gaussian, and none costs nothing."""
     texts = "gaussian-mixture:sigma=2,sensitivities=1,probabilities=1", "gaussian:sigma=2"
