@@ -276,7 +276,7 @@ def test_a_result_is_read_as_its_guarantee(command: str, following: str, run: Ru
 @pytest.mark.parametrize("following", COMMANDS)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_many_results_are_read_as_their_guarantees(command: str, following: str, run: Run) -> None:
-    """The same for three of each: 75 in all."""
+    """The same for four of each: 100 in all."""
     check_pipes(command, following, MANY, run)
 
 

@@ -17,9 +17,10 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.engine.lattice.groups import chained_term
 from privcalc.errors import UnsupportedError
+from privcalc.losses.atomic import power
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.grouped import chain, grouped, sampled_group
-from privcalc.losses.atomic.power import lower_law, power_function, upper_law
+from privcalc.losses.atomic.power import joined, lower_law, power_function, upper_law
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.spec.parse import parse
@@ -243,6 +244,9 @@ def test_thinned_chains_stay_above() -> None:
     )
     bound = grouped(law, 10)
     assert len(bound.losses) <= 4000
+    below = lower_law(chain(power_function(law), 10, joined)[-1])
+    assert below is not None
+    assert len(below.losses) <= 2002
     # Cells of 0.004 hide next to nothing of the normal laws at distance 10 mu.
     m = 10 * mu
     for a in SCALES[3:7]:
@@ -250,6 +254,32 @@ def test_thinned_chains_stay_above() -> None:
         true = mp.ncdf(m / 2 - epsilon / m) - a * mp.ncdf(-m / 2 - epsilon / m)
         assert mpf("0.999") * true - mpf("1e-7") <= atoms_profile(bound, a)
         assert atoms_profile(bound, a) <= mpf("1.001") * true + mpf("1e-5")
+        assert mpf("0.999") * true - mpf("1e-5") <= atoms_profile(below, a) <= true
+
+
+def test_sums_of_chains_stay_below_where_pieces_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With four pieces at most, and the exact mixture of two sampled records of three losses."""
+    outcomes = normalised([(6, 1), (3, 3), (1, 6)])
+    steps = [chained(curve_of(outcomes), j) for j in (1, 2)]
+    places = sorted({x for curve in steps for x, _ in curve})
+    q = Fraction(1, 4)
+    heights = [
+        (1 - q) ** 2 * x + 2 * q * (1 - q) * value(steps[0], x) + q * q * value(steps[1], x)
+        for x in places
+    ]
+    monkeypatch.setattr(power, "MOST_PIECES", 4)
+    one = power_function(law_of(outcomes))
+    found = sampled_group(chain(one, 2, joined), 0.25, remove=True, exact=True, fewer=joined)
+    assert found is not None
+    below = lower_law(found)
+    assert below is not None
+    assert len(below.losses) <= 5
+    for a in SCALES:
+        pairs = pairwise(zip(heights, places, strict=True))
+        true = sum(max(h - g - float(a) * float(y - x), 0) for (g, x), (h, y) in pairs)
+        assert float(atoms_profile(below, a)) <= float(true) + 1e-14
+    exact = float(max(h - x for h, x in zip(heights, places, strict=True)))
+    assert 0.8 * exact <= float(atoms_profile(below, mpf(1))) < exact
 
 
 def bound_of(text: str, relation: Relation | None = None, **query: Any) -> Any:

@@ -32,14 +32,14 @@ from privcalc.losses.atomic.power import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from privcalc.losses.atomic.atoms import AtomicLaw
 
 LARGEST_GROUP = 1000
 # Samples of groups with more records, or with functions of more pieces together, follow the chain
 # of samples of one record instead.
-LARGEST_MIXTURE, MOST_MIXED = 64, 20_000
+LARGEST_MIXTURE, MOST_MIXED = 64, 60_000
 # No more P-mass than this may have losses beyond the range of doubles.
 MOST_LOST = 1e-6
 
@@ -60,8 +60,13 @@ def grouped(law: AtomicLaw, records: int) -> AtomicLaw:
     return upper_law(last)
 
 
-def chain(step: Curve, records: int) -> list[Curve]:
+def chain(step: Curve, records: int, fewer: Callable[[Curve], Curve] = thinned) -> list[Curve]:
     """Return the power functions of 1, 2, ... records.
+
+    Args:
+        step: that of one.
+        records: how many.
+        fewer: what is done to too many pieces: `thinned` above, `joined` below.
 
     Raises:
         UnsupportedError: the group is too large.
@@ -70,11 +75,18 @@ def chain(step: Curve, records: int) -> list[Curve]:
         raise UnsupportedError(f"a group may have at most {LARGEST_GROUP} records, got {records}")
     curves = [step]
     for _ in range(records - 1):
-        curves.append(thinned(composed(step, curves[-1])))
+        curves.append(fewer(composed(step, curves[-1])))
     return curves
 
 
-def sampled_group(steps: Sequence[Curve], q: float, *, remove: bool, exact: bool) -> Curve | None:
+def sampled_group(
+    steps: Sequence[Curve],
+    q: float,
+    *,
+    remove: bool,
+    exact: bool,
+    fewer: Callable[[Curve], Curve] = thinned,
+) -> Curve | None:
     """Return the power function of a group whose records are each sampled with probability q.
 
     The number of sampled records is binomial: its chances are formed without rounding, and are off
@@ -85,6 +97,7 @@ def sampled_group(steps: Sequence[Curve], q: float, *, remove: bool, exact: bool
         q: sampling probability, 0 < q < 1.
         remove: whether the records are in the first data set.
         exact: whether q is exact.
+        fewer: what is done to too many pieces.
 
     Returns:
         The function; None where there are too many records or pieces.
@@ -95,4 +108,4 @@ def sampled_group(steps: Sequence[Curve], q: float, *, remove: bool, exact: bool
     rate = Fraction(q)
     chances = [math.comb(k, j) * rate**j * (1 - rate) ** (k - j) for j in range(k + 1)]
     units = 1.0 if exact else 2.0 * k + 1.0
-    return thinned(mixed(steps, [float(chance) for chance in chances], units, first=remove))
+    return fewer(mixed(steps, [float(chance) for chance in chances], units, first=remove))

@@ -16,7 +16,7 @@ import numpy as np
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.atomic.exact import exact_law
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -220,6 +220,18 @@ def thinned(curve: Curve) -> Curve:
     terms = 2.0 * float(np.bincount(place).max())
     lengths = rises / slopes[kept]
     return _tidy(curve.start, lengths, rises, curve.units + terms + 32.0, sharp=False)
+
+
+def joined(curve: Curve) -> Curve:
+    """Join neighbouring pieces of too many: what has fewer of the corners is no larger."""
+    lengths, rises = curve.lengths, curve.rises
+    if len(lengths) <= MOST_PIECES:
+        return curve
+    while len(lengths) > MOST_PIECES:
+        places = np.arange(0, len(lengths), 2)
+        lengths, rises = np.add.reduceat(lengths, places), np.add.reduceat(rises, places)
+    units = curve.units + 2.0 * len(curve.lengths) / len(lengths)
+    return replace(curve, lengths=lengths, rises=rises, units=units)
 
 
 def upper_law(curve: Curve) -> AtomicLaw:
