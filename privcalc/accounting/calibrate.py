@@ -34,6 +34,8 @@ __all__ = ["Calibration", "CalibrationTarget", "calibrate"]
 COARSE, NEAR = 1e-4, 0.02
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
 NEAR_ENOUGH = 2e-9
+# Nor where brackets leave values in between open, for less than this part of these.
+OF_GAP = 0.02
 # Digits of the limits in messages.
 DIGITS = 6
 
@@ -147,11 +149,9 @@ class _Calibrator:
         """Find a value that misses the target for certain, where the next one is undecided."""
         if good.bound is None or good.bound.lower is None:
             return None
-
-        def close(_: Probe, bad: Probe) -> bool:
-            return not self.unknown.whole and _gap(good.value, bad.value) <= NEAR_ENOUGH
-
-        return Crossing(fine, "lower").solve(close)[1]
+        left_open = good.width / abs(fine.slope) if fine.slope else 0.0
+        near = 0.0 if self.unknown.whole else max(NEAR_ENOUGH, OF_GAP * left_open)
+        return Crossing(fine, "lower", near).solve()[1]
 
     def _both(self, search: Search, good: Probe | None, bad: Probe | None) -> tuple[Probe, Probe]:
         """Refuse a target that no value meets, or every one.

@@ -38,10 +38,12 @@ class Crossing:
     Attributes:
         search: knows what values cost.
         end: the end of the bracket that is compared with the budget.
+        near: values whose logs differ by no more are near enough.
     """
 
     search: Search
     end: End
+    near: float = 0.0
     step: float = FIRST_STEP
     creep: int = 1
     steps: list[float] = field(factory=list)
@@ -66,7 +68,7 @@ class Crossing:
                 more -= wide
                 if bad.position - good.position <= 1 or (wide and more < 0) or left() <= 0.0:
                     break
-                if close is not None and close(good, bad):
+                if bad.x - good.x <= self.near or (close is not None and close(good, bad)):
                     break
                 search.probe(self.between(good, bad))
             elif (end == "lower" and left() <= 0.0) or not self.extend(good, bad):
@@ -82,6 +84,9 @@ class Crossing:
         if found is None or not good.x - LITTLE <= found <= bad.x + LITTLE:
             self.steps = []
             return self._middle(good, bad)
+        # Half of what is near enough away from either, so that one more may be the last.
+        away = min(0.5 * self.near, 0.5 * (bad.x - good.x))
+        found = min(max(found, good.x + away), bad.x - away)
         nearest = min(good, bad, key=lambda p: abs(p.excess[self.end]))
         self.steps.append(abs(found - nearest.x))
         if len(self.steps) > 2 and self.steps[-1] > max(0.5 * self.steps[-3], LITTLE):

@@ -237,10 +237,14 @@ def _of_sampled_records(law: LossLaw, asked: Sampled) -> Term | None:
     """
     from privcalc.engine.lattice.groups import sampled_term
     from privcalc.losses.atomic.grouped import LARGEST_MIXTURE
+    from privcalc.losses.term import Term
 
     k, remove = asked.records, asked.adjacency is Adjacency.REMOVE
     if k > LARGEST_MIXTURE:
         return None
+    if max(law.max_loss, law.infinity_mass) <= 0.0:
+        # Nothing is said of any record.
+        return Term(law, law)
     mechanism = asked.walk.mechanism(asked.event) if isinstance(asked.event, Leaf) else None
     scaled = [mechanism.grouped(j) for j in range(1, k + 1)] if mechanism else []
     terms = [each.term(asked.adjacency) for each in scaled if each is not None]

@@ -20,7 +20,7 @@ from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic import power
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.grouped import chain, grouped, sampled_group
-from privcalc.losses.atomic.power import joined, lower_law, power_function, upper_law
+from privcalc.losses.atomic.power import lower_law, power_function, upper_law
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.spec.parse import parse
@@ -169,7 +169,11 @@ def test_sampled_groups_are_exact_mixtures(rows: list[tuple[int, int]], k: int, 
         one = law if remove else mirrored(law)
         found = sampled_group(chain(power_function(one), k), q, remove=remove, exact=True)
         assert found is not None
-        above, below = upper_law(found), lower_law(found)
+        least = sampled_group(
+            chain(power_function(one), k, below=True), q, remove=remove, exact=True, below=True
+        )
+        assert least is not None
+        above, below = upper_law(found), lower_law(least)
         assert below is not None
         both = [(mpf(p.numerator) / p.denominator, mpf(q.numerator) / q.denominator)
                 for p, q in pair]  # fmt: skip
@@ -244,7 +248,7 @@ def test_thinned_chains_stay_above() -> None:
     )
     bound = grouped(law, 10)
     assert len(bound.losses) <= 4000
-    below = lower_law(chain(power_function(law), 10, joined)[-1])
+    below = lower_law(chain(power_function(law), 10, below=True)[-1])
     assert below is not None
     assert len(below.losses) <= 2002
     # Cells of 0.004 hide next to nothing of the normal laws at distance 10 mu.
@@ -255,6 +259,31 @@ def test_thinned_chains_stay_above() -> None:
         assert mpf("0.999") * true - mpf("1e-7") <= atoms_profile(bound, a)
         assert atoms_profile(bound, a) <= mpf("1.001") * true + mpf("1e-5")
         assert mpf("0.999") * true - mpf("1e-5") <= atoms_profile(below, a) <= true
+
+
+@pytest.mark.parametrize(
+    ("text", "epsilon", "lower", "upper"),
+    [
+        # A pair whose largest losses are far out: 0.00110082851405790..., by 80 digits of chains.
+        (
+            "bernoulli-pair:p=2.21e-9,other_p=0.0001721@poisson:q=0.1@group:k=64",
+            0.19,
+            0.0011008285140,
+            0.0011008285141,
+        ),
+        # Chances of few records, where nearly all are sampled, are no doubles.
+        ("rr:p=0.9,categories=3@poisson:q=0.999999999@group:k=33", 0.1, 0.844741454, 0.844741455),
+        ("pure:epsilon=0@poisson:q=0.5@group:k=2", 0.0, 0.0, 0.0),
+        ("bernoulli-pair:p=0,other_p=0@poisson:q=0.25@group:k=2", 0.0, 0.0, 0.0),
+    ],
+)
+def test_sampled_groups_at_the_ends_of_doubles(
+    text: str, epsilon: float, lower: float, upper: float
+) -> None:
+    """Masses and chances that vanish take neither end away."""
+    bound = bound_of(text, epsilons=[epsilon])
+    assert bound.lower is not None
+    assert lower <= bound.lower <= bound.upper <= upper
 
 
 def test_sums_of_chains_stay_below_where_pieces_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,7 +298,7 @@ def test_sums_of_chains_stay_below_where_pieces_are_joined(monkeypatch: pytest.M
     ]
     monkeypatch.setattr(power, "MOST_PIECES", 4)
     one = power_function(law_of(outcomes))
-    found = sampled_group(chain(one, 2, joined), 0.25, remove=True, exact=True, fewer=joined)
+    found = sampled_group(chain(one, 2, below=True), 0.25, remove=True, exact=True, below=True)
     assert found is not None
     below = lower_law(found)
     assert below is not None

@@ -14,19 +14,12 @@ from privcalc.engine.lattice.sketch import sketch
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.grouped import chain, grouped, sampled_group
-from privcalc.losses.atomic.power import (
-    joined,
-    lower_law,
-    of_cells,
-    power_function,
-    thinned,
-    upper_law,
-)
+from privcalc.losses.atomic.power import lower_law, of_cells, power_function, upper_law
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from privcalc.losses.atomic.power import Curve
     from privcalc.losses.law import LossLaw
@@ -52,7 +45,7 @@ def chained_term(law: LossLaw, records: int, lower: LossLaw | None = None) -> Te
         lower: the law of what is known by its pair alone, so that chains attain what they may; None
             where there is an upper bound only.
     """
-    below = None if lower is None else lower_law(chain(_below(lower), records, joined)[-1])
+    below = None if lower is None else lower_law(chain(_below(lower), records, below=True)[-1])
     return Term(grouped(_atoms(law), records), below)
 
 
@@ -78,14 +71,14 @@ def sampled_term(
     """
     q, exact = rate
 
-    def mixture(steps: list[Curve], fewer: Callable[[Curve], Curve]) -> Curve | None:
-        whole = chain(steps[0], records, fewer) if len(steps) < records else steps
-        return sampled_group(whole, q, remove=remove, exact=exact, fewer=fewer)
+    def mixture(steps: list[Curve], *, below: bool) -> Curve | None:
+        whole = chain(steps[0], records, below=below) if len(steps) < records else steps
+        return sampled_group(whole, q, remove=remove, exact=exact, below=below)
 
-    above = mixture([power_function(_atoms(law)) for law in laws], thinned)
+    above = mixture([power_function(_atoms(law)) for law in laws], below=False)
     if above is None:
         return None
-    below = mixture([_below(law) for law in laws], joined) if attained else None
+    below = mixture([_below(law) for law in laws], below=True) if attained else None
     return Term(upper_law(above), None if below is None else lower_law(below))
 
 

@@ -25,6 +25,7 @@ from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.power import (
     Curve,
     composed,
+    joined,
     mixed,
     power_function,
     thinned,
@@ -32,7 +33,7 @@ from privcalc.losses.atomic.power import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from privcalc.losses.atomic.atoms import AtomicLaw
 
@@ -60,22 +61,22 @@ def grouped(law: AtomicLaw, records: int) -> AtomicLaw:
     return upper_law(last)
 
 
-def chain(step: Curve, records: int, fewer: Callable[[Curve], Curve] = thinned) -> list[Curve]:
+def chain(step: Curve, records: int, *, below: bool = False) -> list[Curve]:
     """Return the power functions of 1, 2, ... records.
 
     Args:
         step: that of one.
         records: how many.
-        fewer: what is done to too many pieces: `thinned` above, `joined` below.
+        below: whether functions below these are wanted, and not above.
 
     Raises:
         UnsupportedError: the group is too large.
     """
     if records > LARGEST_GROUP:
         raise UnsupportedError(f"a group may have at most {LARGEST_GROUP} records, got {records}")
-    curves = [step]
+    curves, fewer = [step], joined if below else thinned
     for _ in range(records - 1):
-        curves.append(fewer(composed(step, curves[-1])))
+        curves.append(fewer(composed(step, curves[-1], below=below)))
     return curves
 
 
@@ -85,7 +86,7 @@ def sampled_group(
     *,
     remove: bool,
     exact: bool,
-    fewer: Callable[[Curve], Curve] = thinned,
+    below: bool = False,
 ) -> Curve | None:
     """Return the power function of a group whose records are each sampled with probability q.
 
@@ -97,7 +98,7 @@ def sampled_group(
         q: sampling probability, 0 < q < 1.
         remove: whether the records are in the first data set.
         exact: whether q is exact.
-        fewer: what is done to too many pieces.
+        below: whether a function below that is wanted, and not one above.
 
     Returns:
         The function; None where there are too many records or pieces.
@@ -108,4 +109,6 @@ def sampled_group(
     rate = Fraction(q)
     chances = [math.comb(k, j) * rate**j * (1 - rate) ** (k - j) for j in range(k + 1)]
     units = 1.0 if exact else 2.0 * k + 1.0
-    return fewer(mixed(steps, [float(chance) for chance in chances], units, first=remove))
+    floats = [float(chance) for chance in chances]
+    found = mixed(steps, floats, units, first=remove, below=below)
+    return joined(found) if below else thinned(found)

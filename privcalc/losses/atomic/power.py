@@ -87,8 +87,8 @@ def power_function(law: AtomicLaw) -> Curve:
     )
 
 
-def composed(outer: Curve, inner: Curve) -> Curve:
-    """Return G_outer(G_inner(y)).
+def composed(outer: Curve, inner: Curve, *, below: bool = False) -> Curve:
+    """Return G_outer(G_inner(y)), or no more than that.
 
     Rounding. The breakpoints, of the inner function in its values and of the outer one in its
     arguments, are sums of n positive terms, off by n units; what is composed then is two functions
@@ -115,10 +115,18 @@ def composed(outer: Curve, inner: Curve) -> Curve:
     rises = steps * outer_slopes[other[reached]]
     terms = len(inner.lengths) + len(outer.lengths)
     units = inner.units + outer.units + 2.0 * terms + 16.0
-    return _tidy(min(start, 1.0), lengths, rises, units, sharp=inner.sharp and outer.sharp)
+    sharp = inner.sharp and outer.sharp
+    return _tidy(min(start, 1.0), lengths, rises, units, sharp=sharp, below=below)
 
 
-def mixed(curves: Sequence[Curve], weights: Sequence[float], units: float, *, first: bool) -> Curve:
+def mixed(
+    curves: Sequence[Curve],
+    weights: Sequence[float],
+    units: float,
+    *,
+    first: bool,
+    below: bool = False,
+) -> Curve:
     """Return the power function of a mixture of laws M_j against M_0, or of M_0 against it.
 
     All M_j have their power on one nested family of events: M_j(A) = G_j(M_0(A)). With the mixture
@@ -128,16 +136,17 @@ def mixed(curves: Sequence[Curve], weights: Sequence[float], units: float, *, fi
 
     Breakpoints are sums of n terms, and sums of slopes are off by what these are; as in `composed`
     the sum is within (1 +- e) at (1 +- e), and so is the inverse. A weight that is no double is
-    raised in the mixture where that is first, and lowered where it is second.
+    raised in the mixture where that is first, and lowered where it is second; or the other way
+    round where the function is to be below.
 
     Args:
         curves: power functions of M_j, j >= 1.
         weights: w_0, w_1, ...; w_0 > 0.
         units: relative error of the weights.
         first: whether the mixture is the first of the two laws.
+        below: whether a function below is wanted, and not one above.
     """
-    small = any(weight < SHORTEST for weight in weights)
-    used = [max(w, SHORTEST) if first else w * (w >= SHORTEST) for w in weights]
+    used = [max(w, SHORTEST) if first != below else w * (w >= SHORTEST) for w in weights]
     parts: list[tuple[Array, Array]] = [(np.ones(1), np.ones(1))]
     for curve in curves:
         along, up = curve.lengths, curve.rises
@@ -155,12 +164,12 @@ def mixed(curves: Sequence[Curve], weights: Sequence[float], units: float, *, fi
         which = np.searchsorted(end, middle)
         slopes += weight * np.append(up / along, 0.0)[which]
     units += max(curve.units for curve in curves) + 2.0 * len(cuts) + 4.0 * len(parts) + 32.0
-    sharp = not small and all(curve.sharp for curve in curves)
+    sharp = all(curve.sharp for curve in curves)
     sums = slopes * steps
     if first:
         start = math.fsum(w * curve.start for w, curve in zip(used[1:], curves, strict=True))
-        return _tidy(min(start, 1.0), steps, sums, units, sharp=sharp)
-    return _tidy(0.0, sums, steps, units, sharp=sharp)
+        return _tidy(min(start, 1.0), steps, sums, units, sharp=sharp, below=below)
+    return _tidy(0.0, sums, steps, units, sharp=sharp, below=below)
 
 
 def _tidy(
@@ -171,11 +180,13 @@ def _tidy(
     *,
     in_order: bool = True,
     sharp: bool = True,
+    below: bool = False,
 ) -> Curve:
     """Leave out pieces that do not rise, and steepen short ones into the one before, or the start.
 
     Rising on the piece before, or at once, is rising earlier: the function grows. So it does where
-    pieces are put in the order of their slopes, which are then off by no more than rounding.
+    pieces are put in the order of their slopes, which are then off by no more than rounding. Where
+    it is to be below, short ones are made longer.
     """
     rising = rises > 0.0
     lengths, rises = lengths[rising], rises[rising]
@@ -184,8 +195,8 @@ def _tidy(
             order = np.argsort(-(rises / lengths), kind="stable")
         lengths, rises = lengths[order], rises[order]
     long = lengths > SHORTEST
-    if long.all():
-        return Curve(start, lengths, rises, units, sharp)
+    if below or long.all():
+        return Curve(start, np.maximum(lengths, SHORTEST), rises, units, sharp)
     owner = np.cumsum(long)
     gathered = np.bincount(owner, weights=rises, minlength=1).astype(float)
     start = min(1.0, start + float(gathered[0]))
@@ -276,7 +287,8 @@ def lower_law(curve: Curve) -> AtomicLaw | None:
     left_p, left_q = 1 - start, Fraction(1)
     pieces: list[Outcome] = []
     for rise, length in zip(curve.rises.tolist(), curve.lengths.tolist(), strict=True):
-        p, q = Fraction(rise) * room, Fraction(length)
+        # A longer piece lies below.
+        p, q = Fraction(rise) * room, max(Fraction(length), SMALLEST)
         if p >= left_p or q >= left_q:
             break
         left_p, left_q = left_p - p, left_q - q
