@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
@@ -95,6 +94,8 @@ class Gaussian(Mechanism):
 
     def grouped(self, records: int) -> Self:
         """Return the mechanism for a group of records: its sensitivity adds up."""
+        from copy import copy
+
         other = copy(self)
         other.mu = checked_mu(self.mu * records, self.named)
         return other

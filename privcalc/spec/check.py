@@ -51,15 +51,21 @@ def suggestion(word: str, known: Iterable[str], *, of_calls: bool = False) -> st
         of_calls: the words name mechanisms or wrappers. There `truncated-gaussian` is another
             mechanism than `gaussian` and `discrete-gaussian`, not a slip of the pen.
     """
+    words = list(known)
+    near = nearest(word, words, of_calls=of_calls)
+    if near:
+        return f"did you mean {near}?"
+    return f"known: {', '.join(words)}" if words else ""
+
+
+def nearest(word: str, known: Iterable[str], *, of_calls: bool = False) -> str:
+    """Return the known word that was likely meant, or ""; the arguments are as above."""
     from difflib import get_close_matches
 
-    words = list(known)
-    near = get_close_matches(word, words, n=3)
+    near = get_close_matches(word, list(known), n=3)
     if of_calls:
         near = [each for each in near if _is_slip(word, each)]
-    if near:
-        return f"did you mean {near[0]}?"
-    return f"known: {', '.join(words)}" if words else ""
+    return near[0] if near else ""
 
 
 # What other tools call the parts of a training run, in snake_case.

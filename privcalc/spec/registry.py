@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.check import RESERVED, Fault, foreign, suggestion
+from privcalc.spec.check import RESERVED, Fault, foreign, nearest, suggestion
 from privcalc.spec.entry import ALL, Entry, Kind, Parameter
 from privcalc.spec.holes import holes, reject_holes
 from privcalc.spec.spelling import shorten, snake_case, word_text
 from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped, nested
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "ALL",
@@ -43,11 +43,12 @@ __all__ = [
     "wrappers",
 ]
 
+_WRAPPERS = ("privcalc.wrappers",)
 _UPWARD = (
     "privcalc.mechanisms",
     "privcalc.mechanisms.adaptive",
     "privcalc.mechanisms.correlated",
-    "privcalc.wrappers",
+    *_WRAPPERS,
 )
 _entries: dict[str, Entry] = {}
 _loaded: list[str] = []
@@ -107,7 +108,7 @@ def entry(name: str) -> Entry:
 def spelled(word: str, kind: Kind) -> Entry:
     """Return the entry that a word in a text names, in any spelling."""
     name, word = snake_case(word), shorten(word)
-    found = _known_as(name)
+    found = _known_as(name, kind)
     if found is not None and found.kind == kind:
         return found
     if found is not None and kind == "wrapper":
@@ -125,18 +126,38 @@ def spelled(word: str, kind: Kind) -> Entry:
             f"{word} is a word of the JSON form",
             hint="in text, compose with + and repeat with @COUNT",
         )
-    known = [word_text(each) for e in _of_kind(kind) for each in e.spellings]
-    hint = foreign(name) or suggestion(word_text(name), known, of_calls=True)
+    hint = foreign(name) or suggestion(word_text(name), _spellings(kind), of_calls=True)
     raise Fault(f"unknown {kind}: {word}", hint=hint)
 
 
-def _known_as(name: str) -> Entry | None:
-    """Return the entry with a spelling; most files are called as what they register."""
-    for package in _UPWARD[len(_loaded) :]:
-        with suppress(ModuleNotFoundError):
-            import_module(f"{package}.{name}")
-    if not any(name in each.spellings for each in _entries.values()):
+def _spellings(kind: Kind) -> list[str]:
+    """Return all spellings of a kind that are loaded, as texts have them."""
+    found = (each for each in _entries.values() if each.kind == kind)
+    in_order = sorted(found, key=lambda each: each.place)
+    return [word_text(each) for e in in_order for each in e.spellings]
+
+
+def _known_as(name: str, kind: Kind) -> Entry | None:
+    """Return the entry with a spelling; most files are called as what they register.
+
+    Of an unknown wrapper that is much like a known one no mechanism needs to be loaded.
+    """
+    for package in _UPWARD:
+        if package not in _loaded:
+            with suppress(ModuleNotFoundError):
+                import_module(f"{package}.{name}")
+    found = _spelled(name)
+    if found is None and kind == "wrapper":
+        _load(_WRAPPERS)
+        found = _spelled(name)
+        if found is None and nearest(word_text(name), _spellings(kind), of_calls=True):
+            return None
+    if found is None:
         _load()
+    return _spelled(name)
+
+
+def _spelled(name: str) -> Entry | None:
     return next((each for each in _entries.values() if name in each.spellings), None)
 
 
@@ -208,9 +229,11 @@ def _of_kind(kind: Kind) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda each: each.place))
 
 
-def _load() -> None:
+def _load(packages: Sequence[str] = _UPWARD) -> None:
     """Import every module of the packages, once: a file that registers itself is enough."""
-    for package in _UPWARD[len(_loaded) :]:
+    for package in packages:
+        if package in _loaded:
+            continue
         (folder,) = import_module(package).__path__
         for name in sorted(_files(folder)):
             import_module(f"{package}.{name}")
