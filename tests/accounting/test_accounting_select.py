@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
@@ -153,6 +153,8 @@ class TestGuarantees:
         st.floats(-10.0, -6.0),
         st.floats(1.5, 300.0),
     )
+    # The least constant is at a corner of the profile.
+    @example(0.75, 1.0, -1.4375, -6.0, 13.0)
     def test_two_points(
         self, first: float, more: float, large: float, small: float, mean: float
     ) -> None:
@@ -172,9 +174,9 @@ class TestGuarantees:
         in_order(found)
         # Koskela, Redberg, Wang 2024, Corollary 6.2, with the maximum for the logarithm of a sum.
         cost = 2.0 * max(epsilon_1, math.log1p((mean - 1.0) * delta_1))
-        assert found.methods["tight"] <= (epsilon_hat + cost) * (1.0 + 1e-8) + 1e-9
+        assert found.methods["tight"] <= (epsilon_hat + cost) * (1.0 + 1e-9) + 1e-9
         published = 2.0 * math.log(math.exp(epsilon_1) + (mean - 1.0) * delta_1)
-        assert found.methods["paper"] <= (epsilon_hat + published) * (1.0 + 1e-8) + 1e-9
+        assert found.methods["paper"] <= (epsilon_hat + published) * (1.0 + 1e-9) + 1e-9
         alone = asked(f"approx:epsilon={epsilon_hat!r},delta={delta_hat!r}", runs, delta)
         assert found.bound.upper <= alone.bound.upper * (1.0 + FOUND) + 1e-9
 
