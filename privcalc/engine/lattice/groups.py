@@ -86,7 +86,7 @@ def _below(law: LossLaw) -> Curve:
     """Return a function below the power function of a law: cells of a lattice are told apart."""
     if isinstance(law, AtomicLaw):
         return power_function(law)
-    found = cells(law, _grid(law).points())
+    found = cells(law, _grid(law, Fraction(1, 2)).points())
     p, q = found.p - found.p_error, found.q + found.q_error
     return of_cells(law.infinity_mass * (1.0 - law.infinity_mass_error), p[::-1], q[::-1])
 
@@ -124,8 +124,12 @@ def _atoms(law: LossLaw) -> AtomicLaw:
     )
 
 
-def _grid(law: LossLaw) -> Grid:
-    """Cover the range of a law evenly, and its median at every scale; or take all its losses."""
+def _grid(law: LossLaw, beside: Fraction = Fraction(0)) -> Grid:
+    """Cover the range of a law evenly, and its median at every scale; or take all its losses.
+
+    Of these `beside` says by what part of their step the points are moved: cells that are told
+    apart must not end at a loss, which may be counted on either side.
+    """
     seen = sketch(law, LOG_LEFT_OUT, 1)
     low, high = max(seen.low, -LARGEST_LOSS), min(seen.high, LARGEST_LOSS)
     if not low <= high:
@@ -135,7 +139,7 @@ def _grid(law: LossLaw) -> Grid:
         origin, step = law.lattice
         first, last = (round((Fraction(end) - origin) / step) for end in (low, high))
         if last - first <= MOST_LOSSES:
-            return Grid(origin, step, np.arange(first - 2, last + 3))
+            return Grid(origin + beside * step, step, np.arange(first - 2, last + 3))
     span = max(high - low, SMALLEST_SPAN)
     step = Fraction(span / 2.0**STEPS)
     near = np.rint(2.0 ** np.linspace(0.0, STEPS, POINTS)).astype(np.int64)
