@@ -157,6 +157,7 @@ class Directions:
         """Bracket delta of one direction at each epsilon: what proves the upper ends, and both."""
         from privcalc.engine.many import many_deltas
 
+        part = part.for_values
         # Where another composition proves the lower ends, half of the work is for that.
         with share(2 if part.lower not in (None, part.upper) else 1):
             found = many_deltas(part.upper, epsilons, self.tolerance, engine=self.engine)
@@ -222,6 +223,7 @@ class Directions:
         """
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
 
+        part = part.for_values
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
         wanted = Enclosed.probability(at) if quantity == "epsilon" else Enclosed.of(at)
         wish = max(self.tolerance, part.accuracy)
@@ -272,6 +274,7 @@ def profile_of(
     """
     from privcalc.engine.many import ManyDeltas
 
+    part = part.for_values
     above = ManyDeltas(part.upper, tolerance, engine=engine)
     below = None
     if part.lower is not None and part.lower is not part.upper:

@@ -84,12 +84,13 @@ def lower_end(
         except NotCertifiedError:
             return Bound(math.inf, 0.0)
 
-    if not part.choices or part.alone:
+    whole = quantity == "epsilon" and at.high == 0
+    if whole and part.approached:
+        return solved(part.upper)
+    if whole or not part.choices or part.alone:
         simpler = part.lower.simpler()
         found = solved(part.lower)
         return found if simpler is None else Bound.maximum(found, solved(simpler))
-    if quantity == "epsilon" and at.high == 0:
-        return solved(part.upper if part.approached else part.lower)
     start = best_order(part.upper, quantity, at.nearest()[0]) if part.by_order else 1.0
     listed = engine == "auto" and part.by_order
     outcomes = enumerate_outcomes(part.member(start)) if listed else None

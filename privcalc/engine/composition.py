@@ -23,6 +23,8 @@ _T = TypeVar("_T")
 
 # Longer rationals are enclosed in doubles.
 MOST_BITS = 20_000
+# Lattices take no notice of more outcomes, which contours do.
+MOST_OUTCOMES = 8000
 
 
 @record
@@ -50,7 +52,7 @@ class Composition:
         curves: Iterable[tuple[RenyiCurve, int]] = (),
     ) -> Composition:
         """Gather equal laws and curves, so that the cost grows with the number of distinct ones."""
-        return cls(_gathered(terms), _gathered(curves))
+        return cls(gathered(terms), gathered(curves))
 
     def __iter__(self) -> Iterator[tuple[LossLaw, int]]:
         return iter(self.terms)
@@ -151,7 +153,9 @@ class Composition:
     def sharper(self) -> bool:
         """Whether the Renyi curve may say more than the laws do: not of one use by itself."""
         several = sum(count * law.uses for law, count in self.terms) > 1
-        return several and any(law.sharper_curve is not None for law, _ in self.terms)
+        return several and any(
+            law.sharper_curve is not None and not law.tight for law, _ in self.terms
+        )
 
     def reverse_curve(self) -> SumCurve | None:
         """Return the Renyi curve of the neighbours in the other order; None where not known.
@@ -186,6 +190,13 @@ class Composition:
     def has_edges(self) -> bool:
         """Whether some law has atoms beside a density with edges."""
         return any(law.has_edges for law, _ in self.terms)
+
+    @property
+    def crowded(self) -> bool:
+        """Whether some law has more outcomes than nodes can tell, and nothing smooths them."""
+        return all(law.comes_back for law, _ in self.terms) and any(
+            law.outcomes > MOST_OUTCOMES for law, _ in self.terms
+        )
 
     @property
     def cuttable(self) -> bool:
@@ -227,7 +238,8 @@ def _exact_mass(sources: Sequence[tuple[LossLaw, int]]) -> Fraction | None:
     return 1 - finite
 
 
-def _gathered(terms: Iterable[tuple[_T, int]]) -> tuple[tuple[_T, int], ...]:
+def gathered(terms: Iterable[tuple[_T, int]]) -> tuple[tuple[_T, int], ...]:
+    """Return what is used with how often it is, each once."""
     counts: dict[_T, int] = {}
     for each, count in terms:
         counts[each] = counts.get(each, 0) + count

@@ -40,7 +40,8 @@ def contours(
         if by_split.applies(composition):
             yield by_split.split_epsilon, by_split.split_delta
     elif not composition.on_lattices:
-        yield _mollified()
+        if not composition.crowded:
+            yield _mollified()
     else:
         from privcalc.engine.periodic import answer as periodic
 

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 
 def exact_sum(composition: Composition) -> Source | None:
-    """Return the list of all outcomes, where they are finitely many and few enough."""
+    """Return the list of all outcomes, where they are finitely many and few enough.
+
+    Of one use of which more is known there is none.
+    """
+    if composition.best_alone:
+        return None
     outcomes = enumerate_outcomes(composition)
     return None if outcomes is None else outcomes.source()
 

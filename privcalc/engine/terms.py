@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.composition import Composition
+from privcalc.engine.composition import Composition, gathered
 from privcalc.exact import Enclosed
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.term import Alone
@@ -40,6 +41,8 @@ class Realized:
         back: `lower` in the other order of the neighbours, where this direction stands for both and
             they differ.
         approached: whether members come as near as one likes to the largest loss of `upper`.
+        adaptive: the same with a lower end for epsilon and delta alone, at each point by itself:
+            what comes last is chosen in view of all others. None where nothing is.
         accuracy: relative error of epsilon that the laws of `upper` bring with them.
     """
 
@@ -50,10 +53,12 @@ class Realized:
     back: Composition | None = None
     approached: bool = False
     accuracy: float = 0.0
+    adaptive: Realized | None = None
 
     @classmethod
     def of(cls, terms: Terms) -> Realized:
         """Gather the terms of one direction."""
+        terms = list(gathered(terms))
         curves = [(term.curve, count) for term, count in terms if term.curve is not None]
         upper = Composition.of(_together(terms), curves)
         accuracy = max(term.accuracy for term, _ in terms)
@@ -73,7 +78,9 @@ class Realized:
             back = reverse if _one_pair(choices) else None
             return cls(upper, lower, choices, reverses, back, accuracy=accuracy)
         attained = all(term.attained for term, _ in terms)
-        return cls(upper, _member(choices, None), choices, reverses, reverse, attained, accuracy)
+        lower = _member(choices, None)
+        found = cls(upper, lower, choices, reverses, reverse, attained, accuracy)
+        return replace(found, adaptive=_adaptive(found, terms))
 
     @classmethod
     def directions(cls, terms: Mapping[str, Terms]) -> dict[str, Realized]:
@@ -124,6 +131,11 @@ class Realized:
         """The other order of the neighbours, for a direction that stands for both."""
         return self if self.back is None else Realized(self.upper, self.back)
 
+    @property
+    def for_values(self) -> Realized:
+        """The same for epsilon and delta, at each point by itself."""
+        return self.adaptive or self
+
     def with_reverse(self, back: Realized) -> Realized:
         """Tell a composition with curves what the neighbours cost in the other order."""
         if not self.upper.curves:
@@ -157,15 +169,66 @@ class Realized:
 
 
 def _together(terms: Terms) -> list[tuple[LossLaw, int]]:
-    """Gather the upper laws; several uses of one may have a law that is smaller than their pairs'.
+    """Gather the upper laws; several uses may have a law that is smaller than their pairs'.
 
-    Such a law has `together` (`losses/bounded_range/uses.py`).
+    Such laws have `together` (`losses/bounded_range/uses.py`).
     """
-    found: list[tuple[LossLaw, int]] = []
+    classes: dict[type[LossLaw], list[tuple[LossLaw, int]]] = {}
     for law, count in Composition.of((t.upper, n) for t, n in terms if t.upper is not None):
-        joined = law.together(count) if count > 1 else None
-        found.append((law, count) if joined is None else (joined, 1))
-    return found
+        classes.setdefault(type(law), []).append((law, count))
+    return [each for kind, uses in classes.items() for each in kind.together(uses)]
+
+
+def _adaptive(found: Realized, terms: Terms) -> Realized | None:
+    """Return the same where the uses of one term come last, each chosen in view of what came out.
+
+    All others are single pairs (P, Q) that are attained. Given their outcomes, of loss l, those of
+    the term cost V(a e^-l), the most that they can cost at epsilon - l: at each a another member
+    does, or others do one after another. So what all cost is the mean of V(a e^-l) under P, which
+    is what the product of the pairs with the pair of profile V costs. For epsilon and delta that is
+    attained, at each point; it is no one pair. Of several such terms the one whose losses vary most
+    is last.
+    """
+    classes: dict[type[Members], Terms] = {}
+    for term, count in terms:
+        if term.members is not None and term.members.adaptive:
+            classes.setdefault(type(term.members), []).append((term, count))
+    if not classes:
+        return None
+    late = max(classes.values(), key=_variance)
+    last, before = _last(late)
+    choices = [
+        (_members(term), count) for term, count in terms if term not in [each for each, _ in late]
+    ]
+    choices += [(members, count) for members, count in before if count]
+    lower = _member((*choices, (Alone(last), 1)), None)
+    if set(lower.terms) == set(found.upper.terms) and not found.upper.curves:
+        return replace(found, lower=found.upper, choices=(), reverses=(), back=None)
+    if all(isinstance(members, Alone) for members, _ in choices):
+        choices = []
+    else:
+        choices.append((Alone(last), 1))
+    return replace(found, lower=lower, choices=tuple(choices), reverses=(), back=None)
+
+
+def _last(late: Terms) -> tuple[LossLaw, Sequence[tuple[Members, int]]]:
+    """Return the law of what comes last of terms of one class, and their other uses."""
+    uses = [(term.members, count) for term, count in late if term.members is not None]
+    if sum(count for _, count in uses) > 1:
+        joined = type(uses[0][0]).together(uses)
+        if joined is not None:
+            return joined
+    place = max(range(len(late)), key=lambda i: _variance([(late[i][0], 1)]))
+    law = late[place][0].lower
+    if law is None:
+        raise AssertionError("there is no lower end")
+    return law, [(members, n - (i == place)) for i, (members, n) in enumerate(uses)]
+
+
+def _variance(terms: Terms) -> float:
+    """Return about how much the losses of all uses vary."""
+    laws = [(term.lower, count) for term, count in terms if term.lower is not None]
+    return math.fsum(count * law.cumulants(0.0)[2] for law, count in laws)
 
 
 def _one_pair(choices: tuple[tuple[Members, int], ...]) -> bool:

@@ -17,7 +17,8 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import Self
 
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.log_ratio import LogRatio
@@ -154,8 +155,18 @@ class LossLaw(ABC):
         return self if self.symmetric else None
 
     @property
+    def outcomes(self) -> int:
+        """Return how many losses there are, 0 where they are not listed."""
+        return 0
+
+    @property
     def cuttable(self) -> bool:
         """Whether `engine/split` may cut it."""
+        return False
+
+    @property
+    def tight(self) -> bool:
+        """Whether `sharper_curve` says no more of epsilon than the law does."""
         return False
 
     @property
@@ -163,10 +174,10 @@ class LossLaw(ABC):
         """Of how many uses of a mechanism this is the law."""
         return 1
 
-    def together(self, uses: int) -> LossLaw | None:
-        """Return a law of several uses that is smaller than that of their pairs, if there is."""
-        del uses
-        return None
+    @classmethod
+    def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
+        """Return laws of all uses of laws of this class, smaller than their pairs if there are."""
+        return uses
 
     def profile(self, epsilon: float) -> tuple[float, float] | None:
         """Return proved bounds on the finite part of delta at epsilon >= 0.

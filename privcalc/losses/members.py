@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,7 +21,11 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
     from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
 # A probability that is nearer to 1 is lowered.
@@ -41,8 +45,33 @@ class RangePairs(Members):
         error: relative error of eta.
     """
 
+    adaptive: ClassVar[bool] = True
     eta: float
     error: float
+
+    @classmethod
+    def together(
+        cls, uses: Sequence[tuple[Self, int]]
+    ) -> tuple[LossLaw, Sequence[tuple[Self, int]]] | None:
+        """Return the law of a block of adaptive uses: of all, or of those that vary most."""
+        from privcalc.losses.bounded_range.attained import range_attained
+        from privcalc.losses.bounded_range.uses_law import block_of, is_block
+
+        kinds = tuple((members.least, count) for members, count in uses)
+        if is_block(kinds):
+            return range_attained(kinds), ()
+        place = max(range(len(uses)), key=lambda i: kinds[i][0] ** 2 * kinds[i][1])
+        (eta, count), (members, _) = kinds[place], uses[place]
+        block = block_of(eta, count)
+        if block < 2:
+            return None
+        rest = [each for i, each in enumerate(uses) if i != place]
+        return range_attained(((eta, block),)), [*rest, (members, count - block)]
+
+    @property
+    def least(self) -> float:
+        """Return a lower bound on the range."""
+        return self.eta * (1.0 - self.error) * (1.0 - 4.0 * UNIT if self.error else 1.0)
 
     def member(self, c: float | None) -> AtomicLaw:
         """Return the pair with t = eta / 2, or of the largest divergence of one order.
@@ -52,7 +81,7 @@ class RangePairs(Members):
         """
         if c is not None and c < 0.0:
             return reverse_of(self.member(-c))
-        eta = self.eta * (1.0 - self.error) * (1.0 - 4.0 * UNIT if self.error else 1.0)
+        eta = self.least
         t = 0.5 * eta if c is None else best_offset(eta, c)
         w = 0.5 * eta if c is None else math.nextafter(eta - t, 0.0)
         if c is not None and not (t > 0.0 and w > 0.0):
@@ -77,6 +106,8 @@ class ThresholdTests(Members):
 
     p: Array
     q: Array
+
+    adaptive: ClassVar[bool] = True
 
     # Arrays have no hash: a set of pairs is itself only.
     __eq__ = object.__eq__

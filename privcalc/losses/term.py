@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
     from privcalc.losses.law import LossLaw
     from privcalc.renyi.curve import RenyiCurve
 
@@ -24,6 +27,7 @@ class Members:
 
     Attributes:
         by_order: whether finite orders differ in the members that cost most.
+        adaptive: whether the member of a use may be chosen in view of what came out before.
         directed: whether each has one law where the record is removed, and another where it is
             added.
         one_pair: whether all is about one pair of data sets, whose trade-off curve is known; an
@@ -33,8 +37,21 @@ class Members:
     __slots__ = ()
 
     by_order: ClassVar[bool] = True
+    adaptive: ClassVar[bool] = False
     directed: ClassVar[bool] = False
     one_pair: ClassVar[bool] = False
+
+    @classmethod
+    def together(
+        cls, uses: Sequence[tuple[Self, int]]
+    ) -> tuple[LossLaw, Sequence[tuple[Self, int]]] | None:
+        """Return a law that several uses attain after all others, and the uses that are not of it.
+
+        It is attained at each epsilon by itself, by members chosen in view of what came out before.
+        None where members are not adaptive, or nothing is known of more than one use.
+        """
+        del uses
+        return None
 
     def member(self, c: float | None) -> LossLaw:
         """Return the law of one mechanism and one fixed pair of neighbouring data sets.

@@ -65,10 +65,12 @@ class Exponential(Mechanism):
     dominates the mechanism for every t, in every direction and under adaptive composition.
     Maximising over t after composing would not be valid: the next t may depend on earlier outputs.
 
-    One use attains every value of this profile, with the t of that value. Several uses do not: no
-    mechanism attains the pair. There the upper end is also that of the largest Renyi divergence of
-    each order (`losses/bounded_range/renyi.py`), and the lower end is that of one t, the same in
-    every use (`losses/members.py`).
+    One use attains every value of this profile, with the t of that value; after other mechanisms,
+    with the t that is best in view of what they told. Several uses cost what the best t of each
+    cost, chosen as they go (`losses/bounded_range/uses.py`): both ends for epsilon and delta. A
+    trade-off curve, or a divergence, has the lower end of one t, the same in every use
+    (`losses/members.py`), and the upper end of a divergence is the largest of each order
+    (`losses/bounded_range/renyi.py`).
 
     Attributes:
         epsilon: as written, or k times that for a group of k records.
@@ -93,7 +95,7 @@ class Exponential(Mechanism):
         return other
 
     def laws(self, adjacency: Adjacency) -> Term:
-        """Return the envelope, exact for one use, and single mechanisms for more."""
+        """Return the envelope, exact for one use, and what single mechanisms attain."""
         from privcalc.losses.bounded_range.law import bounded_range
 
         halved = self.monotone and adjacency is not Adjacency.REPLACE

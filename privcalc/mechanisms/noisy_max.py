@@ -97,8 +97,9 @@ class NoisyMax(Mechanism):
 
     One use gives one of m answers. Each value of its profile is attained by one gap between the
     scores or another, but no data sets attain all of it, so that several uses cost less than
-    several of its pair: there the lower end is that of one gap, the same in every use, and the
-    upper one that of the pair.
+    several of its pair: there the lower end is that of one gap, the same in every use but the
+    last, whose gap is the best one in view of all that came out before, and the upper one that of
+    the pair.
 
     Gaussian noise of standard deviation sigma: two candidates cost what N(s / (2^{1/2} sigma), 1)
     and N(0, 1) do, exactly in one use. For more there is a bracket. Its upper end is the least of

@@ -150,7 +150,7 @@ def two_thresholds(mu: float, first: float, second: tuple[float, float], epsilon
 
 @pytest.mark.parametrize(("epsilon", "least"), [(1.0, 0.0935), (0.5, 0.15), (0.1, 0.2)])
 def test_two_uses_tell_less_than_two_normal_numbers(epsilon: float, least: float) -> None:
-    """The lower end is that of one gap, used twice; the best gaps that follow answers lie above.
+    """The lower end is that of one gap, and then of the best one; the best two gaps lie above.
 
     Of two normal numbers delta at 1 is 0.126937, which no gaps attain: 0.100941 is the most found.
     """
@@ -163,8 +163,9 @@ def test_two_uses_tell_less_than_two_normal_numbers(epsilon: float, least: float
         above = max(grid, key=lambda x: two_thresholds(mu, first, (x, -50.0), epsilon))
         below = max(grid, key=lambda x: two_thresholds(mu, first, (above, x), epsilon))
         best = max(best, two_thresholds(mu, first, (above, below), epsilon))
-    assert least <= lower <= same + 2e-4
-    assert same <= best <= upper
+    assert least <= lower <= best + 2e-4
+    assert same <= lower
+    assert best <= upper
     if epsilon == 1.0:
         assert best == pytest.approx(0.100941, abs=2e-4)
         assert upper == pytest.approx(0.126937, abs=1e-6)

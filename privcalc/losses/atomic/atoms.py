@@ -88,6 +88,11 @@ class AtomicLaw(LossLaw):
         """Return the largest finite loss; -inf where every loss is infinite."""
         return max(self.losses, default=-math.inf)
 
+    @property
+    def outcomes(self) -> int:
+        """Return the number of finite losses."""
+        return len(self.losses)
+
     @cached_property
     def _columns(self) -> tuple[Array, Array]:
         """The losses and their masses."""

@@ -14,12 +14,13 @@ The pair is symmetric: L under P has the law of -L under Q.
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.losses.bounded_range.renyi import BoundedRangeCurve
-from privcalc.losses.bounded_range.uses_law import range_uses
+from privcalc.losses.bounded_range.uses_law import is_block, range_uses
 from privcalc.losses.closed.exponential import SERIES_BELOW, ExponentialLaw, sinh_rise
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.log_ratio import LogRatio, Piece
@@ -33,7 +34,8 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from collections.abc import Sequence
+    from typing import Self
 
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array, ComplexArray
@@ -57,14 +59,28 @@ class BoundedRangeLaw(ExponentialLaw):
 
     __slots__ = ()
 
-    def together(self, uses: int) -> LossLaw | None:
-        """Return a law of several uses that is smaller than that of their pairs, if there is."""
-        return range_uses(self.most, uses, self.exact_max_loss)
+    @classmethod
+    def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
+        """Return laws of adaptive uses, of all ranges at once if they are one block."""
+        known = [law.exact_max_loss for law, _ in uses]
+        sums = [n * each for each, (_, n) in zip(known, uses, strict=True) if each is not None]
+        found: list[tuple[LossLaw, int]] = []
+        kinds = tuple((law.most, count) for law, count in uses)
+        if len(uses) > 1 and is_block(kinds):
+            total = sum(sums, Fraction(0)) if len(sums) == len(uses) else None
+            joined = range_uses(kinds, total)
+            if joined is not None:
+                return ((joined, 1),)
+        for (law, count), kind, largest in zip(uses, kinds, known, strict=True):
+            total = None if largest is None else count * largest
+            one = range_uses((kind,), total) if count > 1 else None
+            found.append((law, count) if one is None else (one, 1))
+        return tuple(found)
 
     @property
     def sharper_curve(self) -> BoundedRangeCurve:
         """Return the Renyi curve of all mechanisms of the range, which is below this law's."""
-        return BoundedRangeCurve(self.most)
+        return BoundedRangeCurve(((self.most, 1),))
 
     def profile(self, epsilon: float) -> tuple[float, float]:
         """Bound (1 - e^{(epsilon - eta)/2})^2 / (1 - e^{-eta}), and 0 from eta on.

@@ -43,15 +43,13 @@ NEAR_HALF = 0.01
 
 @record
 class BoundedRangeCurve:
-    """The largest divergence of all mechanisms of a range, at each order by itself.
+    """The largest divergence of all mechanisms of some ranges, at each order by itself.
 
     Attributes:
-        eta: the range, or more.
-        uses: of how many uses.
+        kinds: the ranges, or more, each with the number of its uses.
     """
 
-    eta: float
-    uses: int = 1
+    kinds: tuple[tuple[float, int], ...]
 
     cheap = True
     convex = True
@@ -61,18 +59,20 @@ class BoundedRangeCurve:
     @property
     def limit(self) -> float:
         """Return the ranges added up: no loss is larger."""
-        return self.uses * self.eta * (1.0 + 2.0 * UNIT)
+        return math.fsum(eta * uses for eta, uses in self.kinds) * (1.0 + 4.0 * UNIT)
 
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the line of slope eta^2 / 8."""
-        rho = 0.125 * self.uses * self.eta * self.eta
+        rho = 0.125 * math.fsum(uses * eta * eta for eta, uses in self.kinds)
         return 0.0, np.full(c.shape, rho * (1.0 + 8.0 * UNIT))
 
     def upper(self, c: Array) -> Array:
-        """Return K and its error, and no more than c eta."""
-        value, error = bounded_range_cumulant(self.eta, c)
-        least: Array = np.minimum(value + error, c * self.eta)
-        return self.uses * least * (1.0 + 4.0 * UNIT)
+        """Return K and its error, and no more than c eta, summed."""
+        total = np.zeros(c.shape)
+        for eta, uses in self.kinds:
+            value, error = bounded_range_cumulant(eta, c)
+            total = total + uses * np.minimum(value + error, c * eta)
+        return total * (1.0 + (4.0 + 2.0 * len(self.kinds)) * UNIT)
 
     def lower(self, c: Array) -> Array | None:
         """Return None: no one pair attains all orders."""
@@ -80,8 +80,11 @@ class BoundedRangeCurve:
         return None
 
     def estimate(self, c: Array) -> Array:
-        """Return K."""
-        return self.uses * bounded_range_cumulant(self.eta, c)[0]
+        """Return K, summed."""
+        found = np.zeros(c.shape)
+        for eta, uses in self.kinds:
+            found = found + uses * bounded_range_cumulant(eta, c)[0]
+        return found
 
 
 def best_offset(eta: float, c: float) -> float:

@@ -1,4 +1,4 @@
-"""The law of several uses of a bounded range, on a lattice: blocks of adaptive uses, composed.
+"""The upper law of several uses of bounded ranges, on a lattice: blocks of adaptive uses, composed.
 
 A block is the pair of `uses.py`; blocks compose as any dominating pairs. All that is
 done to a law here makes it larger: masses are moved to larger losses, or split between two
@@ -9,32 +9,28 @@ expense of the least losses (`losses/atomic/grouped.py` does the same).
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.bounded_range.contour import LatticeContour
 from privcalc.losses.bounded_range.renyi import BoundedRangeCurve
-from privcalc.losses.bounded_range.uses import adaptive_profiles
+from privcalc.losses.bounded_range.uses import largest_uses
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import remembered
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
-    from privcalc.losses.contour import ContourLaw
+    from privcalc.losses.bounded_range.uses import Kinds, UsesProfile
     from privcalc.numerics.arrays import Array
 
-# Points of a block on either side of 0, at most, unless it has the fewest parts.
-POINTS = 800
-# Uses of a block, at most; blocks are composed.
-BLOCK = 70
-# Parts of a range in a block of few uses.
-MOST_PARTS = 200
-# And in one of many.
-FEWEST_PARTS = 4
+# Uses of one block; of each of several, which are composed; and counts that may be left of all
+# ranges of a block.
+BLOCK, OF_SEVERAL, MOST_STATES = 256, 64, 500
 # Narrower ranges have no digits left in slopes.
 SMALLEST_RANGE = 1e-5
 # Two uses of a wider one are no block.
@@ -42,58 +38,106 @@ LARGEST_RANGE = 300.0
 # A block with a larger loss has no double for e^loss.
 LARGEST_LOSS = 600.0
 MOST_USES = 10**9
-# Values of a profile below count as mass beyond.
-LEAST_VALUE = 1e-280
+# Points of a block by itself, and of one of several, on either side of 0.
+ONE_BLOCK, ONE_OF_SEVERAL = 40_000, 1200
 # Lattices are made coarser where they have more points, and shares of mass this small are moved.
 MOST_POINTS = 2400
 FAR = 1e-70
-STEP_BITS = 30
 
 
 @record
 class RangeUses(AtomicLaw):
-    """An upper law of several uses of a bounded range.
+    """A law of several uses of bounded ranges, from above or from below.
 
     Attributes:
-        eta: the range, or more.
         uses: how many.
-        step: of the lattice of all losses but perhaps the last.
+        closer: the profile, which the law is a coarser lattice of; None of several blocks.
     """
 
-    eta: float = 0.0
     uses: int = 1
-    step: float = 1.0
+    closer: UsesProfile | None = None
+
+    @property
+    def tight(self) -> bool:
+        """Whether there is one block."""
+        return self.closer is not None
 
     @property
     def max_loss_error(self) -> float:
         """Return by how much the lattice goes beyond it."""
-        return 2.0 ** (2 - STEP_BITS)
+        return 2.0**-28
 
-    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
-        """Tilt the masses; the sum is exact for every t."""
-        del t_max, log_error
-        return LatticeContour.of(np.array(self.losses), np.array(self.masses), self.step, c)
+    @property
+    def alone(self) -> Callable[[float], tuple[float, float]] | None:
+        """Return the profile, on the side of this law."""
+        closer = self.closer
+        return None if closer is None else lambda epsilon: (closer.at(epsilon),) * 2
 
 
-@lru_cache(maxsize=32)
-def range_uses(eta: float, uses: int, known: Fraction | None = None) -> RangeUses | None:
-    """Return the law of all uses at once; None where the range or the count is out of reach.
+def block_of(eta: float, uses: int) -> int:
+    """Return how many of so many uses are one block, at most; 0 where there are no blocks."""
+    if not SMALLEST_RANGE <= eta <= LARGEST_RANGE or not 2 <= uses <= MOST_USES:
+        return 0
+    return min(uses, BLOCK, int(LARGEST_LOSS / eta))
+
+
+def is_block(kinds: Kinds) -> bool:
+    """Return whether all uses are one block."""
+    etas, counts = zip(*kinds, strict=True)
+    return (
+        2 <= sum(counts) <= BLOCK
+        and SMALLEST_RANGE <= min(etas) <= max(etas) <= min(LARGEST_RANGE, 1e3 * min(etas))
+        and math.fsum(eta * count for eta, count in kinds) <= LARGEST_LOSS
+        and math.prod(count + 1 for count in counts) <= MOST_STATES
+    )
+
+
+@remembered(32)
+def range_uses(kinds: Kinds, largest: Fraction | None = None) -> RangeUses | None:
+    """Return the law of all uses at once; None where they are out of reach.
 
     Args:
-        eta: an upper bound on the range.
-        uses: at least 2.
-        known: the range itself, where it is known.
+        kinds: upper bounds on the ranges, each with its uses; several are one block.
+        largest: the sum of all ranges, where it is known.
     """
-    if not SMALLEST_RANGE <= eta <= LARGEST_RANGE or uses > MOST_USES:
+    (eta, uses), *others = kinds
+    most = uses if others else block_of(eta, uses)
+    if most < 2 and not others:
         return None
-    blocks = -(-uses // min(BLOCK, int(LARGEST_LOSS / eta)))
-    block = -(-uses // blocks)
-    parts = min(MOST_PARTS, max(FEWEST_PARTS, POINTS // block))
-    step = _few_bits(eta / parts * (1.0 + 4.0 * UNIT))
-    before, value = adaptive_profiles(step, parts, block)
+    blocks = 1 if most == uses else -(-uses // min(most, OF_SEVERAL))
+    try:
+        profiles = largest_uses(((eta, -(-uses // blocks)), *others))
+    except NotCertifiedError:
+        return None
+    count = sum(count for _, count in kinds)
+    curve = BoundedRangeCurve(tuple(kinds))
+    empty = RangeUses((), (), sharper_curve=curve, known_loss=largest, uses=count)
+    if blocks == 1:
+        step, value = profiles[1].coarser(ONE_BLOCK)
+        total = _lattice(value, step)
+        empty = replace(empty, closer=profiles[1])
+    else:
+        total, step = _composed(profiles, uses, blocks)
+    bound = math.fsum(each * count for each, count in kinds) * (1.0 + 8.0 * UNIT)
+    return _law(total, step, bound, empty)
+
+
+def _composed(
+    profiles: tuple[UsesProfile, UsesProfile], uses: int, blocks: int
+) -> tuple[_Lattice, float]:
+    """Compose blocks of one range, some of one use less than the others, and return the step.
+
+    Args:
+        profiles: of a block with one use less, and of a block.
+        uses: of all blocks.
+        blocks: how many.
+    """
+    before, block = profiles
+    step, value = block.coarser(ONE_OF_SEVERAL)
+    last = np.append(before.values[:: round(step / before.step)], before.beyond)
     # So many blocks have one use less, so that the sizes add up.
-    short = blocks * block - uses
-    squares = [_lattice(value, step), _lattice(before, step)]
+    short = -uses % blocks
+    squares = [_lattice(value, step), _lattice(last, step)]
     counts = [blocks - short, short]
     total: _Lattice | None = None
     while any(counts):
@@ -109,11 +153,7 @@ def range_uses(eta: float, uses: int, known: Fraction | None = None) -> RangeUse
             step *= 2.0
     if total is None:
         raise AssertionError("there are uses")
-    largest = None if known is None else uses * known
-    # Renyi divergences add up order by order.
-    curve = BoundedRangeCurve(eta, uses)
-    empty = RangeUses((), (), sharper_curve=curve, eta=eta, uses=uses, known_loss=largest)
-    return _law(total, step, empty)
+    return total, step
 
 
 @record
@@ -136,25 +176,52 @@ class _Lattice:
 def _lattice(value: Array, step: float) -> _Lattice:
     """Return the law whose profile is at least the chords between the values at 0, h, ...
 
-    The change of slope at a_i is the Q-mass there, so that P has D_{i-1} e^h - D_i, D as in
-    `uses.py`; the mirror image has e^-l times that; 0 has the rest. As rounding may
-    have made the values bend the other way, the profile of the masses is compared with them, and
-    the masses raised by the largest quotient. Below LEAST_VALUE the profile is that of the mass
-    beyond.
+    As rounding may have made the values bend the other way, the profile of the masses is compared
+    with them, and the masses raised by the largest quotient. Masses up to FAR count as mass beyond;
+    so does the last value, with which the profile goes on to the largest loss.
+    """
+    p = masses_of(value, step)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = float(np.nanmax((value[:-1] - value[-1]) / profile_of(p, step) - 1.0))
+    p *= 1.0 + max(0.0, excess) + 8.0 * len(p) * UNIT
+    far = float(value[-1]) / -math.expm1(-step)
+    kept = int(np.count_nonzero(np.cumsum(p[::-1])[::-1] > FAR))
+    far = (far + float(p[kept:].sum())) * (1.0 + len(p) * UNIT)
+    p = p[:kept]
+    mirrored = p * np.exp(-step * np.arange(1, kept + 1))
+    rest = max(0.0, 1.0 - math.fsum(p) - math.fsum(mirrored))
+    return _Lattice(-kept, np.concatenate([mirrored[::-1], [rest], p]), far, 16.0)
+
+
+def masses_of(value: Array, step: float) -> Array:
+    """Return the P-masses at h, 2 h, ... of the law with chords between the values at 0, h, ...
+
+    The change of slope at a_i is the Q-mass there, so that P has D_{i-1} e^h - D_i, where D is the
+    fall over e^h - 1; the mirror image has e^-l times that; 0 has the rest. Where values bend the
+    other way there is none. After the last value the profile is 0.
     """
     fall = (value[:-1] - value[1:]) / math.expm1(step)
     p = np.maximum(fall[:-1] * math.exp(step) - fall[1:], 0.0)
-    p = np.append(p, fall[-1] * math.exp(step))
-    distance = step * np.arange(len(p) + 1)
-    known = np.convolve(p[::-1], -np.expm1(-distance[1:]))[: len(p)][::-1]
-    small = value[:-1] < LEAST_VALUE
-    far = float(value[:-1][small].max(initial=0.0)) / -math.expm1(-step)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = float(np.where(small, 0.0, value[:-1] / known - 1.0).max())
-    p *= 1.0 + max(0.0, excess) + 8.0 * len(p) * UNIT
-    mirrored = p * np.exp(-distance[1:])
-    rest = max(0.0, 1.0 - math.fsum(p) - math.fsum(mirrored))
-    return _Lattice(-len(p), np.concatenate([mirrored[::-1], [rest], p]), far, 16.0)
+    return np.append(p, fall[-1] * math.exp(step))
+
+
+def profile_of(p: Array, step: float) -> Array:
+    """Return the profile at 0, h, ... of P-masses at h, 2 h, ...: sums of positive terms.
+
+    K_j is the sum of p_i (1 - e^{(j - i) h}) over i > j, so that K_j = e^-h K_{j+1} + (1 - e^-h) T,
+    T the mass beyond j h. In blocks, so that powers of e^h do not overflow.
+    """
+    beyond = np.cumsum(p[::-1])[::-1] * -math.expm1(-step)
+    found = np.empty(len(p))
+    size = max(1, int(300.0 / step))
+    carried = 0.0
+    for start in range((len(p) - 1) // size * size, -1, -size):
+        part = beyond[start : start + size]
+        decay = np.exp(-step * np.arange(len(part) + 1))
+        sums = np.cumsum((part * decay[:-1])[::-1])[::-1]
+        found[start : start + size] = (sums + carried * decay[-1]) / decay[:-1]
+        carried = float(found[start])
+    return found
 
 
 def _product(a: _Lattice, b: _Lattice) -> _Lattice:
@@ -188,9 +255,8 @@ def _coarser(law: _Lattice, step: float) -> _Lattice:
     return _Lattice(first // 2, found, law.far, law.units + 16.0)
 
 
-def _law(total: _Lattice, step: float, plain: RangeUses) -> RangeUses:
+def _law(total: _Lattice, step: float, largest: float, plain: RangeUses) -> RangeUses:
     """Raise the masses by their error, at the expense of the least losses; the Q-masses follow."""
-    largest = plain.uses * plain.eta * (1.0 + 4.0 * UNIT)
     losses = step * np.arange(total.first, total.first + len(total.masses))
     if total.far > 0.0:
         losses = np.append(losses, max(largest, float(losses[-1]) + step))
@@ -209,12 +275,5 @@ def _law(total: _Lattice, step: float, plain: RangeUses) -> RangeUses:
         masses=tuple(masses.tolist()),
         lower_infinity_mass=max(0.0, 1.0 - math.fsum(lower)),
         loss_units=0.0,
-        step=step,
         lower_masses=tuple(lower.tolist()),
     )
-
-
-def _few_bits(value: float) -> float:
-    """Round up to few bits, so that multiples are exact."""
-    mantissa, exponent = math.frexp(value)
-    return math.ldexp(math.ceil(mantissa * 2.0**STEP_BITS), exponent - STEP_BITS)

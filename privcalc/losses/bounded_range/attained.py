@@ -1,0 +1,98 @@
+"""The lower law of several uses of a bounded range, which uses after all others attain.
+
+Between points of a coarse lattice V is below its chords, by what lines below V tell (`chords.py`).
+Lowered by as much at the points, the chords are below V; their law is symmetric, as V is. Masses
+that are faint, and what others are rounded down by, are moved to loss 0 under P and under Q alike:
+that is to tell nothing with some probability, and to merge outcomes on both sides of it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.bounded_range.uses import attained_uses
+from privcalc.losses.bounded_range.uses_law import (
+    FAR,
+    ONE_BLOCK,
+    RangeUses,
+    masses_of,
+    profile_of,
+)
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import remembered
+
+if TYPE_CHECKING:
+    from privcalc.losses.bounded_range.uses import Kinds, UsesProfile
+    from privcalc.numerics.arrays import Array
+
+
+# By how much chords are above what is attained jumps from cell to cell. The largest of so many
+# cells on either side, and the mean of as many of these, does not, so that what is lowered by that
+# bends as V does.
+AROUND = 8
+
+
+@remembered(32)
+def range_attained(kinds: Kinds) -> RangeUses:
+    """Return the law of a block of uses, of ranges that are these or larger."""
+    profile = attained_uses(kinds)
+    step, value = _lowered(profile)
+    # Their profile is the values, less the last of them.
+    p = masses_of(value, step)
+    over = float((profile_of(p, step) / value[:-1]).max())
+    p = p / max(over, 1.0) * (1.0 - 8.0 * len(p) * UNIT)
+    p = p[: max(1, int(np.count_nonzero(np.cumsum(p[::-1])[::-1] > FAR)))]
+    losses = step * np.arange(1, len(p) + 1)
+    mirrored = p * np.exp(-losses)
+    rest = max(0.0, 1.0 - math.fsum(p) - math.fsum(mirrored))
+    upward = (*mirrored[::-1].tolist(), rest, *p.tolist())
+    return RangeUses(
+        losses=(*(-losses[::-1]).tolist(), 0.0, *losses.tolist()),
+        masses=upward,
+        loss_units=0.0,
+        lower_masses=upward[::-1],
+        closer=profile,
+    )
+
+
+def _lowered(profile: UsesProfile) -> tuple[float, Array]:
+    """Return a step, and values at its multiples whose chords are below V, while half is left.
+
+    Between fine points V is at least the line of either; of the two, with falls d and d' below the
+    other's value, the larger is below the chord by d d' / (d + d') at most.
+    """
+    before, after = profile.around
+    fine = profile.values
+    here = np.maximum(fine[1:] - after[:-1], 0.0)
+    there = np.maximum(fine[:-1] - before[1:], 0.0)
+    with np.errstate(invalid="ignore"):
+        gaps = np.nan_to_num(here * there / (here + there)) * (1.0 + 16.0 * UNIT)
+    step, value = profile.coarser(ONE_BLOCK)
+    stride = round(step / profile.step)
+    cells = len(value) - 1
+    share = np.expm1(profile.step * np.arange(stride)) / math.expm1(step)
+    known = np.zeros(cells * stride)
+    known[: len(fine)] = fine
+    parts = known.reshape(cells, stride)
+    chords = value[:-1, None] * (1.0 - share) + value[1:, None] * share
+    between = np.zeros(cells * stride)
+    between[: len(gaps)] = gaps
+    # Beyond the last fine value V may be 0.
+    between[len(gaps) :] = value[-2]
+    above = (chords - parts).max(axis=1) + between.reshape(cells, stride).max(axis=1)
+    above = _smooth(above + 16.0 * UNIT * value[:-1])
+    lowered = value - np.maximum(np.append(above, 0.0), np.append(0.0, above))
+    kept = int(np.argmin(lowered > 0.5 * value))
+    return step, lowered[:kept]
+
+
+def _smooth(numbers: Array) -> Array:
+    """Return numbers that are no less, and vary slowly."""
+    size = 2 * AROUND + 1
+    windows = np.lib.stride_tricks.sliding_window_view
+    largest = windows(np.pad(numbers, 2 * AROUND, mode="edge"), size).max(axis=1)
+    mean: Array = windows(largest, size).sum(axis=1) * ((1.0 + 32.0 * UNIT) / size)
+    return mean
