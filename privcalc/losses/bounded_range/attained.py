@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # cells on either side, and the mean of as many of these, does not, so that what is lowered by that
 # bends as V does.
 AROUND = 8
+# Values that are lowered by more, relatively, are left out with all beyond.
+LEFT = 0.99
 
 
 @remembered(32)
@@ -59,7 +61,7 @@ def range_attained(kinds: Kinds) -> RangeUses:
 
 
 def _lowered(profile: UsesProfile) -> tuple[float, Array]:
-    """Return a step, and values at its multiples whose chords are below V, while half is left.
+    """Return a step, and values at its multiples whose chords are below V, while most is left.
 
     Between fine points V is at least the line of either; of the two, with falls d and d' below the
     other's value, the larger is below the chord by d d' / (d + d') at most.
@@ -85,7 +87,7 @@ def _lowered(profile: UsesProfile) -> tuple[float, Array]:
     above = (chords - parts).max(axis=1) + between.reshape(cells, stride).max(axis=1)
     above = _smooth(above + 16.0 * UNIT * value[:-1])
     lowered = value - np.maximum(np.append(above, 0.0), np.append(0.0, above))
-    kept = int(np.argmin(lowered > 0.5 * value))
+    kept = int(np.argmin(lowered > LEFT * value))
     return step, lowered[:kept]
 
 

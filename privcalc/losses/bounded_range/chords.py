@@ -18,10 +18,11 @@ a (A - B) (1 - e^{-h/2})^2 / ((u - 1) b_l), as 1/b is below its chord by that. S
 both ends, with that added to their slopes, are above all of the cell.
 
 Which line is the highest at a point is found by crossing neighbours, those that are never the
-highest left out first. That is proved afterwards. Let W be the values found, convex for certain:
-its slopes increase by more than rounding does. A line less W is concave along the lattice, so that
-it is positive nowhere beyond a point where it is negative and less than before; it is looked at
-where W begins to fall less steeply than the line, and a few points on either side.
+highest left out first. That is proved afterwards, at points between which the slopes of the values
+W found increase for certain; at others, as next to V = 1 or where one line is the highest at many,
+V is below its chord. A line less W is concave along these points, so that it is positive nowhere
+beyond one where it is negative and less than before: it is looked at where W begins to fall less
+steeply than the line, and at a few points on either side.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ DISTANCES = (1, 1, 64, 8)
 AROUND = 2
 # Values below are cut off.
 LEAST = 1e-280
+# Where rounding hides which line is the highest.
+FLAT = 1.0 - 1e-9
 # Lines that fall by less, relatively, are not crossed.
 LEVEL = 1e-9
-# Where rounding may hide that V is convex, and what V is at least where it does.
-FLAT, NEXT_TO_ONE = 1.0 - 1e-11, 1.0 - 1e-5
 
 
 class Chords:
@@ -206,41 +207,69 @@ class _Lines:
         """Return values that no line is above, slightly more than those that were found.
 
         Raises:
-            NotCertifiedError: they are not convex for certain, or some line may be above.
+            NotCertifiedError: some line may be above.
         """
         h, m = self._chords.step, self._chords.parts
         last = len(found) - 1
-        falls = found[:-1] - found[1:]
-        # W(a_{j+1}) - W(a_j) = -falls, and a_{j+1} - a_j grows by e^h.
-        bends = falls[:-1] * math.exp(h) - falls[1:] > BEND_UNITS * UNIT * found[:-2]
-        # Where V is next to 1 its chord from epsilon = 0 is taken: it is convex.
-        flat = max([0, *(np.flatnonzero(~bends)[-1:] + 1), np.count_nonzero(found > FLAT)])
-        if flat > last or (flat and found[flat] < NEXT_TO_ONE):
-            raise NotCertifiedError("values of a bounded range are not convex for certain")
+        # Next to 1 lines are below each other by less than rounding; no V is above 1.
+        flat = found[0] > FLAT
+        if flat:
+            found = np.append(1.0, found[1:])
+        kept, steep = self._convex(found)
         lines = np.arange(min(len(self.drop), last + m + 1))
-        first, end = np.clip(lines - m, flat, last), np.minimum(lines, last)
-        lines, first, end = (each[lines >= flat] for each in (lines, first, end))
+        first = np.maximum(np.searchsorted(kept, lines - m), int(flat))
+        end = np.searchsorted(kept, lines, side="right") - 1
+        lines, first, end = (each[first <= end] for each in (lines, first, end))
         with np.errstate(divide="ignore"):
-            # Slopes of W and of the lines, times 1 - u, in logarithms.
-            steep = np.log(np.maximum(falls, 0.0)) - math.log(math.expm1(h)) - h * np.arange(last)
+            # Slopes of the lines, times 1 - u, in logarithms.
             line = (
                 np.log(np.maximum(self.drop[lines], 0.0)) - h * lines - math.log(self._chords.gap)
             )
         # The first point from which W falls less than the line.
-        place = np.searchsorted(-np.maximum.accumulate(steep[::-1])[::-1], -line).clip(first, end)
-        points = [np.clip(place + shift, first, end) for shift in range(-AROUND, AROUND + 1)]
-        above = [self.at(lines, point) - found[point] for point in points]
+        place = np.searchsorted(-steep, -line).clip(first, end)
+        places = [np.clip(place + shift, first, end) for shift in range(-AROUND, AROUND + 1)]
+        values = [found[kept[each]] for each in places]
+        above = [self.at(lines, kept[p]) - v for p, v in zip(places, values, strict=True)]
         for side, inside, stop in ((0, 1, first), (-1, -2, end)):
-            sure = STEP_UNITS * UNIT * (found[points[side]] + found[points[inside]])
+            sure = STEP_UNITS * UNIT * (values[side] + values[inside])
             falling = above[side] < np.minimum(above[inside], 0.0) - sure
-            if not (falling | (points[side] == stop)).all():
+            if not (falling | (places[side] == stop)).all():
                 raise NotCertifiedError("a chord may be above what was found to be the highest")
-        excess = max(
-            float((each / found[at]).max()) for each, at in zip(above, points, strict=True)
-        )
-        proved: Array = found * (1.0 + max(excess, 0.0) + 2.0 * STEP_UNITS * UNIT)
-        if flat:
-            share = np.expm1(h * np.arange(flat)) / math.expm1(h * flat)
-            proved[:flat] = 1.0 - (1.0 - proved[flat]) * share * (1.0 - 16.0 * UNIT)
-        values: Array = np.minimum(proved * (1.0 + UNIT), 1.0)
+        excess = max(float((each / v).max()) for each, v in zip(above, values, strict=True))
+        proved = found[kept] * (1.0 + max(excess, 0.0) + 2.0 * STEP_UNITS * UNIT)
+        return self._between(kept, proved, last)
+
+    def _convex(self, found: Array) -> tuple[Integers, Array]:
+        """Return points between which slopes increase for certain, and the logarithms of slopes.
+
+        Those are of W times -1, with a in units of b_m. Differences are off by twice the rounding
+        of the values.
+        """
+        h = self._chords.step
+        kept = np.append(0, np.arange(max(1, int((found > FLAT).sum())), len(found)))
+        for _ in range(ROUNDS):
+            ahead = np.expm1(h * np.diff(kept))
+            falls = found[kept[:-1]] - found[kept[1:]]
+            before = falls[:-1] / ahead[:-1] * (1.0 + ahead[:-1])
+            least = BEND_UNITS * UNIT * found[kept[:-2]] / np.minimum(ahead[:-1], ahead[1:])
+            idle = np.flatnonzero(before - falls[1:] / ahead[1:] <= least) + 1
+            if not len(idle):
+                break
+            # Neighbours one after the other, as each may be needed without the other.
+            kept = np.delete(kept, idle[(np.diff(idle, prepend=-1) > 1) | (idle % 2 == 0)])
+        else:
+            raise NotCertifiedError("values of a bounded range are not convex for certain")
+        with np.errstate(divide="ignore"):
+            steep = np.log(np.maximum(falls / ahead, 0.0)) - h * kept[:-1]
+        return kept, steep
+
+    def _between(self, kept: Integers, proved: Array, last: int) -> Array:
+        """Return chords between values that are proved: V is convex."""
+        h = self._chords.step
+        points = np.arange(last + 1)
+        place = np.clip(np.searchsorted(kept, points, side="right") - 1, 0, len(kept) - 2)
+        start, end = kept[place], kept[place + 1]
+        share = np.expm1(h * (points - start)) / np.expm1(h * (end - start))
+        chords = proved[place] * (1.0 - share) + proved[place + 1] * share
+        values: Array = np.minimum(chords * (1.0 + 16.0 * UNIT), 1.0)
         return values

@@ -220,19 +220,20 @@ def lattice(kinds: Kinds, *, up: bool) -> tuple[float, list[int], int]:
     """Return a step, the parts of each range, and the points of all steps of the recursion.
 
     The step is of few bits, so that its multiples are exact. Ranges are rounded up, or down, to
-    multiples; of several numbers of parts of the first range the one that rounds the others least.
+    multiples; of several numbers of parts of the widest the one that rounds the others least.
     """
     states = np.array(_states(kinds))
     etas = np.array([eta for eta, _ in kinds])
     sums = float(((states @ etas) * (states > 0).sum(axis=1)).sum())
-    fewest = max(2, int(min(MOST_PARTS * etas[0] / etas.max(), MOST_POINTS * etas[0] / sums)))
+    widest = float(etas.max())
+    fewest = max(2, int(min(MOST_PARTS, MOST_POINTS * widest / sums)))
     tried = np.arange(fewest, max(fewest + 1, int(fewest * (1.0 + FINER * (len(kinds) > 1)))))
-    others = tried[:, None] * (etas / etas[0])
+    others = tried[:, None] * (etas / widest)
     rounded = np.ceil(others - 1e-9) - others if up else others - np.floor(others + 1e-9)
     counts = np.array([count for _, count in kinds])
     size = int(tried[np.argmin((rounded * counts).sum(axis=1) / tried)])
-    total = int((etas / etas[0] * size * (counts + 2.0)).sum()) + 2
-    mantissa, exponent = math.frexp(float(etas[0]) / size * (1.0 + (4.0 if up else -4.0) * UNIT))
+    total = int((etas / widest * size * (counts + 2.0)).sum()) + 2
+    mantissa, exponent = math.frexp(widest / size * (1.0 + (4.0 if up else -4.0) * UNIT))
     bits = BITS - total.bit_length()
     whole = math.ceil if up else math.floor
     step = math.ldexp(whole(mantissa * 2.0**bits), exponent - bits)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # Uses of one block; of each of several, which are composed; and counts that may be left of all
 # ranges of a block.
-BLOCK, OF_SEVERAL, MOST_STATES = 256, 64, 500
+BLOCK, OF_SEVERAL, MOST_STATES = 256, 64, 1000
 # Narrower ranges have no digits left in slopes.
 SMALLEST_RANGE = 1e-5
 # Two uses of a wider one are no block.
