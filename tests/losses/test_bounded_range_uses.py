@@ -401,3 +401,15 @@ def test_lower_ends_of_a_known_law_are_its_own() -> None:
     found = lower_end(part, "epsilon", Enclosed.of(1e-5), tolerance=1e-9, engine="auto")
     assert found is not None
     assert (found.lower, found.upper) == bracket("gaussian:sigma=1@7", delta=1e-5)
+
+
+@pytest.mark.parametrize("delta", [6.95e-25, 1e-40, 1e-300])
+def test_deltas_far_below_what_laws_keep(delta: float) -> None:
+    """Lower laws end before the largest loss, which the profile does not."""
+    lower, upper = bracket("noisy-max:noise=gumbel,scale=4.99,candidates=7@3", delta=delta)
+    eta = mpf(2) / mpf("4.99")
+    # V_3 = (1 - e^-y)^4 / (1 - e^-eta)^3 near 3 eta, y = (3 eta - epsilon) / 4.
+    y = -mp.log1p(-((mpf(delta) * (1 - mp.exp(-eta)) ** 3) ** (mpf(1) / 4)))
+    true = 3 * eta - 4 * y
+    assert lower <= true <= upper
+    assert upper - lower < 1e-9

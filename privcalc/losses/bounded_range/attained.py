@@ -9,6 +9,7 @@ that is to tell nothing with some probability, and to merge outcomes on both sid
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +57,8 @@ def range_attained(kinds: Kinds) -> RangeUses:
         masses=upward,
         loss_units=0.0,
         lower_masses=upward[::-1],
+        # By itself the profile goes on beyond the last of these losses.
+        known_loss=Fraction(profile.largest),
         closer=profile,
     )
 
