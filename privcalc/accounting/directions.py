@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
 FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
+# Relative width from which single mechanisms are asked where adaptive ones were.
+WIDE = 1e-3
 # Relative width of an epsilon that is only to say how far a profile goes.
 ROUGH = 0.01
 
@@ -157,7 +159,7 @@ class Directions:
         """Bracket delta of one direction at each epsilon: what proves the upper ends, and both."""
         from privcalc.engine.many import many_deltas
 
-        part = part.for_values
+        part, fixed = part.for_values, part
         # Where another composition proves the lower ends, half of the work is for that.
         with share(2 if part.lower not in (None, part.upper) else 1):
             found = many_deltas(part.upper, epsilons, self.tolerance, engine=self.engine)
@@ -174,6 +176,10 @@ class Directions:
         from privcalc.accounting.lower_ends import lower_profile
 
         lowers = lower_profile(part, epsilons, self.tolerance, self.engine)
+        uppers = [each.bound.upper for each in found]
+        if fixed is not part and any(map(_wide, uppers, lowers)):
+            plain = lower_profile(fixed, epsilons, self.tolerance, self.engine)
+            lowers = [max(a or 0.0, b or 0.0) for a, b in zip(lowers, plain, strict=True)]
         pairs = zip(found, lowers, strict=True)
         return found, [Bound(each.bound.upper, lower) for each, lower in pairs]
 
@@ -223,7 +229,7 @@ class Directions:
         """
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
 
-        part = part.for_values
+        part, fixed = part.for_values, part
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
         wanted = Enclosed.probability(at) if quantity == "epsilon" else Enclosed.of(at)
         wish = max(self.tolerance, part.accuracy)
@@ -244,6 +250,11 @@ class Directions:
         notes = (*found.notes, UPPER_ONLY) if part.lower is None else found.notes
         stop = replace(stop, first=stop.enough(found.bound.upper))
         lower = lower_end(part, quantity, wanted, tolerance=wish, engine=self.engine, stop=stop)
+        if fixed is not part and lower is not None and _wide(found.bound.upper, lower.lower):
+            single = lower_end(
+                fixed, quantity, wanted, tolerance=wish, engine=self.engine, stop=stop
+            )
+            lower = lower if single is None else Bound.maximum(lower, single)
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
         return replace(found, bound=Bound.joined(found.bound, lower), notes=notes)
 
@@ -258,6 +269,11 @@ class Directions:
             same = part.lower is part.upper
             found.append(limit.bound if same else Bound.joined(limit.bound, lower))
         return reduce(Bound.maximum, found)
+
+
+def _wide(upper: float, lower: float | None) -> bool:
+    """Say whether a lower end that is chosen in another way may be better than this one."""
+    return lower is None or not lower >= (1.0 - WIDE) * upper
 
 
 def worse(columns: Iterable[Sequence[Bound]]) -> list[Bound]:

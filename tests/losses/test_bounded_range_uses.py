@@ -413,3 +413,45 @@ def test_deltas_far_below_what_laws_keep(delta: float) -> None:
     true = 3 * eta - 4 * y
     assert lower <= true <= upper
     assert upper - lower < 1e-9
+
+
+@pytest.mark.parametrize(
+    "kinds", [((2.0, 100),), ((1.0, 150),), ((0.5, 200),), ((2.3, 256),), ((2.0, 60), (1.0, 9))]
+)
+def test_laws_reach_as_far_as_doubles_do(kinds: tuple[tuple[float, int], ...]) -> None:
+    """Where values leave the range of doubles the rest counts as the largest loss."""
+    law = range_uses(kinds)
+    assert law is not None
+    assert math.fsum(law.masses) == pytest.approx(1.0, abs=1e-12)
+    assert law.closer is not None
+    total = sum(eta * count for eta, count in kinds)
+    for epsilon in (0.0, 0.3 * total, 0.5 * total, 0.8 * total):
+        assert profile_of_law(law, epsilon) >= law.closer.at(epsilon) * (1.0 - 1e-12)
+        lower = range_attained(kinds)
+        assert profile_of_law(lower, epsilon) <= law.closer.at(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [
+        ("exponential:epsilon=2@256", 191.8),
+        ("exponential:epsilon=1@150+gaussian:sigma=2", 46.4),
+        ("exponential:epsilon=0.1@10+noisy-max:sigma=4,candidates=10@10", 7.23),
+        ("exponential:epsilon=0.1@3+exponential:epsilon=0.1000001@2", 0.414895),
+    ],
+)
+def test_no_lower_end_is_below_that_of_one_offset(text: str, least: float) -> None:
+    """Where adaptive uses say little, single mechanisms do; and upper ends are above both."""
+    lower, upper = bracket(text, delta=1e-6)
+    assert least <= lower <= upper
+
+
+def test_upper_ends_beside_curves_and_near_the_largest_loss() -> None:
+    """Nothing is lost beside what is known by its curve, nor beyond the range of doubles."""
+    part = part_of("exponential:epsilon=2@100+zcdp:rho=0.1")
+    (bound,) = Directions({"both": part}, 1e-9).profile([1.0])[0]
+    assert bound.upper > 0.99
+    assert bracket("exponential:epsilon=0.5@3", delta=1e-300)[1] == 1.5
+    lower, upper = bracket("exponential:epsilon=0.01@200", epsilon=1.995)
+    assert lower == 0.0
+    assert 0.0 < upper < 1e-300

@@ -16,6 +16,7 @@ import numpy as np
 
 from privcalc.losses.bounded_range.uses import attained_uses
 from privcalc.losses.bounded_range.uses_law import (
+    FAINT,
     FAR,
     ONE_BLOCK,
     RangeUses,
@@ -90,7 +91,7 @@ def _lowered(profile: UsesProfile) -> tuple[float, Array]:
     above = (chords - parts).max(axis=1) + between.reshape(cells, stride).max(axis=1)
     above = _smooth(above + 16.0 * UNIT * value[:-1])
     lowered = value - np.maximum(np.append(above, 0.0), np.append(0.0, above))
-    kept = int(np.argmin(lowered > LEFT * value))
+    kept = int(np.argmin((lowered > LEFT * value) & (value >= FAINT)))
     return step, lowered[:kept]
 
 

@@ -90,7 +90,9 @@ class UsesProfile:
         self.largest = step * sum(size * count for size, count in parts)
         self._uses = sum(count for _, count in parts)
         self._least = step * min(size for size, _ in parts)
-        self._whole = math.prod(abs(math.expm1(-step * size)) ** count for size, count in parts)
+        self._log_whole = math.fsum(
+            count * math.log(-math.expm1(-step * size)) for size, count in parts
+        )
 
     def at(self, epsilon: float) -> float:
         """Return a bound at any epsilon >= 0, on the same side."""
@@ -99,10 +101,11 @@ class UsesProfile:
         if gap <= self._least * (1.0 - 8.0 * UNIT):
             # The gap is rounded once, so that the power is off by few units for each factor.
             rise = -math.expm1(-max(gap, 0.0) / (self._uses + 1))
-            value = (
-                math.exp((self._uses + 1) * math.log(rise) - math.log(self._whole)) if rise else 0
-            )
-            slack = 64.0 * (self._uses + 1) * UNIT * (1.0 - math.log(rise)) if rise else 0.0
+            if rise == 0.0:
+                return TINY if up else 0.0
+            log_value = (self._uses + 1) * math.log(rise) - self._log_whole
+            slack = 64.0 * (self._uses + 1) * UNIT * (1.0 - math.log(rise) - self._log_whole)
+            value = math.exp(min(0.0, log_value))
             return value * (1.0 + slack) + TINY if up else value * (1.0 - slack)
         # Multiples of the step are exact, its quotients are not.
         place = int(epsilon / self.step)
@@ -220,20 +223,26 @@ def lattice(kinds: Kinds, *, up: bool) -> tuple[float, list[int], int]:
     """Return a step, the parts of each range, and the points of all steps of the recursion.
 
     The step is of few bits, so that its multiples are exact. Ranges are rounded up, or down, to
-    multiples; of several numbers of parts of the widest the one that rounds the others least.
+    multiples; of several numbers of parts of each the one that rounds the others least.
     """
     states = np.array(_states(kinds))
     etas = np.array([eta for eta, _ in kinds])
     sums = float(((states @ etas) * (states > 0).sum(axis=1)).sum())
-    widest = float(etas.max())
-    fewest = max(2, int(min(MOST_PARTS, MOST_POINTS * widest / sums)))
-    tried = np.arange(fewest, max(fewest + 1, int(fewest * (1.0 + FINER * (len(kinds) > 1)))))
-    others = tried[:, None] * (etas / widest)
-    rounded = np.ceil(others - 1e-9) - others if up else others - np.floor(others + 1e-9)
     counts = np.array([count for _, count in kinds])
-    size = int(tried[np.argmin((rounded * counts).sum(axis=1) / tried)])
-    total = int((etas / widest * size * (counts + 2.0)).sum()) + 2
-    mantissa, exponent = math.frexp(widest / size * (1.0 + (4.0 if up else -4.0) * UNIT))
+    most = min(MOST_PARTS / float(etas.max()), MOST_POINTS / sums)
+    fewest = [max(2, int(most * eta)) for eta in etas.tolist()]
+    if len(fewest) == 1:
+        tried = etas / fewest
+    else:
+        finer = [np.arange(parts, 2 + int((1.0 + FINER) * parts)) for parts in fewest]
+        tried = np.concatenate([eta / parts for eta, parts in zip(etas, finer, strict=True)])
+    others = etas / tried[:, None]
+    rounded = np.ceil(others - 1e-9) - others if up else others - np.floor(others + 1e-9)
+    # A range of no part would be none.
+    lost = np.where(others > 1.0 - 1e-9, rounded, np.inf) @ counts * tried
+    first = float(tried[int(np.argmin(lost))])
+    total = int((etas / first * (counts + 2.0)).sum()) + 2
+    mantissa, exponent = math.frexp(first * (1.0 + (4.0 if up else -4.0) * UNIT))
     bits = BITS - total.bit_length()
     whole = math.ceil if up else math.floor
     step = math.ldexp(whole(mantissa * 2.0**bits), exponent - bits)

@@ -35,6 +35,8 @@ BLOCK, OF_SEVERAL, MOST_STATES = 256, 64, 1000
 SMALLEST_RANGE = 1e-5
 # Two uses of a wider one are no block.
 LARGEST_RANGE = 300.0
+# Ranges of one lattice, relatively to the narrowest.
+WIDEST = 100.0
 # A block with a larger loss has no double for e^loss.
 LARGEST_LOSS = 600.0
 MOST_USES = 10**9
@@ -43,6 +45,10 @@ ONE_BLOCK, ONE_OF_SEVERAL = 40_000, 1200
 # Lattices are made coarser where they have more points, and shares of mass this small are moved.
 MOST_POINTS = 2400
 FAR = 1e-70
+# Values of a profile below count as beyond: sums of less leave the range of doubles.
+FAINT = 1e-100
+# More than rounding would be an error.
+MOST_EXCESS = 1e-3
 
 
 @record
@@ -70,8 +76,15 @@ class RangeUses(AtomicLaw):
     @property
     def alone(self) -> Callable[[float], tuple[float, float]] | None:
         """Return the profile, on the side of this law."""
-        closer = self.closer
-        return None if closer is None else lambda epsilon: (closer.at(epsilon),) * 2
+        return None if self.closer is None else self._alone
+
+    def _alone(self, epsilon: float) -> tuple[float, float]:
+        if self.closer is None:
+            raise AssertionError("there are several blocks")
+        bound = self.closer.at(epsilon)
+        # Above, the ranges may be rounded up: the lower end is for those that are written.
+        inside = self.closer.around or epsilon < self.closer.largest * (1.0 - 1e-9)
+        return (bound if inside else 0.0), bound
 
 
 def block_of(eta: float, uses: int) -> int:
@@ -86,7 +99,7 @@ def is_block(kinds: Kinds) -> bool:
     etas, counts = zip(*kinds, strict=True)
     return (
         2 <= sum(counts) <= BLOCK
-        and SMALLEST_RANGE <= min(etas) <= max(etas) <= min(LARGEST_RANGE, 1e3 * min(etas))
+        and SMALLEST_RANGE <= min(etas) <= max(etas) <= min(LARGEST_RANGE, WIDEST * min(etas))
         and math.fsum(eta * count for eta, count in kinds) <= LARGEST_LOSS
         and math.prod(count + 1 for count in counts) <= MOST_STATES
     )
@@ -106,9 +119,14 @@ def range_uses(kinds: Kinds, largest: Fraction | None = None) -> RangeUses | Non
         return None
     blocks = 1 if most == uses else -(-uses // min(most, OF_SEVERAL))
     try:
-        profiles = largest_uses(((eta, -(-uses // blocks)), *others))
+        return _range_uses(kinds, largest, blocks)
     except NotCertifiedError:
         return None
+
+
+def _range_uses(kinds: Kinds, largest: Fraction | None, blocks: int) -> RangeUses:
+    (eta, uses), *others = kinds
+    profiles = largest_uses(((eta, -(-uses // blocks)), *others))
     count = sum(count for _, count in kinds)
     curve = BoundedRangeCurve(tuple(kinds))
     empty = RangeUses((), (), sharper_curve=curve, known_loss=largest, uses=count)
@@ -180,9 +198,12 @@ def _lattice(value: Array, step: float) -> _Lattice:
     with them, and the masses raised by the largest quotient. Masses up to FAR count as mass beyond;
     so does the last value, with which the profile goes on to the largest loss.
     """
+    faint = np.flatnonzero(value < FAINT)
+    value = value[: max(2, int(faint[0]) + 1)] if len(faint) else value
     p = masses_of(value, step)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        excess = float(np.nanmax((value[:-1] - value[-1]) / profile_of(p, step) - 1.0))
+    excess = float(((value[:-1] - value[-1]) / profile_of(p, step)).max()) - 1.0
+    if not excess < MOST_EXCESS:
+        raise NotCertifiedError("values of a bounded range are no profile")
     p *= 1.0 + max(0.0, excess) + 8.0 * len(p) * UNIT
     far = float(value[-1]) / -math.expm1(-step)
     kept = int(np.count_nonzero(np.cumsum(p[::-1])[::-1] > FAR))
