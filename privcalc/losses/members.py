@@ -59,14 +59,16 @@ class RangePairs(Members):
 
         kinds = tuple((members.least, count) for members, count in uses)
         if is_block(kinds):
-            return range_attained(kinds), ()
+            attained = range_attained(kinds)
+            return None if attained is None else (attained, ())
         place = max(range(len(uses)), key=lambda i: kinds[i][0] ** 2 * kinds[i][1])
         (eta, count), (members, _) = kinds[place], uses[place]
         block = block_of(eta, count)
         if block < 2:
             return None
         rest = [each for i, each in enumerate(uses) if i != place]
-        return range_attained(((eta, block),)), [*rest, (members, count - block)]
+        attained = range_attained(((eta, block),))
+        return None if attained is None else (attained, [*rest, (members, count - block)])
 
     @property
     def least(self) -> float:

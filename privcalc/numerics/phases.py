@@ -2,7 +2,8 @@
 
 On an arithmetic progression t = k h with k = a B + b the phase factors,
 e^{itl} = e^{i a B h l} e^{i b h l}, and the whole table is a matrix product of two small tables:
-about 2 sqrt(n) exponentials a node instead of n, the rest is multiplication.
+about 2 sqrt(n) exponentials a node instead of n, the rest is multiplication. Where losses are an
+arithmetic progression the same is done with them.
 
 Rounding: each factor's angle is off by 2 units of itself (h is exact, a B h and b h too when h has
 few bits, the product with l rounds once, and so does l's own last digit), sine and cosine by
@@ -68,6 +69,31 @@ def progression_sums(
         for j, column in enumerate(weights.T):
             result[i : i + rows, :, j] = (table * column) @ fine
     return result.reshape(-1, weights.shape[1])[:count]
+
+
+def lattice_sums(t: Array, first: int, step: float, weights: Array) -> ComplexArray:
+    """Return sum_j w_j e^{i t l_j} for every t, where l_j = (first + j) step.
+
+    With j = a B + b the factors split as on a progression of t. The weights are real, and a sum
+    has no more than B + n / B roundings.
+    """
+    block = lattice_block(len(weights))
+    table = np.pad(weights, (0, -len(weights) % block)).reshape(-1, block).T
+    coarse = step * (first + block * np.arange(table.shape[1]))
+    fine = step * np.arange(block)
+    rows = max(1, CHUNK // block)
+    charge(PER_PRODUCT * len(t) * len(weights))
+    result: ComplexArray = np.empty(len(t), np.complex128)
+    for i in range(0, len(t), rows):
+        near = phases(t[i : i + rows], fine)
+        sums = near.real @ table + 1j * (near.imag @ table)
+        result[i : i + rows] = (sums * phases(t[i : i + rows], coarse)).sum(axis=1)
+    return result
+
+
+def lattice_block(count: int) -> int:
+    """Return how many neighbours `lattice_sums` takes together, of so many losses."""
+    return max(1, math.isqrt(count))
 
 
 def block_sums(starts: Array, step: float, size: int, loss: Array, weights: Array) -> ComplexArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ from privcalc.exact import Enclosed
 from privcalc.losses.bounded_range.attained import range_attained
 from privcalc.losses.bounded_range.chords import Chords, _Lines
 from privcalc.losses.bounded_range.renyi import BoundedRangeCurve, bounded_range_cumulant
-from privcalc.losses.bounded_range.uses import attained_uses, largest_uses
-from privcalc.losses.bounded_range.uses_law import range_uses
+from privcalc.losses.bounded_range.uses import attained_uses, largest_uses, lattice
+from privcalc.losses.bounded_range.uses_law import _Lattice, _product, range_uses
 from privcalc.losses.members import RangePairs
 from privcalc.relation import Relation
 from privcalc.renyi.concentrated import smallest_rho
@@ -194,6 +195,47 @@ def test_lines_between_points_of_the_lattice_count() -> None:
     assert shortfall.max() > 1e-6
 
 
+def test_ranges_are_rounded_to_their_side() -> None:
+    """Multiples of the step are no less than the ranges above, and no more below."""
+    rng = random.Random(5)
+    for _ in range(60):
+        etas = [math.exp(rng.uniform(-3.0, 1.0)) for _ in range(rng.randint(1, 3))]
+        # One that is nearly half of the first is rounded to it, or to the next multiple.
+        etas.append(0.5 * etas[0] * (1.0 + rng.uniform(-1e-12, 1e-12)))
+        kinds = tuple((eta, rng.randint(1, 4)) for eta in etas)
+        for up in (True, False):
+            step, parts, _ = lattice(kinds, up=up)
+            for eta, part in zip(etas, parts, strict=True):
+                rounded = part * Fraction(step)
+                assert rounded >= Fraction(eta) if up else rounded <= Fraction(eta)
+                assert abs(rounded - Fraction(eta)) < Fraction(step)
+
+
+def test_what_is_cut_off_is_bounded() -> None:
+    """Beyond the values kept, all of them are at most what is said of them."""
+    uses, eta = 200, 2.0
+    profile = largest_uses(((eta, uses),))[1]
+    epsilon = len(profile.values) * profile.step
+    # Only the outcome with all losses positive, of the best equal offsets.
+    rise = 1 - mp.exp(-mpf(uses * eta - epsilon) / (uses + 1))
+    least = rise ** (uses + 1) / (1 - mp.exp(-eta)) ** uses
+    assert 1e-300 < least <= profile.beyond < 1e-270
+
+
+def test_blocks_keep_the_mass_that_is_far_out() -> None:
+    """Their sums have no less than all mass, with that which has the largest loss."""
+    near = _Lattice(-1, np.array([0.2, 0.3, 0.4]), 0.1, 1.0)
+    faint = _Lattice(-1, np.array([0.5, 0.5, 1e-75]), 0.0, 1.0)
+    both = _product(near, near)
+    assert both.far + both.masses.sum() >= 1.0
+    assert both.far >= 0.19
+    # What is moved there is counted, too.
+    moved = _product(faint, faint)
+    assert moved.far >= 1e-75
+    assert moved.first == -2
+    assert len(moved.masses) == 3
+
+
 def test_values_below_a_line_are_not_proved() -> None:
     """Values that some line is above are refused, or raised by as much."""
     chords = Chords(2.0**-7, 128)
@@ -215,7 +257,9 @@ def test_the_laws_of_all_uses_are_laws(kinds: tuple[tuple[float, int], ...]) -> 
     upper = range_uses(kinds)
     assert upper is not None
     block = sum(count for _, count in kinds) <= 64
-    laws = [upper, range_attained(kinds)] if block else [upper]
+    attained = range_attained(kinds) if block else None
+    laws = [upper] if attained is None else [upper, attained]
+    assert len(laws) == 1 + block
     for law in laws:
         assert math.fsum(law.masses) == pytest.approx(1.0, abs=1e-14)
         assert math.fsum(law.lower_masses) <= 1.0 + 1e-14

@@ -94,7 +94,7 @@ class AtomicLaw(LossLaw):
         return len(self.losses)
 
     @cached_property
-    def _columns(self) -> tuple[Array, Array]:
+    def columns(self) -> tuple[Array, Array]:
         """The losses and their masses."""
         return np.array(self.losses), np.array(self.masses)
 
@@ -102,7 +102,7 @@ class AtomicLaw(LossLaw):
         """Return K, K' and K'' at c, relative to the largest term: the last atom may be faint."""
         if not self.losses:
             return -math.inf, 0.0, 0.0
-        losses, masses = self._columns
+        losses, masses = self.columns
         exponents = np.log(masses) + c * losses
         top = float(exponents.max())
         tilted = np.exp(exponents - top)
@@ -128,7 +128,7 @@ class AtomicLaw(LossLaw):
         error = self.infinity_mass_error
         return atomic_renyi(
             c,
-            *self._columns,
+            *self.columns,
             infinity=(self.infinity_mass, error),
             lower_infinity=(self.lower_infinity_mass, error + MASS_ULPS * UNIT),
             units=(self.loss_units, MASS_ULPS),
@@ -174,7 +174,7 @@ class AtomicLaw(LossLaw):
         left_out = math.exp(self.log_dropped_mass)
         missing = self.infinity_mass * self.infinity_mass_error + left_out
         return NearOne.of(
-            *self._columns,
+            *self.columns,
             c,
             (self.infinity_mass, missing),
             (self.loss_units, MASS_ULPS),
@@ -187,7 +187,7 @@ class AtomicLaw(LossLaw):
 
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points."""
-        losses, masses = self._columns
+        losses, masses = self.columns
         value: ComplexArray = np.log(np.exp(np.outer(z, losses)) @ masses)
         return value
 
@@ -198,19 +198,26 @@ class AtomicLaw(LossLaw):
 
     def tails(self, losses: Array) -> Tails:
         """Return sums of masses from either end; each sum of n terms is off by n units at most."""
-        order = np.argsort(self._columns[0])
-        values, p = (column[order] for column in self._columns)
-        q = np.array(self.lower_masses)[order] if self.lower_masses else p * np.exp(-values)
+        values, *sums = self._sums
         index = np.searchsorted(values, losses, side="right")
         size = float(np.abs(values).max(initial=0.0))
+        above_p, above_q, below_p, below_q = (each[index] for each in sums)
         return Tails(
-            above_p=_sums(p[::-1])[::-1][index],
-            above_q=_sums(q[::-1])[::-1][index],
-            below_p=_sums(p)[index],
-            below_q=_sums(q)[index],
-            error=UNIT * (MASS_ULPS + len(p) + 4.0 + (LOSS_ULPS + 2.0) * size),
+            above_p,
+            above_q,
+            below_p,
+            below_q,
+            error=UNIT * (MASS_ULPS + len(values) + 4.0 + (LOSS_ULPS + 2.0) * size),
             shift=self.loss_units * UNIT * size,
         )
+
+    @cached_property
+    def _sums(self) -> tuple[Array, ...]:
+        """The losses in order, and P- and Q-masses above and below."""
+        order = np.argsort(self.columns[0])
+        values, p = (column[order] for column in self.columns)
+        q = np.array(self.lower_masses)[order] if self.lower_masses else p * np.exp(-values)
+        return values, _sums(p[::-1])[::-1], _sums(q[::-1])[::-1], _sums(p), _sums(q)
 
     def log_ratio(self) -> LogRatio | None:
         """Return log dQ/dP under P: the losses with their signs changed, and the singular parts."""

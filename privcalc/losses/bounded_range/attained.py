@@ -37,13 +37,17 @@ if TYPE_CHECKING:
 AROUND = 8
 # Values that are lowered by more, relatively, are left out with all beyond.
 LEFT = 0.99
+# A lattice has two points at least.
+FEWEST = 2
 
 
 @remembered(32)
-def range_attained(kinds: Kinds) -> RangeUses:
-    """Return the law of a block of uses, of ranges that are these or larger."""
+def range_attained(kinds: Kinds) -> RangeUses | None:
+    """Return the law of a block of uses, of ranges that are these or larger; None if faint."""
     profile = attained_uses(kinds)
     step, value = _lowered(profile)
+    if len(value) < FEWEST:
+        return None
     # Their profile is the values, less the last of them.
     p = masses_of(value, step)
     over = float((profile_of(p, step) / value[:-1]).max())
@@ -61,6 +65,7 @@ def range_attained(kinds: Kinds) -> RangeUses:
         # By itself the profile goes on beyond the last of these losses.
         known_loss=Fraction(profile.largest),
         closer=profile,
+        step=step,
     )
 
 

@@ -82,7 +82,7 @@ class Chords:
 
         Args:
             value: upper bounds on V at epsilon = 0, h, ...
-            beyond: an upper bound on V at all later points: 0, or LEAST.
+            beyond: an upper bound on V at all later points: 0, or a value that was cut off.
 
         Returns:
             The same for one more use.

@@ -15,6 +15,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.equal_steps import EqualStepsContour
 from privcalc.losses.bounded_range.renyi import BoundedRangeCurve
 from privcalc.losses.bounded_range.uses import largest_uses
 from privcalc.numerics.rounding import UNIT
@@ -58,10 +59,21 @@ class RangeUses(AtomicLaw):
     Attributes:
         uses: how many.
         closer: the profile, which the law is a coarser lattice of; None of several blocks.
+        step: what losses are multiples of, all but the largest.
     """
 
     uses: int = 1
     closer: UsesProfile | None = None
+    step: float = 1.0
+
+    def __hash__(self) -> int:
+        """Tell laws apart by a few of many outcomes."""
+        return hash((self.uses, self.step, len(self.losses), self.max_loss, self.masses[-1:]))
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest loss, which is the last."""
+        return self.losses[-1]
 
     @property
     def tight(self) -> bool:
@@ -72,6 +84,11 @@ class RangeUses(AtomicLaw):
     def max_loss_error(self) -> float:
         """Return by how much the lattice goes beyond it."""
         return 2.0**-28
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> EqualStepsContour:
+        """Fix the abscissa; the sum is exact for every t."""
+        del t_max, log_error
+        return EqualStepsContour(self, c, self.step)
 
     @property
     def alone(self) -> Callable[[float], tuple[float, float]] | None:
@@ -125,6 +142,11 @@ def range_uses(kinds: Kinds, largest: Fraction | None = None) -> RangeUses | Non
 
 
 def _range_uses(kinds: Kinds, largest: Fraction | None, blocks: int) -> RangeUses:
+    """Return the law of so many blocks.
+
+    Raises:
+        NotCertifiedError: the profile of a block is not known for certain.
+    """
     (eta, uses), *others = kinds
     profiles = largest_uses(((eta, -(-uses // blocks)), *others))
     count = sum(count for _, count in kinds)
@@ -294,6 +316,7 @@ def _law(total: _Lattice, step: float, largest: float, plain: RangeUses) -> Rang
         plain,
         losses=tuple(losses.tolist()),
         masses=tuple(masses.tolist()),
+        step=step,
         lower_infinity_mass=max(0.0, 1.0 - math.fsum(lower)),
         loss_units=0.0,
         lower_masses=tuple(lower.tolist()),

@@ -1,0 +1,76 @@
+"""Laws with many losses on a lattice, on a vertical line, against their definition at 40 digits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp, mpc, mpf
+
+import privcalc.losses.atomic.equal_steps as module
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.equal_steps import EqualStepsContour
+
+mp.dps = 40
+STEP = 0.0078125
+T = np.array([0.0, 1e-4, 0.3, 5.0, 41.0, 700.0, 1e5])
+
+
+def lattice_law(count: int, *, gap: float = 1.0, last: float = 7.1) -> AtomicLaw:
+    """Return uneven masses on a lattice, every third point left out, and a loss beside it."""
+    places = [j for j in range(-count, count) if j % 3]
+    losses = [STEP * j for j in places] + [last]
+    weights = [math.exp(-((j / count) ** 2) * 4.0) * (1.0 + 0.5 * math.sin(j)) for j in places]
+    total = math.fsum(weights) * (1.0 + 1e-6)
+    masses = [each / total for each in weights]
+    return AtomicLaw(tuple(losses), (*masses, gap - math.fsum(masses)), loss_units=0.0)
+
+
+def true_log_mgf(law: AtomicLaw, c: float, t: float) -> tuple[mpf, mpf]:
+    """Return log |M| and the phase of M e^{-it top}."""
+    top = mpf(law.max_loss)
+    z = mpc(c, t)
+    both = zip(law.losses, law.masses, strict=True)
+    value = mp.log(mp.fsum(mpf(p) * mp.exp(z * (mpf(x) - top)) for x, p in both)) + z * top
+    return value.real, value.imag
+
+
+def errors(contour: EqualStepsContour) -> tuple[list[float], np.ndarray]:
+    """Return how far values are from the truth, with what they are said to be off by."""
+    found, said = contour.log_mgf(T)
+    off = []
+    for value, t in zip(found, T.tolist(), strict=True):
+        real, turn = true_log_mgf(contour.law, contour.c, t)
+        away = (mpf(float(value.imag)) - turn + mp.pi) % (2 * mp.pi) - mp.pi
+        off.append(float(abs(mpc(mpf(float(value.real)) - real, away))))
+    return off, said
+
+
+@pytest.mark.parametrize("c", [0.1, 3.0, 60.0])
+@pytest.mark.parametrize("count", [1, 2, 300, 900])
+def test_values_are_off_by_no_more_than_they_say(count: int, c: float) -> None:
+    """Also where points of the lattice have no mass, and where a loss is not on it."""
+    off, said = errors(EqualStepsContour(lattice_law(count), c, STEP))
+    assert (np.array(off) <= said).all()
+    assert (said[:3] < 1e-10).all()
+
+
+def test_losses_may_be_rounded_multiples() -> None:
+    """Multiples of a step of many bits are rounded, as is what the law says of its losses."""
+    step = 1.0 / 97.0
+    losses = tuple(step * j for j in range(-60, 61))
+    law = AtomicLaw(losses, (1.0 / 121.0,) * 121, loss_units=0.0)
+    off, said = errors(EqualStepsContour(law, 1.0, step))
+    assert (np.array(off) <= said).all()
+    # None is on another lattice.
+    off, said = errors(EqualStepsContour(law, 1.0, 0.011))
+    assert (np.array(off) <= said).all()
+
+
+def test_losses_beside_the_lattice_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said holds because they are looked for: without that it does not."""
+    zeros = np.zeros((len(T), 1), np.complex128)
+    monkeypatch.setattr(module, "phase_sums", lambda *_: zeros)
+    off, said = errors(EqualStepsContour(lattice_law(300), 3.0, STEP))
+    assert (np.array(off) > said).any()
