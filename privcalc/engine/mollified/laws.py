@@ -11,13 +11,14 @@ from privcalc.engine.mollified.blocks import MANY, at_abscissa, closed_powers, p
 from privcalc.engine.mollified.edged import FIRST, POINTS, RATIO, EdgedBlocks, Falling
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour
+from privcalc.losses.atomic.equal_steps import EqualStepsContour
 from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.closed.gaussian import GaussianContour
 from privcalc.losses.closed.laplace import LaplaceContour
 from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansContour
 from privcalc.losses.quadrature.contour import DecayingContour
 from privcalc.losses.sampled.edged import EdgedLaw
-from privcalc.numerics.phases import PHASE_ULPS
+from privcalc.numerics.phases import PER_PHASE, PHASE_ULPS
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from privcalc.engine.mollified.blocks import BlockLaw
+    from privcalc.losses.atomic.equal_steps import TiltedLattice
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.lattice.revival import Revival
     from privcalc.numerics.arrays import Array, ComplexArray
@@ -72,6 +74,47 @@ class AtomicBlocks:
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
         """Return the bounds of the phases."""
         return self.phases.cell_bounds(starts, width, uniform=uniform)
+
+    def beyond(self, t: Array) -> Array:
+        """Return 0: they come back."""
+        return np.zeros(len(t))
+
+
+@record
+class LatticeBlocks:
+    """Many losses on a lattice, by two short tables; bounds are those of smooth weights."""
+
+    tilted: TiltedLattice
+
+    cell_work = 1.0
+
+    @property
+    def log_mgf_at(self) -> tuple[float, float]:
+        """Return K(c)."""
+        return self.tilted.log_mass, self.tilted.mass_error
+
+    @property
+    def centre(self) -> float:
+        """Return the anchor."""
+        return self.tilted.anchor
+
+    @property
+    def work(self) -> float:
+        """Return the work of the sums."""
+        return PER_PHASE * self.tilted.work
+
+    def powers(
+        self, starts: Array, step: float, size: int, count: int
+    ) -> tuple[ComplexArray, Array]:
+        """Return powers of S."""
+        t = starts[:, None] + step * np.arange(size)
+        value, error = self.tilted.sums(t.ravel())
+        return power(value.reshape(t.shape), error.reshape(t.shape), count)
+
+    def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
+        """Return the bounds of smooth weights."""
+        del uniform
+        return self.tilted.cell_bounds(starts, width)
 
     def beyond(self, t: Array) -> Array:
         """Return 0: they come back."""
@@ -246,6 +289,8 @@ def prepared(law: ContourLaw, count: int) -> BlockLaw:
     Raises:
         NotCertifiedError: the law is not known for every t.
     """
+    if isinstance(law, EqualStepsContour):
+        return LatticeBlocks(law.tilted)
     if isinstance(law, AtomicContour):
         phases, log_mass, error, centre = _tilted(law)
         near = law.law.near_one(law.c) if count > MANY else None

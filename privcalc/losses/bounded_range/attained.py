@@ -25,6 +25,7 @@ from privcalc.losses.bounded_range.uses_law import (
 )
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.bounded_range.uses import Kinds, UsesProfile
@@ -41,11 +42,23 @@ LEFT = 0.99
 FEWEST = 2
 
 
+@record
+class AttainedUses(RangeUses):
+    """The law of one block from below."""
+
+    def _on(self, profile: UsesProfile, points: int) -> RangeUses | None:
+        return _law_below(profile, points)
+
+
 @remembered(32)
 def range_attained(kinds: Kinds) -> RangeUses | None:
     """Return the law of a block of uses, of ranges that are these or larger; None if faint."""
-    profile = attained_uses(kinds)
-    step, value = _lowered(profile)
+    return _law_below(attained_uses(kinds), ONE_BLOCK)
+
+
+def _law_below(profile: UsesProfile, points: int) -> RangeUses | None:
+    """Return the law of one block on a lattice of so many points on either side of 0."""
+    step, value = _lowered(profile, points)
     if len(value) < FEWEST:
         return None
     # Their profile is the values, less the last of them.
@@ -57,7 +70,7 @@ def range_attained(kinds: Kinds) -> RangeUses | None:
     mirrored = p * np.exp(-losses)
     rest = max(0.0, 1.0 - math.fsum(p) - math.fsum(mirrored))
     upward = (*mirrored[::-1].tolist(), rest, *p.tolist())
-    return RangeUses(
+    return AttainedUses(
         losses=(*(-losses[::-1]).tolist(), 0.0, *losses.tolist()),
         masses=upward,
         loss_units=0.0,
@@ -69,7 +82,7 @@ def range_attained(kinds: Kinds) -> RangeUses | None:
     )
 
 
-def _lowered(profile: UsesProfile) -> tuple[float, Array]:
+def _lowered(profile: UsesProfile, points: int) -> tuple[float, Array]:
     """Return a step, and values at its multiples whose chords are below V, while most is left.
 
     Between fine points V is at least the line of either; of the two, with falls d and d' below the
@@ -81,7 +94,7 @@ def _lowered(profile: UsesProfile) -> tuple[float, Array]:
     there = np.maximum(fine[:-1] - before[1:], 0.0)
     with np.errstate(invalid="ignore"):
         gaps = np.nan_to_num(here * there / (here + there)) * (1.0 + 16.0 * UNIT)
-    step, value = profile.coarser(ONE_BLOCK)
+    step, value = profile.coarser(points)
     stride = round(step / profile.step)
     cells = len(value) - 1
     share = np.expm1(profile.step * np.arange(stride)) / math.expm1(step)

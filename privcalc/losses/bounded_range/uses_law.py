@@ -9,6 +9,7 @@ expense of the least losses (`losses/atomic/grouped.py` does the same).
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,8 @@ LARGEST_LOSS = 600.0
 MOST_USES = 10**9
 # Points of a block by itself, and of one of several, on either side of 0.
 ONE_BLOCK, ONE_OF_SEVERAL = 40_000, 1200
+# A rougher law has so many times fewer points, and has no less than these.
+ROUGHER, FEWEST = 5, 1000
 # Lattices are made coarser where they have more points, and shares of mass this small are moved.
 MOST_POINTS = 2400
 FAR = 1e-70
@@ -89,6 +92,16 @@ class RangeUses(AtomicLaw):
         """Fix the abscissa; the sum is exact for every t."""
         del t_max, log_error
         return EqualStepsContour(self, c, self.step)
+
+    @cached_property
+    def rougher(self) -> RangeUses | None:
+        """The law on a coarser lattice of the same profile."""
+        points = len(self.losses) // (2 * ROUGHER)
+        return None if self.closer is None or points < FEWEST else self._on(self.closer, points)
+
+    def _on(self, profile: UsesProfile, points: int) -> RangeUses | None:
+        """Return the law on a lattice of so many points on either side of 0."""
+        return _law_above(profile, points, profile.largest, self)
 
     @property
     def alone(self) -> Callable[[float], tuple[float, float]] | None:
@@ -152,14 +165,21 @@ def _range_uses(kinds: Kinds, largest: Fraction | None, blocks: int) -> RangeUse
     count = sum(count for _, count in kinds)
     curve = BoundedRangeCurve(tuple(kinds))
     empty = RangeUses((), (), sharper_curve=curve, known_loss=largest, uses=count)
-    if blocks == 1:
-        step, value = profiles[1].coarser(ONE_BLOCK)
-        total = _lattice(value, step)
-        empty = replace(empty, closer=profiles[1])
-    else:
-        total, step = _composed(profiles, uses, blocks)
     bound = math.fsum(each * count for each, count in kinds) * (1.0 + 8.0 * UNIT)
+    if blocks == 1:
+        return _law_above(profiles[1], ONE_BLOCK, bound, replace(empty, closer=profiles[1]))
+    total, step = _composed(profiles, uses, blocks)
     return _law(total, step, bound, empty)
+
+
+def _law_above(profile: UsesProfile, points: int, largest: float, plain: RangeUses) -> RangeUses:
+    """Return the law of one block on a lattice of so many points on either side of 0.
+
+    Raises:
+        NotCertifiedError: the values are no profile.
+    """
+    step, value = profile.coarser(points)
+    return _law(_lattice(value, step), step, largest, plain)
 
 
 def _composed(
