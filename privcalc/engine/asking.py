@@ -35,6 +35,8 @@ QUICKLY = 1e-6
 FFT_REACH = 3e-9
 # It may take seconds, and is asked where it is likely to be so many times narrower.
 GAIN = 4.0
+# Work of a rough contour, after which all digits take some hundredths of a second.
+CHEAP = 5e5
 # What of the work that is left one contour may take.
 CONTOUR_PART = 0.65
 
@@ -80,12 +82,14 @@ class _Step:
     Attributes:
         name: of the engine.
         solve: asks it.
+        rough: whether it is a contour that is to decide a budget.
         further: whether it is a contour beside the one that is likely to be best.
         looser: whether it is the same contour again; `reach` is the least width it then proves.
     """
 
     name: str
     solve: Callable[[], Certified | None]
+    rough: bool = False
     further: bool = False
     looser: bool = False
     reach: float = 0.0
@@ -125,7 +129,7 @@ def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
     solves: list[Callable[[float], Certified]] = []
     for solve in question.contours():
         if wish.rough and not solves:
-            yield _Step(CONTOUR, partial(solve, COARSE))
+            yield _Step(CONTOUR, partial(solve, COARSE), rough=True)
         solves.append(solve)
         yield _Step(CONTOUR, partial(solve, wish.tolerance), further=len(solves) > 1)
     for each in LADDER:
@@ -141,11 +145,13 @@ class _Known:
         wish: what is wanted.
         found: the intersection of their brackets.
         notes: what each of them said.
+        before: work that was left when they were asked.
     """
 
     wish: Wish
     found: Certified | None = None
     notes: list[str] = field(factory=list)
+    before: float = field(factory=left)
 
     def vain(self, step: _Step) -> bool:
         """Say whether an engine has nothing to add to what was found."""
@@ -180,11 +186,17 @@ class _Known:
         if self.wish.met(self.found.bound):
             # Tiny epsilons are met by their absolute width, and may carry noise as well.
             return step.name != CONTOUR or _width(self.found.bound) <= self.wish.tolerance
+        if self._next_is_cheap(step):
+            return False
         if self.wish.stop.decided(self.found.bound):
             self.notes.append(f"{step.name}: {self.wish.stop.words}")
             return True
         self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
         return False
+
+    def _next_is_cheap(self, step: _Step) -> bool:
+        """Say whether all digits cost next to nothing, whatever a rough contour decides."""
+        return step.rough and not self.wish.stop.first and self.before - left() < CHEAP
 
     def result(self) -> Certified:
         """Return the narrowest bracket, with the notes.
