@@ -145,6 +145,7 @@ def test_attacks_on_noisy_descent(text: str, advantage: float, rare: float, comm
         assert ours.upper == pytest.approx(theirs, rel=2e-4)
 
 
+@pytest.mark.slow
 def test_a_profile_of_an_envelope_is_bracketed_by_several_members() -> None:
     """Where work is short, no point says nothing, and each is about what is proved by itself."""
     tree = parse(
