@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
+
+_T = TypeVar("_T")
 
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
 FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
@@ -159,7 +161,6 @@ class Directions:
     ) -> tuple[list[Certified], list[Bound]]:
         """Bracket delta of one direction at each epsilon: what proves the upper ends, and both."""
         from privcalc.engine.many import many_deltas
-        from privcalc.engine.resolutions import resolutions
 
         part, fixed = part.for_values, part
         # Where another composition proves the lower ends, half of the work is for that.
@@ -168,7 +169,7 @@ class Directions:
             def solved(composition: Composition) -> list[Certified]:
                 return many_deltas(composition, epsilons, self.tolerance, engine=self.engine)
 
-            answers = list(resolutions(part.upper, solved, lambda _: False))
+            answers = list(_above(part, solved, lambda _: True))
             simpler = part.upper.simpler()
             if simpler is not None:
                 with suppress(NotCertifiedError):
@@ -231,7 +232,6 @@ class Directions:
         An upper end by itself need not be known any better than below that of another direction.
         """
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
-        from privcalc.engine.resolutions import resolutions
 
         part, fixed = part.for_values, part
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
@@ -245,7 +245,7 @@ class Directions:
             def solved(composition: Composition) -> Certified:
                 return solve(composition, wanted, wish, engine=self.engine, stop=above)
 
-            answers = resolutions(part.upper, solved, lambda each: above.suffices(each.bound))
+            answers = _above(part, solved, lambda each: above.suffices(each.bound))
             found = min(answers, key=_upper)
             simpler = part.upper.simpler()
             if simpler is not None:
@@ -277,6 +277,17 @@ class Directions:
             same = part.lower is part.upper
             found.append(limit.bound if same else Bound.joined(limit.bound, lower))
         return reduce(Bound.maximum, found)
+
+
+def _above(
+    part: Realized, solve: Callable[[Composition], _T], enough: Callable[[_T], bool]
+) -> Iterable[_T]:
+    """Return answers above; of a composition that proves both ends there is one."""
+    from privcalc.engine.resolutions import resolutions
+
+    if part.lower is part.upper:
+        return [solve(part.upper)]
+    return resolutions(part.upper, solve, enough)
 
 
 def _upper(found: Certified) -> float:

@@ -98,12 +98,17 @@ class AtomicLaw(LossLaw):
         """The losses and their masses."""
         return np.array(self.losses), np.array(self.masses)
 
+    @cached_property
+    def _log_masses(self) -> Array:
+        log_masses: Array = np.log(self.columns[1])
+        return log_masses
+
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at c, relative to the largest term: the last atom may be faint."""
         if not self.losses:
             return -math.inf, 0.0, 0.0
         losses, masses = self.columns
-        exponents = np.log(masses) + c * losses
+        exponents = self._log_masses + c * losses
         top = float(exponents.max())
         tilted = np.exp(exponents - top)
         total = float(tilted.sum())

@@ -46,6 +46,9 @@ FEWEST = 2
 class AttainedUses(RangeUses):
     """The law of one block from below."""
 
+    # A record has a hash of its own fields otherwise, which are many.
+    __hash__ = RangeUses.__hash__
+
     def _on(self, profile: UsesProfile, points: int) -> RangeUses | None:
         return _law_below(profile, points)
 

@@ -97,7 +97,12 @@ class RangeUses(AtomicLaw):
     def rougher(self) -> RangeUses | None:
         """The law on a coarser lattice of the same profile."""
         points = len(self.losses) // (2 * ROUGHER)
-        return None if self.closer is None or points < FEWEST else self._on(self.closer, points)
+        if self.closer is None or points < FEWEST:
+            return None
+        try:
+            return self._on(self.closer, points)
+        except NotCertifiedError:
+            return None
 
     def _on(self, profile: UsesProfile, points: int) -> RangeUses | None:
         """Return the law on a lattice of so many points on either side of 0."""
