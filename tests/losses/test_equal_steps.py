@@ -97,7 +97,18 @@ def test_bounds_of_cells_hold_and_fall(c: float) -> None:
     assert tilted.cell_bounds(np.array([0.5 * back]), 1.0)[0] < math.log(1e-3)
 
 
-def test_each_part_of_the_bounds_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_losses_of_one_multiple_and_far_ones_keep_their_masses() -> None:
+    """Neighbouring doubles are one point of the lattice; a multiple far out is beside it."""
+    near = math.nextafter(3.0 * STEP, 1.0)
+    law = AtomicLaw((-STEP, 3.0 * STEP, near, 2**20 * STEP), (0.2, 0.3, 0.4, 0.1), loss_units=0.0)
+    contour = EqualStepsContour(law, 1e-4, STEP)
+    off, said = errors(contour)
+    assert (np.array(off) <= said).all()
+    assert len(contour.tilted.far) == 1
+    assert len(contour.tilted.on) < 100
+
+
+def test_each_part_of_the_bounds_is_needed() -> None:
     """Without the loss beside the lattice, |phi| between is above what smooth masses bound."""
     smooth = [math.exp(-40.0 * (j / 600.0) ** 2) for j in range(-600, 600)]
     masses = tuple(0.99 * each / math.fsum(smooth) for each in smooth)
@@ -108,5 +119,4 @@ def test_each_part_of_the_bounds_is_needed(monkeypatch: pytest.MonkeyPatch) -> N
     value = float(np.log(np.abs(tilted.sums(at)[0]))[0])
     assert value <= tilted.cell_bounds(at, 0.0)[0] < math.log(0.02)
     object.__setattr__(tilted, "weights", np.zeros(1))
-    monkeypatch.setattr(module, "MARGIN", 1.0)
     assert value > tilted.cell_bounds(at, 0.0)[0]

@@ -25,6 +25,10 @@ PRODUCTS = 150
 MOST_DIFFERENCES = 4
 
 
+# Points of a lattice on either side of the median, for each loss.
+SPREAD = 4
+
+
 @record
 class TiltedLattice:
     """Tilted masses w_j, of sum 1, at losses that are multiples of a step, but for a few.
@@ -57,9 +61,10 @@ class TiltedLattice:
     def of(cls, law: AtomicLaw, c: float, step: float) -> TiltedLattice:
         """Tilt the masses.
 
-        A loss counts as a multiple of h where it is within 4 units of one. To what is known of
-        weights and phases (`phases.py`) come the roundings of both factors of `lattice_sums`, whose
-        angles are off by 4 units of t l: these are |l - a| and two blocks at most.
+        A loss counts as a multiple of h where it is within 4 units of one, and not so far out that
+        the table would be mostly empty. To what is known of weights and phases (`phases.py`) come
+        the roundings of both factors of `lattice_sums`, whose angles are off by 4 units of t l:
+        these are |l - a| and two blocks at most.
         """
         losses, masses = law.columns
         phases, log_mass, error, centre = tilted(
@@ -68,10 +73,10 @@ class TiltedLattice:
         multiples = np.rint(losses / step)
         near = np.abs(losses - multiples * step) <= 4.0 * UNIT * np.abs(losses)
         middle = float(np.rint(centre / step))
+        near &= np.abs(multiples - np.median(multiples)) <= SPREAD * len(losses)
         places = (multiples[near] - middle).astype(np.int64)
-        first = int(places.min(initial=0))
-        on = np.zeros(int(places.max(initial=0)) - first + 1)
-        on[places - first] = phases.weights[near]
+        first = int(places.min()) if len(places) else 0
+        on = np.bincount(places - first, phases.weights[near], minlength=1).astype(float)
         anchor = middle * step
         far = losses[~near] - anchor
         block = lattice_block(len(on))
@@ -157,7 +162,7 @@ class EqualStepsContour(AtomicContour):
         return TiltedLattice.of(self.law, self.c, self.step)
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return log W + it a + log S(t), W the sum of the tilted masses."""
+        """Return log W + it a + log S(t), W the sum of the tilted masses; 4 units of each term."""
         found = self.tilted
         value, error = found.sums(t)
         log_value, log_error = log1p_with_error(value - 1.0, error * MARGIN)
