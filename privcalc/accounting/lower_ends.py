@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.answer import Quantity
+    from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.exact import Enclosed
@@ -134,7 +135,11 @@ def lower_profile(
         rough = max(ROUGH, tolerance) if len(members) > 1 else tolerance
         try:
             with share(len(members) - number):
-                found = many_deltas(composition, epsilons, rough, engine=engine)
+
+                def solved(composition: Composition, wish: float = rough) -> tuple[Certified, ...]:
+                    return tuple(many_deltas(composition, epsilons, wish, engine=engine))
+
+                found = next(resolutions(composition, solved, lambda _: True))
         except NotCertifiedError:
             continue
         lowers = [

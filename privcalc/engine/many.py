@@ -223,13 +223,19 @@ class ManyDeltas:
             first = work.pending[0]
             pivot = min(work.pending, key=lambda e: abs(e - first - STRIDE * self._deviation))
             self._share(work, pivot, self._tolerance, self._width)
-            if pivot in work.pending:
-                self._failures += 1
-                self._tried.add(pivot)
-                work.pending.remove(pivot)
-                left.append(pivot)
-            else:
+            if pivot not in work.pending:
                 self._failures = 0
+                continue
+            self._tried.add(pivot)
+            relative = work.relative(pivot)
+            later = {pivot}
+            if relative <= ROUGH:
+                # What it proves of its neighbours may do, if nothing proves more of one of them.
+                later.update(e for e in work.pending if work.relative(e) <= WIDER * relative)
+            else:
+                self._failures += 1
+            work.pending = [e for e in work.pending if e not in later]
+            left += later
         work.pending = sorted([*work.pending, *left])
 
     def _share(self, work: Work, pivot: float, wish: float, width: float) -> None:
@@ -237,7 +243,8 @@ class ManyDeltas:
         for reach in (REACH, 0.0):
             # One that takes more serves too few epsilons for what it leaves to the others.
             try:
-                with share(PARTS, MOST_PART):
+                parts = PARTS if self._of_mass else min(PARTS, len(work.pending))
+                with share(parts, MOST_PART):
                     source = self._contour(pivot, wish, reach)
             except NotCertifiedError:
                 continue
@@ -297,6 +304,7 @@ class ManyDeltas:
         """
         while work.pending and (left_over() > 0.0 or not (work.known or self._of_mass)):
             pivot, contour = work.pivot()
+            before = work.relative(pivot)
             # Where no contour was made, one may be narrower than a lattice that falls short.
             most = GOOD if pivot in self._tried or not self._contours else WIDER * FFT_REACH
             if self._lattices and not contour and self._by_lattice(work, pivot, most):
@@ -307,6 +315,8 @@ class ManyDeltas:
                 self._by_lattice(work, pivot, math.inf)
             self._lattices = found == "fft"
             work.settle(pivot)
+            if relative <= before <= min(WIDER * relative, ROUGH):
+                work.settle_within(WIDER * relative)
 
     def _by_budget(self, work: Work) -> None:
         """Prove what a few lattices, and a few epsilons by themselves, give, and leave the rest.

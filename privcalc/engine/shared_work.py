@@ -146,6 +146,10 @@ class Work:
         if epsilon in self.pending:
             self.pending.remove(epsilon)
 
+    def settle_within(self, width: float) -> None:
+        """Take off the list all that is known to a relative width."""
+        self.pending = [each for each in self.pending if not self.relative(each) <= width]
+
     def _vanish(self, epsilon: float, found: Certified) -> None:
         """Settle all larger epsilons where delta has come down to the mass at infinity.
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privcalc.accounting.compose import compose
+from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.resolutions import resolutions
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.numerics.work import allowance, charge
+from privcalc.numerics.work import QUESTION, allowance, charge
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.pairs import bracket
@@ -103,3 +104,19 @@ def test_few_samples_beside_adaptive_uses() -> None:
     assert rough is not None
     assert (rough.lower or 0.0) <= upper
     assert lower <= rough.upper < 1.5 * upper
+
+
+@pytest.mark.slow
+def test_a_profile_is_as_narrow_as_single_answers() -> None:
+    """Both ends, from contours that serve their neighbours."""
+    text = "gaussian:sigma=0.5@poisson:q=0.001@100+exponential:epsilon=0.05@40"
+    epsilons = [0.0, 0.3, 0.8, 1.5, 3.0]
+    with allowance(QUESTION):
+        parts = realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE)
+        bounds, _ = Directions(parts, 1e-9).profile(epsilons)
+    for bound in bounds:
+        assert bound.lower is not None
+        assert bound.upper - bound.lower <= 1e-4 * bound.upper
+    lower, upper = bracket(text, epsilon=0.8)
+    assert lower <= bounds[2].upper
+    assert (bounds[2].lower or 0.0) <= upper

@@ -10,7 +10,7 @@ from mpmath import mp, mpc, mpf
 
 import privcalc.losses.atomic.equal_steps as module
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.equal_steps import EqualStepsContour
+from privcalc.losses.atomic.equal_steps import EqualStepsContour, EqualStepsLaw
 
 mp.dps = 40
 STEP = 0.0078125
@@ -120,3 +120,32 @@ def test_each_part_of_the_bounds_is_needed() -> None:
     assert value <= tilted.cell_bounds(at, 0.0)[0] < math.log(0.02)
     object.__setattr__(tilted, "weights", np.zeros(1))
     assert value > tilted.cell_bounds(at, 0.0)[0]
+
+
+@pytest.mark.parametrize("c", [3.0, 60.0, 190.0])
+def test_the_other_order_is_as_precise(c: float) -> None:
+    """Adding a record, outcomes of a mass of 1e-12 have the largest loss, and decide far out."""
+    step = 0.0078125
+    losses = [step * j for j in range(-300, 301)]
+    weights = [math.exp(-0.05 * abs(j)) * math.exp(max(0.0, x)) for j, x in enumerate(losses, -300)]
+    total = math.fsum(weights)
+    masses = tuple(each / total for each in weights)
+    lower = tuple(mass * math.exp(-x) for mass, x in zip(masses, losses, strict=True))
+    law = EqualStepsLaw(
+        tuple(losses),
+        masses,
+        lower_infinity_mass=1e-3,
+        loss_units=0.0,
+        lower_masses=lower,
+        step=step,
+    )
+    backward = law.backward
+    assert backward is not None
+    assert backward.losses == tuple(-x for x in losses)
+    assert backward.masses == lower
+    assert backward.infinity_mass == 1e-3
+    contour = backward.on_contour(c, 0.0, 0.0)
+    assert isinstance(contour, EqualStepsContour)
+    off, said = errors(contour)
+    assert (np.array(off) <= said).all()
+    assert (said[:3] < 1e-10).all()

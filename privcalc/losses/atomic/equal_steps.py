@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour
+from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour, AtomicLaw
 from privcalc.losses.atomic.phases import tilted
 from privcalc.numerics.complexlog import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, lattice_block, lattice_sums, phase_sums
@@ -16,7 +16,6 @@ from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Products of `lattice_sums` that cost as much as a sine and a cosine.
@@ -169,3 +168,40 @@ class EqualStepsContour(AtomicContour):
         turned = found.log_mass + 1j * (t * found.anchor)
         size = abs(found.log_mass) + np.abs(t) * abs(found.anchor)
         return turned + log_value, log_error + found.mass_error + 4.0 * UNIT * size
+
+
+@record
+class EqualStepsLaw(AtomicLaw):
+    """A law with many losses that are multiples of a step, but for a few.
+
+    Attributes:
+        step: h.
+    """
+
+    step: float = 1.0
+
+    def __hash__(self) -> int:
+        """Tell laws apart by a few of many outcomes."""
+        return hash((self.step, len(self.losses), self.max_loss, self.masses[-1:]))
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> EqualStepsContour:
+        """Fix the abscissa; the sum is exact for every t."""
+        del t_max, log_error
+        return EqualStepsContour(self, c, self.step)
+
+    @cached_property
+    def backward(self) -> AtomicLaw | None:
+        """Return minus the losses with the Q-masses, on the same lattice."""
+        plain = super().backward
+        if plain is None or plain is self:
+            return plain
+        return EqualStepsLaw(
+            plain.losses,
+            plain.masses,
+            plain.infinity_mass,
+            plain.lower_infinity_mass,
+            plain.loss_units,
+            plain.lower_masses,
+            plain.infinity_mass_error,
+            step=self.step,
+        )

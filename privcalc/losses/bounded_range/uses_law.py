@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.equal_steps import EqualStepsContour
+from privcalc.losses.atomic.equal_steps import EqualStepsLaw
 from privcalc.losses.bounded_range.renyi import BoundedRangeCurve
 from privcalc.losses.bounded_range.uses import largest_uses
 from privcalc.numerics.rounding import UNIT
@@ -56,22 +55,18 @@ MOST_EXCESS = 1e-3
 
 
 @record
-class RangeUses(AtomicLaw):
+class RangeUses(EqualStepsLaw):
     """A law of several uses of bounded ranges, from above or from below.
 
     Attributes:
         uses: how many.
         closer: the profile, which the law is a coarser lattice of; None of several blocks.
-        step: what losses are multiples of, all but the largest.
     """
 
     uses: int = 1
     closer: UsesProfile | None = None
-    step: float = 1.0
 
-    def __hash__(self) -> int:
-        """Tell laws apart by a few of many outcomes."""
-        return hash((self.uses, self.step, len(self.losses), self.max_loss, self.masses[-1:]))
+    __hash__ = EqualStepsLaw.__hash__
 
     @property
     def max_loss(self) -> float:
@@ -87,11 +82,6 @@ class RangeUses(AtomicLaw):
     def max_loss_error(self) -> float:
         """Return by how much the lattice goes beyond it."""
         return 2.0**-28
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> EqualStepsContour:
-        """Fix the abscissa; the sum is exact for every t."""
-        del t_max, log_error
-        return EqualStepsContour(self, c, self.step)
 
     @cached_property
     def rougher(self) -> RangeUses | None:
