@@ -394,3 +394,23 @@ def test_errors_that_do_not_count_are_noticed(monkeypatch: pytest.MonkeyPatch) -
     assert (off > slack[:, None]).any()
     monkeypatch.setattr("privcalc.losses.quadrature.remainder.MARGIN", 0.0)
     assert differs(rough)
+
+
+@pytest.mark.parametrize(
+    ("text", "delta"),
+    [
+        ("laplace:scale=102@poisson:q=0.137@236000+laplace:scale=8.45@1000", 1.49e-8),
+        ("laplace:scale=17@poisson:q=0.000104@314000+laplace:scale=192@poisson:q=0.01@194", 1e-18),
+        ("laplace:scale=2.57@poisson:q=0.00025@50+laplace:scale=9.8@poisson:q=0.04@50", 1e-3),
+    ],
+)
+def test_many_uses_multiply_small_errors(text: str, delta: float) -> None:
+    """What nodes for long phases know of M - 1 at t = 0 would be 1e-14, and uses multiply that."""
+    both = composition(text, "remove")
+    plain = contour_epsilon(both, delta, delta, 1e-10).bound
+    found = mollified_epsilon(both, delta, delta, 1e-10).bound
+    assert found.lower is not None
+    assert plain.lower is not None
+    assert found.upper - found.lower < 1e-9 * found.upper
+    assert found.lower <= plain.upper
+    assert plain.lower <= found.upper

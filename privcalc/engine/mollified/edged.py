@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 # Quadrature on the real line is for t up to this over the longest loss.
 TURNS = 50.0
-# Where it is for smaller t only, more losses are short, and M - 1 is known better: of many uses,
-# which multiply its errors, for so many parts of that.
-PARTS = (1.0 / 64.0, 1.0 / 8.0)
+# Where it is for smaller t only, more losses are short, and M - 1 is known far better, whose errors
+# uses multiply: for each of these parts of that it is made anew.
+PARTS = (1.0 / 4096.0, 1.0 / 512.0, 1.0 / 64.0, 1.0 / 8.0)
 # Quadrature errors of M over M(c), before a count of uses multiplies them.
 LOG_ERROR = math.log(1e-15)
 # Bounds on cells need not be better.
@@ -91,7 +91,8 @@ class EdgedBlocks:
         self._nears, self._falling = nears, falling
         self._turn, near = nears[-1]
         self._near = near
-        self.log_mgf_at = at_abscissa(near)
+        # Nodes for shorter t know M(c) far better.
+        self.log_mgf_at = min((at_abscissa(law) for _, law in nears), key=lambda at: at[1])
         log_mgf, error = self.log_mgf_at
         self._scale = math.exp(-log_mgf)
         self._scale_error = math.expm1(error) + UNIT * (8.0 + 2.0 * abs(log_mgf))
@@ -110,7 +111,7 @@ class EdgedBlocks:
         if not longest > 0.0:
             raise NotCertifiedError("the losses of a sampled law are below the doubles")
         turn = TURNS / longest
-        turns = [turn * part for part in PARTS if count > MANY] + [turn]
+        turns = [turn * part for part in PARTS] + [turn]
         nears = [(each, law.on_contour(c, each, LOG_ERROR - math.log(count))) for each in turns]
         near = nears[-1][1]
         falling = Falling.unknown()
