@@ -150,6 +150,7 @@ def test_every_kind_of_hole(text: str, budget: float, parameter: str) -> None:
         assert float(f"{found.sufficient:.10g}") == found.sufficient
 
 
+@pytest.mark.slow
 def test_ends_that_do_not_meet() -> None:
     """Of several uses of the exponential mechanism the values are as far apart as the brackets."""
     found = solve("exponential:epsilon=_@40", target(2.0, 1e-5))

@@ -306,6 +306,7 @@ def test_no_orders_have_no_divergences() -> None:
     assert curve.upper(np.zeros(0)).shape == (0,)
 
 
+@pytest.mark.slow
 def test_a_profile_of_rare_samples_is_answered() -> None:
     """Where laws take too much work, a curve proves every point of it."""
     text = "noisy-screening:sigma=9.12,threshold=164,votes=200@poisson:q=8.16e-06@854"
