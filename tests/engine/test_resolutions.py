@@ -95,6 +95,7 @@ def test_all_resolutions_are_on_their_side() -> None:
     assert all(upper <= best * (1.0 + 1e-8) for _, upper in below)
 
 
+@pytest.mark.slow
 def test_few_samples_beside_adaptive_uses() -> None:
     """The contour and the lattice agree, and the contour is narrow."""
     lower, upper = bracket(RARE, delta=4.28e-6)

@@ -498,6 +498,7 @@ def test_no_lower_end_is_below_that_of_one_offset(text: str, least: float) -> No
     assert least <= lower <= upper
 
 
+@pytest.mark.slow
 def test_upper_ends_beside_curves_and_near_the_largest_loss() -> None:
     """Nothing is lost beside what is known by its curve, nor beyond the range of doubles."""
     part = part_of("exponential:epsilon=2@100+zcdp:rho=0.1")

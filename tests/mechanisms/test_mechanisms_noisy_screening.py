@@ -168,6 +168,7 @@ def test_small_samples_count() -> None:
     assert max(found) == pytest.approx(3.7755, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_adaptive_choices_of_counts_cost_no_more() -> None:
     """Two uses, the second count chosen after the first answer, by the best strategy."""
     setting = ("1.5", "2.3", 5)

@@ -208,6 +208,7 @@ def check(seed: int, cases: int) -> float:
     return largest
 
 
+@pytest.mark.slow
 def test_no_order_exceeds_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
     """Exact laws of all orders stay below pointwise, tight and published bounds."""
     largest = check(1, 10)

@@ -297,6 +297,7 @@ def test_what_is_not_known_is_said(text: str, lower: float, upper: float) -> Non
     assert lower <= mu.lower <= mu.upper <= upper
 
 
+@pytest.mark.slow
 def test_curves_have_no_lower_end() -> None:
     """Of a Renyi curve nothing is known for large epsilon, unless it has a limit."""
     assert mu_of("zcdp:rho=0.1").mu == Bound(math.inf)

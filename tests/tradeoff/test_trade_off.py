@@ -218,6 +218,7 @@ def test_alphas_are_checked() -> None:
 LEVELS = st.lists(st.floats(0.0, 1.0), min_size=3, max_size=8, unique=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=2, deadline=None)
 @given(st.integers(0, 10**6), LEVELS)
 def test_laws_of_trade_off_functions(

@@ -278,6 +278,7 @@ def test_one_step_is_no_sampling() -> None:
             assert epsilon_of(f"{event}@{name}:t=1@{epochs}") == plain
 
 
+@pytest.mark.slow
 def test_kept_draws_are_less_noise() -> None:
     """Four epochs of one draw are one epoch with half the noise, exactly; so is gdp."""
     one = epsilon_of("gaussian:sigma=1@allocation:t=50")
@@ -285,6 +286,7 @@ def test_kept_draws_are_less_noise() -> None:
         assert epsilon_of(f"({text})@allocation:t=50") == one
 
 
+@pytest.mark.slow
 def test_more_steps_and_more_noise_cost_less() -> None:
     """Epsilon falls with both, to 0 for many steps."""
     brackets_fall([f"gaussian:sigma=1@allocation:t={t}" for t in (20, 20000)])
@@ -320,6 +322,7 @@ def test_many_steps_cost_nothing(sigma: float) -> None:
     assert bound.upper < 4.0 * math.sqrt(math.expm1(sigma**-2) / 1e5)
 
 
+@pytest.mark.slow
 def test_batches_are_between_allocation_and_no_sampling() -> None:
     """The upper end is that without sampling, the lower one allocation's."""
     found = epsilon_of("gaussian:sigma=1@batches:t=100@3")
