@@ -36,12 +36,12 @@ def contours(
     elif composition.cuttable:
         from privcalc.engine.split import answer as by_split
 
-        yield _mollified()
+        yield from _by_mollifying(composition, log_delta, epsilon)
         if by_split.applies(composition):
             yield by_split.split_epsilon, by_split.split_delta
     elif not composition.on_lattices:
         if not composition.crowded:
-            yield _mollified()
+            yield from _by_mollifying(composition, log_delta, epsilon)
     else:
         from privcalc.engine.periodic import answer as periodic
 
@@ -54,6 +54,17 @@ def _mollified() -> tuple[_Epsilon, _Delta]:
     from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
 
     return mollified_epsilon, mollified_delta
+
+
+def _by_mollifying(
+    composition: Composition, log_delta: float, epsilon: float | None
+) -> Iterator[tuple[_Epsilon, _Delta]]:
+    """Yield the mollified contours: those of rare losses and of the others first, where apart."""
+    from privcalc.engine.mollified import parted
+
+    if parted.applies(composition, log_delta, epsilon):
+        yield parted.parted_epsilon, parted.parted_delta
+    yield _mollified()
 
 
 def _by_decay(

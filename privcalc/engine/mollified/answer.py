@@ -146,11 +146,21 @@ def mollified_at(
     deviation = math.sqrt(max(cut.cumulants(c)[2], 0.0))
     log_scale -= reach * (c * deviation + 0.5 * reach)
     aim = Aim(c, epsilon, log_scale, tolerance, c, _first(composition))
+    return settled(composition, aim, deviation, moves)
+
+
+def settled(
+    composition: Composition, aim: Aim, deviation: float = 0.0, moves: int = 0, least: float = 0.0
+) -> MollifiedSum:
+    """Smooth less and less, until the gap is small beside delta, or `least` in units of its scale.
+
+    See `mollified_at` for the rest.
+    """
     for _ in range(TRIALS):
         nodes = mollified_sum(composition, aim, deviation)
-        value = float(nodes.estimates(np.array([epsilon]), log_scale)[0][0])
-        gap = _gap(nodes, epsilon, log_scale)
-        wanted = GAP * tolerance * max(value, SMALLEST_NORMAL)
+        value = float(nodes.estimates(np.array([aim.epsilon]), aim.log_scale)[0][0])
+        gap = _gap(nodes, aim.epsilon, aim.log_scale)
+        wanted = GAP * aim.width * max(value, least, SMALLEST_NORMAL)
         if gap <= wanted or aim.coarse == FINEST or nodes.line.capped or left() <= 0.0:
             break
         finer = _finer(aim.coarse, wanted / gap)

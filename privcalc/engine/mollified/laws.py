@@ -9,10 +9,12 @@ import numpy as np
 
 from privcalc.engine.mollified.blocks import MANY, at_abscissa, closed_powers, power
 from privcalc.engine.mollified.edged import FIRST, POINTS, RATIO, EdgedBlocks, Falling
+from privcalc.engine.mollified.rare import RareBlocks
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour
 from privcalc.losses.atomic.equal_steps import EqualStepsContour
 from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
+from privcalc.losses.atomic.rare import RareContour
 from privcalc.losses.closed.gaussian import GaussianContour
 from privcalc.losses.closed.laplace import LaplaceContour
 from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansContour
@@ -297,6 +299,8 @@ def prepared(law: ContourLaw, count: int) -> BlockLaw:
         if near is not None and not at_abscissa(near)[1] < error:
             near = None
         return AtomicBlocks(phases, log_mass, error, centre, near)
+    if isinstance(law, RareContour):
+        return RareBlocks(law)
     if law.revival is not None:
         return ReturningBlocks(law, law.revival)
     if isinstance(law, GaussianContour):

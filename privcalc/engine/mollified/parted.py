@@ -1,0 +1,192 @@
+"""Delta as a sum of two: no use has a rare loss, or one at least has; each on its own contour.
+
+See `losses/atomic/rare.py`: the two are measures, and the certificate of `engine/mollified/sum.py`
+is one of measures. Where rare losses tilt the contour of the whole, delta may be 1e-8 of the peak
+of its integrand, and drowns in its rounding errors; here both peaks are near delta.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.engine.composition import Composition
+from privcalc.engine.contour.saddle import saddle_for_epsilon
+from privcalc.engine.contour.sum import exp_bounds
+from privcalc.engine.inverse import FIRST_LOG_DELTA, LEAST_WIDTH, around, root
+from privcalc.engine.mollified.answer import COARSE, Aim, settled
+from privcalc.engine.mollified.cuts import Search
+from privcalc.engine.mollified.laws import log_mgf_above
+from privcalc.engine.source import Deltas, bracket
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.rare import RareUses, parted
+from privcalc.numerics.rounding import UNIT, few_bits
+from privcalc.numerics.work import left
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from typing import ClassVar
+
+    from privcalc.engine.certified import Certified
+    from privcalc.engine.mollified.sum import MollifiedSum
+    from privcalc.numerics.arrays import Array
+
+# It is worth two contours where the peaks are lower by so much, in logarithms.
+WORTH = 3.0
+# Part of the error that may be made by leaving out the uses without rare losses.
+NEGLIGIBLE = 0.05
+DROP = 1e-13
+# The first sum need not have all digits, and the next is made where delta has moved so much.
+FIRST_WIDTH, STALE = 1e-4, 0.3
+ROUNDS = 5
+
+
+def applies(composition: Composition, log_delta: float, epsilon: float | None = None) -> bool:
+    """Say whether two contours are likely to be better than one; a choice, no proof."""
+    try:
+        search = Search.of(composition.truncated(log_delta + math.log(DROP)))
+    except NotCertifiedError:
+        return False
+    return search.gain(search.epsilon(log_delta) if epsilon is None else epsilon) > WORTH
+
+
+def parted_epsilon(
+    composition: Composition, delta_low: float, delta_high: float, tolerance: float
+) -> Certified:
+    """Bracket the least epsilon >= 0 at which the finite part of delta is at most a target.
+
+    Args:
+        composition: laws and counts, each known for every t, one of them with listed losses.
+        delta_low: the target is at least this ...
+        delta_high: ... and at most this.
+        tolerance: relative width wished for.
+
+    Raises:
+        NotCertifiedError: no finite upper end could be proved.
+    """
+    log_delta = math.log(delta_low)
+    search = Search.of(composition.truncated(log_delta + math.log(DROP)))
+    epsilon, width, slope = search.epsilon(log_delta), FIRST_WIDTH, 0.0
+    for trial in range(ROUNDS):
+        sums = prepared(search, epsilon, log_delta, width)
+        usual, before = sums.fastest, epsilon
+        epsilon, rate = root(sums, log_delta, epsilon, usual=usual)
+        slope = rate if math.isfinite(rate) and rate > 0.0 else usual
+        wish = max(tolerance * epsilon, LEAST_WIDTH) * slope
+        fresh = abs(epsilon - before) * usual < STALE
+        if (fresh and width <= 2.0 * wish) or left() <= 0.0 or trial == ROUNDS - 1:
+            break
+        width = min(width, wish)
+    return around(sums, delta_low, delta_high, tolerance, (epsilon, slope))
+
+
+def parted_delta(composition: Composition, epsilon: float, tolerance: float) -> Certified:
+    """Bracket the finite part of delta at an epsilon, relative width `tolerance`.
+
+    Raises:
+        NotCertifiedError: no bracket could be proved.
+    """
+    log_delta, width = FIRST_LOG_DELTA, FIRST_WIDTH
+    for _ in range(ROUNDS):
+        search = Search.of(composition.truncated(log_delta + math.log(DROP)))
+        sums = prepared(search, epsilon, log_delta, width)
+        value = float(sums.estimates(np.array([epsilon]), log_delta)[0][0])
+        moved = abs(math.log(value)) if value > 0.0 else math.inf
+        if (moved < STALE and width <= tolerance) or left() <= 0.0:
+            break
+        if value > 0.0:
+            log_delta = min(0.0, log_delta + math.log(value))
+        else:
+            log_delta = search.log_bound(epsilon)
+        width = min(width, tolerance) if moved < STALE else width
+    return bracket(sums, epsilon, tolerance)
+
+
+@record
+class Parted:
+    """The source: sums of measures, and Chernoff's bounds of those that are negligible.
+
+    Attributes:
+        sums: of the measures that matter.
+        left_out: abscissa and log of a bound on the transform there, for each of the others.
+        log_scale: of delta, about.
+    """
+
+    sums: tuple[MollifiedSum, ...]
+    left_out: tuple[tuple[float, float], ...]
+    log_scale: float
+
+    name: ClassVar[str] = CONTOUR
+    pad: ClassVar[float] = PAD
+
+    @property
+    def fastest(self) -> float:
+        """Return how fast the largest of the terms falls with epsilon."""
+        return max((each.line.c for each in self.sums), default=1.0)
+
+    @np.errstate(all="ignore")
+    def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+        """Add up; what each measure has is not negative.
+
+        Of a measure with transform M(c) at c > 0, delta is at most M(c) e^{-c epsilon}, as
+        (1 - e^{epsilon - l})_+ <= e^{c (l - epsilon)}.
+        """
+        scale = self.log_scale if log_scale is None else log_scale
+        found = [each.deltas(epsilons, scale) for each in self.sums]
+        value, lower, upper = (np.zeros(len(epsilons)) for _ in range(3))
+        terms: dict[str, Array] = {}
+        for each in found:
+            value = value + each.value
+            lower = lower + np.maximum(each.lower, 0.0)
+            upper = upper + each.upper
+            for name, size in each.terms.items():
+                terms[name] = terms.get(name, 0.0) + size
+        for c, log_mgf in self.left_out:
+            above = exp_bounds(log_mgf - c * epsilons - scale + 1e-12 * (1.0 + c * epsilons))
+            upper = upper + above
+            terms["dropped"] = terms.get("dropped", 0.0) + above
+        slack = 8.0 * UNIT
+        scales: Array = np.full(len(epsilons), scale)
+        return Deltas(scales, lower * (1.0 - slack), upper * (1.0 + slack), value, terms)
+
+    def estimates(self, epsilons: Array, log_scale: float = 0.0) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf), without error bound."""
+        value, above = np.zeros(len(epsilons)), np.zeros(len(epsilons))
+        for each in self.sums:
+            more, further = each.estimates(epsilons, log_scale)
+            value, above = value + more, above + further
+        return value, above
+
+
+def prepared(search: Search, epsilon: float, log_delta: float, width: float) -> Parted:
+    """Prepare the sums for an epsilon where delta is about e^{log_delta}."""
+    cut = search.best(epsilon)[1]
+    law, count = cut.law, cut.count
+    near, far = parted(law, cut.loss)
+    dropped = law.log_dropped_mass + math.log(count)
+    rare = RareUses(near, far, count, dropped)
+    sums, left_out = [], []
+    for term, tabulated in (((near, count), cut.near), ((rare, 1), cut.far)):
+        terms = list(search.composition.terms)
+        terms[cut.index] = term
+        part = Composition(tuple(terms))
+        peak, c = search.peak(tabulated, epsilon)
+        if peak < log_delta + math.log(NEGLIGIBLE * PAD * width):
+            left_out.append(_bound(part, few_bits(c)))
+            continue
+        # That of the table will do where there is none.
+        with suppress(NotCertifiedError):
+            c = saddle_for_epsilon(part, epsilon)
+        aim = Aim(few_bits(c), epsilon, log_delta, width, c, COARSE)
+        sums.append(settled(part, aim, least=1.0))
+    return Parted(tuple(sums), tuple(left_out), log_delta)
+
+
+def _bound(composition: Composition, c: float) -> tuple[float, float]:
+    """Return an abscissa with a bound on the log of a transform there."""
+    laws = ((law.on_contour(c, 0.0, -30.0), count) for law, count in composition)
+    return c, log_mgf_above(laws)

@@ -1,0 +1,208 @@
+"""Several uses of a law with finitely many losses, one of which at least has a rare one.
+
+Where a loss is rare and large, the uses without it are nearly all of M(c)^n at the abscissa that it
+asks for, and have no part in delta. With M = N + F, of the losses below a cut and of those beyond,
+
+    M^n = N^n + (M^n - N^n):
+
+the transforms of two measures, of the event that no use is beyond the cut and of the event that
+some use is. Each has a contour of its own, and delta is the sum of what they come to.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
+from privcalc.losses.atomic.phases import TiltedPhases, tilted
+from privcalc.losses.contour import ContourLaw
+from privcalc.losses.law import LossLaw
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.tails import Tails
+    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+
+# Ratios F / N beyond e^{this} leave the doubles with many uses.
+LARGEST_LOG_RATIO = 300.0
+# Second orders of the errors are negligible with fewer uses.
+MOST_USES = 1_000_000
+ONLY_MEASURE = "a measure of rare losses is known on its contour only"
+
+
+def parted(law: AtomicLaw, cut: float) -> tuple[AtomicLaw, AtomicLaw]:
+    """Return the losses up to a cut, and those beyond; what is missing to 1 is `infinity_mass`.
+
+    That is off by as many units as the masses and their sum, by the error of the mass at infinity,
+    and by what was left out.
+    """
+    losses, masses = law.columns
+    near = losses <= cut
+    total = float(masses.sum())
+
+    def part(chosen: Mask, others: Mask) -> AtomicLaw:
+        rest = float(masses[others].sum())
+        missing = rest + law.infinity_mass
+        wrong = rest * UNIT * (MASS_ULPS + len(losses)) + math.exp(law.log_dropped_mass)
+        wrong += law.infinity_mass * (law.infinity_mass_error + 2.0 * UNIT)
+        return AtomicLaw(
+            tuple(losses[chosen].tolist()),
+            tuple(masses[chosen].tolist()),
+            missing,
+            loss_units=law.loss_units,
+            infinity_mass_error=wrong * MARGIN / missing if missing > 0.0 else 0.0,
+        )
+
+    if not 0.0 < float(masses[near].sum()) < total:
+        raise NotCertifiedError("a cut has losses on both sides")
+    return part(near, ~near), part(~near, near)
+
+
+@record
+class RareUses(LossLaw):
+    """So many uses of a law, one of which at least is beyond a cut: a measure, used once.
+
+    Attributes:
+        near: the losses up to the cut.
+        far: those beyond.
+        count: n.
+        log_dropped_mass: log of a bound on the P-mass of what any of the uses leaves out.
+    """
+
+    near: AtomicLaw
+    far: AtomicLaw
+    count: int
+    log_dropped_mass: float = -math.inf
+
+    everywhere = True
+    comes_back = True
+
+    @property
+    def max_loss(self) -> float:
+        """Return that of all uses."""
+        return self.count * self.far.max_loss
+
+    @property
+    def outcomes(self) -> int:
+        """Return those of one use."""
+        return self.near.outcomes + self.far.outcomes
+
+    def tails(self, losses: Array) -> Tails:
+        """Raise: contours alone ask for this measure."""
+        del losses
+        raise NotCertifiedError(ONLY_MEASURE)
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Raise: contours alone ask for this measure."""
+        del c
+        raise NotCertifiedError(ONLY_MEASURE)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return log(M^n - N^n) and its derivatives, for searches.
+
+        Tilted, J of the uses are beyond the cut: binomial with p = F / M, given J >= 1.
+        """
+        n = self.count
+        (k, mean, variance), (far, far_mean, far_variance) = (
+            law.cumulants(c) for law in (self.near, self.far)
+        )
+        log_ratio = far - k
+        log_grown = float(np.logaddexp(0.0, log_ratio))
+        exponent = n * log_grown
+        if not exponent < LARGEST_LOG_RATIO:
+            # All but the uses of the near losses alone.
+            log_mass = exponent
+            some = 1.0
+        else:
+            some = -math.expm1(-exponent)
+            if not some > 0.0:
+                return math.inf, 0.0, 0.0
+            log_mass = exponent + math.log(some)
+        p = math.exp(log_ratio - log_grown)
+        j = n * p / some
+        spread = max(j * (1.0 - p) + n * p * j - j * j, 0.0)
+        return (
+            n * k + log_mass,
+            j * far_mean + (n - j) * mean,
+            j * far_variance + (n - j) * variance + spread * (far_mean - mean) ** 2,
+        )
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
+        """Fix the abscissa; the sums are exact for every t."""
+        del t_max, log_error
+        return RareContour(self, c)
+
+
+@record
+class RareContour(ContourLaw):
+    """The measure on Re s = c.
+
+    With phases around the tilted mean m of the near losses,
+
+        M^n - N^n = N(c)^n e^{itnm} ((y + d)^n - y^n),   (y, d) = (N, F) / (N(c) e^{itm}).
+    """
+
+    law: RareUses
+    c: float
+
+    @cached_property
+    def near(self) -> tuple[TiltedPhases, float, float, float]:
+        """The phases of N, log N(c) with a bound on its error, and the tilted mean."""
+        return self._tilted(self.law.near)
+
+    @cached_property
+    def far(self) -> tuple[TiltedPhases, float, float, float]:
+        """The same of F."""
+        return self._tilted(self.law.far)
+
+    @cached_property
+    def ratio(self) -> tuple[float, float]:
+        """F(c) / N(c), and a bound on its relative error.
+
+        Raises:
+            NotCertifiedError: it is beyond the doubles.
+        """
+        (_, near, near_error, _), (_, far, far_error, _) = self.near, self.far
+        if not abs(far - near) < LARGEST_LOG_RATIO or self.law.count > MOST_USES:
+            raise NotCertifiedError("the mass beyond a cut is too much, or too little")
+        error = near_error + far_error + 4.0 * UNIT * (abs(far - near) + 1.0)
+        return math.exp(far - near), error * (1.0 + 1e-6)
+
+    @cached_property
+    def log_grown(self) -> float:
+        """The log of S = (1 + r)^n - 1, whose own errors cancel wherever it is divided by.
+
+        Raises:
+            NotCertifiedError: it is beyond the doubles.
+        """
+        exponent = self.law.count * math.log1p(self.ratio[0])
+        if not 0.0 < exponent < LARGEST_LOG_RATIO:
+            raise NotCertifiedError("the mass beyond a cut is too much, or too little")
+        return math.log(math.expm1(exponent))
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return log(M^n - N^n) at c alone: n log N(c) + log S.
+
+        The relative error e of r makes one of n r (1 + r)^(n - 1) e / S in S; the exponent of S is
+        off by 4 units, which S feels like an error of r, and log S by 4 units and 1.
+        """
+        if np.any(t != 0.0):
+            raise NotCertifiedError(ONLY_MEASURE)
+        n = self.law.count
+        _, log_mass, error, _ = self.near
+        r, wrong = self.ratio
+        felt = math.exp(math.log(n) + math.log(r) + (n - 1) * math.log1p(r) - self.log_grown)
+        value = n * log_mass + self.log_grown
+        error = n * error + felt * (wrong + 8.0 * UNIT) * (1.0 + 1e-6)
+        error += UNIT * (8.0 * (n * abs(log_mass) + abs(self.log_grown)) + 8.0)
+        return np.full(len(t), value + 0j), np.full(len(t), error)
+
+    def _tilted(self, law: AtomicLaw) -> tuple[TiltedPhases, float, float, float]:
+        losses, masses = law.columns
+        return tilted(losses, masses, self.c, loss_units=law.loss_units, mass_units=MASS_ULPS)

@@ -1,0 +1,266 @@
+"""Delta as the sum of two measures: no use has a rare loss, or one has (`mollified/parted.py`)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.accounting.realize import realize
+from privcalc.engine.arbiter import certified_delta
+from privcalc.engine.mollified import parted, rare
+from privcalc.engine.mollified.cuts import Search
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.rare import RareContour, RareUses
+from privcalc.losses.atomic.rare import parted as cut_in_two
+from privcalc.record import replace
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.engine.composition import Composition
+    from tests.engine.mollified.cases import Number
+
+SAMPLE = "discrete-gaussian:sigma=0.8@poisson:q=0.01"
+
+
+def law_of(seed: int) -> tuple[AtomicLaw, float]:
+    """Return a random law whose large losses are rare, and a loss at which to cut it."""
+    r = random.Random(seed)
+    size = r.randint(3, 12)
+    losses = sorted(r.uniform(-0.2, 0.3) for _ in range(size))
+    rare_losses = sorted(r.uniform(0.5, 2.5) for _ in range(r.randint(1, 4)))
+    masses = [r.uniform(0.1, 1.0) for _ in losses]
+    masses += [10.0 ** r.uniform(-9, -2) for _ in rare_losses]
+    total = sum(masses) * r.choice([1.0, 1.0 + 1e-6])
+    missing = 1.0 - sum(masses) / total
+    law = AtomicLaw(
+        tuple(losses + rare_losses),
+        tuple(mass / total for mass in masses),
+        max(0.0, missing),
+        loss_units=0.0,
+        infinity_mass_error=1e-9,
+    )
+    return law, losses[-1]
+
+
+def contour_of(seed: int, count: int) -> RareContour:
+    """Return the measure of so many uses on a random line."""
+    law, loss = law_of(seed)
+    c = random.Random(seed + 1).choice([0.1, 1.0, 2.0, 4.0])
+    return RareContour(RareUses(*cut_in_two(law, loss), count), c)
+
+
+def transform(contour: RareContour, t: float) -> Number:
+    """Return M^n - N^n at c + it in 60 digits."""
+    with mp.workdps(60):
+        z = mp.mpc(contour.c, t)
+
+        def total(law: AtomicLaw) -> Number:
+            pairs = zip(law.losses, law.masses, strict=True)
+            return mp.fsum(mpf(p) * mp.exp(z * mpf(x)) for x, p in pairs)
+
+        near, far = total(contour.law.near), total(contour.law.far)
+        return (near + far) ** contour.law.count - near**contour.law.count
+
+
+class TestTransform:
+    """`losses/atomic/rare.py` and `engine/mollified/rare.py` against 60 digits."""
+
+    @pytest.mark.parametrize("count", [2, 3, 7, 100, 5000])
+    @pytest.mark.parametrize("seed", range(6))
+    def test_values(self, seed: int, count: int) -> None:
+        """Values at c and far from it are within their errors, which are small."""
+        contour = contour_of(seed, count)
+        blocks = rare.RareBlocks(contour)
+        log_mgf, error = blocks.log_mgf_at
+        with mp.workdps(60):
+            assert abs(mp.log(transform(contour, 0.0)) - mpf(log_mgf)) <= error < 1e-9
+        starts, step = np.array([0.0, 1.0, 50.0, 3000.0]), 0.125
+        values, errors = blocks.powers(starts, step, 4, 1)
+        assert errors.max() < 1e-8
+        for i, j in itertools.product(range(4), range(4)):
+            t = float(starts[i] + step * j)
+            with mp.workdps(60):
+                # Both scales are left out: they are the same number.
+                scale = contour.near[1] * count + contour.log_grown
+                turned = mp.exp(mp.mpc(-scale, -blocks.centre * mpf(t)))
+                expected = transform(contour, t) * turned
+                moved = abs(complex(mp.mpc(values[i, j]) - expected))
+            allowed = float(errors[i, j]) + count * contour.near[2] * abs(values[i, j])
+            # The phase of the centre is charged by the sum.
+            allowed += 8.0 * 2.0**-53 * abs(blocks.centre) * t
+            assert moved <= allowed * (1.0 + 1e-6) + 1e-300
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_cells(self, seed: int) -> None:
+        """No value is above the bound of its cell."""
+        contour = contour_of(seed, 40)
+        blocks = rare.RareBlocks(contour)
+        starts, width = np.linspace(0.0, 200.0, 101)[:-1], 2.0
+        bounds = blocks.cell_bounds(starts, width, uniform=True)
+        values, errors = blocks.powers(starts, 0.125, 16, 1)
+        largest = (np.abs(values) - errors).max(axis=1)
+        assert (largest <= np.exp(bounds) * (1.0 + 1e-12)).all()
+        assert bounds.min() < -0.01
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_cumulants(self, seed: int) -> None:
+        """The mean and the variance that searches use are derivatives."""
+        law = contour_of(seed, 30).law
+        c, h = 2.0, 1e-4
+        below, at, above = (law.cumulants(x) for x in (c - h, c, c + h))
+        assert at[1] == pytest.approx((above[0] - below[0]) / (2 * h), rel=1e-5)
+        assert at[2] == pytest.approx((above[1] - below[1]) / (2 * h), rel=1e-4)
+
+    def test_what_is_missing(self) -> None:
+        """What is beyond the cut, or before it, is missing, and what was left out may be."""
+        law, loss = law_of(3)
+        law = replace(law, infinity_mass=1e-3, log_dropped_mass=math.log(1e-8))
+        near, far = cut_in_two(law, loss)
+        for part, other in ((near, far), (far, near)):
+            rest = mp.fsum(mpf(mass) for mass in other.masses) + mpf(law.infinity_mass)
+            wrong = mpf(part.infinity_mass) * mpf(part.infinity_mass_error)
+            assert abs(mpf(part.infinity_mass) - rest) + mpf("1e-8") + mpf("1e-12") <= wrong
+        with pytest.raises(NotCertifiedError, match="both sides"):
+            cut_in_two(law, 100.0)
+
+    def test_masses_that_leave_the_doubles(self) -> None:
+        """A measure that is nearly all, at an order where the far losses are e^1000, is refused."""
+        law = RareUses(AtomicLaw((0.0,), (0.5,), 0.5), AtomicLaw((9.0,), (0.5,), 0.5), 50)
+        with pytest.raises(NotCertifiedError, match="beyond a cut"):
+            rare.RareBlocks(RareContour(law, 20.0)).powers(np.zeros(1), 1.0, 1, 1)
+        for refused in (law.tails, law.renyi):
+            with pytest.raises(NotCertifiedError, match="contour only"):
+                refused(np.ones(1))
+
+
+@cache
+def outcomes() -> list[tuple[Number, Number]]:
+    """Return the likelihood ratios of one sample and their masses, from the definition."""
+    with mp.workdps(40):
+        sigma, q = mpf("0.8"), mpf("0.01")
+        xs = range(-12, 14)
+        weights = {x: mp.exp(-mpf(x * x) / (2 * sigma**2)) for x in range(-40, 41)}
+        total = mp.fsum(weights.values())
+
+        def mass(x: int) -> Number:
+            return weights.get(x, mpf(0)) / total
+
+        return [((1 - q) + q * mass(x - 1) / mass(x), mass(x)) for x in xs]
+
+
+def enumerated(epsilon: Number, uses: int) -> Number:
+    """Return delta of several samples, record removed: the sum over all multisets of outcomes."""
+    with mp.workdps(40):
+        ratios = outcomes()
+        total, threshold = mpf(0), mp.exp(epsilon)
+        for chosen in itertools.combinations_with_replacement(range(len(ratios)), uses):
+            ways = math.factorial(uses)
+            for each in set(chosen):
+                ways //= math.factorial(chosen.count(each))
+            ratio = mp.fprod(ratios[i][0] for i in chosen)
+            if ratio > threshold:
+                mass = mp.fprod(ratios[i][1] for i in chosen)
+                total += ways * mass * (ratio - threshold)
+        return total
+
+
+def composition_of(text: str) -> Composition:
+    """Return the upper side, record removed."""
+    return realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE)["remove"].upper
+
+
+def epsilon_of(text: str, delta: float, engine: str = "auto") -> Bound:
+    """Return what `compose` says."""
+    bound = compose(parse(text).tree, deltas=[delta], engine=engine).answers[0].bound
+    assert bound is not None
+    assert bound.lower is not None
+    return bound
+
+
+def meet(one: Bound, other: Bound) -> bool:
+    """Say whether two brackets do."""
+    return (one.lower or 0.0) <= other.upper and (other.lower or 0.0) <= one.upper
+
+
+class TestSums:
+    """`engine/mollified/parted.py`."""
+
+    @pytest.mark.parametrize("epsilon", [0.015, 0.06, 0.3, 1.2])
+    def test_three_samples_by_enumeration(self, epsilon: float) -> None:
+        """Delta is in its bracket, and so is epsilon."""
+        truth = enumerated(mpf(epsilon), 3)
+        found = parted.parted_delta(composition_of(SAMPLE + "@3"), epsilon, 1e-7).bound
+        assert found.lower is not None
+        assert found.lower <= truth <= found.upper
+        assert found.upper - found.lower < 1e-5 * float(truth)
+        delta = float(truth)
+        back = parted.parted_epsilon(composition_of(SAMPLE + "@3"), delta, delta, 1e-9).bound
+        assert back.lower is not None
+        assert back.lower <= epsilon * (1 + 1e-14)
+        assert epsilon * (1 - 1e-14) <= back.upper
+        assert back.upper - back.lower < 1e-6 * epsilon
+
+    def test_both_measures_count(self) -> None:
+        """Without the one, or the other, the truth is not in the bracket: so neither is skipped."""
+        composition, epsilon = composition_of(SAMPLE + "@3"), 0.06
+        truth = enumerated(mpf(epsilon), 3)
+        log_delta = float(mp.log(truth))
+        search = Search.of(composition.truncated(log_delta - 30.0))
+        sums = parted.prepared(search, epsilon, log_delta, 1e-7)
+        parts = [*sums.sums, *sums.left_out]
+        assert len(parts) == 2
+        at = np.array([epsilon])
+        both = sums.deltas(at, log_delta)
+        assert both.lower[0] <= 1.0 <= both.upper[0]
+        for each in sums.sums:
+            alone = each.deltas(at, log_delta)
+            assert not alone.lower[0] <= 1.0 <= alone.upper[0]
+
+    def test_what_is_left_out_is_charged(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Where a measure is bounded only, the upper end is above the truth, and the lower below.
+
+        With all the error for what is left out, both measures are.
+        """
+        composition, epsilon = composition_of(SAMPLE + "@3"), 0.06
+        log_delta = float(mp.log(enumerated(mpf(epsilon), 3)))
+        monkeypatch.setattr(parted, "NEGLIGIBLE", 1e30)
+        search = Search.of(composition.truncated(log_delta - 30.0))
+        sums = parted.prepared(search, epsilon, log_delta, 1e-7)
+        assert len(sums.left_out) == 2
+        found = sums.deltas(np.array([epsilon]), log_delta)
+        assert found.lower[0] == 0.0
+        assert 1.0 < found.upper[0] < 1e3
+
+    @pytest.mark.parametrize(
+        ("text", "delta"),
+        [
+            ("discrete-gaussian:sigma=0.823@poisson:q=0.000181@1513", 2.61e-11),
+            ("discrete-gaussian:sigma=0.772@poisson:q=0.000111@487", 9.87e-6),
+            ("discrete-gaussian:sigma=1.59@poisson:q=0.000173@136", 3.69e-12),
+            ("discrete-gaussian:sigma=0.8@poisson:q=0.001@300+laplace:scale=50", 1e-9),
+        ],
+    )
+    def test_rare_samples_are_known_to_all_digits(self, text: str, delta: float) -> None:
+        """They were 1e-7 to 1e-5 wide on one contour; the FFT's brackets meet them."""
+        found = epsilon_of(text, delta)
+        assert found.upper - (found.lower or 0.0) <= 5e-9 * found.upper
+        assert meet(found, epsilon_of(text, delta, "fft"))
+
+    def test_one_contour_meets_them(self) -> None:
+        """At moderate deltas the whole contour has digits enough to compare with."""
+        composition = composition_of("discrete-gaussian:sigma=0.9@poisson:q=0.01@200")
+        for epsilon in (0.3, 1.0, 2.0):
+            whole = certified_delta(composition, epsilon, 1e-7, engine="fft").bound
+            found = parted.parted_delta(composition, epsilon, 1e-7).bound
+            assert meet(found, whole)
