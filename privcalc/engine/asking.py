@@ -122,19 +122,27 @@ def _steps(
 
 
 def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
-    """Yield the contours, and the one that is likely to be best again, looser.
+    """Yield the contours, and the first that proved anything again, looser.
 
     How far one gets beyond its tolerance may depend on that by leaps.
     """
     solves: list[Callable[[float], Certified]] = []
+    answered: list[Callable[[float], Certified]] = []
+
+    def noted(solve: Callable[[float], Certified], tolerance: float) -> Certified:
+        found = solve(tolerance)
+        answered.append(solve)
+        return found
+
     for solve in question.contours():
         if wish.rough and not solves:
             yield _Step(CONTOUR, partial(solve, COARSE), rough=True)
         solves.append(solve)
-        yield _Step(CONTOUR, partial(solve, wish.tolerance), further=len(solves) > 1)
+        yield _Step(CONTOUR, partial(noted, solve, wish.tolerance), further=len(solves) > 1)
     for each in LADDER:
         if each > wish.tolerance and solves:
-            yield _Step(CONTOUR, partial(solves[0], each), looser=True, reach=2.0 * PAD * each)
+            best = (answered or solves)[0]
+            yield _Step(CONTOUR, partial(best, each), looser=True, reach=2.0 * PAD * each)
 
 
 @mutable

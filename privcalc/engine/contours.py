@@ -36,9 +36,18 @@ def contours(
     elif composition.cuttable:
         from privcalc.engine.split import answer as by_split
 
+        split = by_split.split_epsilon, by_split.split_delta
+        applies, first = by_split.applies(composition), False
+        if applies:
+            # Adding a record, what is rare is no large loss, and one contour does as well.
+            first = by_split.removes(composition) and by_split.rare_outcomes_matter(
+                composition, log_delta, epsilon
+            )
+        if first:
+            yield split
         yield from _by_mollifying(composition, log_delta, epsilon)
-        if by_split.applies(composition):
-            yield by_split.split_epsilon, by_split.split_delta
+        if applies and not first:
+            yield split
     elif not composition.on_lattices:
         if not composition.crowded:
             yield from _by_mollifying(composition, log_delta, epsilon)

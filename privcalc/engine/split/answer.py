@@ -22,6 +22,7 @@ from privcalc.engine.split.parts import Parts
 from privcalc.engine.split.total import Split
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import left
+from privcalc.record import mutable
 
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
@@ -48,6 +49,8 @@ GUESSES = 3
 # Few uses decay slowly, and a plan for all digits is worth it only at the epsilon itself: the first
 # plan is for these.
 COARSE = 1e-4
+# A step between two epsilons is at least this part of the way.
+LEAST_PART = 0.1
 
 
 def rare_outcomes_matter(
@@ -86,6 +89,12 @@ def applies(composition: Composition) -> bool:
     return Parts.of(composition) is not None
 
 
+def removes(composition: Composition) -> bool:
+    """Say whether all samples are of a record that is removed."""
+    parts = Parts.of(composition)
+    return parts is not None and parts.remove
+
+
 def is_split(composition: Composition) -> bool:
     """Say whether the split is likely to be asked first, whatever the epsilon."""
     return composition.cuttable and rare_outcomes_matter(composition, FIRST_LOG_DELTA)
@@ -119,7 +128,7 @@ def split_epsilon(
     log_delta = math.log(delta_low)
     search = Search(parts)
     centre = search.epsilon(log_delta, DROP * LEAST_ERROR * delta_low)
-    slope = FIRST_SLOPE / centre
+    slope, ends = FIRST_SLOPE / centre, _Ends()
     for trial in range(ROUNDS):
         relative = error_for(max(tolerance * centre, LEAST_WIDTH) * slope)
         if trial == 0 and parts.uses <= FEW_USES:
@@ -129,6 +138,8 @@ def split_epsilon(
         split = Split.make(parts, choice, centre, log_delta, relative, shift=shift, refine=refine)
         trusted = TRUSTED / split.fastest
         centre, slope = root(split, log_delta, centre, usual=slope, trusted=trusted)
+        ends.saw(planned, _log_excess(split, planned, log_delta))
+        centre = ends.within(centre)
         if centre > 0.0 and not (math.isfinite(slope) and slope > 0.0):
             raise NotCertifiedError("the split's sum is not a number at the epsilon it suggests")
         stale = abs(centre - planned) * split.fastest > STALE
@@ -137,6 +148,42 @@ def split_epsilon(
         if done or left() <= 0.0 or trial == ROUNDS - 1:
             break
     return around(split, delta_low, delta_high, tolerance, (centre, slope))
+
+
+@mutable
+class _Ends:
+    """Epsilons between which the one that is sought lies, as splits made for them say.
+
+    Attributes:
+        low: one below it, with log delta there less that of the target.
+        high: one above it.
+    """
+
+    low: tuple[float, float] | None = None
+    high: tuple[float, float] | None = None
+
+    def saw(self, epsilon: float, excess: float) -> None:
+        """Take notice of an excess; one that is not known says nothing."""
+        if excess > 0.0:
+            self.low = max(self.low or (epsilon, excess), (epsilon, excess))
+        elif excess <= 0.0:
+            self.high = min(self.high or (epsilon, excess), (epsilon, excess))
+
+    def within(self, epsilon: float) -> float:
+        """Return an epsilon itself, or where log delta is linear if it is not between the two."""
+        if self.low is None or self.high is None:
+            return epsilon
+        (low, above), (high, below) = self.low, self.high
+        if low <= epsilon <= high or not low < high:
+            return epsilon
+        part = above / (above - below) if math.isfinite(above - below) else 0.5
+        return low + min(max(part, LEAST_PART), 1.0 - LEAST_PART) * (high - low)
+
+
+def _log_excess(split: Split, epsilon: float, log_delta: float) -> float:
+    """Return about log delta less its target; not a number where that is not known."""
+    value = float(split.estimates(np.array([epsilon]), log_delta)[0][0])
+    return math.log(value) if 0.0 < value < math.inf else math.nan
 
 
 def split_delta(
