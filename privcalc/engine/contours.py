@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
 
+# Beside a law with more outcomes the split is asked after one contour for all.
+FEW_OUTCOMES = 1000
+
 
 class _Epsilon(Protocol):
     def __call__(
@@ -37,12 +40,15 @@ def contours(
         from privcalc.engine.split import answer as by_split
 
         split = by_split.split_epsilon, by_split.split_delta
-        applies, first = by_split.applies(composition), False
-        if applies:
-            # Adding a record, what is rare is no large loss, and one contour does as well.
-            first = by_split.removes(composition) and by_split.rare_outcomes_matter(
-                composition, log_delta, epsilon
-            )
+        applies = by_split.applies(composition)
+        # Adding a record, what is rare is no large loss, and one contour does as well; so it does
+        # where nodes cost much.
+        first = (
+            applies
+            and by_split.removes(composition)
+            and max(law.outcomes for law, _ in composition) <= FEW_OUTCOMES
+            and by_split.rare_outcomes_matter(composition, log_delta, epsilon)
+        )
         if first:
             yield split
         yield from _by_mollifying(composition, log_delta, epsilon)
