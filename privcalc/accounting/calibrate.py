@@ -196,6 +196,23 @@ class _Calibrator:
             rest = without(wanted.tree, wanted.holes[0].path)
             if rest is not None:
                 self._refuse_missed(rest, "of what stands beside it")
+                self._refuse_undecided(rest)
+
+    def _refuse_undecided(self, rest: Node) -> None:
+        """Refuse what is not proved to keep the budget even without the wanted part.
+
+        No noise brings the upper end of the whole below that of the rest.
+        """
+        try:
+            bound, _ = self.target.ask(rest, self.relation, self.tolerance)
+        except NotCertifiedError:
+            return
+        if bound.verdict(self.target.budget) is Verdict.UNDECIDED and math.isfinite(bound.upper):
+            raise NotCertifiedError(
+                f"no {self.unknown.called(self.target.quantity)} is proved to meet"
+                f" {self.target.words}: of what stands beside it {self.target.quantity} <="
+                f" {_up(bound)} is the best that is proved"
+            )
 
     def _refuse_unbounded(self, search: Search) -> None:
         """Refuse what has no finite upper end, wherever the noise is: no search finds one.

@@ -312,6 +312,12 @@ class TestRefusals:
                 "no sigma is proved to meet",
             ),
             (
+                "gaussian:sigma=_+noisy-max:sigma=11.1,candidates=55",
+                target(1.01, 1.54e-9),
+                NotCertifiedError,
+                "of what stands beside it epsilon <= 1.057",
+            ),
+            (
                 "gaussian:sigma=_+laplace:scale=_",
                 target(1.0, 1e-5),
                 UsageError,
