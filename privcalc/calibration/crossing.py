@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 MOST_PROBES = 150
 # Where brackets are wide, by their excess, values that are so much nearer to each other are near
-# enough; and where the next value is not certified at all, those within JUMP. A sufficient value
-# gets so many probes MORE: it is what is used, and most brackets vary smoothly.
-PART, JUMP, MORE = 0.02, 1e-3, 8
+# enough: nearer for a sufficient value, which is what is used. Where the next value is not
+# certified at all, those within JUMP are.
+PART, PART_OF_UPPER, JUMP = 0.02, 0.002, 1e-3
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs.
 BEYOND, FIRST_STEP = 1.1, 1.5
 # Refusals of values on one side after which the last good one is taken for the end of the range.
@@ -60,13 +60,10 @@ class Crossing:
             Both; None for what the range does not have.
         """
         search, end = self.search, self.end
-        more = MORE if end == "upper" else 0
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
             if good is not None and bad is not None:
-                wide = self._wide(good, bad)
-                more -= wide
-                if bad.position - good.position <= 1 or (wide and more < 0) or left() <= 0.0:
+                if bad.position - good.position <= 1 or self._wide(good, bad) or left() <= 0.0:
                     break
                 if bad.x - good.x <= self.near or (close is not None and close(good, bad)):
                     break
@@ -85,7 +82,8 @@ class Crossing:
             self.steps = []
             return self._middle(good, bad)
         # Half of what is near enough away from either, so that one more may be the last.
-        away = min(0.5 * self.near, 0.5 * (bad.x - good.x))
+        near = max(self.near, self._near_enough(good, bad))
+        away = 0.5 * min(near, bad.x - good.x)
         found = min(max(found, good.x + away), bad.x - away)
         nearest = min(good, bad, key=lambda p: abs(p.excess[self.end]))
         self.steps.append(abs(found - nearest.x))
@@ -152,7 +150,13 @@ class Crossing:
             return gap <= JUMP
         if max(-good.excess[self.end], bad.excess[self.end]) > width:
             return False
-        return gap * abs(self.search.slope) <= PART * width
+        return gap <= self._near_enough(good, bad)
+
+    def _near_enough(self, good: Probe, bad: Probe) -> float:
+        """Return the gap that is small beside what brackets leave open."""
+        part = PART_OF_UPPER if self.end == "upper" else PART
+        slope = abs(self.search.slope)
+        return part * max(good.width, bad.width) / slope if slope else 0.0
 
     def _middle(self, good: Probe, bad: Probe) -> int:
         x = 0.5 * (good.x + bad.x)
