@@ -16,8 +16,11 @@ from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.asking import FFT_REACH, weight
 from privcalc.engine.certified import CLOSED, CONTOUR, Certified
 from privcalc.engine.contour.answer import contour_at
+from privcalc.engine.inverse import FIRST_LOG_DELTA
 from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.mollified.answer import mollified_at
+from privcalc.engine.mollified.parted import applies as parted_applies
+from privcalc.engine.mollified.parted import parted_at
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.ranges import Range, Ranges
 from privcalc.engine.shared_work import GOOD, Work
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.contour.sum import NodeSum
+    from privcalc.engine.mollified.parted import Parted
     from privcalc.engine.mollified.sum import MollifiedSum
     from privcalc.engine.source import Source
     from privcalc.engine.split.total import Split
@@ -262,7 +266,7 @@ class ManyDeltas:
 
     def _contour(
         self, pivot: float, tolerance: float, reach: float
-    ) -> NodeSum | MollifiedSum | Split:
+    ) -> NodeSum | MollifiedSum | Parted | Split:
         if self._split:
             return split_at(self._composition, pivot, tolerance, reach)
         if self._composition.on_lattices:
@@ -270,6 +274,8 @@ class ManyDeltas:
                 return contour_at(self._composition, pivot, tolerance, reach)
         # With edges a mollified contour costs too much for neighbours of one epsilon.
         if self._composition.comes_back and not self._composition.has_edges:
+            if parted_applies(self._composition, FIRST_LOG_DELTA, pivot):
+                return parted_at(self._composition, pivot, tolerance, reach)
             moves = MOVES if self._of_mass else 0
             return mollified_at(self._composition, pivot, tolerance, reach, moves)
         return contour_at(self._composition, pivot, tolerance, reach)

@@ -160,5 +160,5 @@ def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:
     pair = UnequalGaussiansLaw(0.5, 1.44, 0.44)
     for law in (group(1.0, 0.01, 3, remove=True), pair):
         composition = Composition.of([(law, 1), (LOPSIDED, 1)])
-        solve = next(iter(contours.contours(composition, -10.0)))[1]
-        assert solve is mollified_delta
+        solves = [solve for _, solve in contours.contours(composition, -10.0)]
+        assert mollified_delta in solves

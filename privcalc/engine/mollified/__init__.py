@@ -2,5 +2,6 @@
 
 Start with `payoff.py`, which has the theorem. `blocks.py` says what is asked of a law, `laws.py`
 and `edged.py` answer it; `cells.py` says which nodes matter, `sum.py` has the sums and their
-certificate, `answer.py` turns a question into a bracket.
+certificate, `answer.py` turns a question into a bracket. `parted.py` does so where a loss is rare
+and large, by two such sums; `cuts.py` chooses which losses are.
 """

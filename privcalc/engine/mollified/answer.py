@@ -47,7 +47,7 @@ PLAIN = 10.0
 WIDEST = 40.0
 # A line that was made for another epsilon is not good any more where log delta differs by so much.
 FAR = 3.0
-# Work for a node: to make it, and to move it to another epsilon.
+# Work for a node: to make it, at least, and to move it to another epsilon.
 PER_NODE, PER_MOVE = 2.0, 0.08
 # Less finer than this is not worth another sum.
 LEAST_STEP = 1.5
@@ -157,18 +157,19 @@ def settled(
     See `mollified_at` for the rest.
     """
     for _ in range(TRIALS):
+        before = left()
         nodes = mollified_sum(composition, aim, deviation)
+        cost = max(before - left(), PER_NODE * nodes.count)
         value = float(nodes.estimates(np.array([aim.epsilon]), aim.log_scale)[0][0])
         gap = _gap(nodes, aim.epsilon, aim.log_scale)
         wanted = GAP * aim.width * max(value, least, SMALLEST_NORMAL)
         if gap <= wanted or aim.coarse == FINEST or nodes.line.capped or left() <= 0.0:
             break
         finer = _finer(aim.coarse, wanted / gap)
-        if moves > 0:
-            affordable = left() / (nodes.count * (PER_NODE + PER_MOVE * moves))
-            if affordable < LEAST_STEP:
-                break
-            finer = max(finer, aim.coarse / affordable)
+        affordable = left() / (cost + PER_MOVE * moves * nodes.count)
+        if affordable < LEAST_STEP:
+            break
+        finer = max(finer, aim.coarse / affordable)
         aim = replace(aim, coarse=finer)
     return nodes
 

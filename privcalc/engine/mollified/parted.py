@@ -43,6 +43,8 @@ DROP = 1e-13
 # The first sum need not have all digits, and the next is made where delta has moved so much.
 FIRST_WIDTH, STALE = 1e-4, 0.3
 ROUNDS = 5
+# Logarithms of terms that sums that are to serve neighbours are made finer by, for each deviation.
+ROOM = 2.0
 
 
 def applies(composition: Composition, log_delta: float, epsilon: float | None = None) -> bool:
@@ -90,10 +92,24 @@ def parted_delta(composition: Composition, epsilon: float, tolerance: float) -> 
     Raises:
         NotCertifiedError: no bracket could be proved.
     """
+    return bracket(parted_at(composition, epsilon, tolerance), epsilon, tolerance)
+
+
+def parted_at(
+    composition: Composition, epsilon: float, tolerance: float, reach: float = 0.0
+) -> Parted:
+    """Prepare sums for an epsilon that are good `reach` deviations around it.
+
+    On the way delta may fall as fast as the terms may: that much smaller errors are asked for.
+
+    Raises:
+        NotCertifiedError: there are no such sums.
+    """
     log_delta, width = FIRST_LOG_DELTA, FIRST_WIDTH
     for _ in range(ROUNDS):
-        search = Search.of(composition.truncated(log_delta + math.log(DROP)))
-        sums = prepared(search, epsilon, log_delta, width)
+        smaller = log_delta - ROOM * reach
+        search = Search.of(composition.truncated(smaller + math.log(DROP)))
+        sums = prepared(search, epsilon, smaller, width)
         value = float(sums.estimates(np.array([epsilon]), log_delta)[0][0])
         moved = abs(math.log(value)) if value > 0.0 else math.inf
         if (moved < STALE and width <= tolerance) or left() <= 0.0:
@@ -103,7 +119,7 @@ def parted_delta(composition: Composition, epsilon: float, tolerance: float) -> 
         else:
             log_delta = search.log_bound(epsilon)
         width = min(width, tolerance) if moved < STALE else width
-    return bracket(sums, epsilon, tolerance)
+    return sums
 
 
 @record
@@ -127,6 +143,11 @@ class Parted:
     def fastest(self) -> float:
         """Return how fast the largest of the terms falls with epsilon."""
         return max((each.line.c for each in self.sums), default=1.0)
+
+    @property
+    def deviation(self) -> float:
+        """Return the change of epsilon that is felt."""
+        return 2.0 / self.fastest
 
     @np.errstate(all="ignore")
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:

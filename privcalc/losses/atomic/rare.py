@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Ratios F / N beyond e^{this} leave the doubles with many uses.
 LARGEST_LOG_RATIO = 300.0
 # Second orders of the errors are negligible with fewer uses.
-MOST_USES = 1_000_000
+MOST_USES = 1_000_000_000
 ONLY_MEASURE = "a measure of rare losses is known on its contour only"
 
 
@@ -44,7 +44,6 @@ def parted(law: AtomicLaw, cut: float) -> tuple[AtomicLaw, AtomicLaw]:
     """
     losses, masses = law.columns
     near = losses <= cut
-    total = float(masses.sum())
 
     def part(chosen: Mask, others: Mask) -> AtomicLaw:
         rest = float(masses[others].sum())
@@ -59,7 +58,7 @@ def parted(law: AtomicLaw, cut: float) -> tuple[AtomicLaw, AtomicLaw]:
             infinity_mass_error=wrong * MARGIN / missing if missing > 0.0 else 0.0,
         )
 
-    if not 0.0 < float(masses[near].sum()) < total:
+    if near.all() or not near.any():
         raise NotCertifiedError("a cut has losses on both sides")
     return part(near, ~near), part(~near, near)
 
