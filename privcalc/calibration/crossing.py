@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 MOST_PROBES = 150
 # Where brackets are wide, by their excess, values that are so much nearer to each other are near
-# enough: nearer for a sufficient value, which is what is used. Where the next value is not
-# certified at all, those within JUMP are.
-PART, PART_OF_UPPER, JUMP = 0.02, 0.002, 1e-3
+# enough: nearer for a sufficient value, which is what is used, and which gets so many probes MORE,
+# as most brackets vary smoothly. Where the next value is not certified at all, those within JUMP
+# are.
+PART, PART_OF_UPPER, JUMP, MORE = 0.02, 0.002, 1e-3, 6
+# They are to leave this part of the work to the search for an insufficient one.
+RESERVE = 0.5
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs.
 BEYOND, FIRST_STEP = 1.1, 1.5
 # Refusals of values on one side after which the last good one is taken for the end of the range.
@@ -60,10 +63,15 @@ class Crossing:
             Both; None for what the range does not have.
         """
         search, end = self.search, self.end
+        more, reserve = MORE if end == "upper" else 0, RESERVE * left()
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
             if good is not None and bad is not None:
-                if bad.position - good.position <= 1 or self._wide(good, bad) or left() <= 0.0:
+                wide = self._wide(good, bad)
+                more -= wide
+                if wide and (more < 0 or left() < reserve):
+                    break
+                if bad.position - good.position <= 1 or left() <= 0.0:
                     break
                 if bad.x - good.x <= self.near or (close is not None and close(good, bad)):
                     break
@@ -82,8 +90,8 @@ class Crossing:
             self.steps = []
             return self._middle(good, bad)
         # Half of what is near enough away from either, so that one more may be the last.
-        near = max(self.near, self._near_enough(good, bad))
-        away = 0.5 * min(near, bad.x - good.x)
+        gap, near = bad.x - good.x, self._near_enough(good, bad)
+        away = 0.5 * min(max(self.near, near if gap > near else 0.0), gap)
         found = min(max(found, good.x + away), bad.x - away)
         nearest = min(good, bad, key=lambda p: abs(p.excess[self.end]))
         self.steps.append(abs(found - nearest.x))
