@@ -122,7 +122,7 @@ def _steps(
 
 
 def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
-    """Yield the contours, and the first that proved anything again, looser.
+    """Yield the contours, and the first that proved both ends again, looser.
 
     How far one gets beyond its tolerance may depend on that by leaps.
     """
@@ -131,7 +131,8 @@ def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
 
     def noted(solve: Callable[[float], Certified], tolerance: float) -> Certified:
         found = solve(tolerance)
-        answered.append(solve)
+        if found.bound.lower > 0.0:
+            answered.append(solve)
         return found
 
     for solve in question.contours():

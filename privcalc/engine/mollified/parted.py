@@ -51,9 +51,10 @@ def applies(composition: Composition, log_delta: float, epsilon: float | None = 
     """Say whether two contours are likely to be better than one; a choice, no proof."""
     try:
         search = Search.of(composition.truncated(log_delta + math.log(DROP)))
+        at = search.epsilon(log_delta) if epsilon is None else epsilon
     except NotCertifiedError:
         return False
-    return search.gain(search.epsilon(log_delta) if epsilon is None else epsilon) > WORTH
+    return search.gain(at) > WORTH
 
 
 def parted_epsilon(

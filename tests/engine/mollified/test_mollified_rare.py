@@ -264,3 +264,13 @@ class TestSums:
             whole = certified_delta(composition, epsilon, 1e-7, engine="fft").bound
             found = parted.parted_delta(composition, epsilon, 1e-7).bound
             assert meet(found, whole)
+
+    def test_losses_too_large_to_choose_a_cut_are_not_cut(self) -> None:
+        """A choice is no reason to refuse: one contour for all answers."""
+        alone = epsilon_of("gaussian:sigma=0.001@10", 1e-9)
+        found = epsilon_of("gaussian:sigma=0.001@10+discrete-laplace:epsilon=3@20", 1e-9)
+        assert found.lower is not None
+        assert alone.lower is not None
+        assert alone.lower <= found.lower
+        assert found.upper <= alone.upper + 60.0
+        assert found.upper - found.lower < 1e-8 * found.upper
