@@ -131,7 +131,7 @@ def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
 
     def noted(solve: Callable[[float], Certified], tolerance: float) -> Certified:
         found = solve(tolerance)
-        if found.bound.lower > 0.0:
+        if found.bound.lower is not None and found.bound.lower > 0.0:
             answered.append(solve)
         return found
 
