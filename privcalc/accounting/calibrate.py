@@ -93,19 +93,14 @@ class _Calibrator:
 
     def answer(self, start: float | None) -> Calibration:
         """Come near with wide brackets, then settle it with narrow ones."""
+        beside = self._beside()
         x, slope = self._start(start)
-        coarse = self._search(max(COARSE, self.tolerance), slope)
+        coarse = self._search(max(COARSE, self.tolerance), slope, beside)
         coarse.far = self._refuse_limit
         coarse.start(x)
         self._refuse_unbounded(coarse)
         self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))
-        root = coarse.root("middle")
-        fine = self._search(self.tolerance, coarse.slope)
-        fine.low, fine.high = coarse.low, coarse.high
-        if left() <= 0.0:
-            # There is no work left for narrower brackets than those that are known.
-            fine.probes = coarse.probes
-        fine.start(x if root is None else root)
+        fine = self._finer(coarse)
         good, bad = Crossing(fine, "upper").solve()
         if left() <= 0.0:
             # Wide brackets are proved, too, and may be of nearer values: each by itself.
@@ -120,8 +115,22 @@ class _Calibrator:
         asked = len(coarse.probes) + len(fine.probes)
         return self._calibration(good, bad, below, asked)
 
-    def _search(self, tolerance: float, slope: float) -> Search:
-        return Search(self.unknown, self.target, self.relation, tolerance, slope)
+    def _finer(self, coarse: Search) -> Search:
+        """Return a search with narrow brackets near what wide ones say; the same where none are."""
+        if any(_open(probe) for probe in coarse.probes.values()):
+            return coarse
+        root = coarse.root("middle")
+        fine = self._search(self.tolerance, coarse.slope, coarse.beside)
+        fine.low, fine.high = coarse.low, coarse.high
+        if left() <= 0.0:
+            # There is no work left for narrower brackets than those that are known.
+            fine.probes = coarse.probes
+        known = next(iter(coarse.probes.values()))
+        fine.start(known.x if root is None else root)
+        return fine
+
+    def _search(self, tolerance: float, slope: float, beside: float) -> Search:
+        return Search(self.unknown, self.target, self.relation, tolerance, slope, beside)
 
     def _start(self, start: float | None) -> tuple[float, float]:
         """Return an x to begin with, and about the slope there."""
@@ -192,11 +201,30 @@ class _Calibrator:
         wanted, end = self.unknown, self.unknown.cheap_end
         if end is not None:
             self._refuse_missed(wanted.tree_at(end), f"at {wanted.words(end)}")
-        if len(wanted.holes) == 1:
-            rest = without(wanted.tree, wanted.holes[0].path)
-            if rest is not None:
-                self._refuse_missed(rest, "of what stands beside it")
-                self._refuse_undecided(rest)
+
+    def _beside(self) -> float:
+        """Return about log(mu) of what stands beside the wanted part; -inf where nothing does.
+
+        Raises:
+            DomainError: that alone misses the target, so that every value does.
+            NotCertifiedError: it is not proved to meet it.
+        """
+        wanted, target = self.unknown, self.target
+        if len(wanted.holes) != 1:
+            return -math.inf
+        rest = without(wanted.tree, wanted.holes[0].path)
+        if rest is None:
+            return -math.inf
+        try:
+            bound, _ = target.ask(rest, self.relation, max(COARSE, self.tolerance))
+        except NotCertifiedError:
+            return -math.inf
+        verdict = bound.verdict(target.budget)
+        if verdict is Verdict.EXCEEDED:
+            raise self._impossible("of what stands beside it", bound)
+        if verdict is Verdict.UNDECIDED:
+            self._refuse_undecided(rest)
+        return target.log_mu(bound.lower) if bound.lower else -math.inf
 
     def _refuse_undecided(self, rest: Node) -> None:
         """Refuse what is not proved to keep the budget even without the wanted part.
@@ -290,9 +318,20 @@ class _Calibrator:
 
 
 def _near(search: Search, good: Probe, bad: Probe) -> bool:
-    """Say whether the answer is so near to one of two probes that narrow brackets pay."""
+    """Say whether the answer is so near to one of two probes that narrow brackets pay.
+
+    Where one is wide and leaves the budget open, there are none.
+    """
+    if _open(good) or _open(bad):
+        return True
     root, best = search.root("middle"), min(good, bad, key=lambda p: abs(p.excess["middle"]))
     return root is not None and max(abs(best.excess["middle"]), abs(root - best.x)) <= NEAR
+
+
+def _open(probe: Probe) -> bool:
+    """Say whether all that is proved of a value leaves open whether it keeps the budget."""
+    met = probe.method is None or probe.method.tolerance_met
+    return not met and probe.excess["lower"] <= 0.0 < probe.excess["upper"]
 
 
 def _gap(first: float, second: float) -> float:

@@ -2,9 +2,9 @@
 
 Values are positions on a grid, turned so that the cost grows with the position. What a position
 costs is compared with the budget as the excess log(mu) - log(mu of the budget), mu being that of
-normal laws with the same quantity: nearly linear in the log of the value, so that inverse
-interpolation converges in a few steps. Verdicts never rest on that: a value is sufficient, or
-not, by the ends of its own bracket.
+normal laws with the same quantity, of whose square that of what stands beside is taken away:
+nearly linear in the log of the value, so that inverse interpolation converges in a few steps.
+Verdicts never rest on that: a value is sufficient, or not, by the ends of its own bracket.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Of brackets that are wider than this, relatively, the upper end stands for both.
 NARROW = 0.1
+# Less than this part of mu^2 is not told from what stands beside.
+LEAST_SHARE = 1e-9
 # Where the first value is out of range, these multiples of it are tried, and these values.
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
@@ -42,6 +44,7 @@ class Search:
         relation: the neighbouring relation.
         tolerance: that of every probe.
         slope: about the growth of the excess with x.
+        beside: log(mu) of what stands beside the part with the unknown, about.
         far: called once when several steps towards cheaper values were not enough; it may raise.
     """
 
@@ -50,6 +53,7 @@ class Search:
     relation: Relation
     tolerance: float
     slope: float = 1.0
+    beside: float = -math.inf
     far: Callable[[], None] | None = None
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
@@ -172,5 +176,13 @@ class Search:
         budget = self.target.budget
         about = 0.0
         if value != budget:
-            about = self.target.log_mu(value) - self.target.log_mu(budget)
+            about = self._log_part(value) - self._log_part(budget)
         return max(about, 1e-300) if above else min(about, 0.0)
+
+    def _log_part(self, value: float) -> float:
+        """Return about half the log of mu^2 less that of what stands beside."""
+        whole = self.target.log_mu(value)
+        if not -math.inf < self.beside < math.inf or not math.isfinite(whole):
+            return whole
+        share = -math.expm1(min(2.0 * (self.beside - whole), 0.0))
+        return whole + 0.5 * math.log(max(share, LEAST_SHARE))

@@ -51,6 +51,10 @@ def contours(
         )
         if first:
             yield split
+            from privcalc.engine.split import beside
+
+            if beside.applies(composition):
+                yield beside.beside_epsilon, beside.beside_delta
         yield from _by_mollifying(composition, log_delta, epsilon)
         if applies and not first:
             yield split

@@ -284,7 +284,7 @@ class TestRefusals:
                 "gaussian:sigma=1+gaussian:sigma=1@poisson:q=_",
                 target(1.0, 1e-5),
                 DomainError,
-                "at q=0 epsilon is at least 4.3771",
+                "of what stands beside it epsilon is at least 4.3771",
             ),
             (
                 "gaussian:sigma=1+gaussian:sigma=_",

@@ -52,6 +52,21 @@ class Choice:
     log_delta: float
 
 
+@record
+class Tuning:
+    """What tests change; any values give valid brackets.
+
+    Attributes:
+        move: multiplies the level.
+        shift: multiplies the abscissas.
+        refine: divides the steps.
+    """
+
+    move: float = 1.0
+    shift: float = 1.0
+    refine: float = 1.0
+
+
 class Search:
     """Tables of one composition, ready to choose for any epsilon."""
 

@@ -38,6 +38,7 @@ import numpy as np
 
 from privcalc.engine.certified import CONTOUR, PAD
 from privcalc.engine.source import Deltas
+from privcalc.engine.split.choice import Tuning
 from privcalc.engine.split.closed import Closed
 from privcalc.engine.split.frame import Frame
 from privcalc.engine.split.plan import make_line, skipped_left
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 # Where terms may have changed by e to this, a split is not asked.
 FARTHEST = 40.0
+PLAIN = Tuning()
 
 
 @record
@@ -86,13 +88,13 @@ class Split:
         log_delta: float,
         relative: float,
         *,
-        refine: float = 1.0,
-        shift: float = 1.0,
+        tuning: Tuning = PLAIN,
     ) -> Split:
         """Cut the laws and place the nodes of both sides."""
         log_rare = log_delta + math.log(0.05 * relative / parts.uses) - max(epsilon, 0.0)
         frame = Frame(parts, parts.cut(choice.level, log_rare), epsilon, log_delta, relative)
         closed = Closed.of(frame.cuts, parts.whole(right=True))
+        shift, refine = tuning.shift, tuning.refine
         line, laws = make_line(frame, choice.right * shift, 0.0, right=True, refine=refine)
         right = SideSum(line, laws)
         if choice.left is None or closed.q == 0.0:
