@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ from tests.engine.split.cases import meet, relative
 
 def response(epsilon: float) -> AtomicLaw:
     """Return randomised response."""
-    return two_point(Enclosed.of(Fraction(epsilon)))
+    return two_point(Enclosed.of(epsilon))
 
 
 # Just above the largest sum, 1.85, one contour for all is 3e-6 wide.
