@@ -116,15 +116,17 @@ class _Calibrator:
         return self._calibration(good, bad, below, asked)
 
     def _finer(self, coarse: Search) -> Search:
-        """Return a search with narrow brackets near what wide ones say; the same where none are."""
-        if any(_open(probe) for probe in coarse.probes.values()):
-            return coarse
-        root = coarse.root("middle")
+        """Return a search with narrow brackets, begun near what wide ones say."""
+        undecided = any(_open(probe) for probe in coarse.probes.values())
+        root = coarse.root("upper" if undecided else "middle")
         fine = self._search(self.tolerance, coarse.slope, coarse.beside)
         fine.low, fine.high = coarse.low, coarse.high
         if left() <= 0.0:
             # There is no work left for narrower brackets than those that are known.
             fine.probes = coarse.probes
+        elif undecided:
+            # Few brackets will decide: those that do are kept.
+            fine.probes = {k: each for k, each in coarse.probes.items() if not _open(each)}
         known = next(iter(coarse.probes.values()))
         fine.start(known.x if root is None else root)
         return fine

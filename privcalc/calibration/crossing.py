@@ -23,7 +23,7 @@ MOST_PROBES = 150
 # enough: nearer for a sufficient value, which is what is used, and which gets so many probes MORE,
 # as most brackets vary smoothly. Where the next value is not certified at all, those within JUMP
 # are.
-PART, PART_OF_UPPER, JUMP, MORE = 0.02, 0.02, 1e-3, 6
+PART, PART_OF_UPPER, JUMP, MORE = 0.02, 0.002, 1e-3, 6
 # They are to leave this part of the work to the search for an insufficient one.
 RESERVE = 0.5
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs.
