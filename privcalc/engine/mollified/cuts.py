@@ -1,4 +1,4 @@
-"""Where to cut a law with rare losses in two: a choice, of which no proof takes notice."""
+"""Where to cut laws with rare losses in two: a choice, of which no proof takes notice."""
 
 from __future__ import annotations
 
@@ -8,44 +8,85 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.rare import LARGEST_LOG_RATIO
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import ClassVar
 
     from privcalc.engine.composition import Composition
     from privcalc.numerics.arrays import Array
 
-# A law with more losses is not cut, nor one with fewer uses.
-MOST_LOSSES, FEWEST_USES = 200, 2
+# A law with more losses is not cut, nor one with fewer uses; so many levels are looked at, at most.
+MOST_LOSSES, FEWEST_USES, MOST_LEVELS = 200, 1, 200
 # Abscissas on which peaks are compared.
-LEAST_C, MOST_C, ABSCISSAS = 1e-2, 1e6, 150
+LEAST_C, MOST_C, ABSCISSAS = 1e-2, 1e9, 210
 # Halvings of the interval in which epsilon is sought.
 HALVINGS = 40
 # Beyond this e^x - 1 is e^x.
 LARGE = 30.0
+# A little below what contours of rare losses refuse.
+MOST_LOG_RATIO = 0.98 * LARGEST_LOG_RATIO
 
 
 @record
 class Cut:
-    """Where a law may be cut.
+    """Where laws are cut, all of them at about one loss.
 
     Attributes:
-        index: of the law among the terms.
-        law: itself.
-        count: how often it is used.
-        loss: the largest near loss.
+        losses: by their places among the terms, laws with their largest near losses.
         near: log of the transform of the uses without rare losses, on the abscissas.
-        far: the same of those with one.
+        far: for each law that is cut, in that order, the same of what has a rare loss of that law,
+            whatever those before have, and none of those after.
+    """
+
+    losses: dict[int, tuple[AtomicLaw, float]]
+    near: Array
+    far: tuple[Array, ...]
+
+    @property
+    def all(self) -> tuple[Array, ...]:
+        """Return the tables of all measures."""
+        return (self.near, *self.far)
+
+
+@record
+class _Listed:
+    """A law with listed losses on the abscissas.
+
+    Attributes:
+        index: its place among the terms.
+        law: itself.
+        losses: increasing.
+        whole: log of the transform of all its uses.
+        near: the same of the uses up to each loss, a column for each but the last.
+        far: of those of which one at least is beyond.
     """
 
     index: int
     law: AtomicLaw
-    count: int
-    loss: float
+    losses: Array
+    whole: Array
     near: Array
     far: Array
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of(cls, index: int, law: AtomicLaw, count: int, abscissas: Array) -> _Listed:
+        """Tabulate."""
+        losses, masses = law.columns
+        order = np.argsort(losses)
+        losses = losses[order]
+        exponents = np.log(masses[order]) + np.multiply.outer(abscissas, losses)
+        near = np.logaddexp.accumulate(exponents, axis=1)
+        far = np.logaddexp.accumulate(exponents[:, ::-1], axis=1)[:, ::-1]
+        ratio = far[:, 1:] - near[:, :-1]
+        grown = count * np.logaddexp(0.0, ratio)
+        some = np.where(grown < LARGE, np.log(np.expm1(np.minimum(grown, LARGE))), grown)
+        # Beyond, contours do not know it.
+        some = np.where(np.maximum(np.abs(ratio), grown) < MOST_LOG_RATIO, some, np.inf)
+        near = count * near
+        return cls(index, law, losses, near[:, -1], near[:, :-1], near[:, :-1] + some)
 
 
 @record
@@ -54,7 +95,7 @@ class Search:
 
     Attributes:
         composition: truncated laws.
-        cuts: where it may be cut.
+        cuts: where they may be cut.
         whole: log of its transform on the abscissas.
     """
 
@@ -72,40 +113,42 @@ class Search:
             NotCertifiedError: there is nothing to cut.
         """
         listed = [
-            (index, law, count)
+            _Listed.of(index, law, count, cls.abscissas)
             for index, (law, count) in enumerate(composition)
             if type(law) is AtomicLaw and count >= FEWEST_USES and 2 <= law.outcomes <= MOST_LOSSES
         ]
         if not listed or composition.curves:
             raise NotCertifiedError("no part of the loss has listed outcomes that are rare")
-        parts = []
-        for law, count in composition:
-            logs = [law.cumulants(float(c))[0] for c in cls.abscissas]
-            parts.append(count * np.array(logs))
-        whole = np.sum(parts, axis=0)
-        cuts = tuple(
-            cut
-            for index, law, count in listed
-            for cut in cls._cuts(index, law, count, whole - parts[index])
-        )
-        return cls(composition, cuts, whole)
+        places = {each.index for each in listed}
+        others = np.zeros(len(cls.abscissas))
+        for index, (law, count) in enumerate(composition):
+            if index not in places:
+                others = others + count * np.array(
+                    [law.cumulants(float(c))[0] for c in cls.abscissas]
+                )
+        levels = np.unique(np.concatenate([each.losses for each in listed]))
+        levels = levels[:: 1 + len(levels) // MOST_LEVELS]
+        cuts = [cls._cut(listed, others, float(level)) for level in levels]
+        whole = others + np.sum([each.whole for each in listed], axis=0)
+        return cls(composition, tuple(each for each in cuts if each is not None), whole)
 
     @classmethod
-    @np.errstate(all="ignore")
-    def _cuts(cls, index: int, law: AtomicLaw, count: int, others: Array) -> Iterator[Cut]:
-        losses, masses = law.columns
-        order = np.argsort(losses)
-        losses = losses[order]
-        exponents = np.log(masses[order]) + np.multiply.outer(cls.abscissas, losses)
-        near = np.logaddexp.accumulate(exponents, axis=1)
-        far = np.logaddexp.accumulate(exponents[:, ::-1], axis=1)[:, ::-1]
-        for i in range(len(losses) - 1):
-            if losses[i] == losses[i + 1]:
-                continue
-            grown = count * np.logaddexp(0.0, far[:, i + 1] - near[:, i])
-            some = np.where(grown < LARGE, np.log(np.expm1(np.minimum(grown, LARGE))), grown)
-            at = others + count * near[:, i]
-            yield Cut(index, law, count, float(losses[i]), at, at + some)
+    def _cut(cls, listed: list[_Listed], others: Array, level: float) -> Cut | None:
+        """Return the cut of all laws at a level; None where one would have no near loss."""
+        columns = [int(np.searchsorted(each.losses, level, side="right")) - 1 for each in listed]
+        if min(columns) < 0:
+            return None
+        near = [
+            each.whole if column == len(each.losses) - 1 else each.near[:, column]
+            for each, column in zip(listed, columns, strict=True)
+        ]
+        places, far = {}, []
+        for k, (each, column) in enumerate(zip(listed, columns, strict=True)):
+            if column < len(each.losses) - 1:
+                places[each.index] = each.law, float(each.losses[column])
+                before, after = [other.whole for other in listed[:k]], near[k + 1 :]
+                far.append(sum([*before, each.far[:, column], *after], others))
+        return Cut(places, sum(near, others), tuple(far)) if places else None
 
     def gain(self, epsilon: float) -> float:
         """Return by how much the peaks are lower than that of one contour, in logarithms."""
@@ -139,9 +182,6 @@ class Search:
 
     def best(self, epsilon: float) -> tuple[float, Cut]:
         """Return the peak of the best cut, and that cut."""
-        peaks = [
-            max(self.peak(cut.near, epsilon)[0], self.peak(cut.far, epsilon)[0])
-            for cut in self.cuts
-        ]
+        peaks = [max(self.peak(table, epsilon)[0] for table in cut.all) for cut in self.cuts]
         best = int(np.argmin(peaks))
         return peaks[best], self.cuts[best]

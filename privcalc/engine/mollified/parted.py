@@ -1,8 +1,8 @@
-"""Delta as a sum of two: no use has a rare loss, or one at least has; each on its own contour.
+"""Delta as a sum: no use has a rare loss, or one at least of a law has; each on its own contour.
 
-See `losses/atomic/rare.py`: the two are measures, and the certificate of `engine/mollified/sum.py`
-is one of measures. Where rare losses tilt the contour of the whole, delta may be 1e-8 of the peak
-of its integrand, and drowns in its rounding errors; here both peaks are near delta.
+See `losses/atomic/rare.py`: they are measures, and the certificate of `engine/mollified/sum.py` is
+one of measures. Where rare losses tilt the contour of the whole, delta may be 1e-8 of the peak of
+its integrand, and drowns in its rounding errors; here all peaks are near delta.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.rare import RareUses, parted
 from privcalc.numerics.rounding import UNIT, few_bits
 from privcalc.numerics.work import left
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import ClassVar
 
     from privcalc.engine.certified import Certified
+    from privcalc.engine.mollified.cuts import Cut
     from privcalc.engine.mollified.sum import MollifiedSum
     from privcalc.numerics.arrays import Array
 
@@ -42,7 +44,7 @@ NEGLIGIBLE = 0.05
 DROP = 1e-13
 # The first sum need not have all digits, and the next is made where delta has moved so much.
 FIRST_WIDTH, STALE = 1e-4, 0.3
-ROUNDS = 5
+ROUNDS = 8
 # Logarithms of terms that sums that are to serve neighbours are made finer by, for each deviation.
 ROOM = 2.0
 
@@ -80,10 +82,12 @@ def parted_epsilon(
         epsilon, rate = root(sums, log_delta, epsilon, usual=usual)
         slope = rate if math.isfinite(rate) and rate > 0.0 else usual
         wish = max(tolerance * epsilon, LEAST_WIDTH) * slope
-        fresh = abs(epsilon - before) * usual < STALE
-        if (fresh and width <= 2.0 * wish) or left() <= 0.0 or trial == ROUNDS - 1:
+        moved = abs(epsilon - before) * usual
+        # Elsewhere other measures may matter.
+        near = 0.5 * before <= epsilon <= 2.0 * before
+        if (moved < STALE and near and width <= 2.0 * wish) or left() <= 0.0 or trial == ROUNDS - 1:
             break
-        width = min(width, wish)
+        width = wish if near else FIRST_WIDTH
     return around(sums, delta_low, delta_high, tolerance, (epsilon, slope))
 
 
@@ -131,11 +135,13 @@ class Parted:
         sums: of the measures that matter.
         left_out: abscissa and log of a bound on the transform there, for each of the others.
         log_scale: of delta, about.
+        log_dropped: log of a bound on the P-mass that the laws leave out.
     """
 
     sums: tuple[MollifiedSum, ...]
     left_out: tuple[tuple[float, float], ...]
     log_scale: float
+    log_dropped: float = -math.inf
 
     name: ClassVar[str] = CONTOUR
     pad: ClassVar[float] = PAD
@@ -155,7 +161,8 @@ class Parted:
         """Add up; what each measure has is not negative.
 
         Of a measure with transform M(c) at c > 0, delta is at most M(c) e^{-c epsilon}, as
-        (1 - e^{epsilon - l})_+ <= e^{c (l - epsilon)}.
+        (1 - e^{epsilon - l})_+ <= e^{c (l - epsilon)}. What laws leave out costs no more than its
+        P-mass, as often as it is used.
         """
         scale = self.log_scale if log_scale is None else log_scale
         found = [each.deltas(epsilons, scale) for each in self.sums]
@@ -171,6 +178,10 @@ class Parted:
             above = exp_bounds(log_mgf - c * epsilons - scale + 1e-12 * (1.0 + c * epsilons))
             upper = upper + above
             terms["dropped"] = terms.get("dropped", 0.0) + above
+        if self.log_dropped > -math.inf:
+            missing = exp_bounds(np.full(len(epsilons), self.log_dropped - scale + 1e-9))
+            upper = upper + missing
+            terms["dropped"] = terms.get("dropped", 0.0) + missing
         slack = 8.0 * UNIT
         scales: Array = np.full(len(epsilons), scale)
         return Deltas(scales, lower * (1.0 - slack), upper * (1.0 + slack), value, terms)
@@ -187,25 +198,39 @@ class Parted:
 def prepared(search: Search, epsilon: float, log_delta: float, width: float) -> Parted:
     """Prepare the sums for an epsilon where delta is about e^{log_delta}."""
     cut = search.best(epsilon)[1]
-    law, count = cut.law, cut.count
-    near, far = parted(law, cut.loss)
-    dropped = law.log_dropped_mass + math.log(count)
-    rare = RareUses(near, far, count, dropped)
     sums, left_out = [], []
-    for term, tabulated in (((near, count), cut.near), ((rare, 1), cut.far)):
-        terms = list(search.composition.terms)
-        terms[cut.index] = term
-        part = Composition(tuple(terms))
+    for part, tabulated in zip(_measures(search.composition, cut), cut.all, strict=True):
         peak, c = search.peak(tabulated, epsilon)
         if peak < log_delta + math.log(NEGLIGIBLE * PAD * width):
             left_out.append(_bound(part, few_bits(c)))
             continue
-        # That of the table will do where there is none.
-        with suppress(NotCertifiedError):
-            c = saddle_for_epsilon(part, epsilon)
         aim = Aim(few_bits(c), epsilon, log_delta, width, c, COARSE)
-        sums.append(settled(part, aim, least=1.0))
-    return Parted(tuple(sums), tuple(left_out), log_delta)
+        sums.append(_sum(part, aim))
+    return Parted(tuple(sums), tuple(left_out), log_delta, search.composition.log_dropped_mass())
+
+
+def _sum(part: Composition, aim: Aim) -> MollifiedSum:
+    """Return the sum at its saddle point; at the abscissa of the table where that is no good."""
+    with suppress(NotCertifiedError):
+        c = saddle_for_epsilon(part, aim.epsilon)
+        return settled(part, replace(aim, c=few_bits(c), slope=c), least=1.0)
+    return settled(part, aim, least=1.0)
+
+
+def _measures(composition: Composition, cut: Cut) -> Iterator[Composition]:
+    """Yield the measures of a cut, with M_i = N_i + F_i for each law i that is cut.
+
+    prod M_i^n_i = prod N_i^n_i + sum over i of prod_{j < i} M_j^n_j (M_i^n_i - N_i^n_i)
+    prod_{j > i} N_j^n_j.
+    """
+    whole = dict(enumerate(composition))
+    pieces = {i: parted(law, loss) for i, (law, loss) in cut.losses.items()}
+    terms = whole | {i: (near, whole[i][1]) for i, (near, _) in pieces.items()}
+    yield Composition(tuple(terms.values()))
+    for i, (near, far) in pieces.items():
+        terms[i] = RareUses(near, far, whole[i][1]), 1
+        yield Composition(tuple(terms.values()))
+        terms[i] = whole[i]
 
 
 def _bound(composition: Composition, c: float) -> tuple[float, float]:

@@ -6,7 +6,8 @@ asks for, and have no part in delta. With M = N + F, of the losses below a cut a
     M^n = N^n + (M^n - N^n):
 
 the transforms of two measures, of the event that no use is beyond the cut and of the event that
-some use is. Each has a contour of its own, and delta is the sum of what they come to.
+some use is. Each has a contour of its own, and delta is the sum of what they come to. What the law
+leaves out is in neither.
 """
 
 from __future__ import annotations
@@ -71,13 +72,11 @@ class RareUses(LossLaw):
         near: the losses up to the cut.
         far: those beyond.
         count: n.
-        log_dropped_mass: log of a bound on the P-mass of what any of the uses leaves out.
     """
 
     near: AtomicLaw
     far: AtomicLaw
     count: int
-    log_dropped_mass: float = -math.inf
 
     everywhere = True
     comes_back = True
@@ -114,15 +113,12 @@ class RareUses(LossLaw):
         log_ratio = far - k
         log_grown = float(np.logaddexp(0.0, log_ratio))
         exponent = n * log_grown
-        if not exponent < LARGEST_LOG_RATIO:
-            # All but the uses of the near losses alone.
-            log_mass = exponent
-            some = 1.0
-        else:
-            some = -math.expm1(-exponent)
-            if not some > 0.0:
-                return math.inf, 0.0, 0.0
-            log_mass = exponent + math.log(some)
+        most = LARGEST_LOG_RATIO * (1.0 - 1e-6)
+        if not (abs(log_ratio) < most and 0.0 < exponent < most):
+            # Contours do not know it there.
+            return math.inf, 0.0, 0.0
+        some = -math.expm1(-exponent)
+        log_mass = exponent + math.log(some)
         p = math.exp(log_ratio - log_grown)
         j = n * p / some
         spread = max(j * (1.0 - p) + n * p * j - j * j, 0.0)

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from tests.engine.mollified.cases import Number
 
+KINDS = (("0.8", "0.01"), ("0.6", "0.002"), ("1.1", "0.0003"))
+SAMPLES = "+".join(f"discrete-gaussian:sigma={s}@poisson:q={q}" for s, q in KINDS)
 SAMPLE = "discrete-gaussian:sigma=0.8@poisson:q=0.01"
 
 
@@ -76,7 +78,7 @@ def transform(contour: RareContour, t: float) -> Number:
 class TestTransform:
     """`losses/atomic/rare.py` and `engine/mollified/rare.py` against 60 digits."""
 
-    @pytest.mark.parametrize("count", [2, 3, 7, 100, 5000])
+    @pytest.mark.parametrize("count", [1, 2, 3, 7, 100, 5000])
     @pytest.mark.parametrize("seed", range(6))
     def test_values(self, seed: int, count: int) -> None:
         """Values at c and far from it are within their errors, which are small."""
@@ -145,12 +147,12 @@ class TestTransform:
 
 
 @cache
-def outcomes() -> list[tuple[Number, Number]]:
+def outcomes(sigma: str = "0.8", rate: str = "0.01") -> list[tuple[Number, Number]]:
     """Return the likelihood ratios of one sample and their masses, from the definition."""
     with mp.workdps(40):
-        sigma, q = mpf("0.8"), mpf("0.01")
+        q = mpf(rate)
         xs = range(-12, 14)
-        weights = {x: mp.exp(-mpf(x * x) / (2 * sigma**2)) for x in range(-40, 41)}
+        weights = {x: mp.exp(-mpf(x * x) / (2 * mpf(sigma) ** 2)) for x in range(-40, 41)}
         total = mp.fsum(weights.values())
 
         def mass(x: int) -> Number:
@@ -172,6 +174,17 @@ def enumerated(epsilon: Number, uses: int) -> Number:
             if ratio > threshold:
                 mass = mp.fprod(ratios[i][1] for i in chosen)
                 total += ways * mass * (ratio - threshold)
+        return total
+
+
+def enumerated_kinds(epsilon: Number) -> Number:
+    """Return delta of one sample of each of KINDS, record removed: the sum over all outputs."""
+    with mp.workdps(40):
+        total, threshold = mpf(0), mp.exp(epsilon)
+        for chosen in itertools.product(*(outcomes(*each) for each in KINDS)):
+            ratio = mp.fprod(each[0] for each in chosen)
+            if ratio > threshold:
+                total += mp.fprod(each[1] for each in chosen) * (ratio - threshold)
         return total
 
 
@@ -226,6 +239,72 @@ class TestSums:
         for each in sums.sums:
             alone = each.deltas(at, log_delta)
             assert not alone.lower[0] <= 1.0 <= alone.upper[0]
+
+    @pytest.mark.parametrize("epsilon", [0.001, 0.02, 0.4])
+    def test_several_kinds_by_enumeration(self, epsilon: float) -> None:
+        """Each kind has a measure of its own; the truth is missed without any that is summed."""
+        truth = enumerated_kinds(mpf(epsilon))
+        composition, log_delta = composition_of(SAMPLES), float(mp.log(truth))
+        found = parted.parted_delta(composition, epsilon, 1e-7).bound
+        assert found.lower is not None
+        assert found.lower <= truth <= found.upper
+        assert found.upper - found.lower < 1e-5 * float(truth)
+        search = Search.of(composition.truncated(log_delta - 30.0))
+        sums = parted.prepared(search, epsilon, log_delta, 1e-7)
+        assert len([*sums.sums, *sums.left_out]) >= 3
+        at = np.array([epsilon])
+        for missing in sums.sums:
+            rest = tuple(each for each in sums.sums if each is not missing)
+            less = replace(sums, sums=rest).deltas(at, log_delta)
+            assert not less.lower[0] <= 1.0 <= less.upper[0]
+
+    def test_what_laws_leave_out_is_charged(self) -> None:
+        """By its mass, whether a measure is summed or bounded."""
+        composition, epsilon = composition_of(SAMPLE + "@3"), 0.06
+        log_delta = float(mp.log(enumerated(mpf(epsilon), 3)))
+        search = Search.of(composition.truncated(log_delta + math.log(1e-3)))
+        sums = parted.prepared(search, epsilon, log_delta, 1e-7)
+        assert -math.inf < sums.log_dropped <= log_delta + math.log(1e-3) + 1e-6
+        at = np.array([epsilon])
+        found = sums.deltas(at, log_delta)
+        assert found.lower[0] <= 1.0 <= found.upper[0]
+        none = replace(sums, log_dropped=-math.inf).deltas(at, log_delta)
+        charged = math.exp(sums.log_dropped - log_delta)
+        assert found.upper[0] - none.upper[0] == pytest.approx(charged, rel=1e-3)
+
+    @pytest.mark.parametrize(
+        ("text", "delta", "least", "most"),
+        [
+            (
+                (
+                    "discrete-laplace:epsilon=1.82@poisson:q=5.92e-08@160"
+                    "+discrete-gaussian:sigma=0.49,sensitivity=2@poisson:q=2.29e-07@4"
+                ),
+                1.568e-7,
+                8.638459377e-4,
+                8.638459378e-4,
+            ),
+            (
+                (
+                    "discrete-gaussian:sigma=0.562@poisson:q=5.64e-07@2"
+                    "+discrete-gaussian:sigma=0.398@poisson:q=2.71e-09@9"
+                    "+discrete-gaussian:sigma=4.24@poisson:q=1.61e-06@2"
+                ),
+                2.518e-8,
+                5.505320458e-5,
+                5.505320480e-5,
+            ),
+        ],
+    )
+    def test_rare_samples_of_several_kinds(
+        self, text: str, delta: float, least: float, most: float
+    ) -> None:
+        """Sums over all outputs in extended precision gave these ends; nothing was known before."""
+        found = epsilon_of(text, delta)
+        assert found.lower is not None
+        assert found.lower <= most
+        assert least <= found.upper
+        assert found.upper - found.lower <= 1e-8 * found.upper
 
     def test_what_is_left_out_is_charged(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Where a measure is bounded only, the upper end is above the truth, and the lower below.
