@@ -325,9 +325,17 @@ class TestSums:
         ("text", "delta"),
         [
             ("discrete-gaussian:sigma=0.823@poisson:q=0.000181@1513", 2.61e-11),
-            ("discrete-gaussian:sigma=0.772@poisson:q=0.000111@487", 9.87e-6),
+            pytest.param(
+                "discrete-gaussian:sigma=0.772@poisson:q=0.000111@487",
+                9.87e-6,
+                marks=pytest.mark.slow,
+            ),
             ("discrete-gaussian:sigma=1.59@poisson:q=0.000173@136", 3.69e-12),
-            ("discrete-gaussian:sigma=0.8@poisson:q=0.001@300+laplace:scale=50", 1e-9),
+            pytest.param(
+                "discrete-gaussian:sigma=0.8@poisson:q=0.001@300+laplace:scale=50",
+                1e-9,
+                marks=pytest.mark.slow,
+            ),
         ],
     )
     def test_rare_samples_are_known_to_all_digits(self, text: str, delta: float) -> None:
