@@ -446,6 +446,16 @@ def test_sums_take_the_best_of_both() -> None:
             assert upper < 2.47
 
 
+def test_sums_with_laplace_noise_are_narrow() -> None:
+    """Neither is smooth; the errors of masses on a lattice are those of the masses alone."""
+    for text, delta in (
+        ("laplace:scale=5.93@32+exponential:epsilon=0.136@13", 1.17e-8),
+        ("laplace:scale=2.4@13+exponential:epsilon=0.0963@4+laplace:scale=6.73@26", 3.82e-8),
+    ):
+        lower, upper = bracket(text, delta=delta)
+        assert 0.0 < upper - lower <= 1e-8 * upper
+
+
 def test_lower_ends_of_a_known_law_are_its_own() -> None:
     """Nothing is searched where one pair is attained."""
     part = part_of("gaussian:sigma=1@7")

@@ -149,3 +149,24 @@ def test_the_other_order_is_as_precise(c: float) -> None:
     off, said = errors(contour)
     assert (np.array(off) <= said).all()
     assert (said[:3] < 1e-10).all()
+
+
+@pytest.mark.parametrize("spacing", [0.3 * STEP, STEP, 7.3 * STEP])
+def test_masses_between_points_are_known_to_their_few_terms(spacing: float) -> None:
+    """They are no differences of sums over thousands of losses, and have none of their errors."""
+    law = lattice_law(20_000, last=157.0)
+    points = np.arange(-120.03, 160.0, spacing)
+    found = law.tails(points)
+    assert found.between_p is not None
+    assert found.between_q is not None
+    assert found.between_error is not None
+    losses = np.array(law.losses)
+    gained = float(np.max(found.error)) - float(found.between_error.max())
+    assert gained > 0.9 * len(losses) * math.ulp(0.5)
+    for k in (0, 1, 5000 % (len(points) - 1), len(points) // 2, len(points) - 2):
+        inside = np.flatnonzero((losses > points[k]) & (losses <= points[k + 1]))
+        p = mp.fsum(mpf(law.masses[j]) for j in inside)
+        q = mp.fsum(mpf(law.masses[j]) * mp.exp(-mpf(law.losses[j])) for j in inside)
+        error = float(found.between_error[k])
+        assert abs(mpf(float(found.between_p[k])) - p) <= p * error
+        assert abs(mpf(float(found.between_q[k])) - q) <= q * error

@@ -24,7 +24,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers
     from privcalc.renyi.curve import RenyiCurve
 
 
@@ -202,27 +202,34 @@ class AtomicLaw(LossLaw):
         return tuple(sorted(self.losses)) if len(self.losses) <= MOST_ANCHORS else ()
 
     def tails(self, losses: Array) -> Tails:
-        """Return sums of masses from either end; each sum of n terms is off by n units at most."""
-        values, *sums = self._sums
+        """Return sums of masses from either end; each sum of n terms is off by n units at most.
+
+        So are those between neighbours, which have few terms where there are many losses.
+        """
+        values, p, q, *sums = self._sums
         index = np.searchsorted(values, losses, side="right")
         size = float(np.abs(values).max(initial=0.0))
         above_p, above_q, below_p, below_q = (each[index] for each in sums)
+        units = MASS_ULPS + 4.0 + (LOSS_ULPS + 2.0) * size
         return Tails(
             above_p,
             above_q,
             below_p,
             below_q,
-            error=UNIT * (MASS_ULPS + len(values) + 4.0 + (LOSS_ULPS + 2.0) * size),
+            error=UNIT * (units + len(values)),
             shift=self.loss_units * UNIT * size,
+            between_p=_between(p, index),
+            between_q=_between(q, index),
+            between_error=UNIT * (units + np.diff(index)),
         )
 
     @cached_property
     def _sums(self) -> tuple[Array, ...]:
-        """The losses in order, and P- and Q-masses above and below."""
+        """The losses in order, P- and Q-masses, and these above and below."""
         order = np.argsort(self.columns[0])
         values, p = (column[order] for column in self.columns)
         q = np.array(self.lower_masses)[order] if self.lower_masses else p * np.exp(-values)
-        return values, _sums(p[::-1])[::-1], _sums(q[::-1])[::-1], _sums(p), _sums(q)
+        return values, p, q, _sums(p[::-1])[::-1], _sums(q[::-1])[::-1], _sums(p), _sums(q)
 
     def log_ratio(self) -> LogRatio | None:
         """Return log dQ/dP under P: the losses with their signs changed, and the singular parts."""
@@ -286,6 +293,13 @@ class AtomicContour(ContourLaw):
 def _sums(masses: Array) -> Array:
     """Return the sums of the first 0, 1, ... masses."""
     return np.concatenate([[0.0], np.cumsum(masses)])
+
+
+def _between(masses: Array, index: Integers) -> Array:
+    """Return the sums of the masses from each place up to the next."""
+    sums = np.add.reduceat(np.append(masses, 0.0), index)[:-1]
+    found: Array = np.where(np.diff(index) > 0, sums, 0.0)
+    return found
 
 
 def two_point(epsilon: Enclosed, infinity_mass: Enclosed = NOTHING) -> AtomicLaw:
