@@ -187,7 +187,7 @@ class _Lines:
             kept = np.delete(kept, idle)
         crossings = self._crossings(kept[:-1], kept[1:])
         points = np.arange(len(self.drop))
-        line = kept[np.searchsorted(np.maximum.accumulate(crossings), points)]
+        line = kept[_count_below(np.maximum.accumulate(crossings), len(points))]
         line = np.clip(line, points, np.minimum(points + m, len(points) - 1))
         return self.at(line, points), line
 
@@ -217,8 +217,9 @@ class _Lines:
             found = np.append(1.0, found[1:])
         kept, steep = self._convex(found)
         lines = np.arange(min(len(self.drop), last + m + 1))
-        first = np.maximum(np.searchsorted(kept, lines - m), int(flat))
-        end = np.searchsorted(kept, lines, side="right") - 1
+        below = _count_below(kept, last + 2)
+        first = np.maximum(below[np.maximum(lines - m, 0)], int(flat))
+        end = below[np.minimum(lines, last) + 1] - 1
         lines, first, end = (each[first <= end] for each in (lines, first, end))
         with np.errstate(divide="ignore"):
             # Slopes of the lines, times 1 - u, in logarithms.
@@ -273,3 +274,14 @@ class _Lines:
         chords = proved[place] * (1.0 - share) + proved[place + 1] * share
         values: Array = np.minimum(chords * (1.0 + 16.0 * UNIT), 1.0)
         return values
+
+
+def _count_below(sorted_places: Array | Integers, size: int) -> Integers:
+    """Return how many of some places are below 0, 1, ..., size - 1: x < j says floor(x) + 1 <= j.
+
+    Those that are no numbers count as far out.
+    """
+    places = np.nan_to_num(np.floor(sorted_places) + 1.0, nan=size, posinf=size, neginf=0.0)
+    counts = np.bincount(np.clip(places, 0, size).astype(np.int64), minlength=size)
+    found: Integers = np.cumsum(counts)[:size]
+    return found

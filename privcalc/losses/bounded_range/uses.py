@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 # Relative rounding of V_1 on a lattice.
 FIRST_UNITS = 32.0
 # Parts of the largest range, at most; points of all steps together, at most.
-MOST_PARTS = 2**14
-MOST_POINTS = 1_600_000
+MOST_PARTS = 2**15
+MOST_POINTS = 2_400_000
 # Work for a point, from above and from below.
 PER_UPPER, PER_LOWER = 2.0, 0.8
 # Bits of a double.

@@ -42,7 +42,7 @@ WIDEST = 100.0
 LARGEST_LOSS = 600.0
 MOST_USES = 10**9
 # Points of a block by itself, and of one of several, on either side of 0.
-ONE_BLOCK, ONE_OF_SEVERAL = 40_000, 1200
+ONE_BLOCK, ONE_OF_SEVERAL = 60_000, 1200
 # A rougher law has so many times fewer points, and has no less than these.
 ROUGHER, FEWEST = 5, 1000
 # Lattices are made coarser where they have more points, and shares of mass this small are moved.
