@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # Relative rounding of V_1 on a lattice.
 FIRST_UNITS = 32.0
 # Parts of the largest range, at most; points of all steps together, at most.
-MOST_PARTS = 2**15
+MOST_PARTS = 2**17
 MOST_POINTS = 2_400_000
 # Work for a point, from above and from below.
 PER_UPPER, PER_LOWER = 2.0, 0.8
