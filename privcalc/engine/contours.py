@@ -79,11 +79,18 @@ def _by_mollifying(
     composition: Composition, log_delta: float, epsilon: float | None
 ) -> Iterator[tuple[_Epsilon, _Delta]]:
     """Yield the mollified contours: those of rare losses and of the others first, where apart."""
+    yield from _by_parts(composition, log_delta, epsilon)
+    yield _mollified()
+
+
+def _by_parts(
+    composition: Composition, log_delta: float, epsilon: float | None
+) -> Iterator[tuple[_Epsilon, _Delta]]:
+    """Yield contours of rare losses and of the others, where they are likely to be better."""
     from privcalc.engine.mollified import parted
 
     if parted.applies(composition, log_delta, epsilon):
         yield parted.parted_epsilon, parted.parted_delta
-    yield _mollified()
 
 
 def _by_decay(
@@ -103,6 +110,7 @@ def _by_decay(
         yield plain
     elif by_split.rare_outcomes_matter(composition, log_delta, epsilon):
         yield split
+        yield from _by_parts(composition, log_delta, epsilon)
         yield plain
     else:
         yield plain

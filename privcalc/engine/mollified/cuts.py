@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.rare import LARGEST_LOG_RATIO
+from privcalc.losses.atomic.cut import parted
+from privcalc.losses.rare import LARGEST_LOG_RATIO
+from privcalc.losses.sampled.law import SampledLaw
+from privcalc.losses.sampled.smooth import LEAST_DEVIATION, smoothly_parted
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import ClassVar
 
     from privcalc.engine.composition import Composition
+    from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
-# A law with more losses is not cut, nor one with fewer uses; so many levels are looked at, at most.
-MOST_LOSSES, FEWEST_USES, MOST_LEVELS = 200, 1, 200
+# A law with more losses is not cut; so many levels are looked at, at most.
+MOST_LOSSES, MOST_LEVELS = 200, 200
+# Where samples of Gaussians may be cut: from so many deviations below the mean of x with the record
+# to so many above, each so far from the last. More uses, or samples, are left to other contours.
+LOWEST, HIGHEST, SPACING = -1.0, 8.0, 0.5
+MOST_USES, MOST_SAMPLES = 20_000, 3.0
 # Abscissas on which peaks are compared.
 LEAST_C, MOST_C, ABSCISSAS = 1e-2, 1e9, 210
+# Logarithms by which a peak may be higher for one sum less.
+DIGITS = 7.0
 # Halvings of the interval in which epsilon is sought.
 HALVINGS = 40
 # Beyond this e^x - 1 is e^x.
@@ -34,13 +47,13 @@ class Cut:
     """Where laws are cut, all of them at about one loss.
 
     Attributes:
-        losses: by their places among the terms, laws with their largest near losses.
+        parts: by the places among the terms, what cuts the law there in two.
         near: log of the transform of the uses without rare losses, on the abscissas.
         far: for each law that is cut, in that order, the same of what has a rare loss of that law,
             whatever those before have, and none of those after.
     """
 
-    losses: dict[int, tuple[AtomicLaw, float]]
+    parts: dict[int, Callable[[], tuple[LossLaw, LossLaw]]]
     near: Array
     far: tuple[Array, ...]
 
@@ -50,18 +63,31 @@ class Cut:
         return (self.near, *self.far)
 
 
-@record
-class _Listed:
-    """A law with listed losses on the abscissas.
+class _Cuttable(Protocol):
+    """A law that may be cut, tabulated.
 
     Attributes:
         index: its place among the terms.
-        law: itself.
-        losses: increasing.
-        whole: log of the transform of all its uses.
+        losses: where it may be cut, increasing; at the last nothing is beyond.
+        whole: log of the transform of all its uses on the abscissas.
         near: the same of the uses up to each loss, a column for each but the last.
         far: of those of which one at least is beyond.
     """
+
+    index: int
+    losses: Array
+    whole: Array
+    near: Array
+    far: Array
+
+    def parts(self, column: int) -> tuple[LossLaw, LossLaw]:
+        """Cut the law."""
+        ...
+
+
+@record
+class _Listed:
+    """A law with listed losses; see `_Cuttable`."""
 
     index: int
     law: AtomicLaw
@@ -80,13 +106,62 @@ class _Listed:
         exponents = np.log(masses[order]) + np.multiply.outer(abscissas, losses)
         near = np.logaddexp.accumulate(exponents, axis=1)
         far = np.logaddexp.accumulate(exponents[:, ::-1], axis=1)[:, ::-1]
-        ratio = far[:, 1:] - near[:, :-1]
-        grown = count * np.logaddexp(0.0, ratio)
-        some = np.where(grown < LARGE, np.log(np.expm1(np.minimum(grown, LARGE))), grown)
-        # Beyond, contours do not know it.
-        some = np.where(np.maximum(np.abs(ratio), grown) < MOST_LOG_RATIO, some, np.inf)
-        near = count * near
-        return cls(index, law, losses, near[:, -1], near[:, :-1], near[:, :-1] + some)
+        both = near[:, :-1], _some(near[:, :-1], far[:, 1:], count)
+        return cls(index, law, losses, count * near[:, -1], count * both[0], both[1])
+
+    def parts(self, column: int) -> tuple[LossLaw, LossLaw]:
+        """Cut at a loss."""
+        return parted(self.law, float(self.losses[column]))
+
+
+@record
+class _Sampled:
+    """A sampled Gaussian, cut smoothly; see `_Cuttable`."""
+
+    index: int
+    law: SampledLaw
+    places: Array
+    losses: Array
+    whole: Array
+    near: Array
+    far: Array
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of(cls, index: int, law: SampledLaw, count: int, abscissas: Array) -> _Sampled:
+        """Tabulate."""
+        d = law.normal.deviation
+        mean = law.normal.mean + d * d
+        places = np.arange(mean + LOWEST * d, mean + HIGHEST * d, SPACING)
+        pairs = [smoothly_parted(law, float(place)) for place in places]
+        near, far = (
+            np.stack([pair[k].log_sums(abscissas) for pair in pairs], axis=1) for k in (0, 1)
+        )
+        whole = count * np.logaddexp(near[:, 0], far[:, 0])
+        losses = np.append(law.losses(places)[1], np.inf)
+        return cls(index, law, places, losses, whole, count * near, _some(near, far, count))
+
+    def parts(self, column: int) -> tuple[LossLaw, LossLaw]:
+        """Cut at a place."""
+        return smoothly_parted(self.law, float(self.places[column]))
+
+    @staticmethod
+    def applies(law: LossLaw, count: int) -> bool:
+        """Say whether few samples are expected, with little noise."""
+        if type(law) is not SampledLaw or not (law.cuttable and law.remove):
+            return False
+        few = count <= MOST_USES and count * law.q <= MOST_SAMPLES
+        return few and law.normal.deviation >= LEAST_DEVIATION
+
+
+@np.errstate(all="ignore")
+def _some(near: Array, far: Array, count: int) -> Array:
+    """Return log of (N + F)^n - N^n, infinite where contours do not know it."""
+    ratio = far - near
+    grown = count * np.logaddexp(0.0, ratio)
+    some = np.where(grown < LARGE, np.log(np.expm1(np.minimum(grown, LARGE))), grown)
+    known = np.maximum(np.abs(ratio), grown) < MOST_LOG_RATIO
+    return np.where(known, count * near + some, np.inf)
 
 
 @record
@@ -112,13 +187,14 @@ class Search:
         Raises:
             NotCertifiedError: there is nothing to cut.
         """
-        listed = [
-            _Listed.of(index, law, count, cls.abscissas)
-            for index, (law, count) in enumerate(composition)
-            if type(law) is AtomicLaw and count >= FEWEST_USES and 2 <= law.outcomes <= MOST_LOSSES
-        ]
+        listed: list[_Cuttable] = []
+        for index, (law, count) in enumerate(composition):
+            if type(law) is AtomicLaw and 2 <= law.outcomes <= MOST_LOSSES:
+                listed.append(_Listed.of(index, law, count, cls.abscissas))
+            elif _Sampled.applies(law, count):
+                listed.append(_Sampled.of(index, cast("SampledLaw", law), count, cls.abscissas))
         if not listed or composition.curves:
-            raise NotCertifiedError("no part of the loss has listed outcomes that are rare")
+            raise NotCertifiedError("no part of the loss has outcomes that are rare")
         places = {each.index for each in listed}
         others = np.zeros(len(cls.abscissas))
         for index, (law, count) in enumerate(composition):
@@ -127,13 +203,14 @@ class Search:
                     [law.cumulants(float(c))[0] for c in cls.abscissas]
                 )
         levels = np.unique(np.concatenate([each.losses for each in listed]))
+        levels = levels[np.isfinite(levels)]
         levels = levels[:: 1 + len(levels) // MOST_LEVELS]
         cuts = [cls._cut(listed, others, float(level)) for level in levels]
         whole = others + np.sum([each.whole for each in listed], axis=0)
         return cls(composition, tuple(each for each in cuts if each is not None), whole)
 
     @classmethod
-    def _cut(cls, listed: list[_Listed], others: Array, level: float) -> Cut | None:
+    def _cut(cls, listed: list[_Cuttable], others: Array, level: float) -> Cut | None:
         """Return the cut of all laws at a level; None where one would have no near loss."""
         columns = [int(np.searchsorted(each.losses, level, side="right")) - 1 for each in listed]
         if min(columns) < 0:
@@ -145,7 +222,7 @@ class Search:
         places, far = {}, []
         for k, (each, column) in enumerate(zip(listed, columns, strict=True)):
             if column < len(each.losses) - 1:
-                places[each.index] = each.law, float(each.losses[column])
+                places[each.index] = partial(each.parts, column)
                 before, after = [other.whole for other in listed[:k]], near[k + 1 :]
                 far.append(sum([*before, each.far[:, column], *after], others))
         return Cut(places, sum(near, others), tuple(far)) if places else None
@@ -180,8 +257,17 @@ class Search:
         best = int(np.nanargmin(peaks))
         return float(peaks[best]), float(c[best])
 
-    def best(self, epsilon: float) -> tuple[float, Cut]:
-        """Return the peak of the best cut, and that cut."""
-        peaks = [max(self.peak(table, epsilon)[0] for table in cut.all) for cut in self.cuts]
-        best = int(np.argmin(peaks))
-        return peaks[best], self.cuts[best]
+    def best(self, epsilon: float, log_small: float = -math.inf) -> tuple[float, Cut]:
+        """Return the peak of the best cut, and that cut.
+
+        Peaks below `log_small` need no sum: as few as possible are above it where that makes the
+        largest no higher than by DIGITS. Of equals the one with the largest losses is best, whose
+        far parts fall fast.
+        """
+        peaks = [[self.peak(table, epsilon)[0] for table in cut.all] for cut in self.cuts]
+        least = min(max(each) for each in peaks)
+        good = [k for k, each in enumerate(peaks) if max(each) <= least + DIGITS]
+        best = min(good, key=lambda k: (sum(peak > log_small for peak in peaks[k]), -k))
+        if log_small == -math.inf:
+            best = min(good, key=lambda k: max(peaks[k]))
+        return max(peaks[best]), self.cuts[best]

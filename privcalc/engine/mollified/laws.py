@@ -11,15 +11,15 @@ from privcalc.engine.mollified.blocks import MANY, at_abscissa, closed_powers, p
 from privcalc.engine.mollified.edged import FIRST, POINTS, RATIO, EdgedBlocks, Falling
 from privcalc.engine.mollified.rare import RareBlocks
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour
+from privcalc.losses.atomic.atoms import AtomicContour
 from privcalc.losses.atomic.equal_steps import EqualStepsContour
-from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
-from privcalc.losses.atomic.rare import RareContour
 from privcalc.losses.closed.gaussian import GaussianContour
 from privcalc.losses.closed.laplace import LaplaceContour
 from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansContour
 from privcalc.losses.quadrature.contour import DecayingContour
+from privcalc.losses.rare import RareContour
 from privcalc.losses.sampled.edged import EdgedLaw
+from privcalc.losses.sampled.smooth import SmoothContour
 from privcalc.numerics.phases import PER_PHASE, PHASE_ULPS
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -29,23 +29,25 @@ if TYPE_CHECKING:
 
     from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.losses.atomic.equal_steps import TiltedLattice
+    from privcalc.losses.atomic.phases import NearOne
     from privcalc.losses.contour import ContourLaw
     from privcalc.losses.lattice.revival import Revival
+    from privcalc.losses.rare import Phases
     from privcalc.numerics.arrays import Array, ComplexArray
 
 
 @record
-class AtomicBlocks:
-    """Finitely many losses, by phases around the tilted mean; many uses from M - 1.
+class PhaseBlocks:
+    """A sum of phases around the tilted mean; many uses of finitely many losses from M - 1.
 
     What a count of uses multiplies has to be small near t = 0, where all of the sum is.
     """
 
-    phases: TiltedPhases
+    phases: Phases
     log_mass: float
     error: float
     centre: float
-    near: NearOne | None
+    near: NearOne | None = None
 
     @property
     def log_mgf_at(self) -> tuple[float, float]:
@@ -78,8 +80,8 @@ class AtomicBlocks:
         return self.phases.cell_bounds(starts, width, uniform=uniform)
 
     def beyond(self, t: Array) -> Array:
-        """Return 0: they come back."""
-        return np.zeros(len(t))
+        """Return the bounds of the phases."""
+        return self.phases.beyond(t)
 
 
 @record
@@ -294,11 +296,13 @@ def prepared(law: ContourLaw, count: int) -> BlockLaw:
     if isinstance(law, EqualStepsContour):
         return LatticeBlocks(law.tilted)
     if isinstance(law, AtomicContour):
-        phases, log_mass, error, centre = _tilted(law)
+        phases, log_mass, error, centre = law.law.tilted(law.c)
         near = law.law.near_one(law.c) if count > MANY else None
         if near is not None and not at_abscissa(near)[1] < error:
             near = None
-        return AtomicBlocks(phases, log_mass, error, centre, near)
+        return PhaseBlocks(phases, log_mass, error, centre, near)
+    if isinstance(law, SmoothContour):
+        return PhaseBlocks(*law.tilted)
     if isinstance(law, RareContour):
         return RareBlocks(law)
     if law.revival is not None:
@@ -322,12 +326,6 @@ def log_mgf_above(laws: Iterable[tuple[ContourLaw, int]]) -> float:
         near = law.law.near_one(law.c) if isinstance(law, AtomicContour) else law
         value, error = at_abscissa(near)
         if not math.isfinite(error) and isinstance(law, AtomicContour):
-            value, error = _tilted(law)[1:3]
+            value, error = law.law.tilted(law.c)[1:3]
         total += count * (value + error)
     return total + 1e-12 * (1.0 + abs(total))
-
-
-def _tilted(law: AtomicContour) -> tuple[TiltedPhases, float, float, float]:
-    atoms = law.law
-    losses, masses = np.array(atoms.losses), np.array(atoms.masses)
-    return tilted(losses, masses, law.c, loss_units=atoms.loss_units, mass_units=MASS_ULPS)

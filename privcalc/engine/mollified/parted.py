@@ -1,6 +1,6 @@
 """Delta as a sum: no use has a rare loss, or one at least of a law has; each on its own contour.
 
-See `losses/atomic/rare.py`: they are measures, and the certificate of `engine/mollified/sum.py` is
+See `losses/rare.py`: they are measures, and the certificate of `engine/mollified/sum.py` is
 one of measures. Where rare losses tilt the contour of the whole, delta may be 1e-8 of the peak of
 its integrand, and drowns in its rounding errors; here all peaks are near delta.
 """
@@ -23,7 +23,7 @@ from privcalc.engine.mollified.cuts import Search
 from privcalc.engine.mollified.laws import log_mgf_above
 from privcalc.engine.source import Deltas, bracket
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.rare import RareUses, parted
+from privcalc.losses.rare import RareUses
 from privcalc.numerics.rounding import UNIT, few_bits
 from privcalc.numerics.work import left
 from privcalc.record import record, replace
@@ -197,11 +197,12 @@ class Parted:
 
 def prepared(search: Search, epsilon: float, log_delta: float, width: float) -> Parted:
     """Prepare the sums for an epsilon where delta is about e^{log_delta}."""
-    cut = search.best(epsilon)[1]
+    log_small = log_delta + math.log(NEGLIGIBLE * PAD * width)
+    cut = search.best(epsilon, log_small)[1]
     sums, left_out = [], []
     for part, tabulated in zip(_measures(search.composition, cut), cut.all, strict=True):
         peak, c = search.peak(tabulated, epsilon)
-        if peak < log_delta + math.log(NEGLIGIBLE * PAD * width):
+        if peak < log_small:
             left_out.append(_bound(part, few_bits(c)))
             continue
         aim = Aim(few_bits(c), epsilon, log_delta, width, c, COARSE)
@@ -224,7 +225,7 @@ def _measures(composition: Composition, cut: Cut) -> Iterator[Composition]:
     prod_{j > i} N_j^n_j.
     """
     whole = dict(enumerate(composition))
-    pieces = {i: parted(law, loss) for i, (law, loss) in cut.losses.items()}
+    pieces = {i: cut_in_two() for i, cut_in_two in cut.parts.items()}
     terms = whole | {i: (near, whole[i][1]) for i, (near, _) in pieces.items()}
     yield Composition(tuple(terms.values()))
     for i, (near, far) in pieces.items():

@@ -13,13 +13,13 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.rare import RareContour
+    from privcalc.losses.rare import RareContour
     from privcalc.numerics.arrays import Array, ComplexArray
 
 
 @record
 class RareBlocks:
-    """M^n - N^n over its value at c; see `losses/atomic/rare.py`. It is used once."""
+    """M^n - N^n over its value at c; see `losses/rare.py`. It is used once."""
 
     law: RareContour
 
@@ -38,7 +38,8 @@ class RareBlocks:
     @property
     def work(self) -> float:
         """Return the products of a node."""
-        return 2.0 + 0.01 * self.law.law.outcomes
+        terms = len(self.law.near[0].losses) + len(self.law.far[0].losses)
+        return 2.0 + 0.01 * terms
 
     def powers(
         self, starts: Array, step: float, size: int, count: int
@@ -72,21 +73,26 @@ class RareBlocks:
         return found, error + 8.0 * UNIT * np.abs(found) + SMALLEST
 
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
-        """Return log of n r (|y| + r)^(n - 1) / S, at most 0: |d| <= r everywhere.
+        """Return the bound where N is at most that of the cell, and F what it is from its start."""
+        near = self.law.near[0].cell_bounds(starts, width, uniform=uniform)
+        return self._bounds(near, self.law.far[0].beyond(starts))
+
+    def beyond(self, t: Array) -> Array:
+        """Return the bound with what N and F are beyond."""
+        return self._bounds(self.law.near[0].beyond(t), self.law.far[0].beyond(t))
+
+    def _bounds(self, near: Array, far: Array) -> Array:
+        """Return log of n d (y + d)^(n - 1) / S, at most 0, given bounds on log y and log d / r.
 
         A relative error of r makes one of 1 + (n - 1) r / (|y| + r) + n r (1 + r)^(n - 1) / S <= 2n
         times that, as S >= r (1 + r)^(n - 1).
         """
         n, (r, wrong) = self.law.law.count, self.law.ratio
-        size = np.exp(self.law.near[0].cell_bounds(starts, width, uniform=uniform)) + r
-        bounds = math.log(n) + math.log(r) + (n - 1.0) * np.log(size) - self.law.log_grown
+        size = np.exp(near) + r * np.exp(far)
+        bounds = math.log(n) + math.log(r) + far + (n - 1.0) * np.log(size) - self.law.log_grown
         slack = 2.0 * n * (wrong + 16.0 * UNIT) + 1e-12 * (1.0 + abs(self.law.log_grown))
         found: Array = np.minimum(0.0, bounds + slack)
         return found
-
-    def beyond(self, t: Array) -> Array:
-        """Return 0: they come back."""
-        return np.zeros(len(t))
 
 
 def _difference(y: ComplexArray, d: ComplexArray, n: int) -> ComplexArray:

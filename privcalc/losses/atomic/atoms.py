@@ -11,7 +11,7 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.phases import NearOne
+from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.atomic.renyi import atomic_renyi
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.contour import ContourLaw
@@ -184,6 +184,11 @@ class AtomicLaw(LossLaw):
             (self.infinity_mass, missing),
             (self.loss_units, MASS_ULPS),
         )
+
+    def tilted(self, c: float) -> tuple[TiltedPhases, float, float, float]:
+        """Return the phases at c; the log of the mass, with a bound on its error; the mean."""
+        units = {"loss_units": self.loss_units, "mass_units": MASS_ULPS}
+        return tilted(*self.columns, c, **units)
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
         """Fix the abscissa; the sum is exact for every t."""

@@ -1,4 +1,4 @@
-"""Several uses of a law with finitely many losses, one of which at least has a rare one.
+"""Several uses of a law in two parts, one of which at least is of the part of the rare losses.
 
 Where a loss is rare and large, the uses without it are nearly all of M(c)^n at the abscissa that it
 asks for, and have no part in delta. With M = N + F, of the losses below a cut and of those beyond,
@@ -14,21 +14,19 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.atomic.phases import TiltedPhases, tilted
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LossLaw
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.tails import Tails
-    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 # Ratios F / N beyond e^{this} leave the doubles with many uses.
 LARGEST_LOG_RATIO = 300.0
@@ -37,31 +35,55 @@ MOST_USES = 1_000_000_000
 ONLY_MEASURE = "a measure of rare losses is known on its contour only"
 
 
-def parted(law: AtomicLaw, cut: float) -> tuple[AtomicLaw, AtomicLaw]:
-    """Return the losses up to a cut, and those beyond; what is missing to 1 is `infinity_mass`.
+class Phases(Protocol):
+    """A tilted measure around its mean, over its mass: S(t) / W."""
 
-    That is off by as many units as the masses and their sum, by the error of the mass at infinity,
-    and by what was left out.
-    """
-    losses, masses = law.columns
-    near = losses <= cut
+    @property
+    def losses(self) -> Array | ComplexArray:
+        """Return the places of its terms."""
+        ...
 
-    def part(chosen: Mask, others: Mask) -> AtomicLaw:
-        rest = float(masses[others].sum())
-        missing = rest + law.infinity_mass
-        wrong = rest * UNIT * (MASS_ULPS + len(losses)) + math.exp(law.log_dropped_mass)
-        wrong += law.infinity_mass * (law.infinity_mass_error + 2.0 * UNIT)
-        return AtomicLaw(
-            tuple(losses[chosen].tolist()),
-            tuple(masses[chosen].tolist()),
-            missing,
-            loss_units=law.loss_units,
-            infinity_mass_error=wrong * MARGIN / missing if missing > 0.0 else 0.0,
-        )
+    def blocks(self, starts: Array, step: float, size: int) -> ComplexArray:
+        """Return S(t) / W at t = start + k step, k < size; a row for each start."""
+        ...
 
-    if near.all() or not near.any():
-        raise NotCertifiedError("a cut has losses on both sides")
-    return part(near, ~near), part(~near, near)
+    def error(self, t: Array) -> Array:
+        """Bound the absolute error of those values."""
+        ...
+
+    def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
+        """Return upper bounds on log |S / W| over [start, start + width], at most 0."""
+        ...
+
+    def beyond(self, t: Array) -> Array:
+        """Return upper bounds on log |S / W| at each t and beyond, at most 0."""
+        ...
+
+
+class Measure(Protocol):
+    """One of two parts of a law: a measure of its own."""
+
+    @property
+    def max_loss(self) -> float:
+        """Return the largest loss, or a bound."""
+        ...
+
+    @property
+    def comes_back(self) -> bool:
+        """Say whether some losses are atoms."""
+        ...
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at c, for searches."""
+        ...
+
+    def tilted(self, c: float) -> tuple[Phases, float, float, float]:
+        """Return its phases at c; the log of its mass there, with a bound on its error; its mean.
+
+        Raises:
+            NotCertifiedError: they are not known there.
+        """
+        ...
 
 
 @record
@@ -74,22 +96,21 @@ class RareUses(LossLaw):
         count: n.
     """
 
-    near: AtomicLaw
-    far: AtomicLaw
+    near: Measure
+    far: Measure
     count: int
 
     everywhere = True
-    comes_back = True
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the rare losses are atoms."""
+        return self.far.comes_back
 
     @property
     def max_loss(self) -> float:
         """Return that of all uses."""
         return self.count * self.far.max_loss
-
-    @property
-    def outcomes(self) -> int:
-        """Return those of one use."""
-        return self.near.outcomes + self.far.outcomes
 
     def tails(self, losses: Array) -> Tails:
         """Raise: contours alone ask for this measure."""
@@ -147,14 +168,14 @@ class RareContour(ContourLaw):
     c: float
 
     @cached_property
-    def near(self) -> tuple[TiltedPhases, float, float, float]:
+    def near(self) -> tuple[Phases, float, float, float]:
         """The phases of N, log N(c) with a bound on its error, and the tilted mean."""
-        return self._tilted(self.law.near)
+        return self.law.near.tilted(self.c)
 
     @cached_property
-    def far(self) -> tuple[TiltedPhases, float, float, float]:
+    def far(self) -> tuple[Phases, float, float, float]:
         """The same of F."""
-        return self._tilted(self.law.far)
+        return self.law.far.tilted(self.c)
 
     @cached_property
     def ratio(self) -> tuple[float, float]:
@@ -197,7 +218,3 @@ class RareContour(ContourLaw):
         error = n * error + felt * (wrong + 8.0 * UNIT) * (1.0 + 1e-6)
         error += UNIT * (8.0 * (n * abs(log_mass) + abs(self.log_grown)) + 8.0)
         return np.full(len(t), value + 0j), np.full(len(t), error)
-
-    def _tilted(self, law: AtomicLaw) -> tuple[TiltedPhases, float, float, float]:
-        losses, masses = law.columns
-        return tilted(losses, masses, self.c, loss_units=law.loss_units, mass_units=MASS_ULPS)
