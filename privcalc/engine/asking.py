@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.engine.certified import CONTOUR
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from privcalc.engine.source import Source
     from privcalc.engine.wish import Wish
 
-# Tolerances at which a contour that missed is asked again.
-LADDER = (1e-8, 1e-6, 1e-4)
-# They are not where it missed by less than this.
-NEARLY = 2.0
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
 # One of many questions is not asked of a second contour for less.
@@ -38,7 +34,7 @@ GAIN = 4.0
 # Work of a rough contour, after which all digits take some hundredths of a second.
 CHEAP = 5e5
 # What of the work that is left one contour may take.
-CONTOUR_PART = 0.65
+CONTOUR_PART = 0.5
 
 
 def ask(question: Question, wish: Wish, engine: str) -> Certified:
@@ -84,15 +80,12 @@ class _Step:
         solve: asks it.
         rough: whether it is a contour that is to decide a budget.
         further: whether it is a contour beside the one that is likely to be best.
-        looser: whether it is the same contour again; `reach` is the least width it then proves.
     """
 
     name: str
     solve: Callable[[], Certified | None]
     rough: bool = False
     further: bool = False
-    looser: bool = False
-    reach: float = 0.0
 
 
 def _steps(
@@ -122,28 +115,11 @@ def _steps(
 
 
 def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
-    """Yield the contours, and the first that proved both ends again, looser.
-
-    How far one gets beyond its tolerance may depend on that by leaps.
-    """
-    solves: list[Callable[[float], Certified]] = []
-    answered: list[Callable[[float], Certified]] = []
-
-    def noted(solve: Callable[[float], Certified], tolerance: float) -> Certified:
-        found = solve(tolerance)
-        if found.bound.lower is not None and found.bound.lower > 0.0:
-            answered.append(solve)
-        return found
-
-    for solve in question.contours():
-        if wish.rough and not solves:
+    """Yield the contours; the best of them roughly first, where that may decide."""
+    for k, solve in enumerate(question.contours()):
+        if wish.rough and k == 0:
             yield _Step(CONTOUR, partial(solve, COARSE), rough=True)
-        solves.append(solve)
-        yield _Step(CONTOUR, partial(noted, solve, wish.tolerance), further=len(solves) > 1)
-    for each in LADDER:
-        if each > wish.tolerance and solves:
-            best = (answered or solves)[0]
-            yield _Step(CONTOUR, partial(best, each), looser=True, reach=2.0 * PAD * each)
+        yield _Step(CONTOUR, partial(solve, wish.tolerance), further=k > 0)
 
 
 @mutable
@@ -164,7 +140,7 @@ class _Known:
 
     def vain(self, step: _Step) -> bool:
         """Say whether an engine has nothing to add to what was found."""
-        if (step.further or step.looser) and not left() > 0.0:
+        if step.further and not left() > 0.0:
             return True
         if self.found is None:
             return False
@@ -173,24 +149,16 @@ class _Known:
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
         if step.name == "fft":
             return self.wish.met(self.found.bound) or width <= FFT_REACH
-        least = max(step.reach, NEARLY * self.wish.tolerance)
-        if step.looser and (least >= width or self.found.engine != CONTOUR):
-            return True
-        if step.further and self.wish.met(self.found.bound):
-            return True
-        enough = QUICKLY if step.further else HOPELESS
-        return (step.further or step.looser) and self.wish.stop.quick and width < enough
+        if not step.further:
+            return False
+        return self.wish.met(self.found.bound) or (self.wish.stop.quick and width < QUICKLY)
 
     def failed(self, step: _Step, error: NotCertifiedError) -> None:
         """Keep why an engine has no answer."""
         self.notes.append(f"{step.name}: {error}")
 
     def enough(self, step: _Step, certified: Certified) -> bool:
-        """Add a bracket, and say whether it is the last one that is needed.
-
-        Where a tolerance is missed the ends carry the contour's noise; looser contours are then
-        intersected with it, so that a finer wish does not give a wider answer.
-        """
+        """Add a bracket, and say whether it is the last one that is needed."""
         self.found = certified if self.found is None else self.found.merged(certified)
         if self.wish.met(self.found.bound):
             # Tiny epsilons are met by their absolute width, and may carry noise as well.

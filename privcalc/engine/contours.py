@@ -40,27 +40,28 @@ def contours(
         from privcalc.engine.split import answer as by_split
 
         split = by_split.split_epsilon, by_split.split_delta
-        applies = by_split.applies(composition)
+        removes = by_split.removes(composition)
+        few = max(law.outcomes for law, _ in composition) <= FEW_OUTCOMES
         # Adding a record, what is rare is no large loss, and one contour does as well; so it does
         # where nodes cost much.
-        first = (
-            applies
-            and by_split.removes(composition)
-            and max(law.outcomes for law, _ in composition) <= FEW_OUTCOMES
-            and by_split.rare_outcomes_matter(composition, log_delta, epsilon)
-        )
+        first = few and removes and by_split.rare_outcomes_matter(composition, log_delta, epsilon)
         if first:
             yield split
             from privcalc.engine.split import beside
 
             if beside.applies(composition):
                 yield beside.beside_epsilon, beside.beside_delta
-        yield from _by_mollifying(composition, log_delta, epsilon)
-        if applies and not first:
+        if few or not removes:
+            yield from _by_parts(composition, log_delta, epsilon)
+        yield _mollified()
+        if by_split.applies(composition) and not first:
             yield split
+        if removes and not few:
+            yield from _by_parts(composition, log_delta, epsilon)
     elif not composition.on_lattices:
         if not composition.crowded:
-            yield from _by_mollifying(composition, log_delta, epsilon)
+            yield from _by_parts(composition, log_delta, epsilon)
+            yield _mollified()
     else:
         from privcalc.engine.periodic import answer as periodic
 
@@ -73,14 +74,6 @@ def _mollified() -> tuple[_Epsilon, _Delta]:
     from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
 
     return mollified_epsilon, mollified_delta
-
-
-def _by_mollifying(
-    composition: Composition, log_delta: float, epsilon: float | None
-) -> Iterator[tuple[_Epsilon, _Delta]]:
-    """Yield the mollified contours: those of rare losses and of the others first, where apart."""
-    yield from _by_parts(composition, log_delta, epsilon)
-    yield _mollified()
 
 
 def _by_parts(

@@ -13,6 +13,7 @@ leaves out is in neither.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -60,30 +61,18 @@ class Phases(Protocol):
         ...
 
 
-class Measure(Protocol):
-    """One of two parts of a law: a measure of its own."""
+class Measure(LossLaw):
+    """A law, or one of two parts of a law, that is known at every t by its phases."""
 
-    @property
-    def max_loss(self) -> float:
-        """Return the largest loss, or a bound."""
-        ...
+    __slots__ = ()
 
-    @property
-    def comes_back(self) -> bool:
-        """Say whether some losses are atoms."""
-        ...
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K'' at c, for searches."""
-        ...
-
+    @abstractmethod
     def tilted(self, c: float) -> tuple[Phases, float, float, float]:
         """Return its phases at c; the log of its mass there, with a bound on its error; its mean.
 
         Raises:
             NotCertifiedError: they are not known there.
         """
-        ...
 
 
 @record
@@ -131,10 +120,10 @@ class RareUses(LossLaw):
         (k, mean, variance), (far, far_mean, far_variance) = (
             law.cumulants(c) for law in (self.near, self.far)
         )
-        log_ratio = far - k
-        log_grown = float(np.logaddexp(0.0, log_ratio))
-        exponent = n * log_grown
+        log_ratio = far - k if math.isfinite(k) else math.inf
         most = LARGEST_LOG_RATIO * (1.0 - 1e-6)
+        log_grown = float(np.logaddexp(0.0, min(log_ratio, most)))
+        exponent = n * log_grown
         if not (abs(log_ratio) < most and 0.0 < exponent < most):
             # Contours do not know it there.
             return math.inf, 0.0, 0.0

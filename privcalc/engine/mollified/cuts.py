@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.rare import Measure
     from privcalc.numerics.arrays import Array
 
 # A law with more losses is not cut; so many levels are looked at, at most.
@@ -53,7 +54,7 @@ class Cut:
             whatever those before have, and none of those after.
     """
 
-    parts: dict[int, Callable[[], tuple[LossLaw, LossLaw]]]
+    parts: dict[int, Callable[[], tuple[Measure, Measure]]]
     near: Array
     far: tuple[Array, ...]
 
@@ -63,7 +64,8 @@ class Cut:
         return (self.near, *self.far)
 
 
-class _Cuttable(Protocol):
+@record
+class _Cuttable:
     """A law that may be cut, tabulated.
 
     Attributes:
@@ -80,21 +82,16 @@ class _Cuttable(Protocol):
     near: Array
     far: Array
 
-    def parts(self, column: int) -> tuple[LossLaw, LossLaw]:
+    def parts(self, column: int) -> tuple[Measure, Measure]:
         """Cut the law."""
-        ...
+        raise NotImplementedError
 
 
 @record
-class _Listed:
-    """A law with listed losses; see `_Cuttable`."""
+class _Listed(_Cuttable):
+    """A law with listed losses."""
 
-    index: int
     law: AtomicLaw
-    losses: Array
-    whole: Array
-    near: Array
-    far: Array
 
     @classmethod
     @np.errstate(all="ignore")
@@ -107,24 +104,19 @@ class _Listed:
         near = np.logaddexp.accumulate(exponents, axis=1)
         far = np.logaddexp.accumulate(exponents[:, ::-1], axis=1)[:, ::-1]
         both = near[:, :-1], _some(near[:, :-1], far[:, 1:], count)
-        return cls(index, law, losses, count * near[:, -1], count * both[0], both[1])
+        return cls(index, losses, count * near[:, -1], count * both[0], both[1], law)
 
-    def parts(self, column: int) -> tuple[LossLaw, LossLaw]:
+    def parts(self, column: int) -> tuple[Measure, Measure]:
         """Cut at a loss."""
         return parted(self.law, float(self.losses[column]))
 
 
 @record
-class _Sampled:
-    """A sampled Gaussian, cut smoothly; see `_Cuttable`."""
+class _Sampled(_Cuttable):
+    """A sampled Gaussian, cut smoothly at places."""
 
-    index: int
     law: SampledLaw
     places: Array
-    losses: Array
-    whole: Array
-    near: Array
-    far: Array
 
     @classmethod
     @np.errstate(all="ignore")
@@ -139,9 +131,10 @@ class _Sampled:
         )
         whole = count * np.logaddexp(near[:, 0], far[:, 0])
         losses = np.append(law.losses(places)[1], np.inf)
-        return cls(index, law, places, losses, whole, count * near, _some(near, far, count))
+        some = _some(near, far, count)
+        return cls(index, losses, whole, count * near, some, law, places)
 
-    def parts(self, column: int) -> tuple[LossLaw, LossLaw]:
+    def parts(self, column: int) -> tuple[Measure, Measure]:
         """Cut at a place."""
         return smoothly_parted(self.law, float(self.places[column]))
 
@@ -172,11 +165,13 @@ class Search:
         composition: truncated laws.
         cuts: where they may be cut.
         whole: log of its transform on the abscissas.
+        smooth: whether a law is cut smoothly.
     """
 
     composition: Composition
     cuts: tuple[Cut, ...]
     whole: Array
+    smooth: bool
 
     abscissas: ClassVar[Array] = np.geomspace(LEAST_C, MOST_C, ABSCISSAS)
 
@@ -207,7 +202,8 @@ class Search:
         levels = levels[:: 1 + len(levels) // MOST_LEVELS]
         cuts = [cls._cut(listed, others, float(level)) for level in levels]
         whole = others + np.sum([each.whole for each in listed], axis=0)
-        return cls(composition, tuple(each for each in cuts if each is not None), whole)
+        smooth = any(isinstance(each, _Sampled) for each in listed)
+        return cls(composition, tuple(each for each in cuts if each is not None), whole, smooth)
 
     @classmethod
     def _cut(cls, listed: list[_Cuttable], others: Array, level: float) -> Cut | None:
@@ -219,7 +215,8 @@ class Search:
             each.whole if column == len(each.losses) - 1 else each.near[:, column]
             for each, column in zip(listed, columns, strict=True)
         ]
-        places, far = {}, []
+        places: dict[int, Callable[[], tuple[Measure, Measure]]] = {}
+        far = []
         for k, (each, column) in enumerate(zip(listed, columns, strict=True)):
             if column < len(each.losses) - 1:
                 places[each.index] = partial(each.parts, column)
@@ -260,14 +257,16 @@ class Search:
     def best(self, epsilon: float, log_small: float = -math.inf) -> tuple[float, Cut]:
         """Return the peak of the best cut, and that cut.
 
-        Peaks below `log_small` need no sum: as few as possible are above it where that makes the
-        largest no higher than by DIGITS. Of equals the one with the largest losses is best, whose
-        far parts fall fast.
+        Peaks below `log_small` need no sum. Of samples that are cut smoothly the near part alone
+        falls too slowly for one: it is left out where that makes the largest peak no higher than by
+        DIGITS. Of such cuts the one with the largest losses is best, whose far parts fall fast.
         """
         peaks = [[self.peak(table, epsilon)[0] for table in cut.all] for cut in self.cuts]
-        least = min(max(each) for each in peaks)
-        good = [k for k, each in enumerate(peaks) if max(each) <= least + DIGITS]
-        best = min(good, key=lambda k: (sum(peak > log_small for peak in peaks[k]), -k))
-        if log_small == -math.inf:
-            best = min(good, key=lambda k: max(peaks[k]))
+        best = min(range(len(peaks)), key=lambda k: max(peaks[k]))
+        if self.smooth:
+            highest = max(peaks[best]) + DIGITS
+            alone = [
+                k for k, (near, *far) in enumerate(peaks) if near < log_small and max(far) < highest
+            ]
+            best = alone[-1] if alone else best
         return max(peaks[best]), self.cuts[best]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.losses.atomic.equal_steps import TiltedLattice
@@ -48,6 +48,15 @@ class PhaseBlocks:
     error: float
     centre: float
     near: NearOne | None = None
+
+    @classmethod
+    def of(cls, law: AtomicContour, count: int) -> PhaseBlocks:
+        """Prepare finitely many losses; M - 1 is of use where it is known better than M."""
+        phases, log_mass, error, centre = law.law.tilted(law.c)
+        near = law.law.near_one(law.c) if count > MANY else None
+        if near is not None and not at_abscissa(near)[1] < error:
+            near = None
+        return cls(phases, log_mass, error, centre, near)
 
     @property
     def log_mgf_at(self) -> tuple[float, float]:
@@ -271,8 +280,9 @@ class FallingBlocks(ClosedBlocks):
     falling: Falling
 
     @classmethod
-    def of(cls, law: ContourLaw, deviation: float) -> FallingBlocks:
+    def of(cls, law: UnequalGaussiansContour, count: int) -> FallingBlocks:
         """Evaluate the bound on a grid of t."""
+        deviation = math.sqrt(law.law.cumulants(law.c)[2] * count)
         ts = FIRST / deviation * RATIO ** np.arange(POINTS)
         suprema = np.array([law.modulus_supremum(t) for t in ts.tolist()])
         return cls(law, Falling(ts, np.minimum(np.log(suprema), 0.0)))
@@ -293,29 +303,13 @@ def prepared(law: ContourLaw, count: int) -> BlockLaw:
     Raises:
         NotCertifiedError: the law is not known for every t.
     """
-    if isinstance(law, EqualStepsContour):
-        return LatticeBlocks(law.tilted)
-    if isinstance(law, AtomicContour):
-        phases, log_mass, error, centre = law.law.tilted(law.c)
-        near = law.law.near_one(law.c) if count > MANY else None
-        if near is not None and not at_abscissa(near)[1] < error:
-            near = None
-        return PhaseBlocks(phases, log_mass, error, centre, near)
-    if isinstance(law, SmoothContour):
-        return PhaseBlocks(*law.tilted)
-    if isinstance(law, RareContour):
-        return RareBlocks(law)
+    make = _MAKERS.get(type(law))
+    if make is not None:
+        return make(law, count)
     if law.revival is not None:
         return ReturningBlocks(law, law.revival)
-    if isinstance(law, GaussianContour):
-        return GaussianBlocks(law)
-    if isinstance(law, LaplaceContour):
-        return LaplaceBlocks.of(law)
     if isinstance(law, DecayingContour) and isinstance(law.law, EdgedLaw):
         return EdgedBlocks.of(law.law, law.c, count)
-    if isinstance(law, UnequalGaussiansContour):
-        deviation = math.sqrt(law.law.cumulants(law.c)[2] * count)
-        return FallingBlocks.of(law, deviation)
     raise NotCertifiedError("a part of the loss is known near the real axis only")
 
 
@@ -329,3 +323,14 @@ def log_mgf_above(laws: Iterable[tuple[ContourLaw, int]]) -> float:
             value, error = law.law.tilted(law.c)[1:3]
         total += count * (value + error)
     return total + 1e-12 * (1.0 + abs(total))
+
+
+_MAKERS: dict[type[ContourLaw], Callable[[Any, int], BlockLaw]] = {
+    AtomicContour: PhaseBlocks.of,
+    EqualStepsContour: lambda law, _: LatticeBlocks(law.tilted),
+    GaussianContour: lambda law, _: GaussianBlocks(law),
+    LaplaceContour: lambda law, _: LaplaceBlocks.of(law),
+    RareContour: lambda law, _: RareBlocks(law),
+    SmoothContour: lambda law, _: PhaseBlocks(*law.tilted),
+    UnequalGaussiansContour: FallingBlocks.of,
+}

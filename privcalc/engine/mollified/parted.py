@@ -50,13 +50,16 @@ ROOM = 2.0
 
 
 def applies(composition: Composition, log_delta: float, epsilon: float | None = None) -> bool:
-    """Say whether two contours are likely to be better than one; a choice, no proof."""
+    """Say whether two contours are likely to be better than one; a choice, no proof.
+
+    That of few samples of Gaussians is long, whatever its peak.
+    """
     try:
         search = Search.of(composition.truncated(log_delta + math.log(DROP)))
         at = search.epsilon(log_delta) if epsilon is None else epsilon
     except NotCertifiedError:
         return False
-    return search.gain(at) > WORTH
+    return search.smooth or search.gain(at) > WORTH
 
 
 def parted_epsilon(

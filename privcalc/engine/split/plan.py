@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
 MAX_WORK = 300_000_000
+# For errors from this on there are to be no more: for all digits they would be too many.
+ROUGH, ROUGH_NODES = 1e-6, 60_000
+# Where more would be needed by no more than this factor, so many do: the bracket is wider.
+OVER = 2.0
+# Of what the work that is left pays for.
+FEWER = 0.95
 # Work for each term of a node: blocks of nodes are products of matrices.
 PER_TERM = 0.006
 # All that a plan makes of its sums and bounds, as a multiple of that.
@@ -70,24 +76,31 @@ def make_line(
         raise NotCertifiedError("the characteristic function decays too slowly for the split")
     cut = float(ts[good[0]])
     nodes = max(2, math.ceil(cut / step - 0.5))
-    reach = (nodes + 0.5) * step
     top = max(each.top_loss for each, _ in frame.cuts)
     most = APART if all(each.law.lines for each, _ in frame.cuts) else math.inf
     # Losses below 0 are as long as that of an outcome that only R has.
     floor = max(-math.log1p(-each.law.rate) for each, _ in frame.cuts)
-    terms = min(PER_RADIAN * reach * top, most) + PER_RADIAN * reach * floor + BESIDE
-    work = nodes * terms * len(frame.cuts)
-    if not (nodes <= MAX_NODES and work <= MAX_WORK):
-        raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
-    laws = frame.laws(c, reach, right=right)
-    units = nodes * (1.0 + PER_TERM * laws.size)
-    if IN_ALL * units > PATIENCE * left():
-        # A looser plan may still fit, if nothing is spent on this one.
-        raise NotCertifiedError(f"the split needs {nodes} nodes of {work / nodes:.0f} terms")
-    charge(units)
-    line = Line(
-        right, c, step, nodes, c_far, log_far, here.log_f, float(log_cuts[good[0]]), log_mass
+    phase = PER_RADIAN * (nodes + 0.5) * step
+    terms = min(phase * top, most) + phase * floor + BESIDE
+    wanted = nodes
+    rough = frame.relative >= ROUGH
+    nodes = min(
+        nodes, ROUGH_NODES if rough else MAX_NODES, int(MAX_WORK / (terms * len(frame.cuts)))
     )
+    while True:
+        if wanted > (1.0 if rough else OVER) * nodes:
+            # Other contours may still fit, if nothing is spent on this one.
+            raise NotCertifiedError(f"the split needs {wanted} nodes of {terms:.0f} terms")
+        reach = (nodes + 0.5) * step
+        laws = frame.laws(c, reach, right=right)
+        units = nodes * (1.0 + PER_TERM * laws.size)
+        payable = PATIENCE * left() / IN_ALL
+        if units <= payable:
+            break
+        nodes = int(FEWER * nodes * payable / units)
+    log_cut = float(log_cuts[np.flatnonzero(ts <= reach)[-1]])
+    charge(units)
+    line = Line(right, c, step, nodes, c_far, log_far, here.log_f, log_cut, log_mass)
     return line, laws
 
 

@@ -15,8 +15,8 @@ from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.atomic.renyi import atomic_renyi
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw
 from privcalc.losses.log_ratio import LogRatio
+from privcalc.losses.rare import Measure
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.complexlog import log1p_with_error
@@ -43,7 +43,7 @@ NOTHING = Enclosed(Fraction(0), Fraction(0))
 
 
 @record
-class AtomicLaw(LossLaw):
+class AtomicLaw(Measure):
     """Finite losses with their P-masses; what is missing to 1 is `infinity_mass`.
 
     Losses and masses are accurate to `loss_units` and `MASS_ULPS` units in the last place.
@@ -187,8 +187,8 @@ class AtomicLaw(LossLaw):
 
     def tilted(self, c: float) -> tuple[TiltedPhases, float, float, float]:
         """Return the phases at c; the log of the mass, with a bound on its error; the mean."""
-        units = {"loss_units": self.loss_units, "mass_units": MASS_ULPS}
-        return tilted(*self.columns, c, **units)
+        losses, masses = self.columns
+        return tilted(losses, masses, c, loss_units=self.loss_units, mass_units=MASS_ULPS)
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
         """Fix the abscissa; the sum is exact for every t."""

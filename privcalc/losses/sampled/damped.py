@@ -1,4 +1,4 @@
-"""A tilted measure as a sum of phases that decay: S(t) = sum_j w_j e^{i t x_j}, Im x_j >= 0, t >= 0.
+"""A tilted measure as a sum of phases that decay: S(t) = sum w_j e^{i t x_j}, Im x_j >= 0, t >= 0.
 
 They are nodes of a path off the real line (`losses/sampled/smooth.py`). What they miss does not
 depend on t, so that sum_j |w_j| e^{-t Im x_j} and that bound S at t, and at all larger t.
@@ -16,7 +16,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers
 
 # The grid of t on which errors and bounds are tabulated, in reciprocals of the deviation of x_j.
 FIRST, RATIO, POINTS = 1e-3, 1.25, 160
@@ -100,6 +100,6 @@ class DampedPhases:
             table[i : i + rows] = (phases * self.weights) @ fine
         return table
 
-    def _index(self, t: Array) -> Array:
-        found: Array = np.searchsorted(self.ts, t, side="right") - 1
+    def _index(self, t: Array) -> Integers:
+        found: Integers = np.searchsorted(self.ts, t, side="right") - 1
         return found

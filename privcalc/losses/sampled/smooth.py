@@ -9,11 +9,12 @@ are transforms of measures, as if each use were said to be beyond the place with
 sharp cut has an edge, whose transform falls as 1 / t. V(x) = P(N < (x - place) / w), w = WIDTH, has
 none: on the line x + i v, 0 <= v < pi, of the upper half plane
 
-    |density| = e^{v^2 / (2 d^2)} density(x),      |V| <= e^{v^2 / (2 w^2)} V(x),  and 1 - V likewise,
-    |1 + y|^(c + 1) <= (1 + y(x))^(c + 1),         |(1 + y)^{it}| = e^{-t arg(1 + y)}, arg in [0, v],
+    |density| = e^{v^2 / (2 d^2)} density(x),      |V| <= e^{v^2 / (2 w^2)} V(x),
+    |1 + y|^(c + 1) <= (1 + y(x))^(c + 1),         |(1 + y)^{it}| = e^{-t arg(1 + y)},
 
-d the deviation of x. All is analytic there, so that the path may be moved to Im x = LINE, where F
-falls with t as e^{-t arg}, and the trapezoid rule with step h is off by no more than
+with arg in [0, v], d the deviation of x, and 1 - V like V. All is analytic there, so that the path
+may be moved to Im x = LINE, where F falls with t as e^{-t arg}, and the trapezoid rule with step h
+is off by no more than
 
     (e^{k (2 LINE)^2} + 1) F(c) / (e^{2 pi LINE / h} - 1),    k = 1 / (2 d^2) + 1 / (2 w^2),
 
@@ -31,7 +32,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw
+from privcalc.losses.rare import Measure
 from privcalc.losses.sampled.damped import DampedPhases
 from privcalc.losses.sampled.part import y_and_loss
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
@@ -70,7 +71,7 @@ def smoothly_parted(law: SampledLaw, place: float) -> tuple[SmoothPart, SmoothPa
 
 
 @record
-class SmoothPart(LossLaw):
+class SmoothPart(Measure):
     """N or F of a sampled Gaussian, for removing.
 
     Attributes:
@@ -128,7 +129,7 @@ class SmoothPart(LossLaw):
         return fall - 1e-9 if self.beyond else fall + (x - self.place) / (WIDTH * WIDTH)
 
     def log_densities(self, x: Array) -> Array:
-        """Return the log of the density under R, with the weight; very small where it underflows."""
+        """Return the log of the density under R with the weight, hardly any if it underflows."""
         with np.errstate(divide="ignore"):
             log_weights = np.log(real_tail(self.turns(x))[0])
         found: Array = self.normal.log_density(x) + np.maximum(log_weights, LEAST_LOG)
@@ -236,12 +237,11 @@ class _Line:
         grows by 2 density(u) / w at most, where u <= 0.
         """
         part = self._part
-        u = (x - part.place) / WIDTH
+        fall = (part.normal.mean - x) / part.normal.deviation**2
         if part.beyond:
-            growth = 0.0
-        else:
-            growth = 2.0 * _density(u) / WIDTH if u <= 0.0 else math.inf
-        return (part.normal.mean - x) / part.normal.deviation**2 - growth
+            return fall
+        u = (x - part.place) / WIDTH
+        return fall - 2.0 * _density(u) / WIDTH if u <= 0.0 else -math.inf
 
     @property
     def tilted(self) -> tuple[DampedPhases, float, float, float]:
