@@ -65,6 +65,11 @@ LARGEST = 600.0
 ONLY_MEASURE = "a part of a sampled law is known on its contour only"
 
 
+def rough_step(law: SampledLaw) -> float:
+    """Return the distance of nodes that is enough for searches."""
+    return ROUGH * min(law.normal.deviation, 1.0)
+
+
 def smoothly_parted(law: SampledLaw, place: float) -> tuple[SmoothPart, SmoothPart]:
     """Return what is up to about a place, and what is beyond."""
     return SmoothPart(law, place, beyond=False), SmoothPart(law, place, beyond=True)
@@ -128,27 +133,21 @@ class SmoothPart(Measure):
         fall = (x - normal.mean) / normal.deviation**2 - 1.0 - LEAST_FALL
         return fall - 1e-9 if self.beyond else fall + (x - self.place) / (WIDTH * WIDTH)
 
-    def log_densities(self, x: Array) -> Array:
-        """Return the log of the density under R with the weight, hardly any if it underflows."""
+    def log_weights(self, x: Array) -> Array:
+        """Return the log of the weight, hardly any where that underflows."""
         with np.errstate(divide="ignore"):
-            log_weights = np.log(real_tail(self.turns(x))[0])
-        found: Array = self.normal.log_density(x) + np.maximum(log_weights, LEAST_LOG)
+            found: Array = np.maximum(np.log(real_tail(self.turns(x))[0]), LEAST_LOG)
         return found
+
+    def log_densities(self, x: Array) -> Array:
+        """Return the log of the density under R with the weight."""
+        return self.normal.log_density(x) + self.log_weights(x)
 
     @cached_property
     def _rough(self) -> tuple[Array, Array]:
         """Losses on a grid, with the log of their masses."""
-        x = np.arange(*self.extent, ROUGH * min(self.normal.deviation, 1.0))
+        x = np.arange(*self.extent, rough_step(self.law))
         return y_and_loss(x, self.law.q)[1], self.log_densities(x) + math.log(x[1] - x[0])
-
-    def log_sums(self, c: Array) -> Array:
-        """Return K at each c, infinite where it is decided far out; for searches."""
-        losses, log_masses = self._rough
-        exponents = log_masses + np.multiply.outer(c + 1.0, losses)
-        top = exponents.max(axis=1)
-        sums = np.log(np.exp(exponents - top[:, None]).sum(axis=1))
-        inside = (exponents[:, -1] < top + LOG_LEFT_OUT) & (c < self.most_tilted)
-        return np.where(inside, top + sums, np.inf)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at c, for searches."""
