@@ -36,7 +36,7 @@ UNDERFLOW = 1e-300
 
 
 def shifted_tail(u: Array, v: float) -> tuple[ComplexArray, Array]:
-    """Return Q(u + iv), v > 0, and a bound on the absolute error of each value."""
+    """Return Q(u + iv), v > 0, and bounds on absolute errors, where u and v are off by 2 units."""
     size = np.abs(u)
     small, error = _upper(np.minimum(size, FARTHEST), v)
     far = size > FARTHEST
@@ -48,9 +48,9 @@ def shifted_tail(u: Array, v: float) -> tuple[ComplexArray, Array]:
 
 
 def real_tail(u: Array) -> tuple[Array, Array]:
-    """Return Q(u), and a bound on the absolute error of each value.
+    """Return Q(u), and bounds on absolute errors, where u is off by 2 units.
 
-    erfc's argument is off by 2 units, which Q feels as 2 (1 + u^2) units at most, and erfc by 4.
+    erfc's argument is off by 4 units, which Q feels as 4 (1 + u^2) units at most, and erfc by 4.
     """
     value = np.array([0.5 * math.erfc(each) for each in (u * ROOT).tolist()])
     return value, UNIT * (8.0 + 4.0 * u * u) * value + UNDERFLOW
@@ -61,9 +61,9 @@ def _upper(u: Array, v: float) -> tuple[ComplexArray, Array]:
 
     The quadrature error is that of `numerics/gauss_legendre.py`: on an ellipse around a panel of
     half length d, |s| <= v + d a and |Im s| <= d b for its semi-axes a and b, so that the integrand
-    is at most e^{|s|^2 / 2 + u |Im s|}. Rounding: a node is off by 4 units of v, which moves
-    exponents by 4 v (u + v) units, and these are off by 4 units of their terms; a term by 32 units
-    more, with its weight, their sum by a unit each; the density by 8 + 4 u^2.
+    is at most e^{|s|^2 / 2 + u |Im s|}. Rounding: nodes and the end are off by 6 units of v, which
+    moves exponents by 6 v (u + v) units, and these are off by 6 units of their terms; a term by 32
+    units more, with its weight, their sum by a unit each; the density by 8 + 4 u^2.
     """
     half = 0.5 * v / PANELS
     s, log_weights = composite_rule(half * (1.0 + 2.0 * np.arange(PANELS)), np.full(PANELS, half))

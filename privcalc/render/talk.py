@@ -106,8 +106,8 @@ def renyi_words(method: Method) -> str:
 def _tried(notes: Iterable[str]) -> Iterator[str]:
     """Yield one line for each engine, in the order in which they were asked.
 
-    Notes are `engine: what came of it`. An engine may have been asked several times, with looser
-    tolerances or, for a profile, at each point.
+    Notes are `engine: what came of it`. An engine may have been asked several times: another of its
+    contours, with fewer outcomes or, for a profile, at each point.
     """
     found: dict[str, list[str]] = {}
     for note in notes:
