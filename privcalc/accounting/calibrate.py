@@ -108,9 +108,10 @@ class _Calibrator:
             good, bad = fine.nearest()
         good, bad = self._both(fine, good, bad)
         below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good)
-        if self.unknown.whole:
-            # Far from the budget the first bracket decides; these two are shown.
+        # What decides a budget may be a wide bracket; those that are shown are narrow.
+        if left() > 0.0:
             good = fine.narrowed(good)
+        if self.unknown.whole:
             below = None if below is None else fine.narrowed(below)
         asked = len(coarse.probes) + len(fine.probes)
         return self._calibration(good, bad, below, asked)

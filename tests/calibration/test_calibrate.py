@@ -160,6 +160,13 @@ def test_ends_that_do_not_meet() -> None:
     assert found.sufficient < found.insufficient < 1.05 * found.sufficient
 
 
+def test_what_is_shown_is_narrow() -> None:
+    """What decides may be a wide bracket of rougher laws; the one that is shown has all digits."""
+    found = solve("gaussian:sigma=_@5+exponential:epsilon=0.3@3", target(2.0, 1e-5))
+    check_both_ends(found)
+    assert found.bound.width <= 1e-8 * found.bound.upper
+
+
 def test_pure_differential_privacy_at_delta_zero() -> None:
     """At delta 0 the largest losses add up: 100 uses at epsilon 1/50 each."""
     found = solve("laplace:scale=_@100", target(2.0, 0.0))
