@@ -170,3 +170,21 @@ def test_masses_between_points_are_known_to_their_few_terms(spacing: float) -> N
         error = float(found.between_error[k])
         assert abs(mpf(float(found.between_p[k])) - p) <= p * error
         assert abs(mpf(float(found.between_q[k])) - q) <= q * error
+
+
+@pytest.mark.parametrize("c", [0.02, 1.0, 7.0, 40.0, 4000.0])
+def test_searches_look_at_groups_of_many_losses(c: float) -> None:
+    """K, its slope and its curvature are those of all losses, whatever the order."""
+    r = np.random.default_rng(5)
+    losses = np.sort(r.uniform(-2.0, 3.0, 30_000))
+    masses = r.uniform(0.5, 1.0, len(losses)) * np.exp(-(losses**2))
+    masses /= masses.sum() * (1.0 + 1e-9)
+    shuffled = r.permutation(len(losses))
+    law = AtomicLaw(tuple(losses[shuffled].tolist()), tuple(masses[shuffled].tolist()), 1e-9)
+    grown = masses * np.exp(c * (losses - 3.0))
+    total = grown.sum()
+    mean = grown @ losses / total
+    k0, k1, k2 = law.cumulants(c)
+    assert k0 == pytest.approx(math.log(total) + 3.0 * c, rel=1e-5, abs=1e-7)
+    assert k1 == pytest.approx(mean, rel=1e-5)
+    assert k2 == pytest.approx(grown @ (losses - mean) ** 2 / total, rel=1e-4)

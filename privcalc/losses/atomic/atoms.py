@@ -37,6 +37,8 @@ MASS_ULPS = 32.0
 CHEAP_ATOMS = 2000
 # More atoms than this cannot all be put on a lattice of the FFT engine.
 MOST_ANCHORS = 64
+# Searches look at no more groups of losses.
+MOST_GROUPS, SMALL = 4000, 0.01
 # Complex numbers that are formed at once.
 AT_ONCE = 1_000_000
 NOTHING = Enclosed(Fraction(0), Fraction(0))
@@ -99,21 +101,44 @@ class AtomicLaw(Measure):
         return np.array(self.losses), np.array(self.masses)
 
     @cached_property
-    def _log_masses(self) -> Array:
-        log_masses: Array = np.log(self.columns[1])
-        return log_masses
+    def _single(self) -> tuple[Array, Array, Array]:
+        """The losses, with log masses and no variance."""
+        losses, masses = self.columns
+        return losses, np.log(masses), np.zeros(len(losses))
+
+    @cached_property
+    def _grouped(self) -> tuple[Array, Array, Array]:
+        """Means, log masses and variances of groups of neighbouring losses, at most so many."""
+        losses, masses = self.columns
+        size = -(-len(losses) // MOST_GROUPS)
+        if size <= 1:
+            return self._single
+        order, starts = np.argsort(losses, kind="stable"), np.arange(0, len(losses), size)
+        ordered, weights = losses[order], masses[order]
+        total = np.add.reduceat(weights, starts)
+        mean = np.add.reduceat(weights * ordered, starts) / total
+        away = (ordered - np.repeat(mean, size)[: len(losses)]) ** 2
+        return mean, np.log(total), np.add.reduceat(weights * away, starts) / total
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K'' at c, relative to the largest term: the last atom may be faint."""
+        """Return K, K' and K'' at c, relative to the largest term: the last atom may be faint.
+
+        Where c^2 v is small, a group with variance v has all but e^{cm} (1 + c^2 v / 2) about its
+        mean m.
+        """
         if not self.losses:
             return -math.inf, 0.0, 0.0
         losses, masses = self.columns
-        exponents = self._log_masses + c * losses
+        means, log_masses, spreads = self._grouped
+        if not c * c * float(spreads.max()) < SMALL:
+            means, log_masses, spreads = self._single
+        exponents = log_masses + c * means + np.log1p(0.5 * c * c * spreads)
         top = float(exponents.max())
         tilted = np.exp(exponents - top)
         total = float(tilted.sum())
-        mean = float((tilted * losses).sum()) / total
-        variance = float((tilted * (losses - mean) ** 2).sum()) / total
+        centres = means + c * spreads
+        mean = float(tilted @ centres) / total
+        variance = float(tilted @ ((centres - mean) ** 2 + spreads)) / total
         if abs(c * self.max_loss) < 1.0 and self.log_dropped_mass == -math.inf:
             m1 = float((masses * np.expm1(c * losses)).sum()) - self.infinity_mass
             if m1 > -0.5:
