@@ -25,7 +25,7 @@ from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.ranges import Range, Ranges
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import applies, is_split, split_at
-from privcalc.engine.wish import POINTS, affordable
+from privcalc.engine.wish import POINTS, ROUGH_LATTICES, affordable
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, share
 from privcalc.numerics.work import left as left_over
@@ -63,6 +63,8 @@ ROUGH = 1e-7
 # all engines together at one epsilon, COARSE. What is left wide gets what monotony tells.
 MOST_WORK, FULL, COARSE = 4, 2, 1
 COARSER_POINTS = POINTS // 2
+# So many epsilons where contours failed have rough brackets first, by lattices at some of them.
+MANY_LEFT, ROUGHLY_AT = 6, (0.0, 0.25, 0.5, 0.75)
 # Epsilons at which a sharper curve is asked.
 MOST_SHARPENED = 60
 # Beyond this relative width nothing is shared.
@@ -189,6 +191,8 @@ class ManyDeltas:
             work.ask(each.source, each.near(work.pending), each.width)
         if self._contours:
             self._by_contours(work)
+            if self._failures >= MOST_FAILURES and self._engine == "auto" and not self._of_mass:
+                self._roughly(work)
         if self._of_mass:
             self._by_neighbours(work)
             if self._laws and self._engine != "rdp":
@@ -302,6 +306,16 @@ class ManyDeltas:
         for each in self._ranges:
             nearest = self._ranges.nearest(each, work.pending)
             work.ask(each.source, nearest, LOOSER * each.width)
+
+    def _roughly(self, work: Work) -> None:
+        """Prove wide brackets of what is left by few points: one by one takes all of the work."""
+        for place in ROUGHLY_AT if len(work.pending) >= MANY_LEFT else ():
+            pivot = work.pending[int(place * len(work.pending))]
+            if work.relative(pivot) <= HOPELESS:
+                continue
+            with suppress(NotCertifiedError), share(PARTS):
+                source = lattice_at(self._composition, pivot, *ROUGH_LATTICES[0])
+                work.ask(source, list(work.pending), self._width)
 
     def _one_by_one(self, work: Work) -> None:
         """Prove brackets at one epsilon, and share what proves them as far as it goes.

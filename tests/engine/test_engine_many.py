@@ -24,6 +24,7 @@ from privcalc.engine.shared_work import Work
 from privcalc.engine.source import brackets
 from privcalc.errors import DisagreementError
 from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.conftest import MNIST
@@ -130,6 +131,24 @@ def test_fft_is_shared() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gaussian:sigma=0.34@poisson:q=5.5e-6@20+laplace:scale=3.63@19",
+        pytest.param(
+            "gaussian:sigma=0.5@poisson:q=0.001@100+exponential:epsilon=0.05@40",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_what_contours_leave_has_rough_brackets_at_least(text: str) -> None:
+    """Where each epsilon takes a contour of its own the work is used up, and some were unknown."""
+    epsilons = [0.3 * k for k in range(21)]
+    with allowance(QUESTION):
+        found = many_deltas(compositions(text)[0], epsilons, TOLERANCE)
+    assert max(relative(each.bound) for each in found) <= 0.05
+
+
 def test_lattices_prove_nothing_below_their_window() -> None:
     """A lattice made for a large epsilon leaves delta at small ones open, and is not wrong."""
     tree = parse("gaussian:sigma=2@wor:q=0.1@5+rr:p=0.6").tree
