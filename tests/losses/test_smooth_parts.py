@@ -115,15 +115,27 @@ def test_what_is_missed_is_in_the_error(
     assert max(wrong for rows in found for wrong, _ in rows) > 1e-9
 
 
+def test_what_is_far_beyond_the_place_counts() -> None:
+    """There the weight of the near part is below the doubles, and tilts make it decide."""
+    case = (0.667, 8e-7, 0.0, 400.0)
+    part = part_of(case, beyond=False)
+    # In 30 digits; all but the far end come to -0.263.
+    assert part.cumulants(400.0)[0] == pytest.approx(1303.05, abs=0.01)
+    with pytest.raises(NotCertifiedError, match="rounding errors"):
+        part.tilted(400.0)
+
+
 def test_refusals() -> None:
     """What only outcomes far out decide, too much noise, and what contours alone know."""
     part = part_of(CASES[0], beyond=True)
     assert math.isinf(part.cumulants(1000.0)[0])
     with pytest.raises(NotCertifiedError, match="far out"):
         part.tilted(1000.0)
-    noisy = part_of((3.0, 0.01, 1.0, 1.0), beyond=True)
-    with pytest.raises(NotCertifiedError, match="too much noise"):
-        noisy.tilted(1.0)
+    for sigma in (3.0, 0.01):
+        with pytest.raises(NotCertifiedError, match="noise"):
+            part_of((sigma, 0.01, 1.0, 1.0), beyond=True).tilted(1.0)
+    with pytest.raises(NotCertifiedError, match="below the doubles"):
+        part_of((0.4, 1e-290, 9.0, 1.0), beyond=False).tilted(1.0)
     for refused in (part.tails, part.renyi, SmoothContour(part, 1.5).log_mgf):
         with pytest.raises(NotCertifiedError, match="contour only"):
             refused(np.ones(1))

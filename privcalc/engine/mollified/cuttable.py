@@ -11,7 +11,13 @@ from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.cut import parted
 from privcalc.losses.rare import LARGEST_LOG_RATIO
 from privcalc.losses.sampled.law import SampledLaw
-from privcalc.losses.sampled.smooth import LEAST_DEVIATION, SmoothPart, rough_step, smoothly_parted
+from privcalc.losses.sampled.smooth import (
+    LEAST_DEVIATION,
+    MOST_DEVIATION,
+    SmoothPart,
+    rough_step,
+    smoothly_parted,
+)
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -116,7 +122,7 @@ class Sampled(Cuttable):
         if not (law.cuttable and law.remove):
             return False
         few = count <= MOST_USES and count * law.q <= MOST_SAMPLES
-        return few and law.normal.deviation >= LEAST_DEVIATION
+        return few and LEAST_DEVIATION <= law.normal.deviation <= MOST_DEVIATION
 
 
 @np.errstate(all="ignore")

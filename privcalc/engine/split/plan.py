@@ -98,7 +98,10 @@ def make_line(
         if units <= payable:
             break
         nodes = int(FEWER * nodes * payable / units)
-    log_cut = float(log_cuts[np.flatnonzero(ts <= reach)[-1]])
+    below = np.flatnonzero(ts <= reach)
+    if not len(below):
+        raise NotCertifiedError("the split ends where nothing is known of its decay")
+    log_cut = float(log_cuts[below[-1]])
     charge(units)
     line = Line(right, c, step, nodes, c_far, log_far, here.log_f, log_cut, log_mass)
     return line, laws

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.numerics.phases import PER_PRODUCT, PHASE_ULPS
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 # The grid of t on which errors and bounds are tabulated, in reciprocals of the deviation of x_j.
 FIRST, RATIO, POINTS = 1e-3, 1.25, 160
+# Losses all below this have no such reciprocals.
+LEAST = 1e-280
 # Exponentials of complex numbers that are formed at once.
 AT_ONCE = 400_000
 # Work for one of them.
@@ -60,9 +63,15 @@ class DampedPhases:
             wrong: absolute errors of the weights.
             moved: the same of the losses, before their mean was taken off them.
             missed: what the nodes miss.
+
+        Raises:
+            NotCertifiedError: losses are near the end of the range of doubles.
         """
         moduli, sizes = np.abs(weights), np.abs(losses)
-        deviation = float(np.sqrt(moduli @ sizes**2 / moduli.sum()))
+        largest = float(sizes.max())
+        if not largest > LEAST:
+            raise NotCertifiedError("the losses of a sampled law are below the doubles")
+        deviation = largest * float(np.sqrt(moduli @ (sizes / largest) ** 2 / moduli.sum()))
         ts = np.concatenate([[0.0], FIRST / deviation * RATIO ** np.arange(POINTS)])
         decay = np.exp(-np.multiply.outer(ts, losses.imag))
         fixed = UNIT * (PHASE_ULPS + 16.0 + COMPLEX_TERM * len(losses))

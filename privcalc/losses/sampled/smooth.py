@@ -51,13 +51,17 @@ WIDTH, LINE = 0.3, 0.6
 # largest term than this is left out.
 LOG_ERROR, LOG_LEFT_OUT = -42.0, -44.0
 # Deviations of x below the mean, and above that of outcomes with the record, that are looked at;
-# and tilts of so many times the variance.
-BELOW, ABOVE, TILTS = 10.0, 12.0, 12.0
+# and tilts of so many times the variance, or so many deviations, but LEAST_TILTS.
+BELOW, ABOVE, TILTS, STEEP = 10.0, 12.0, 12.0, 36.0
 # Step of sums that are no bound.
 ROUGH = 0.25
-# Of noisier laws the factors e^{k v^2} would cost digits.
-LEAST_DEVIATION = 0.5
-LEAST_LOG = -1e5
+LEAST_TILTS = 3.0
+# Of noisier laws the factors e^{k v^2} would cost digits, of others there would be too many nodes.
+LEAST_DEVIATION, MOST_DEVIATION = 0.5, 10.0
+# Errors are carried to first order: relative ones are at most this.
+LARGEST_ERROR = 1e-6
+# Beyond this the tail of the normal law leaves the doubles.
+FAR = 37.0
 # The least fall of the log of a density where it is no longer looked at.
 LEAST_FALL = 0.5
 # e^x is a double up to here.
@@ -120,7 +124,8 @@ class SmoothPart(Measure):
     def extent(self) -> tuple[float, float]:
         """Return where x is looked at: what is outside matters to no tilt below `most_tilted`."""
         mean, d = self.normal.mean, self.normal.deviation
-        return mean - BELOW * d, max(self.place, mean + TILTS * d * d) + ABOVE * d
+        tilts = min(TILTS, max(LEAST_TILTS, STEEP / d))
+        return mean - BELOW * d, max(self.place, mean + tilts * d * d) + ABOVE * d
 
     @property
     def most_tilted(self) -> float:
@@ -134,10 +139,12 @@ class SmoothPart(Measure):
         return fall - 1e-9 if self.beyond else fall + (x - self.place) / (WIDTH * WIDTH)
 
     def log_weights(self, x: Array) -> Array:
-        """Return the log of the weight, hardly any where that underflows."""
-        with np.errstate(divide="ignore"):
-            found: Array = np.maximum(np.log(real_tail(self.turns(x))[0]), LEAST_LOG)
-        return found
+        """Return the log of the weight; where that underflows, of the density over u (Mills)."""
+        u = self.turns(x)
+        far = np.maximum(u, FAR)
+        near = np.log(real_tail(np.minimum(u, FAR))[0])
+        mills = -0.5 * far * far - np.log(far * math.sqrt(2.0 * math.pi))
+        return np.where(u < FAR, near, mills)
 
     def log_densities(self, x: Array) -> Array:
         """Return the log of the density under R with the weight."""
@@ -206,8 +213,8 @@ class _Line:
             NotCertifiedError: those that do not are not known to be few.
         """
         normal = part.normal
-        if normal.deviation < LEAST_DEVIATION:
-            raise NotCertifiedError("there is too much noise for a smooth cut")
+        if not LEAST_DEVIATION <= normal.deviation <= MOST_DEVIATION:
+            raise NotCertifiedError("there is too much noise for a smooth cut, or too little")
         self._part, self._c = part, c
         s = normal.deviation
         self._growth = LINE * LINE * (0.5 / (s * s) + 0.5 / (WIDTH * WIDTH)) * (1.0 + 1e-12)
@@ -274,11 +281,11 @@ class _Line:
         # Off the real line terms are e^{growth} times as large, at most.
         missed = self._outside * math.exp(self._growth + self._log_largest - top + 1e-6)
         lost = float(wrong.sum()) + UNIT * len(wrong) * float(np.abs(weights).sum()) + missed
-        if not 0.0 < 4.0 * lost < total:
+        if not 0.0 < lost <= LARGEST_ERROR * total:
             raise NotCertifiedError("a part of a sampled law is lost in rounding errors")
         turns = 2.0 * math.pi * LINE / self._step * (1.0 - 1e-12)
         alias = (math.exp(4.0 * self._growth) + 1.0) / math.expm1(turns)
-        relative = (lost / total + 2.0 * alias) * (1.0 + 1e-6)
+        relative = (lost / total + 2.0 * alias) * (1.0 + 1e-5)
         centre = float(np.real(weights @ losses.real)) / total
         log_mass = top + math.log(total) + math.log(self._step)
         log_mass -= 0.5 * math.log(2.0 * math.pi * variance)
@@ -288,9 +295,9 @@ class _Line:
         phases = DampedPhases.of(
             losses - centre,
             weights / total,
-            (wrong + 2.0 * relative * moduli) / total * MARGIN,
+            (wrong + 2.0 * relative * moduli) / total * (1.0 + 1e-5),
             moved + 2.0 * UNIT * (np.abs(losses) + abs(centre)),
-            (missed / total + 2.0 * alias) * (1.0 + 1e-6),
+            (missed / total + 2.0 * alias) * (1.0 + 1e-5),
         )
         return phases, log_mass, error, centre
 
