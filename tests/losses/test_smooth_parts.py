@@ -105,7 +105,7 @@ def test_what_is_far_falls() -> None:
     assert float(phases.error(np.array([1e30]))[0]) < 1e-15
 
 
-@pytest.mark.parametrize(("name", "value"), [("LOG_ERROR", -3.0), ("LOG_LEFT_OUT", -9.0)])
+@pytest.mark.parametrize(("name", "value"), [("LOG_ERROR", -3.0), ("LOG_LEFT_OUT", -16.5)])
 def test_what_is_missed_is_in_the_error(
     name: str, value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
