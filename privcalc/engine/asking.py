@@ -6,7 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.engine.certified import CONTOUR
+from privcalc.engine.certified import CONTOUR, PAD
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from privcalc.engine.source import Source
     from privcalc.engine.wish import Wish
 
+# What a contour that missed a finer tolerance by little is asked for once more.
+NEST = 1e-8
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
 # One of many questions is not asked of a second contour for less.
@@ -80,12 +82,14 @@ class _Step:
         solve: asks it.
         rough: whether it is a contour that is to decide a budget.
         further: whether it is a contour beside the one that is likely to be best.
+        nested: whether it is the same contour again, for `NEST`.
     """
 
     name: str
     solve: Callable[[], Certified | None]
     rough: bool = False
     further: bool = False
+    nested: bool = False
 
 
 def _steps(
@@ -115,11 +119,24 @@ def _steps(
 
 
 def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
-    """Yield the contours; the best of them roughly first, where that may decide."""
+    """Yield the contours; the best of them roughly first, where that may decide.
+
+    The first that answered is asked once more: where rounding is what it missed the tolerance by,
+    a finer wish would give a wider answer than NEST does.
+    """
+    answered: list[Callable[[float], Certified]] = []
+
+    def noted(solve: Callable[[float], Certified]) -> Certified:
+        found = solve(wish.tolerance)
+        answered.append(solve)
+        return found
+
     for k, solve in enumerate(question.contours()):
         if wish.rough and k == 0:
             yield _Step(CONTOUR, partial(solve, COARSE), rough=True)
-        yield _Step(CONTOUR, partial(solve, wish.tolerance), further=k > 0)
+        yield _Step(CONTOUR, partial(noted, solve), further=k > 0)
+    if answered and wish.tolerance < NEST:
+        yield _Step(CONTOUR, partial(answered[0], NEST), nested=True)
 
 
 @mutable
@@ -140,7 +157,7 @@ class _Known:
 
     def vain(self, step: _Step) -> bool:
         """Say whether an engine has nothing to add to what was found."""
-        if step.further and not left() > 0.0:
+        if (step.further or step.nested) and not left() > 0.0:
             return True
         if self.found is None:
             return False
@@ -149,6 +166,9 @@ class _Known:
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
         if step.name == "fft":
             return self.wish.met(self.found.bound) or width <= FFT_REACH
+        if step.nested:
+            quick = self.wish.stop.quick
+            return quick or not max(2.0 * PAD * NEST, 2.0 * self.wish.tolerance) < width <= NEST
         if not step.further:
             return False
         return self.wish.met(self.found.bound) or (self.wish.stop.quick and width < QUICKLY)
