@@ -21,7 +21,6 @@ from privcalc.numerics.work import PATIENCE, charge, left
 
 if TYPE_CHECKING:
     from privcalc.engine.split.frame import Frame
-    from privcalc.numerics.arrays import Array
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
@@ -69,12 +68,9 @@ def make_line(
     c_far = few_bits(c_far)
     here = Reals.of(frame, c, right=right)
     log_far = Reals.of(frame, c_far, right=right).log_f
-    ts, log_cuts = _decay(frame, here, c, right=right)
+    decay = _Decay(frame, here, c, right=right)
     target = frame.log_target - float(frame.shifts(np.array([c]), right=right)[0])
-    good = np.flatnonzero(log_cuts - np.log(math.pi * ts) <= target)
-    if not len(good):
-        raise NotCertifiedError("the characteristic function decays too slowly for the split")
-    cut = float(ts[good[0]])
+    cut = decay.first(target)
     nodes = max(2, math.ceil(cut / step - 0.5))
     top = max(each.top_loss for each, _ in frame.cuts)
     most = APART if all(each.law.lines for each, _ in frame.cuts) else math.inf
@@ -98,10 +94,7 @@ def make_line(
         if units <= payable:
             break
         nodes = int(FEWER * nodes * payable / units)
-    below = np.flatnonzero(ts <= reach)
-    if not len(below):
-        raise NotCertifiedError("the split ends where nothing is known of its decay")
-    log_cut = float(log_cuts[below[-1]])
+    log_cut = decay.beyond(reach)
     charge(units)
     line = Line(right, c, step, nodes, c_far, log_far, here.log_f, log_cut, log_mass)
     return line, laws
@@ -122,30 +115,66 @@ def skipped_left(frame: Frame, start: float) -> tuple[float, float] | None:
     return w, log_payoff_supremum(w) + Reals.of(frame, w, right=False).log_f
 
 
-def _decay(frame: Frame, here: Reals, c: float, *, right: bool) -> tuple[Array, Array]:
-    """Return a grid of t and upper bounds on log |F| beyond each of them."""
-    scale = 1.0 / math.sqrt(max(frame.parts.variance, 1e-300))
-    ts = 0.3 * scale * RATIO ** np.arange(math.ceil(math.log(3e6) / math.log(RATIO)))
-    near = np.full(len(ts), here.log_others)
-    rest = np.zeros(len(ts))
-    for index, (cut, n) in enumerate(frame.cuts):
-        exponent = float(frame.exponents(np.array([c]), right=right)[0])
-        shifted = n <= SHIFTED_UP_TO
-        log_sigma = log_suprema(cut, exponent, here.near[index], ts, shifted=shifted)
-        log_near = log_sigma + math.log(here.near[index][1])
-        near = near + n * log_near
-        if not (right or cut.whole):
-            rest = rest + n * np.logaddexp(0.0, math.log(here.far[index]) - log_near)
-    for law, n in frame.parts.whole(right=right):
-        contour = law.on_contour(c, 0.0, 0.0)
-        if contour.size == 1:
-            suprema = np.array([contour.modulus_supremum(float(t)) for t in ts])
-            near = near + n * np.log(np.maximum(suprema, 5e-324))
-    if right:
-        return ts, near + 1e-9 * (1.0 + np.abs(near))
-    with np.errstate(divide="ignore"):
-        rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
-    return ts, near + rest + 1e-9 * (1.0 + np.abs(near) + np.abs(rest))
+class _Decay:
+    """Upper bounds on log |F| beyond each of a grid of t; they fall.
+
+    Laws in closed form are asked at few of them: the bounds of some take many steps.
+    """
+
+    def __init__(self, frame: Frame, here: Reals, c: float, *, right: bool) -> None:
+        """Bound what is cut on all of the grid."""
+        scale = 1.0 / math.sqrt(max(frame.parts.variance, 1e-300))
+        self._ts = ts = 0.3 * scale * RATIO ** np.arange(math.ceil(math.log(3e6) / math.log(RATIO)))
+        near = np.full(len(ts), here.log_others)
+        rest = np.zeros(len(ts))
+        for index, (cut, n) in enumerate(frame.cuts):
+            exponent = float(frame.exponents(np.array([c]), right=right)[0])
+            shifted = n <= SHIFTED_UP_TO
+            log_sigma = log_suprema(cut, exponent, here.near[index], ts, shifted=shifted)
+            log_near = log_sigma + math.log(here.near[index][1])
+            near = near + n * log_near
+            if not (right or cut.whole):
+                rest = rest + n * np.logaddexp(0.0, math.log(here.far[index]) - log_near)
+        self._logs, self._sizes = near, np.abs(near)
+        if not right:
+            with np.errstate(divide="ignore"):
+                log_rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
+            self._logs, self._sizes = near + log_rest, np.abs(near) + np.abs(log_rest)
+        contours = ((law.on_contour(c, 0.0, 0.0), n) for law, n in frame.parts.whole(right=right))
+        self._closed = [(contour, n) for contour, n in contours if contour.size == 1]
+
+    def first(self, target: float) -> float:
+        """Return about the first t of the grid with log |F| - log(pi t) at most a target beyond.
+
+        Raises:
+            NotCertifiedError: there is none.
+        """
+        low, high = -1, len(self._ts) - 1
+        if not self._at(high) - math.log(math.pi * self._ts[high]) <= target:
+            raise NotCertifiedError("the characteristic function decays too slowly for the split")
+        while high - low > 1:
+            middle = (low + high) // 2
+            enough = self._at(middle) - math.log(math.pi * self._ts[middle]) <= target
+            low, high = (low, middle) if enough else (middle, high)
+        return float(self._ts[high])
+
+    def beyond(self, t: float) -> float:
+        """Return a bound on log |F| beyond t.
+
+        Raises:
+            NotCertifiedError: t is left of the grid.
+        """
+        index = int(np.searchsorted(self._ts, t, side="right")) - 1
+        if index < 0:
+            raise NotCertifiedError("the split ends where nothing is known of its decay")
+        return self._at(index)
+
+    def _at(self, index: int) -> float:
+        value, size = float(self._logs[index]), float(self._sizes[index])
+        for contour, n in self._closed:
+            supremum = max(contour.modulus_supremum(float(self._ts[index])), 5e-324)
+            value, size = value + n * math.log(supremum), size - n * math.log(supremum)
+        return value + 1e-9 * (1.0 + size)
 
 
 def _abscissas(

@@ -9,6 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
+from privcalc.engine.composition import Composition
 from privcalc.engine.split import decay, plan, total
 from privcalc.engine.split.answer import split_delta
 from privcalc.engine.split.closed import Closed
@@ -16,6 +17,8 @@ from privcalc.engine.split.decay import log_suprema
 from privcalc.engine.split.frame import Frame, Reals
 from privcalc.engine.split.parts import Parts
 from privcalc.engine.split.sides import Line, SideSum
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.quadrature.variation import Cells
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.complexlog import expm1_with_error
@@ -220,9 +223,8 @@ def _sides(part: float) -> tuple[Frame, Line, SideSum, SideSum]:
     frame = Frame(parts, parts.cut(0.12, -60.0), EPSILON, math.log(DELTA), 1e-11)
     line, laws = plan.make_line(frame, 150.0, 0.0, right=True)
     nodes = int(part * line.nodes)
-    ts, logs = plan._decay(frame, Reals.of(frame, line.c, right=True), line.c, right=True)
-    cut = (nodes + 0.5) * line.step
-    short = replace(line, nodes=nodes, log_cut=float(logs[np.flatnonzero(ts <= cut)[-1]]))
+    bounds = plan._Decay(frame, Reals.of(frame, line.c, right=True), line.c, right=True)
+    short = replace(line, nodes=nodes, log_cut=bounds.beyond((nodes + 0.5) * line.step))
     return frame, short, SideSum(line, laws), SideSum(short, laws)
 
 
@@ -235,6 +237,27 @@ def test_zeroing_the_truncation_is_caught() -> None:
     slack = truth.above + truth.below
     assert missing <= line.truncation(EPSILON, log_scale) + slack
     assert missing > found.above - line.truncation(EPSILON, log_scale) + slack
+
+
+def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:
+    """|F| beyond each t is below what is said there, which falls; the first of them is enough."""
+    composition = Composition.of([(rare(0.7, 0.01), 40), (LaplaceLaw(0.3), 5)])
+    parts = Parts.of(composition)
+    assert parts is not None
+    frame = Frame(parts, parts.cut(0.5, -60.0), 1.0, math.log(1e-6), 1e-9)
+    c = 8.0
+    bounds = plan._Decay(frame, Reals.of(frame, c, right=True), c, right=True)
+    values = frame.laws(c, 400.0, right=True).values(0.25, 1600)
+    sizes = values.near.real
+    for t in (5.0, 20.0, 60.0, 150.0):
+        beyond = sizes[math.ceil(t / 0.25) :].max()
+        assert beyond <= bounds.beyond(t) < 0.4 * beyond
+    target = bounds.beyond(60.0) - math.log(60.0 * math.pi)
+    assert bounds.first(target) <= 60.0 * (1.0 + 1e-12)
+    with pytest.raises(NotCertifiedError, match="too slowly"):
+        bounds.first(-1e9)
+    with pytest.raises(NotCertifiedError, match="nothing is known"):
+        bounds.beyond(1e-9)
 
 
 def test_values_on_the_real_axis_are_bounds() -> None:
