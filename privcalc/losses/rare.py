@@ -75,8 +75,24 @@ class Measure(LossLaw):
         """
 
 
+class ContourOnly(LossLaw):
+    """A measure for which contours alone ask."""
+
+    __slots__ = ()
+
+    def tails(self, losses: Array) -> Tails:
+        """Raise: they are not known."""
+        del losses
+        raise NotCertifiedError(ONLY_MEASURE)
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Raise: it is no law."""
+        del c
+        raise NotCertifiedError(ONLY_MEASURE)
+
+
 @record
-class RareUses(LossLaw):
+class RareUses(ContourOnly):
     """So many uses of a law, one of which at least is beyond a cut: a measure, used once.
 
     Attributes:
@@ -100,16 +116,6 @@ class RareUses(LossLaw):
     def max_loss(self) -> float:
         """Return that of all uses."""
         return self.count * self.far.max_loss
-
-    def tails(self, losses: Array) -> Tails:
-        """Raise: contours alone ask for this measure."""
-        del losses
-        raise NotCertifiedError(ONLY_MEASURE)
-
-    def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Raise: contours alone ask for this measure."""
-        del c
-        raise NotCertifiedError(ONLY_MEASURE)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return log(M^n - N^n) and its derivatives, for searches.

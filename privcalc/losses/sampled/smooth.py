@@ -32,7 +32,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.rare import Measure
+from privcalc.losses.rare import ONLY_MEASURE, ContourOnly, Measure
 from privcalc.losses.sampled.damped import DampedPhases
 from privcalc.losses.sampled.part import y_and_loss
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
@@ -42,7 +42,6 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.losses.log_ratio import Piece
     from privcalc.losses.sampled.law import SampledLaw
-    from privcalc.losses.tails import Tails
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Of V, in x; and of the path.
@@ -66,7 +65,6 @@ FAR = 37.0
 LEAST_FALL = 0.5
 # e^x is a double up to here.
 LARGEST = 600.0
-ONLY_MEASURE = "a part of a sampled law is known on its contour only"
 
 
 def rough_step(law: SampledLaw) -> float:
@@ -80,7 +78,7 @@ def smoothly_parted(law: SampledLaw, place: float) -> tuple[SmoothPart, SmoothPa
 
 
 @record
-class SmoothPart(Measure):
+class SmoothPart(ContourOnly, Measure):
     """N or F of a sampled Gaussian, for removing.
 
     Attributes:
@@ -104,16 +102,6 @@ class SmoothPart(Measure):
     def normal(self) -> Piece:
         """Return the density of x under R."""
         return self.law.normal
-
-    def tails(self, losses: Array) -> Tails:
-        """Raise: contours alone ask for this measure."""
-        del losses
-        raise NotCertifiedError(ONLY_MEASURE)
-
-    def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Raise: contours alone ask for this measure."""
-        del c
-        raise NotCertifiedError(ONLY_MEASURE)
 
     def turns(self, x: Array) -> Array:
         """Return the argument of the normal tail whose value the weight of this part is."""
