@@ -29,12 +29,14 @@ MAX_WORK = 300_000_000
 ROUGH, ROUGH_NODES = 1e-6, 60_000
 # Where more would be needed by no more than this factor, so many do: the bracket is wider.
 OVER = 2.0
+# The same where it is the work that is left that pays for no more.
+OVER_PAID = 8.0
 # Of what the work that is left pays for.
 FEWER = 0.95
 # Work for each term of a node: blocks of nodes are products of matrices.
 PER_TERM = 0.006
 # All that a plan makes of its sums and bounds, as a multiple of that.
-IN_ALL = 2.9
+IN_ALL = 4.0
 # Abscissas that are tried, as factors of the one from the tables; the ratio of neighbours is 1.043.
 GRID = np.exp(np.linspace(math.log(0.5), math.log(6.0), 60))
 START, MOVES = 36, 6
@@ -83,8 +85,9 @@ def make_line(
     nodes = min(
         nodes, ROUGH_NODES if rough else MAX_NODES, int(MAX_WORK / (terms * len(frame.cuts)))
     )
+    over = OVER
     while True:
-        if wanted > (1.0 if rough else OVER) * nodes:
+        if wanted > (1.0 if rough else over) * nodes:
             # Other contours may still fit, if nothing is spent on this one.
             raise NotCertifiedError(f"the split needs {wanted} nodes of {terms:.0f} terms")
         reach = (nodes + 0.5) * step
@@ -93,7 +96,7 @@ def make_line(
         payable = PATIENCE * left() / IN_ALL
         if units <= payable:
             break
-        nodes = int(FEWER * nodes * payable / units)
+        nodes, over = int(FEWER * nodes * payable / units), OVER_PAID
     log_cut = decay.beyond(reach)
     charge(units)
     line = Line(right, c, step, nodes, c_far, log_far, here.log_f, log_cut, log_mass)

@@ -199,6 +199,14 @@ def test_few_samples_have_nine_digits(text: str, delta: float) -> None:
     assert relative(bound) <= 1e-9
 
 
+def test_several_deltas_share_the_work_of_a_question() -> None:
+    """A sharp cut with as many nodes as its share pays for has nine digits, and is not refused."""
+    tree = parse("gaussian:sigma=0.5@poisson:q=0.0001@10").tree
+    for answer in compose(tree, deltas=[1e-6, 1e-9, 1e-12]).answers:
+        assert answer.bound is not None
+        assert relative(answer.bound) <= 1e-9
+
+
 @pytest.mark.parametrize(
     ("text", "delta"),
     [
