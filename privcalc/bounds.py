@@ -120,8 +120,8 @@ class Bound:
     def verdict(self, budget: float) -> Verdict:
         """Compare with a written budget: the certified upper end must fit for a check to pass.
 
-        Both are taken as the numbers they stand for. A budget of more digits than are known is the
-        double itself, so that an end that was printed with all its digits is a budget that passes.
+        A budget is the number that was written, with all its digits. An end that was printed is a
+        budget that passes, as ends are rounded outward where they are printed.
 
         Raises:
             UsageError: the budget is no number.
@@ -199,24 +199,17 @@ def _budget(given: float) -> Fraction:
         raise DomainError(f"a budget must be finite, got {plain}")
     if isinstance(plain, Rational | Decimal):
         return Fraction(plain)
-    known = exact(plain)
-    return Fraction(plain) if known is None else known
+    return exact(plain)
 
 
 def read_above(end: float) -> float:
-    """Return an upper end as it is printed.
-
-    A short decimal that `repr` prints is read as itself, and may lie on either side of its double;
-    a long one is read as the double.
-    """
-    short = 0.0 < end < math.inf and exact(end) is not None
-    return decimal_above(Fraction(end)) if short else end
+    """Return an upper end as it is printed: `repr` prints a decimal on either side of a double."""
+    return decimal_above(Fraction(end)) if 0.0 < end < math.inf else end
 
 
 def read_below(end: float) -> float:
     """Return a lower end as it is printed; see `read_above`."""
-    short = 0.0 < end < math.inf and exact(end) is not None
-    return decimal_below(Fraction(end)) if short else end
+    return decimal_below(Fraction(end)) if 0.0 < end < math.inf else end
 
 
 def round_up(value: float | Fraction, digits: int = MAX_DIGITS) -> str:

@@ -1,9 +1,10 @@
-"""What a written number stands for: one rational, or all numbers that round to one double.
+"""What a written number stands for: itself, as a rational, whatever its length.
 
-A decimal of at most DIGITS significant digits, a ratio and a percentage of such are exact: 0.1 is
-one tenth, not the double next to it. Two decimals of so few digits never share a double, so that
-`repr` gives back the one that was written. A longer decimal stands for every number that rounds to
-the same double: what a ratio became when it was printed may be one of them.
+0.1 is one tenth and not the double next to it, 256/60000 is that ratio, and a decimal of 30 digits
+is that decimal. Engines work at doubles; whoever hands a number to one says by how much the double
+is off (`Enclosed.nearest`) or takes the double on the safe side (`Enclosed.doubles`). A plain float
+stands for the decimal that `repr` prints of it, which is the shortest that rounds to it; every
+other number is a `Written`.
 """
 
 from __future__ import annotations
@@ -15,65 +16,43 @@ from typing import Self
 
 from privcalc.record import record
 
-DIGITS = 15
+# The most significant digits of a decimal that is read: more than any double has, written out.
+MOST_DIGITS = 800
+# A decimal of more digits before its point is printed with an exponent.
+MOST_PLAIN = 22
 # The largest double.
 LARGEST = math.nextafter(math.inf, 0.0)
-UNIT = Fraction(1, 2**53)
-# Half the distance of subnormal doubles.
-SMALLEST_HALF_STEP = Fraction(1, 2**1075)
 
 
 class Written(float):
-    """A double that does not stand for the decimal that `repr` prints of it.
+    """A double that stands for another number than the decimal that `repr` prints of it.
 
     Attributes:
-        exact: the number it stands for, or None for all numbers that round to it.
+        exact: the number it stands for.
+        text: how it was written, or "" where it was computed.
     """
 
-    __slots__ = ("exact",)
+    __slots__ = ("exact", "text")
 
-    exact: Fraction | None
+    exact: Fraction
+    text: str
 
-    def __new__(cls, value: float, exact: Fraction | None) -> Self:
-        """Keep the exact value beside its nearest double."""
+    def __new__(cls, value: float, exact: Fraction, text: str = "") -> Self:
+        """Keep the exact value with its nearest double."""
         self = super().__new__(cls, value)
-        self.exact = exact
+        self.exact, self.text = exact, text
         return self
 
     def __reduce__(self) -> tuple[object, ...]:
         """Say how a copy is made."""
-        return type(self), (float(self), self.exact)
+        return type(self), (float(self), self.exact, self.text)
 
 
-def exact(value: float) -> Fraction | None:
-    """Return the number that a value of a specification stands for; None where it is many."""
+def exact(value: float) -> Fraction:
+    """Return the number that a value of a specification stands for."""
     if isinstance(value, Written):
         return value.exact
-    if isinstance(value, int):
-        return Fraction(value)
-    # The .0 of a whole number is not of its digits.
-    text = repr(float(value)).removesuffix(".0")
-    return Fraction(text) if significant_digits(text) <= DIGITS else None
-
-
-def enclosure(value: float) -> tuple[Fraction, Fraction]:
-    """Return the least and the largest number that a value may stand for."""
-    known = exact(value)
-    if known is not None:
-        return known, known
-    centre = Fraction(value)
-    half = max(abs(centre) * UNIT, SMALLEST_HALF_STEP)
-    return centre - half, centre + half
-
-
-def rounding(value: float) -> float:
-    """Bound |double - number| / |double| for the number that a value stands for; 0 if they agree.
-
-    The double is the nearest one: 2^-53 relative, and 2^-1075 absolute near the end of the range.
-    """
-    if value == 0.0 or exact(value) == Fraction(value):
-        return 0.0
-    return float(max(UNIT, SMALLEST_HALF_STEP / abs(Fraction(value))))
+    return Fraction(value) if isinstance(value, int) else Fraction(repr(float(value)))
 
 
 # A double, its relative error, and the number that it stands in for where that is known and not the
@@ -87,15 +66,22 @@ class Enclosed:
 
     Products and quotients of written numbers are formed here and rounded once, so that no
     mechanism counts its roundings by hand.
+
+    Attributes:
+        low: at most the number.
+        high: at least the number.
+        square: its square, where that is known but the number is no rational.
     """
 
     low: Fraction
     high: Fraction
+    square: Fraction | None = None
 
     @classmethod
     def of(cls, value: float) -> Self:
-        """Return what a written value may stand for."""
-        return cls(*enclosure(value))
+        """Return the number that a written value stands for."""
+        number = exact(value)
+        return cls(number, number)
 
     def __add__(self, other: Enclosed) -> Enclosed:
         """Add another."""
@@ -104,20 +90,20 @@ class Enclosed:
     def __mul__(self, other: Enclosed | int | Fraction) -> Enclosed:
         """Multiply by a number >= 0."""
         if isinstance(other, Enclosed):
-            return Enclosed(self.low * other.low, self.high * other.high)
-        return Enclosed(self.low * other, self.high * other)
+            square = None
+            if self.squared is not None and other.squared is not None:
+                square = self.squared * other.squared
+            return Enclosed(self.low * other.low, self.high * other.high, square)
+        return self * Enclosed(Fraction(other), Fraction(other))
 
     def __truediv__(self, other: Enclosed | int | Fraction) -> Enclosed:
         """Divide by a positive number."""
         if isinstance(other, Enclosed):
-            return Enclosed(self.low / other.high, self.high / other.low)
-        return Enclosed(self.low / other, self.high / other)
-
-    @classmethod
-    def probability(cls, value: float) -> Self:
-        """Return what a written probability may stand for: 1 at most."""
-        low, high = enclosure(value)
-        return cls(low, high) if high <= 1 else cls(Fraction(1), Fraction(1))
+            square = None
+            if self.squared is not None and other.squared is not None:
+                square = self.squared / other.squared
+            return Enclosed(self.low / other.high, self.high / other.low, square)
+        return self / Enclosed(Fraction(other), Fraction(other))
 
     @classmethod
     def about(cls, value: float, error: float, known: Fraction | None) -> Enclosed:
@@ -131,7 +117,12 @@ class Enclosed:
     def root(self) -> Enclosed:
         """Return the square root, exactly where it is rational, else to 2^-100 of itself."""
         low, high = _root(self.low)[0], _root(self.high)[1]
-        return Enclosed(low, high)
+        return Enclosed(low, high, self.exact)
+
+    @property
+    def squared(self) -> Fraction | None:
+        """The square of the number, where it is known."""
+        return self.square if self.low < self.high else self.low * self.low
 
     @property
     def exact(self) -> Fraction | None:
@@ -204,17 +195,28 @@ def decimal_below(number: Fraction) -> float:
 
 
 def shown(value: float) -> str:
-    """Return the digits of a double so that what is read again stands for no other number.
+    """Return a text that is read as the number that a value stands for: a decimal or a ratio."""
+    if not isinstance(value, Written):
+        return repr(value)
+    return value.text or decimal_text(value.exact) or str(value.exact)
 
-    A double that stands for more, or for something else, than the short decimal that it prints as
-    gets 17 digits, which stand for all numbers that round to it.
-    """
-    text = repr(value)
-    if isinstance(value, Written) and significant_digits(text.removesuffix(".0")) <= DIGITS:
-        # Zeros at the end count after a point.
-        longer = f"{value:.17g}"
-        return longer if significant_digits(longer) > DIGITS else f"{value:.16e}"
-    return text
+
+def decimal_text(number: Fraction) -> str | None:
+    """Return a rational as a decimal with all its digits; None where no decimal is equal to it."""
+    rest = number.denominator
+    twos = (rest & -rest).bit_length() - 1
+    rest, fives = rest >> twos, 0
+    while rest % 5 == 0:
+        rest, fives = rest // 5, fives + 1
+    if rest != 1:
+        return None
+    places = max(twos, fives)
+    digits = str(abs(number.numerator) * (10**places // number.denominator))
+    kept = digits.rstrip("0") or "0"
+    exponent = len(digits) - len(kept) - places
+    decimal = Decimal((int(number < 0), tuple(map(int, kept)), exponent))
+    plain = -6 < decimal.adjusted() < MOST_PLAIN
+    return f"{decimal:f}" if plain else f"{decimal:e}".replace("e+", "e")
 
 
 def distinct(value: object) -> object:
@@ -229,16 +231,12 @@ def distinct(value: object) -> object:
     return value
 
 
-def standing_for(value: float, number: Fraction | None) -> float:
+def standing_for(value: float, number: Fraction, text: str = "") -> float:
     """Return the double `value` so that `exact` gives `number`."""
     plain = float(value)
-    return plain if exact(plain) == number else Written(plain, number)
+    return plain if exact(plain) == number else Written(plain, number, text)
 
 
 def significant_digits(text: str) -> int:
-    """Count the significant digits of a decimal; zeros at its end count after a point only."""
-    mantissa = Decimal(text).as_tuple()
-    found = "".join(map(str, mantissa.digits)).lstrip("0")
-    if "." not in text:
-        found = found.rstrip("0")
-    return len(found)
+    """Count the digits of a decimal between its first and its last that is not zero."""
+    return len("".join(map(str, Decimal(text).as_tuple().digits)).strip("0"))

@@ -235,7 +235,7 @@ class Directions:
 
         part, fixed = part.for_values, part
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
-        wanted = Enclosed.probability(at) if quantity == "epsilon" else Enclosed.of(at)
+        wanted = Enclosed.of(at)
         wish = max(self.tolerance, part.accuracy)
         # Where another composition proves the lower end, half of the work is for that.
         several = part.lower is not None and part.lower is not part.upper

@@ -34,8 +34,9 @@ from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.bounds import Bound
 from privcalc.errors import NotCertifiedError, UsageError
-from privcalc.exact import doubles, enclosure
+from privcalc.exact import doubles, exact
 from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.renyi.concentrated import smallest_rho
 from privcalc.renyi.known import LinearCurve
@@ -122,13 +123,13 @@ def _answered(
 
 
 def _limit(budget: Leaf) -> Fraction:
-    """Return the budget, of gdp as its square; rounded down."""
+    """Return the budget, of gdp as its square."""
     given = dict(budget.parameters)
     needed = {"zcdp": ["rho"], "gdp": ["mu"], "rdp": ["order", "epsilon"]}.get(budget.name)
     if needed is None or set(given) != set(needed):
         raise UsageError(BUDGETS)
-    low = enclosure(cast("float", given[needed[-1]]))[0]
-    return low * low if budget.name == "gdp" else low
+    limit = exact(cast("float", given[needed[-1]]))
+    return limit * limit if budget.name == "gdp" else limit
 
 
 def _steps(tree: Node) -> Iterator[tuple[Node, int]]:
@@ -145,34 +146,38 @@ def _steps(tree: Node) -> Iterator[tuple[Node, int]]:
 def _cost(step: Node, budget: Leaf, relation: Relation, tolerance: float) -> Fraction:
     """Return the cost of one step, rounded up; Gaussian noise and zcdp have theirs exactly."""
     parts = realize(step, relation)
-    square = _square(parts, curves=budget.name != "gdp")
-    given = {name: enclosure(cast("float", value)) for name, value in budget.parameters}
+    square = _square(parts, budget.name)
+    given = {name: exact(cast("float", value)) for name, value in budget.parameters}
     if square is not None:
         if budget.name == "rdp":
-            return square / 2 * given["order"][1]
+            return square / 2 * given["order"]
         return square if budget.name == "gdp" else square / 2
     if budget.name == "gdp":
         mu = smallest_mu(parts, tolerance, "auto").mu.upper
         return _finite(mu, step) ** 2
     if budget.name == "zcdp":
         return _finite(smallest_rho(parts, tolerance).rho.upper, step)
-    order = doubles(given["order"][1])[1]
+    order = doubles(given["order"])[1]
     (bound,) = Directions(parts, tolerance).renyi([order])
     return _finite(bound.upper, step)
 
 
-def _square(parts: Mapping[str, Realized], *, curves: bool) -> Fraction | None:
-    """Return mu^2 of Gaussian noise, or with `curves` 2 rho of zcdp, too; None of all else."""
+def _square(parts: Mapping[str, Realized], budget: str) -> Fraction | None:
+    """Return mu^2 of Gaussian noise, but for gdp also 2 rho of zcdp; None of all else.
+
+    For zcdp also that of discrete Gaussian noise, which is not its divergence at every order.
+    """
+    kinds = GaussianLaw | DiscreteGaussianLaw if budget == "zcdp" else GaussianLaw
     total = Fraction(0)
     if len(parts) > 1:
         return None
     (part,) = parts.values()
     for law, count in part.upper.terms:
-        if not isinstance(law, GaussianLaw):
+        if not isinstance(law, kinds):
             return None
-        total += law.enclosure.high**2 * count
+        total += law.twice_rho.high * count
     for curve, count in part.upper.curves:
-        if not curves or not isinstance(curve, LinearCurve) or curve.xi:
+        if budget == "gdp" or not isinstance(curve, LinearCurve) or curve.xi:
             return None
         total += 2 * curve.enclosure.high * count
     return total

@@ -256,5 +256,5 @@ def one_law(laws: Sequence[tuple[LossLaw | None, int]]) -> LossLaw | None:
     for law, count in laws:
         if not isinstance(law, GaussianLaw):
             return None
-        square = square + law.enclosure * law.enclosure * count
-    return GaussianLaw(*square.root().nearest())
+        square = square + law.twice_rho * count
+    return GaussianLaw.of(square.root())

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from math import isfinite
-from numbers import Complex, Real
+from numbers import Complex, Rational, Real
 from operator import index
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, SpecError, UsageError
-from privcalc.exact import Written
+from privcalc.exact import Written, standing_for
 from privcalc.library.result import Result
 from privcalc.relation import Relation
 from privcalc.reporting.numbers import read_all, read_count, read_number
@@ -152,10 +154,9 @@ def whole(name: str, given: object) -> int:
 
 
 def _number(name: str, given: object) -> float:
-    """Return a finite double.
+    """Return a finite number: a double, or with it the fraction or decimal that was given.
 
-    One that has its exact value beside it keeps it. An integer or a fraction that only rounds to
-    0 or to infinity is refused, as a text is.
+    An integer or a fraction that only rounds to 0 or to infinity is refused, as a text is.
     """
     if isinstance(given, str):
         return read_number(name, given)
@@ -175,6 +176,8 @@ def _number(name: str, given: object) -> float:
         raise DomainError(f"{name} must be finite, got {number!r}")
     if lost:
         raise DomainError(f"{name} is too small for a double")
+    if isinstance(given, Rational | Decimal):
+        return standing_for(number, Fraction(given))
     return number
 
 

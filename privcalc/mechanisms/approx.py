@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
-
-
-WIDEST_DELTA = Fraction(3, 4)
 
 
 # Above 700 the probabilities of the pair are no doubles any more.
@@ -68,20 +62,11 @@ class Approx(Mechanism):
     def __init__(self, *, epsilon: float, delta: float) -> None:
         """Take the guarantee."""
         self.epsilon = Enclosed.of(epsilon)
-        self.delta = Enclosed.probability(delta)
+        self.delta = Enclosed.of(delta)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+    def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.atomic.atoms import two_point
-        from privcalc.losses.term import Term
 
-        delta = self.delta
-        if delta.exact is not None or delta.high <= WIDEST_DELTA:
-            return spread(self.epsilon, lambda epsilon: two_point(epsilon, delta))
-        # 1 - delta is off by delta / (1 - delta) units: the pair of the ends, both at once.
-        low, high = (
-            two_point(Enclosed(a, a), Enclosed(b, b))
-            for a, b in ((self.epsilon.low, delta.low), (self.epsilon.high, delta.high))
-        )
-        return Term(high, low)
+        return two_point(self.epsilon, self.delta)

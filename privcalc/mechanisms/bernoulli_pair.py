@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from privcalc.exact import Enclosed
+from privcalc.exact import exact
 from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
-    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
 
@@ -48,8 +45,8 @@ class BernoulliPair(Mechanism):
 
     def __init__(self, *, p: float, other_p: float) -> None:
         """Take the two probabilities."""
-        self.p = Enclosed.probability(p)
-        self.other_p = Enclosed.probability(other_p)
+        self.p = exact(p)
+        self.other_p = exact(other_p)
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction.
@@ -60,28 +57,12 @@ class BernoulliPair(Mechanism):
         Raises:
             DomainError: a probability is positive but below 1e-300.
         """
-        p, other = self.p, self.other_p
-        if p.exact is not None and other.exact is not None:
-            return _law(p.low, other.low, adjacency)
-        from privcalc.losses.term import Term
-        from privcalc.record import replace
+        from privcalc.losses.atomic.either_order import either_order
+        from privcalc.losses.atomic.exact import exact_law
 
-        far, near = (p.high, other.low), (p.low, other.high)
-        if p.high - other.low < other.high - p.low:
-            far, near = (p.low, other.high), (p.high, other.low)
-        if (far[0] - far[1]) * (near[0] - near[1]) < 0:
-            near = far[0], far[0]
-        least, most = (Term.of(_law(*each, adjacency)) for each in (near, far))
-        return replace(least, upper=most.upper)
-
-
-def _law(yes: Fraction, other: Fraction, adjacency: Adjacency) -> AtomicLaw | Term:
-    from privcalc.losses.atomic.either_order import either_order
-    from privcalc.losses.atomic.exact import exact_law
-
-    outcomes = [(yes, other), (1 - yes, 1 - other)]
-    if adjacency is Adjacency.REPLACE:
-        return either_order(outcomes)
-    if adjacency is Adjacency.REMOVE:
-        outcomes = [(q, p) for p, q in outcomes]
-    return exact_law(outcomes)
+        outcomes = [(self.p, self.other_p), (1 - self.p, 1 - self.other_p)]
+        if adjacency is Adjacency.REPLACE:
+            return either_order(outcomes)
+        if adjacency is Adjacency.REMOVE:
+            outcomes = [(q, p) for p, q in outcomes]
+        return exact_law(outcomes)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
+from privcalc.exact import exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import known
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class DiscreteGaussian(Mechanism):
                 f"sigma must be in [{SMALLEST_SIGMA:g}, {LARGEST_SIGMA:g}], got"
                 f" {standard_deviation!r}"
             )
-        self.variance = known("sigma", standard_deviation) ** 2
+        self.variance = exact(standard_deviation) ** 2
         self.sensitivity = sensitivity
 
     def laws(self, adjacency: Adjacency) -> LossLaw:

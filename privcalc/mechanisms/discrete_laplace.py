@@ -7,15 +7,12 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed
+from privcalc.exact import doubles, exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import UNIT, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
@@ -105,10 +102,10 @@ class DiscreteLaplace(Mechanism):
             )
         self.sensitivity = sensitivity
         if epsilon:
-            self.step = Enclosed.of(epsilon) / sensitivity
+            self.step = exact(epsilon) / sensitivity
         else:
-            self.step = Enclosed.of(1) / Enclosed.of(scale or 1.0)
-        size = (self.step * sensitivity).nearest()[0]
+            self.step = 1 / exact(scale or 1.0)
+        size = doubles(self.step * sensitivity)[1]
         if not SMALLEST_EPSILON <= size <= LARGEST_EPSILON:
             raise DomainError(
                 f"sensitivity / scale must be in [{SMALLEST_EPSILON:g}, {LARGEST_EPSILON:g}], got"
@@ -119,33 +116,26 @@ class DiscreteLaplace(Mechanism):
         """Return the mechanism for a group of records: its sensitivity adds up."""
         other = DiscreteLaplace(epsilon=1.0, sensitivity=self.sensitivity * records)
         other.step = self.step
-        if (other.step * other.sensitivity).high > LARGEST_EPSILON:
+        if other.step * other.sensitivity > LARGEST_EPSILON:
             raise DomainError(f"a group of {records} has a privacy loss beyond {LARGEST_EPSILON:g}")
         return other
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+    def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        return spread(self.step * self.sensitivity, self._law)
-
-    def _law(self, epsilon: Enclosed) -> AtomicLaw:
         from privcalc.losses.atomic.atoms import AtomicLaw
 
-        size = self.sensitivity
-        step = (epsilon.low + epsilon.high) / (2 * size)
-        exact = [(size - 2 * k) * step for k in range(size + 1)]
-        losses = tuple(float(loss) for loss in exact)
-        rounded = any(Fraction(a) != b for a, b in zip(losses, exact, strict=True))
-        units = 1.0 if rounded else 0.0
-        # A step that is one of many is off by what the largest loss is.
-        units += float((epsilon.high - epsilon.low) / (2 * size * step)) / UNIT
+        size, step = self.sensitivity, self.step
+        known = [(size - 2 * k) * step for k in range(size + 1)]
+        losses = tuple(map(float, known))
+        rounded = any(Fraction(a) != b for a, b in zip(losses, known, strict=True))
         masses = _masses(step, size)
         return AtomicLaw(
             losses=losses,
             masses=masses,
-            loss_units=units,
+            loss_units=1.0 if rounded else 0.0,
             lower_masses=masses[::-1],
-            known_loss=epsilon.exact if units else None,
+            known_loss=step * size if rounded else None,
         )
 
 

@@ -105,7 +105,7 @@ class Gaussian(Mechanism):
         del adjacency
         from privcalc.losses.closed.gaussian import GaussianLaw
 
-        return GaussianLaw(*self.mu.nearest())
+        return GaussianLaw.of(self.mu)
 
 
 def checked_mu(mu: Enclosed, named: str = Gaussian.named) -> Enclosed:

@@ -95,7 +95,7 @@ class GaussianMixture(Mechanism):
         if len(sensitivities) > MOST_TERMS:
             raise DomainError(f"at most {MOST_TERMS} sensitivities are supported")
         # A long decimal stands for many numbers; the one in the middle is within a unit of all.
-        chances = [Enclosed.probability(each) for each in probabilities]
+        chances = [Enclosed.of(each) for each in probabilities]
         total = sum(((each.low + each.high) / 2 for each in chances), Fraction(0))
         if abs(total - 1) > TOLERANCE:
             missing = f"; is {float(1 - total):.6g} that of sensitivity 0?" if total < 1 else ""

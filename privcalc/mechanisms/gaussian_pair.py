@@ -6,22 +6,21 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed, enclosure
+from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import UNIT
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from privcalc.exact import Nearest
     from privcalc.losses.law import LossLaw
 
 
 # Outside, squares and exponentials of the loss leave the range of doubles.
 SMALLEST_DISTANCE, LARGEST_DISTANCE = 1e-30, 1e8
 LARGEST_RATIO = 1e6
-# More than these and the laws have no digits left.
-MOST_UNITS = 1e6
-FEWER = "write at most 15 significant digits, or a ratio such as 1/3"
 
 
 @mechanism(
@@ -73,9 +72,9 @@ class GaussianPair(Mechanism):
         self, *, mean: float, deviation: float, other_mean: float, other_deviation: float
     ) -> None:
         """Take the two normal laws."""
-        self.first = _enclosed(mean), Enclosed.of(deviation)
-        self.other = _enclosed(other_mean), Enclosed.of(other_deviation)
-        deviations = [each[1].nearest()[0] for each in (self.first, self.other)]
+        self.first = exact(mean), exact(deviation)
+        self.other = exact(other_mean), exact(other_deviation)
+        deviations = float(deviation), float(other_deviation)
         if max(deviations) > LARGEST_RATIO * min(deviations):
             raise DomainError(
                 "deviation and other_deviation must be within a factor of"
@@ -100,11 +99,11 @@ class GaussianPair(Mechanism):
         (mean, deviation), (moved, same) = self.first, self.other
         if deviation != same:
             return None
-        low, high = records * (moved.low - mean.high), records * (moved.high - mean.low)
-        if max(-low, high) > LARGEST_DISTANCE * deviation.low:
+        distance = records * (moved - mean)
+        if abs(distance) > LARGEST_DISTANCE * deviation:
             return None
         other = copy(self)
-        other.first, other.other = (Enclosed.of(0), deviation), (Enclosed(low, high), deviation)
+        other.first, other.other = (mean - mean, deviation), (distance, deviation)
         return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
@@ -112,34 +111,22 @@ class GaussianPair(Mechanism):
         from privcalc.losses.atomic.atoms import AtomicLaw
         from privcalc.losses.closed.gaussian import GaussianLaw
         from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.numerics.rounding import UNIT
 
         first, other = self.first, self.other
         if adjacency is Adjacency.REMOVE:
             first, other = other, first
-        low, high = first[0].low - other[0].high, first[0].high - other[0].low
-        if low <= 0 <= high and low < high:
-            raise DomainError(f"whether the means are equal is not known; {FEWER}")
-        distance, wrong, known = (
-            Enclosed(min(abs(low), abs(high)), max(abs(low), abs(high))) / other[1]
-        ).nearest()
-        ratio = (first[1] / other[1]) * (first[1] / other[1])
-        if self.first[1] == self.other[1]:
-            # The same number, if one of many.
+        distance, wrong, known = _nearest(abs(first[0] - other[0]) / other[1])
+        if first[1] == other[1]:
             if distance == 0.0:
                 return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
             return GaussianLaw(distance, wrong, known)
-        if ratio.low <= 1 <= ratio.high:
-            raise DomainError(f"whether the deviations are equal is not known; {FEWER}")
-        sign = 1 if ratio.low > 1 else -1
-        excess = sorted((sign * (ratio.low - 1), sign * (ratio.high - 1)))
-        square, square_error, _ = ratio.nearest()
-        rho, rho_error, _ = Enclosed(excess[0], excess[1]).nearest()
+        ratio = (first[1] / other[1]) ** 2
+        square, square_error, _ = _nearest(ratio)
+        rho, rho_error, _ = _nearest(abs(ratio - 1))
         units = max(wrong / 4.0, square_error, rho_error) / UNIT
-        if units > MOST_UNITS:
-            raise DomainError(f"the deviations are too close for their digits; {FEWER}")
-        return UnequalGaussiansLaw(distance, square, sign * rho, max(1.0, units))
+        return UnequalGaussiansLaw(distance, square, rho if ratio > 1 else -rho, max(1.0, units))
 
 
-def _enclosed(mean: float) -> Enclosed:
-    low, high = enclosure(mean)
-    return Enclosed(low, high)
+def _nearest(number: Fraction) -> Nearest:
+    return Enclosed(number, number).nearest()

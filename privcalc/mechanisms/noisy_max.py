@@ -198,7 +198,7 @@ class NoisyMax(Mechanism):
             return Term(LaplaceLaw(step, error, known), tests, members=members)
         members = winner_tests.gaussian_members(self.candidates, step, error)
         if self.candidates == 2:
-            pair = GaussianLaw(*(self.ratio * self.ratio * Fraction(moved**2, 2)).root().nearest())
+            pair = GaussianLaw.of((self.ratio * self.ratio * Fraction(moved**2, 2)).root())
             return Term(pair, pair, members=members)
         tests = winner_tests.gaussian_tests(self.candidates, step, error)
         return Term(winner_law(self.candidates, step, error), tests, members=members)

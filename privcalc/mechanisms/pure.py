@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism, Report
-from privcalc.mechanisms.files.vague import spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
@@ -60,9 +58,9 @@ class Pure(Mechanism):
         """Any report of this guarantee."""
         return Report(self.epsilon)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+    def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         from privcalc.losses.atomic.atoms import two_point
 
-        return spread(self.epsilon, two_point)
+        return two_point(self.epsilon)

@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed
+from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import Mechanism, Report
-from privcalc.mechanisms.files.vague import UNIT, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
 # Beyond it the probabilities are no doubles any more.
 LARGEST_EPSILON = 700.0
-# p / (1 - p), and the least log-ratio, at which p may be off by a unit.
-WIDEST, LEAST_LOSS = 6, 0.25
 
 
 @mechanism(
@@ -96,15 +93,14 @@ class RandomizedResponse(Mechanism):
             raise DomainError("randomized_response needs probability or epsilon, not both")
         self.categories = categories
         self.epsilon = None if epsilon is None else Enclosed.of(epsilon)
-        self.probability = None if probability is None else Enclosed.probability(probability)
+        self.probability = None if probability is None else exact(probability)
+        size = abs(epsilon or 0.0)
         if self.probability is not None:
-            sizes = [abs(_log_ratio(p, categories)) for p in _ends(self.probability)]
-        else:
-            sizes = [abs(epsilon or 0.0)]
-        if max(sizes) > LARGEST_EPSILON:
+            size = abs(_log_ratio(self.probability, categories))
+        if size > LARGEST_EPSILON:
             raise DomainError(
                 f"the log of the ratio of probabilities must be within {LARGEST_EPSILON:g} of 0,"
-                f" got {max(sizes)!r}"
+                f" got {size!r}"
             )
 
     @property
@@ -114,14 +110,15 @@ class RandomizedResponse(Mechanism):
             return Report(self.epsilon, self.categories)
         if self.probability is None:
             raise AssertionError("neither epsilon nor a probability")
-        sizes = [_log_ratio(p, self.categories) for p in _ends(self.probability)]
+        size = _log_ratio(self.probability, self.categories)
         if self.categories == 2:
-            sizes = sorted(map(abs, sizes))
-        if sizes[0] < 0.0:
+            size = abs(size)
+        if size < 0.0:
             return None
-        slack = 1 - 16 * Fraction(UNIT), 1 + 16 * Fraction(UNIT)
-        ends = (Fraction(size) * each for size, each in zip(sizes, slack, strict=True))
-        return Report(Enclosed(*ends), self.categories)
+        slack = Fraction(1, 2**49)
+        return Report(
+            Enclosed(Fraction(size) * (1 - slack), Fraction(size) * (1 + slack)), self.categories
+        )
 
     def grouped(self, records: int) -> RandomizedResponse:
         """Return the mechanism itself: whatever changes, its input is one of k categories."""
@@ -146,28 +143,25 @@ class RandomizedResponse(Mechanism):
         from privcalc.relation import Adjacency
 
         law = self.laws(Adjacency.ADD)
-        if isinstance(law, Term):
-            raise TypeError("a response that is known by bounds has no sampled law")
         upper = glued(law, q, exact=exact)
-        low = self.probability.low if self.probability is not None else Fraction(1)
-        if self.categories > 2 and low * self.categories >= 1:
+        likely = self.probability is None or self.probability * self.categories >= 1
+        if self.categories > 2 and likely:
             return upper
         return Term(upper, sampled(law, q, remove=True, exact=exact))
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+    def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
         if self.epsilon is not None:
-            return spread(self.epsilon, self._by_epsilon)
+            return self._by_epsilon(self.epsilon)
         if self.probability is None:
             raise AssertionError("neither epsilon nor a probability")
-        exact = self.probability.exact
-        if exact is not None:
-            return self._by_probability(exact)
-        return self._enclosed(*_ends(self.probability))
+        return self._by_probability(self.probability)
 
     def _by_epsilon(self, epsilon: Enclosed) -> AtomicLaw:
         """Return the law with this largest loss; e^-epsilon is corrected as in `two_point`."""
+        from privcalc.numerics.rounding import UNIT
+
         value, error, known = epsilon.nearest()
         moved = 0.0 if known is None else float(known - Fraction(value))
         fall = math.exp(-value) * (1.0 - moved)
@@ -177,26 +171,6 @@ class RandomizedResponse(Mechanism):
     def _by_probability(self, p: Fraction) -> AtomicLaw:
         other = (1 - p) / (self.categories - 1)
         return self._law(_log_ratio(p, self.categories), float(p), float(other))
-
-    def _enclosed(self, low: Fraction, high: Fraction) -> LossLaw | Term:
-        """Return the law of a probability that is one of many.
-
-        It, and 1 - p, are off by p / (1 - p) units, and their log-ratio by that absolutely. Where
-        these are many the law is enclosed by those of the ends: the pair is the worse the further
-        p is from 1/k.
-        """
-        from privcalc.losses.term import Term
-
-        middle = (low + high) / 2
-        loss = abs(_log_ratio(middle, self.categories))
-        if middle <= WIDEST * (1 - middle) and loss >= LEAST_LOSS:
-            return self._by_probability(middle)
-        even = Fraction(1, self.categories)
-        ends = sorted((low, high), key=lambda p: abs(p - even))
-        return Term(
-            self._by_probability(ends[1]),
-            self._by_probability(even if low < even < high else ends[0]),
-        )
 
     def _law(
         self,
@@ -223,10 +197,6 @@ class RandomizedResponse(Mechanism):
             lower_masses=swapped,
             known_loss=known,
         )
-
-
-def _ends(number: Enclosed) -> tuple[Fraction, Fraction]:
-    return number.low, number.high
 
 
 def _log_ratio(p: Fraction, k: int) -> float:

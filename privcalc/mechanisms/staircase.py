@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from decimal import Context, Decimal, localcontext
-from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import UNIT, known, spread
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.atoms import AtomicLaw
+    from fractions import Fraction
+
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
 
 
 # Outside, the smallest probabilities are no normal doubles any more.
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-100, 600.0
-# Digits of gamma beyond 15 are taken where |1 - 2 gamma| is at least this.
-LEAST_FLAT = 0.25
 # Digits: 1 - b loses 100 of them at the smallest epsilon.
 DIGITS = 150
 
@@ -104,22 +100,16 @@ class Staircase(Mechanism):
             )
         del sensitivity
         self.epsilon = Enclosed.of(epsilon)
-        # The mass of loss 0 is off by a few units of gamma unless it vanishes nearby.
-        near = gamma is not None and abs(1.0 - 2.0 * gamma) < LEAST_FLAT
-        self.gamma = None
-        if gamma is not None:
-            self.gamma = known("gamma", gamma) if near else exact(gamma) or Fraction(gamma)
+        self.gamma = None if gamma is None else exact(gamma)
 
-    def laws(self, adjacency: Adjacency) -> LossLaw | Term:
+    def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        return spread(self.epsilon, self._law)
-
-    def _law(self, epsilon: Enclosed) -> AtomicLaw:
         from privcalc.losses.atomic.atoms import AtomicLaw
+        from privcalc.numerics.rounding import UNIT
 
-        value, error, known_loss = epsilon.nearest()
-        up, down, middle = self._masses((epsilon.low + epsilon.high) / 2)
+        value, error, known_loss = self.epsilon.nearest()
+        up, down, middle = self._masses(self.epsilon.low)
         losses: tuple[float, ...] = (value, -value)
         masses: tuple[float, ...] = (up, down)
         other: tuple[float, ...] = (down, up)

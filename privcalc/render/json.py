@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
-from privcalc.exact import Written, shown
+from privcalc.exact import Written
 from privcalc.render.report import Estimate, OneSided
 from privcalc.spec.json.form import to_json
 from privcalc.version import __version__
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from privcalc.accounting.answer import Method
     from privcalc.render.report import Report
 
-# A string that begins with a null character, which no other does, is a number.
-_DIGITS = re.compile(r'"\\u0000([^"]*)"')
 SCHEMA = "privcalc/result/v1"
 
 
@@ -66,7 +63,7 @@ def _renyi(method: Method) -> dict[str, object]:
 
 def dumps(data: object) -> str:
     """Write plain data and brackets as JSON on one line."""
-    return _DIGITS.sub(r"\1", json.dumps(_encoded(data), allow_nan=False))
+    return json.dumps(_encoded(data), allow_nan=False)
 
 
 def _encoded(value: object) -> object:
@@ -78,8 +75,8 @@ def _encoded(value: object) -> object:
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Written):
-        # Marked, as the writer of JSON prints any double with the fewest digits.
-        return f"\0{shown(value)}"
+        # Of a query, which is not read again: the nearest double.
+        return float(value)
     if isinstance(value, Bound):
         lower, upper = value.printed
         ends = {"upper": upper} if lower is None else {"lower": lower, "upper": upper}

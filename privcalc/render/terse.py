@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.errors import UsageError
-from privcalc.render.words import number
+from privcalc.render.words import number, short_exponent
 
 if TYPE_CHECKING:
     from privcalc.render.report import Report
 
 
 def line(report: Report) -> str:
-    """Return the upper end, or the sufficient value, as a double that reads back exactly.
+    """Return the upper end as tables print it, rounded up, or the sufficient value.
 
     An answer that is a DpEvent is its line.
     """
@@ -26,4 +26,4 @@ def line(report: Report) -> str:
     values = [value for value in report.result.values() if isinstance(value, Bound)]
     if not values or isinstance(next(iter(report.result.values())), list):
         raise UsageError("-t prints one number: give --delta or --epsilon, and no --engine afa")
-    return number(values[0].printed[1])
+    return short_exponent(values[0].decimals()[1])

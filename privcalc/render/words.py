@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict, round_down, round_up
 from privcalc.render.assumed import relation_words, sampling_words
 from privcalc.render.report import OneSided
-from privcalc.spec.spelling import number_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +45,9 @@ def number(value: float) -> str:
     """Write a double so that it reads back exactly, and as briefly as that allows."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    return short_exponent(number_text(value))
+    return short_exponent(
+        repr(value if isinstance(value, int) else float(value)).removesuffix(".0")
+    )
 
 
 def short_exponent(text: str) -> str:

@@ -21,9 +21,7 @@ class _Double(float):
 class _Ratio(Written):
     """A number that is no double, and keeps its text."""
 
-    __slots__ = ("text",)
-
-    text: str
+    __slots__ = ()
 
     def __reduce__(self) -> tuple[object, ...]:
         """Say how a copy is made."""

@@ -1,8 +1,10 @@
-"""Compositions of normal laws, whose mu and rho are sums of what was written.
+"""Compositions of normal laws, discrete ones too, whose mu and rho are sums of what was written.
 
 Gaussian guarantees add up as squares of mu (Dong, Roth, Su 2022, Corollary 3.3), and a Gaussian of
 mu has D_a = a mu^2 / 2 at every order a, so that it is the worst mechanism that is mu^2/2-zCDP; rho
-adds up (Bun, Steinke 2016, Lemma 1.7). Sums of such mechanisms attain what they promise.
+adds up (Bun, Steinke 2016, Lemma 1.7). Sums of such mechanisms attain what they promise, and so do
+those with discrete Gaussian noise: with D and v its sensitivity and variance D_a <= a D^2 / (2 v)
+at every order, with equality at order 2 (Canonne, Kamath, Steinke 2020, Theorem 4).
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.exact import Enclosed
 from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.renyi.known import LinearCurve
 
 if TYPE_CHECKING:
@@ -35,10 +38,13 @@ def normal_rho(parts: Iterable[Realized]) -> Bound | None:
     """Return rho of the worst of compositions of normal laws and of bare guarantees of zCDP."""
     found = []
     for part in parts:
-        square = _square(part)
-        if square is None or part.lower not in (part.upper, None):
+        if part.lower not in (part.upper, None):
             return None
-        rho = square / 2
+        rho = Enclosed.of(0)
+        for law, count in part.upper:
+            if not isinstance(law, GaussianLaw | DiscreteGaussianLaw):
+                return None
+            rho = rho + law.twice_rho * count / 2
         for curve, count in part.upper.curves:
             if not isinstance(curve, LinearCurve) or not curve.attained:
                 return None
@@ -53,7 +59,7 @@ def _square(part: Realized) -> Enclosed | None:
     for law, count in part.upper:
         if not isinstance(law, GaussianLaw):
             return None
-        total = total + law.enclosure * law.enclosure * count
+        total = total + law.twice_rho * count
     return total
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, SpecError, UsageError
+from privcalc.exact import Written, exact
 from privcalc.render.written import as_written
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ def read_number(option: str, text: str) -> float:
         raise UsageError(f"{option}: {error}{hint}") from None
     if not isinstance(number, Number) or rest:
         raise UsageError(refusal)
-    if "/" in number.text or "%" in number.text:
+    # A long decimal is no double that could be shown instead.
+    if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
         return as_written(number.value, "".join(number.text.split()))
     return number.value
 
@@ -45,7 +47,7 @@ def read_number(option: str, text: str) -> float:
 def read_delta(option: str, text: str) -> float:
     """Read a delta: a probability."""
     value = read_number(option, text)
-    if not 0.0 <= value <= 1.0:
+    if not 0 <= exact(value) <= 1:
         raise DomainError(f"{option} must be between 0 and 1, got {text.strip()}")
     return value
 
@@ -61,7 +63,7 @@ def read_epsilon(option: str, text: str) -> float:
 def read_tolerance(option: str, text: str) -> float:
     """Read a relative tolerance."""
     value = read_number(option, text)
-    if not 0.0 < value < 1.0:
+    if not 0 < exact(value) < 1:
         raise DomainError(f"{option} must be > 0 and < 1, got {text.strip()}")
     return value
 
@@ -74,7 +76,7 @@ def read_rate(option: str, text: str) -> float:
 def read_order(option: str, text: str) -> float:
     """Read a Renyi order."""
     value = read_number(option, text)
-    if not 1.0 < value <= LARGEST_ORDER:
+    if not 1 < exact(value) <= LARGEST_ORDER:
         raise DomainError(
             f"{option} takes orders > 1 and at most {LARGEST_ORDER:.0f}, got {text.strip()}"
         )

@@ -100,9 +100,17 @@ def _check_sample(query: Mapping[str, object], spec: object) -> None:
         node = node.get("event") if node.get("count") == count else None
     if isinstance(node, dict):
         names = _SAMPLES.get(str(node.get("type")), ())
-        if names and all(name in query and query[name] == node.get(name) for name in names):
+        if names and all(name in query and _same(query[name], node.get(name)) for name in names):
             return
     _fail("this answer is of an earlier version: its specification lacks the sampling; ask again")
+
+
+def _same(asked: object, kept: object) -> bool:
+    """Say whether a number of a query, a double, is the one of the specification."""
+    from privcalc.spec.json.value import read_number
+
+    number = read_number(kept)
+    return number is not None and asked == float(number)
 
 
 def _object(answer: Mapping[str, object], name: str) -> Mapping[str, object]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from privcalc.exact import exact
 from privcalc.record import record
 from privcalc.relation import Relation
 from privcalc.spec.spelling import number_text, word_text
@@ -110,13 +111,12 @@ class Parameter:
         }[self.kind]
 
     def contains(self, value: float) -> bool:
-        """Say whether a number lies in the range."""
-        low = self.minimum is None or (
-            value > self.minimum if self.open_minimum else value >= self.minimum
-        )
-        high = self.maximum is None or (
-            value < self.maximum if self.open_maximum else value <= self.maximum
-        )
+        """Say whether a number lies in the range; both are what was written, not doubles."""
+        number = exact(value)
+        least = number if self.minimum is None else exact(self.minimum)
+        most = number if self.maximum is None else exact(self.maximum)
+        low = self.minimum is None or (number > least if self.open_minimum else number >= least)
+        high = self.maximum is None or (number < most if self.open_maximum else number <= most)
         return low and high
 
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _Schema = dict[str, object]
 
 _HOLE: _Schema = {"const": "_"}
+# A ratio, or a decimal that no double prints.
+_DECIMAL = r"(?:[0-9][0-9_]*(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?"
+_RATIO: _Schema = {
+    "type": "string",
+    "pattern": f"^-?(?:{_DECIMAL}/{_DECIMAL}|(?=(?:[0-9._]*[0-9]){{16}}){_DECIMAL})$",
+}
 _NODE: _Schema = {"$ref": "#/$defs/spec"}
 
 
@@ -114,9 +120,10 @@ def _parameter(parameter: Parameter) -> _Schema:
     if parameter.default is not None:
         described["default"] = parameter.default
     if parameter.kind in ("number", "integer"):
-        return {**described, "anyOf": [_number(parameter), _HOLE]}
+        return {**described, "anyOf": [_number(parameter), _RATIO, _HOLE]}
     if parameter.kind == "numbers":
-        return {**described, "type": "array", "minItems": 1, "items": _number(parameter)}
+        items: _Schema = {"anyOf": [_number(parameter), _RATIO]}
+        return {**described, "type": "array", "minItems": 1, "items": items}
     if parameter.kind == "flag":
         return {**described, "type": "boolean"}
     if parameter.kind == "choice":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from privcalc.exact import shown
 
 _SHOWN = 40
+# The digits of the usual decimal context.
+_ROUNDED = 28
 
 
 def number_text(value: float) -> str:
@@ -17,6 +19,9 @@ def brief_text(value: float) -> str:
     from decimal import Decimal
 
     plain = number_text(value)
+    # A ratio has no shorter form, and a context rounds long decimals.
+    if "/" in plain or len(plain) > _ROUNDED:
+        return plain
     scientific = f"{Decimal(plain).normalize():e}".replace("e+", "e")
     return min(plain, scientific, key=len)
 

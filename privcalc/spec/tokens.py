@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
-from privcalc.exact import DIGITS, significant_digits, standing_for
+from privcalc.exact import MOST_DIGITS, decimal_text, significant_digits, standing_for
 from privcalc.spec import hints
 from privcalc.spec.check import MAX_INTEGER
 from privcalc.spec.spelling import shorten
@@ -167,8 +167,11 @@ class Scanner:
 
     def _number(self, found: re.Match[str]) -> Number:
         text, span = self._end(found)
-        sign, top, bottom, percent = found.groups()
+        sign, top, bottom, percent = (each and each.replace("_", "") for each in found.groups())
         value = self._double(top, span, percent=bool(percent) and bottom is None)
+        for each in (top, bottom or "0"):
+            if significant_digits(each) > MOST_DIGITS:
+                self.fail(f"a number has at most {MOST_DIGITS} significant digits", span)
         number = _decimal(top) / (100 if percent else 1)
         if bottom is not None:
             if _decimal(bottom) == 0:
@@ -179,21 +182,23 @@ class Scanner:
             except OverflowError:
                 value = math.inf
             value = self._finite(value, span, zero=number == 0)
-        known = bottom is not None or significant_digits(top.replace("_", "")) <= DIGITS
+        ratio = f"{sign or ''}{top}/{bottom}" if bottom is not None and not percent else ""
         if sign:
             value, number = -value, -number
         whole = None
         if bottom is None and not percent and _COUNT.fullmatch(top):
-            digits = top.replace("_", "").lstrip("0") or "0"
+            digits = top.lstrip("0") or "0"
             # One digit too many is as good as thousands: the range check refuses both.
             whole = int(digits[: len(str(MAX_INTEGER)) + 1])
             whole = -whole if sign else whole
+        # A ratio that is a decimal is spelled as one.
+        spelled = "" if decimal_text(number) else ratio
         # Adding 0.0 makes 0.0 of -0.0.
-        return Number(span, text, standing_for(value + 0.0, number if known else None), whole)
+        return Number(span, text, standing_for(value + 0.0, number, spelled), whole)
 
     def _double(self, text: str, span: Span, *, percent: bool = False) -> float:
         """Convert to the nearest double; a percentage is the decimal with its point moved."""
-        mantissa, _, exponent = text.replace("_", "").lower().partition("e")
+        mantissa, _, exponent = text.lower().partition("e")
         shifted = int(exponent or "0") - (2 if percent else 0)
         value = float(f"{mantissa}e{shifted}")
         return self._finite(value, span, zero=not mantissa.strip("0."))
@@ -226,4 +231,4 @@ class Scanner:
 def _decimal(text: str) -> Fraction:
     """Return a decimal without its sign exactly."""
     # Decimal takes any number of digits, Fraction some thousands.
-    return Fraction(Decimal(text.replace("_", "")))
+    return Fraction(Decimal(text))

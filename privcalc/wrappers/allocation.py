@@ -149,7 +149,7 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
     if high > most * (1.0 + 1e-9):
         return Term(law, largest_output(steps, low, remove=adjacency is Adjacency.REMOVE))
     if low < least * (1.0 - 1e-9):
-        below = GaussianLaw(*(law.enclosure / Enclosed.of(steps).root()).nearest())
+        below = GaussianLaw.of(law.enclosure / Enclosed.of(steps).root())
         if law.mu * math.sqrt(steps) < least:
             return Term(law, below)
         return Term(allocated(steps, GaussianLaw(least), adjacency, walk).upper, below)

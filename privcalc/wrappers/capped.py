@@ -83,7 +83,7 @@ def capped(
     remove = adjacency is Adjacency.REMOVE
     odds = Odds(exact, *cap)
     low, high = law.ends
-    double = GaussianLaw(*(high.enclosure * 2).nearest()).ends[1]
+    double = GaussianLaw.of(high.enclosure * 2).ends[1]
     below = sampled(low, odds.least_rate, remove=remove)
     once = sampled(high, odds.q, remove=remove)
     twice = sampled(double, odds.other_rate, remove=remove)

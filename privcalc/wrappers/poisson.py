@@ -116,7 +116,7 @@ class PoissonSampled(Sampling):
         source_dataset_size: int | None = None,
     ) -> None:
         """Take the sampling probability, and the cap with the size of the data set."""
-        self.exact = Enclosed.probability(sampling_probability)
+        self.exact = Enclosed.of(sampling_probability)
         if (truncated_batch_size is None) != (source_dataset_size is None):
             raise DomainError(
                 "@poisson takes max and n together: the cap, and how many records samples are"

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import UnsupportedError
-from privcalc.exact import DIGITS
 from privcalc.record import record, replace
 from privcalc.relation import Adjacency
 from privcalc.spec.tree import Leaf, Wrapped
@@ -348,9 +347,8 @@ def _one_curve(terms: Terms, reverse: Terms) -> tuple[RenyiCurve, bool, bool]:
     if here.infinity_mass().upper > 0.0 or there.infinity_mass().upper > 0.0:
         raise UnsupportedError(
             "sampling of a composition that may reveal everything with some probability, or is"
-            " bounded by points of its profile as a selection is, or of numbers with more than"
-            f" {DIGITS} digits, has no Renyi curve; sample each part where the mechanism allows it,"
-            " and write fewer digits or fractions"
+            " bounded by points of its profile as a selection is, has no Renyi curve; sample each"
+            " part where the mechanism allows it"
         )
     if here != there:
         return WorseCurve(here.renyi_curve(), there.renyi_curve()), False, False

@@ -90,7 +90,7 @@ class SampledWithoutReplacement(Sampling):
     ) -> None:
         """Take the probability, or the two sizes."""
         if sampling_probability is not None:
-            self.exact = Enclosed.probability(sampling_probability)
+            self.exact = Enclosed.of(sampling_probability)
         elif source_dataset_size is not None and sample_size is not None:
             if sample_size > source_dataset_size:
                 raise DomainError(

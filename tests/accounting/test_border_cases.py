@@ -180,7 +180,25 @@ def test_delta_may_be_tiny_where_losses_are_far_apart(shift: int, at: float) -> 
     assert loss * (1.0 - 1e-12) <= found.upper <= loss * 1.001
 
 
-def test_many_digits_are_named_where_they_are_in_the_way() -> None:
-    """Such a number stands for many."""
-    with pytest.raises(PrivcalcError, match="more than 15 digits"):
-        epsilon("bernoulli-pair:p=0.04280308266353985,other_p=1@poisson:q=0.01@3", 1e-6)
+def test_all_digits_of_a_probability_count() -> None:
+    """What a program prints is the number: one of two outcomes is impossible with the record."""
+    text, q, uses = "0.04280308266353985", Fraction(1, 100), 3
+    found = epsilon(f"bernoulli-pair:p={text},other_p=1@poisson:q=0.01@{uses}", 1e-6)
+    p = Fraction(text)
+    # Probabilities without the record and with it, which a use sees with probability q.
+    yes, no = (p, p + q * (1 - p)), (1 - p, (1 - p) * (1 - q))
+    pairs = [
+        [math.comb(uses, k) * yes[side] ** k * no[side] ** (uses - k) for k in range(uses + 1)]
+        for side in range(2)
+    ]
+
+    def truth(at: float) -> Fraction:
+        a = Fraction(math.exp(at))
+        both = list(zip(*pairs, strict=True))
+        added = sum((max(x - a * y, Fraction(0)) for x, y in both), Fraction(0))
+        removed = sum((max(y - a * x, Fraction(0)) for x, y in both), Fraction(0))
+        return max(added, removed)
+
+    assert found.lower is not None
+    assert found.upper - found.lower < 1e-9
+    assert truth(found.upper + 1e-12) <= Fraction(1, 10**6) <= truth(found.lower - 1e-12)

@@ -81,7 +81,7 @@ def test_work_and_failures_decide_how_far_it_goes() -> None:
 
 def test_all_resolutions_are_on_their_side() -> None:
     """With fewer outcomes upper ends are no lower, and lower ends no higher."""
-    delta = Enclosed.probability(4.28e-6)
+    delta = Enclosed.of(4.28e-6)
 
     def solved(composition: Composition) -> tuple[float, float]:
         found = certified_epsilon(composition, delta, 1e-9).bound

@@ -249,7 +249,6 @@ def test_calibrate_the_threshold() -> None:
         ("sigma=2,threshold=9", "takes scale"),
         ("scale=2,threshold=9000", "is as good"),
         ("noise=discrete-laplace,scale=2,threshold=9,keys=2", "write keys=1, and @2"),
-        ("noise=discrete-gaussian,sigma=2,threshold=8.123456789012345678", "exactly"),
     ],
 )
 def test_refusals(text: str, words: str) -> None:

@@ -88,11 +88,10 @@ class TestVerdict:
     def test_matches_the_position_of_the_budget(self, bound: Bound, budget: float) -> None:
         """Within needs the upper end to fit; exceeded needs the lower end to be above.
 
-        Both are numbers: a budget is the decimal, or with more digits than are known the double.
+        Both are numbers: a budget is the decimal that was written.
         """
         assert bound.lower is not None
-        known = exact(budget)
-        number = Fraction(budget) if known is None else known
+        number = exact(budget)
         expected = Verdict.UNDECIDED
         if Fraction(bound.upper) <= number:
             expected = Verdict.WITHIN

@@ -90,7 +90,7 @@ def test_adding_by_itself() -> None:
     tree = parse("gaussian:sigma=1@allocation:t=100@10").tree
     part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["add"]
     assert part.lower is not None
-    wanted = Enclosed.probability(1e-5)
+    wanted = Enclosed.of(1e-5)
     low, high = (certified_epsilon(each, wanted, 1e-7).bound for each in (part.lower, part.upper))
     assert low.lower is not None
     assert 1.547725 <= low.lower <= high.upper <= 1.54773

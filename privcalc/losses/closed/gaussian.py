@@ -7,7 +7,7 @@ K(s) = s (s + 1) mu^2 / 2 (Mironov 2017, Proposition 7, with order s + 1), and o
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -36,16 +36,23 @@ class GaussianLaw(LossLaw):
         mu: the distance, a double.
         error: its relative error.
         known: the distance itself, where it is known but no double.
+        square: its square, where that is known but the distance is no rational.
     """
 
     mu: float
     error: float = 0.0
     known: Fraction | None = None
+    square: Fraction | None = None
 
     max_loss = math.inf
     cheap_orders = True
     everywhere = True
     symmetric = True
+
+    @classmethod
+    def of(cls, mu: Enclosed) -> Self:
+        """Return the law at a distance that is known between two rationals."""
+        return cls(*mu.nearest(), mu.square)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K and its first two derivatives at c."""
@@ -71,7 +78,14 @@ class GaussianLaw(LossLaw):
     @property
     def enclosure(self) -> Enclosed:
         """Return what is known of mu."""
-        return Enclosed.about(self.mu, self.error, self.known)
+        known = Enclosed.about(self.mu, self.error, self.known)
+        return Enclosed(known.low, known.high, self.square)
+
+    @property
+    def twice_rho(self) -> Enclosed:
+        """Return mu^2, which is 2 D_a / a at every order a."""
+        mu = self.enclosure
+        return mu * mu if mu.squared is None else Enclosed(mu.squared, mu.squared)
 
     @property
     def ends(self) -> tuple[GaussianLaw, GaussianLaw]:

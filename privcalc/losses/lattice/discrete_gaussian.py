@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.lattice.normal import DIRECT_BELOW
@@ -65,6 +66,12 @@ class DiscreteGaussianLaw(LossLaw):
     def v(self) -> float:
         """Return the variance parameter, rounded once."""
         return float(self.variance)
+
+    @property
+    def twice_rho(self) -> Enclosed:
+        """Return D^2 / v, the largest 2 D_a / a: attained at order 2, where D (a - 1) is whole."""
+        rational = Fraction(self.shift**2) / self.variance
+        return Enclosed(rational, rational)
 
     @property
     def lattice(self) -> tuple[Fraction, Fraction]:

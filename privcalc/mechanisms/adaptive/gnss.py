@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed
+from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import known
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -109,12 +108,12 @@ class Gnss(Mechanism):
         delta: float | None = None,
     ) -> None:
         """Take the noise and the smoothness, or choose them by the rule."""
-        sigma = None if standard_deviation is None else known("sigma", standard_deviation)
+        sigma = None if standard_deviation is None else exact(standard_deviation)
         if sigma is not None and beta is not None:
-            self.sigma, self.beta = sigma, known("beta", beta)
+            self.sigma, self.beta = sigma, exact(beta)
         elif delta is not None:
-            share = None if epsilon is None else known("epsilon", epsilon)
-            rule = Rule(known("delta", delta), sigma=sigma, epsilon=share)
+            share = None if epsilon is None else exact(epsilon)
+            rule = Rule(exact(delta), sigma=sigma, epsilon=share)
             self.sigma, self.beta = rule.sigma, rule.beta
         else:
             raise DomainError("gnss needs sigma with beta, or delta with sigma or epsilon")
@@ -147,7 +146,7 @@ class Gnss(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.renyi.of_law import LawCurve
 
-        size = GaussianLaw(*(Enclosed.of(1) / Enclosed(self.sigma, self.sigma)).nearest())
+        size = GaussianLaw.of(Enclosed.of(1) / Enclosed(self.sigma, self.sigma))
         with localcontext(Context(prec=DIGITS)):
             square = (2 * _decimal(self.beta)).exp()
             theta = 1 / _decimal(self.sigma)

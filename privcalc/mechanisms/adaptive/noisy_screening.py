@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
+from privcalc.exact import exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import known
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ class NoisyScreening(Mechanism):
 
     def __init__(self, *, standard_deviation: float, threshold: float, votes: int) -> None:
         """Take the noise and the threshold, which are needed exactly."""
-        self.sigma = known("sigma", standard_deviation)
-        self.threshold = known("threshold", threshold)
+        self.sigma = exact(standard_deviation)
+        self.threshold = exact(threshold)
         self.votes, self.records = votes, 1
         if not SMALLEST_SIGMA <= self.sigma <= LARGEST_SIGMA:
             raise DomainError(

@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from privcalc.exact import exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import known
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -74,7 +74,7 @@ class PartitionSelection(Mechanism):
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
         """Take the guarantee, whose numbers are needed exactly."""
-        self.epsilon, self.delta = known("epsilon", epsilon), known("delta", delta)
+        self.epsilon, self.delta = exact(epsilon), exact(delta)
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of one direction; one count or another attains each of its profile."""

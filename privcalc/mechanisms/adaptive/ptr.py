@@ -116,7 +116,7 @@ class ProposeTestRelease(Mechanism):
         self.parts = (test, mechanism)
         self.mode = mode
         if threshold is None:
-            self.failure = Enclosed.probability(false_positive or 0.0)
+            self.failure = Enclosed.of(false_positive or 0.0)
         else:
             self.failure = _tail(test, threshold)
 

@@ -8,9 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed
+from privcalc.exact import Enclosed, exact
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.vague import known
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -145,9 +144,9 @@ class ThresholdedCounts(Mechanism):
                     f"discrete noise takes one key; write keys=1, and @{keys} after it, which is an"
                     f" upper bound for a person with {keys} keys"
                 )
-            self._spread = known("sigma" if noise in NORMAL else "scale", spread)
+            self._spread = exact(spread)
             # The least noise that takes a new key to the threshold.
-            self._needed = math.ceil(known("threshold", threshold)) - 1
+            self._needed = math.ceil(exact(threshold)) - 1
         if noise == DISCRETE_GAUSSIAN and not SMALLEST_SIGMA <= self._spread <= LARGEST_SIGMA:
             raise DomainError(
                 f"sigma must be in [{float(SMALLEST_SIGMA):g}, {LARGEST_SIGMA:g}], got {spread!r}"
@@ -170,7 +169,7 @@ class ThresholdedCounts(Mechanism):
 
         def gaussian(count: int) -> tuple[LossLaw, Heights]:
             rate = self.rate * self.rate * count
-            law = GaussianLaw(*rate.root().nearest())
+            law = GaussianLaw.of(rate.root())
             return law, cut.gaussian_heights(law)
 
         def laplace(count: int) -> tuple[LossLaw, Heights]:

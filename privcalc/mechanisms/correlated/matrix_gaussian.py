@@ -187,7 +187,7 @@ class MatrixGaussian(Mechanism):
         from privcalc.losses.closed.gaussian import GaussianLaw
         from privcalc.losses.term import Term
 
-        law = GaussianLaw(*self.mu.nearest())
+        law = GaussianLaw.of(self.mu)
         if law.error <= CLOSE:
             return law
         low, high = self.mu.doubles()

@@ -15,7 +15,7 @@ from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from privcalc.relation import Relation
 
@@ -82,10 +82,6 @@ def _number(value: float | Enclosed, *, up: bool) -> float:
     low, high = value.low, value.high
     if not high < _LARGEST:
         raise UnsupportedError("no DpEvent has a number that large")
-    nearest = float((low + high) / 2)
-    known = exact(nearest)
-    if low == high == (Fraction(nearest) if known is None else known):
-        return nearest
     return decimal_above(high) if up else decimal_below(low)
 
 
@@ -126,7 +122,7 @@ class _Writer:
         return value
 
     def exact(self, name: str, default: float = 1.0) -> Enclosed:
-        """Return all that a parameter may stand for."""
+        """Return the number that a parameter stands for."""
         return Enclosed.of(self.plain(name) if self.has(name) else default)
 
     def up(self, name: str, default: float = 0.0) -> float:
@@ -142,25 +138,23 @@ class _Writer:
         return _number(self.exact(name) / self.exact("sensitivity"), up=False)
 
     def double(self, name: str, value: object) -> float:
-        """Return the double that stands for a number whose rounding may cost more or less.
-
-        One of many digits stands for all numbers that round to it, a ratio for example.
-        """
+        """Return a number that is a double: its rounding may cost more or less."""
         if not isinstance(value, int | float):
             raise TypeError(f"{name} is no number")
-        if not isinstance(value, Written):
-            return value
-        nearest = float(value)
-        if exact(nearest) is not None:
+        if isinstance(value, Written):
             self.fail(f"its {name} is no double")
-        return nearest
+        return value
 
-    def doubles(self, name: str) -> list[float]:
+    def numbers(self, name: str) -> tuple[float, ...]:
         """Return a list of numbers."""
         values = self.taken(name)
         if not isinstance(values, tuple):
             raise TypeError(f"{name} is no list")
-        return [self.double(name, each) for each in values]
+        return values
+
+    def doubles(self, name: str) -> list[float]:
+        """Return a list of numbers that are doubles."""
+        return [self.double(name, each) for each in self.numbers(name)]
 
     def inner(self) -> Event:
         """Return the event that this is done to."""
@@ -229,10 +223,19 @@ def _zcdp(w: _Writer) -> Event:
     return Event("ZC", {"rho": w.up("rho"), "xi": w.up("xi")})
 
 
+def _parts(numbers: Iterable[float]) -> list[Fraction]:
+    known = list(map(exact, numbers))
+    return [each / sum(known) for each in known]
+
+
 def _mixture(w: _Writer) -> Event:
-    sizes, chances = w.doubles("sensitivities"), w.doubles("probabilities")
-    if len(sizes) != len(chances):
+    sizes, written = w.doubles("sensitivities"), w.numbers("probabilities")
+    if len(sizes) != len(written):
         w.fail("write one probability for each sensitivity")
+    chances = [float(each) for each in written]
+    # Probabilities are divided by their sum.
+    if _parts(chances) != _parts(written):
+        w.fail("its probabilities are no doubles")
     sigma = _number(w.plain("standard_deviation"), up=False)
     fields = {"standard_deviation": sigma, "sensitivities": sizes, "sampling_probs": chances}
     return Event("MixtureOfGaussians", fields)

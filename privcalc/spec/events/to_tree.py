@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from fractions import Fraction
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
 from privcalc.exact import exact, standing_for
@@ -17,6 +16,9 @@ from privcalc.spec.events.reading import SUFFIX
 from privcalc.spec.json.form import from_json
 from privcalc.spec.json.value import shown
 from privcalc.spec.tree import Composed, Node, Repeated, Wrapped
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 Relations = frozenset[Relation]
 ANY = frozenset(Relation)
@@ -227,7 +229,7 @@ def _selected(at: _Place) -> Meaning:
 def _discrete_laplace(at: _Place) -> Meaning:
     """Read P(x) proportional to e^(-a |x|): scale 1 / a, so that epsilon = a sensitivity."""
     sensitivity = at.number("sensitivity")
-    epsilon = _written(_exact(at.number("noise_parameter")) * _exact(sensitivity))
+    epsilon = _written(exact(at.number("noise_parameter")) * exact(sensitivity))
     node = at.node(type="discrete_laplace", epsilon=epsilon, sensitivity=sensitivity)
     return Meaning(node, ONE_RECORD)
 
@@ -237,7 +239,7 @@ def _randomized_response(at: _Place) -> Meaning:
     noise, categories = at.number("noise_parameter"), at.number("num_buckets")
     if not 0 < noise <= 1 or categories < 2:
         at.fail("noise_parameter must be in (0, 1], and num_buckets at least 2")
-    truth = 1 - _exact(noise) * (1 - 1 / _exact(categories))
+    truth = 1 - exact(noise) * (1 - 1 / exact(categories))
     node = at.node(type="randomized_response", probability=_written(truth), categories=categories)
     return Meaning(node, ANOTHER_VALUE)
 
@@ -260,12 +262,6 @@ def _leaf(
         return Meaning(at.node(type=name, **values, **fixed), relations)
 
     return read
-
-
-def _exact(value: float) -> Fraction:
-    """Return a number: of more digits than are known, the double that the event has."""
-    known = exact(value)
-    return Fraction(value) if known is None else known
 
 
 def _written(number: Fraction) -> float:

@@ -5,7 +5,8 @@
                "event": {"type": "gaussian", "standard_deviation": 1.1}}}
 
 A mechanism is an object with its parameters; a wrapper has an "event" beside them; "composed" has
-"events". A hole is "_", and a specification as a value is an object. Reading is strict: what does
+"events". A hole is "_", and a specification as a value is an object. A number that is no double, as
+a ratio or a long decimal, is a string: readers of JSON round numbers. Reading is strict: what does
 not belong is refused, never ignored.
 """
 
@@ -14,12 +15,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import SpecError
+from privcalc.exact import Written, shown
 from privcalc.spec import registry
 from privcalc.spec.check import MAX_DEPTH, Fault, check_arrangement
 from privcalc.spec.check import suggestion as suggest
 from privcalc.spec.holes import place_text
 from privcalc.spec.json.text import load_json
-from privcalc.spec.json.value import shown, typed_count, typed_value
+from privcalc.spec.json.value import shown as quoted
+from privcalc.spec.json.value import typed_count, typed_value
 from privcalc.spec.spelling import snake_case
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parameters, Repeated, Value, Wrapped
 
@@ -66,7 +69,9 @@ def _plain(value: Value) -> object:
         return "_"
     if isinstance(value, Leaf | Wrapped | Repeated | Composed):
         return to_json(value)
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return shown(value) if isinstance(value, Written) else value
 
 
 def _fail(message: str, path: Path, hint: str = "") -> NoReturn:
@@ -79,7 +84,7 @@ def _node(value: object, path: Path, depth: int) -> Node:
         hint = 'for example {"type": "gaussian", "standard_deviation": 1.1}'
         if isinstance(value, list):
             hint = 'for a composition, write {"type": "composed", "events": [...]}'
-        _fail(f"a specification is an object, got {shown(value)}", path, hint)
+        _fail(f"a specification is an object, got {quoted(value)}", path, hint)
     if depth > MAX_DEPTH:
         _fail(f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}", ())
     fields = cast("dict[object, object]", value)
@@ -124,7 +129,7 @@ def _entry(name: str, likely: Kind, path: Path) -> Entry:
     near = next((entry for entry in known if snake_case(name) in entry.spellings), None)
     hint = f'write "{near.name}"' if near else ""
     names = [entry.name for entry in known if entry.kind == likely]
-    _fail(f"unknown type: {shown(name)}", path, hint or suggest(name, names, of_calls=True))
+    _fail(f"unknown type: {quoted(name)}", path, hint or suggest(name, names, of_calls=True))
 
 
 def _parameters(entry: Entry, fields: dict[object, object], path: Path, depth: int) -> Parameters:
@@ -150,7 +155,7 @@ def _unknown_field(entry: Entry, key: str, path: Path) -> NoReturn:
     hint = f'write "{near.name}"' if near else suggest(key, [p.name for p in entry.parameters])
     if key == "event":
         hint = f"{entry.name} is a mechanism, and wraps nothing"
-    _fail(f"{entry.name} has no field {shown(key)}", path, hint)
+    _fail(f"{entry.name} has no field {quoted(key)}", path, hint)
 
 
 def _value(parameter: Parameter, value: object, path: Path, depth: int) -> Value:
@@ -179,4 +184,4 @@ def _only(fields: dict[object, object], known: tuple[str, ...], path: Path) -> N
     for key in fields:
         if key not in known:
             hint = suggest(str(key), known)
-            _fail(f"{fields['type']} has no field {shown(key)}", path, hint)
+            _fail(f"{fields['type']} has no field {quoted(key)}", path, hint)

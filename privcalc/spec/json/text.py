@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import NoReturn
 
 from privcalc.errors import SpecError
-from privcalc.exact import DIGITS, significant_digits, standing_for
+from privcalc.exact import MOST_DIGITS, significant_digits, standing_for
 from privcalc.spec.spelling import shorten
 
 # The JSON twin of the longest text that is read stays far below this.
@@ -78,9 +78,9 @@ def read_float(written: str) -> float:
         _fail(f"{shorten(written)} is too large")
     if value == 0 and written.lower().partition("e")[0].strip("-0."):
         _fail(f"{shorten(written)} is too small")
-    # As in text: few digits are the decimal itself, more are all that round to the double.
-    known = significant_digits(written.removesuffix(".0")) <= DIGITS
-    return standing_for(value, Fraction(Decimal(written)) if known else None)
+    if significant_digits(written) > MOST_DIGITS:
+        _fail(f"a number has at most {MOST_DIGITS} significant digits")
+    return standing_for(value, Fraction(Decimal(written)))
 
 
 def _infinity(word: str) -> float:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.exact import DIGITS, significant_digits, standing_for
+from privcalc.errors import SpecError
+from privcalc.exact import Written, standing_for
 from privcalc.spec.check import Fault, check_integer, check_range, choice
 from privcalc.spec.spelling import brief_text, shorten, snake_case
-from privcalc.spec.tokens import FILE_NAME, NAME
+from privcalc.spec.syntax import Number
+from privcalc.spec.tokens import FILE_NAME, NAME, Scanner
 from privcalc.spec.tree import HOLE, Hole, Value
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ def typed_count(value: object) -> int | Hole:
     """Return the count of a repetition."""
     if value == "_":
         return HOLE
-    number = _number(value)
+    number = read_number(value)
     if number is None or not number.is_integer():
         raise Fault(f"count takes a whole number, got {shown(value)}")
     count = int(number)
@@ -62,7 +65,7 @@ def shown(value: object) -> str:
 
 
 def _quantity(parameter: Parameter, value: object) -> float | int | None:
-    number = _number(value)
+    number = read_number(value)
     if number is None:
         return None
     if parameter.kind == "number":
@@ -81,7 +84,7 @@ def _numbers(parameter: Parameter, value: object) -> tuple[float, ...] | None:
         return None
     found: list[float] = []
     for each in value:
-        number = _number(each)
+        number = read_number(each)
         if number is None:
             return None
         check_range(parameter, parameter.name, number)
@@ -89,20 +92,32 @@ def _numbers(parameter: Parameter, value: object) -> tuple[float, ...] | None:
     return tuple(found)
 
 
-def _number(value: object) -> float | None:
-    """Return the nearest double of a finite JSON number, else None."""
+def read_number(value: object) -> float | None:
+    """Return a finite JSON number, or a string that is one of text, such as "256/60000"."""
+    if isinstance(value, str):
+        return _in_words(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
-        number = float(value) if isinstance(value, int) else value
+        number = standing_for(float(value), Fraction(value)) if isinstance(value, int) else value
     except OverflowError:
         return None
-    if isinstance(value, int) and significant_digits(str(value)) > DIGITS:
-        # More digits than are known: all numbers that round to the double.
-        number = standing_for(number, None)
     if number == 0.0:
         return 0.0  # and not -0.0
     return number if number - number == 0 else None
+
+
+def _in_words(text: str) -> float | None:
+    """Return the number in a string: a ratio, or a decimal that no double prints."""
+    try:
+        scanner = Scanner(text)
+        number, rest = scanner.value(), scanner.next
+    except SpecError:
+        return None
+    if not isinstance(number, Number) or rest or "%" in text:
+        return None
+    # What readers of JSON do not round is a number there.
+    return number.value if "/" in text or isinstance(number.value, Written) else None
 
 
 def _word(parameter: Parameter, value: str) -> str | None:
