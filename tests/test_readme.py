@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import re
 import shutil
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-# How far an error term may lie from the one shown: they measure how the work was divided.
-FACTOR = 100.0
 # The files that commands of README read: one is shown, one is what a shown program writes.
 (BUDGET,) = re.findall(r"^```toml\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 PROGRAMS = re.findall(r"^```python\n((?!>>>).*?)^```$", README, re.MULTILINE | re.DOTALL)
@@ -36,7 +32,8 @@ accountant = SimpleNamespace(
 privacy_engine = SimpleNamespace(accountant=accountant)
 """
 MARK = "---- next command ----"
-NUMBER = re.compile(r"(\d+\.\d{11,})")
+# More digits than tables print: the last of sixteen depends on the processor.
+NOISE = re.compile(r"[1-9](?:\.?\d){11,}")
 
 # What people come for, each in one command. These are in README: what no other command there has.
 SHOWN = {
@@ -72,35 +69,6 @@ def commands(block: str) -> list[tuple[str, str]]:
     """Split a block into commands and what they print."""
     parts = re.split(r"^\$ (.*)\n", block, flags=re.MULTILINE)[1:]
     return list(zip(parts[::2], parts[1::2], strict=True))
-
-
-def same(expected: object, found: object, *, term: bool = False) -> bool:
-    """Compare JSON key by key: brackets to 1e-9, error terms to a factor, the rest exactly."""
-    if isinstance(expected, dict) and isinstance(found, dict):
-        return list(expected) == list(found) and all(
-            same(expected[key], found[key], term=term or key == "terms") for key in expected
-        )
-    if isinstance(expected, list) and isinstance(found, list):
-        return len(expected) == len(found) and all(map(same, expected, found))
-    if isinstance(expected, float) and isinstance(found, float):
-        if term and expected > 0:
-            return expected / FACTOR <= found <= expected * FACTOR
-        return math.isclose(expected, found, rel_tol=1e-9)
-    return type(expected) is type(found) and expected == found
-
-
-def same_line(expected: str, found: str) -> bool:
-    """Compare one line: exactly, but for JSON and long numbers, whose last digits may differ.
-
-    The last of sixteen digits depends on the processor; all of them are certified.
-    """
-    if expected.startswith("{"):
-        return same(json.loads(expected), json.loads(found))
-    words, others = NUMBER.split(expected), NUMBER.split(found)
-    return len(words) == len(others) and all(
-        math.isclose(float(a), float(b), rel_tol=1e-9) if NUMBER.fullmatch(a) else a == b
-        for a, b in zip(words, others, strict=True)
-    )
 
 
 @pytest.fixture
@@ -148,10 +116,8 @@ def test_console_block(
     script = "\n".join(f"{command}\n(s=$?; echo '{MARK}'; exit $s)" for command, _ in shown)
     printed = shell(script).stdout.split(f"{MARK}\n")
     for (command, expected), found in zip(shown, printed[: len(shown)], strict=True):
-        lines, found_lines = expected.splitlines(), found.splitlines()
-        assert len(lines) == len(found_lines), f"{command}\n{found}"
-        for line, found_line in zip(lines, found_lines, strict=True):
-            assert same_line(line, found_line), f"{command}\n{found}"
+        assert found == expected, command
+        assert not NOISE.search(expected), command
 
 
 @pytest.mark.parametrize("task", SHOWN)
@@ -204,25 +170,6 @@ def test_picture_is_the_one_of_its_command(run: Callable[..., Outcome], tmp_path
 def test_is_short() -> None:
     """What is reference is in the manual pages."""
     assert len(README.splitlines()) < 250
-
-
-@pytest.mark.parametrize(
-    ("shown", "printed", "equal"),
-    [
-        ({"terms": {"aliasing": 1e-12}}, {"terms": {"aliasing": 3e-11}}, True),
-        ({"terms": {"aliasing": 1e-12}}, {"terms": {"aliasing": 1e-9}}, False),
-        ({"terms": {"aliasing": 1e-12}}, {"terms": {"rounding": 1e-12}}, False),
-        ({"terms": {"dropped": 0.0}}, {"terms": {"dropped": 1e-300}}, False),
-        ({"upper": 2.0}, {"upper": 2.000000001}, True),
-        ({"upper": 2.0}, {"upper": 2.00000001}, False),
-        ({"upper": 2.0, "lower": 1.0}, {"lower": 1.0, "upper": 2.0}, False),
-        ({"tolerance_met": True}, {"tolerance_met": 1}, False),
-        ([1.0], [1.0, 2.0], False),
-    ],
-)
-def test_comparison_notices(shown: object, printed: object, equal: bool) -> None:
-    """Invented numbers do not pass, and neither does another structure."""
-    assert same(shown, printed) is equal
 
 
 def test_first_command_is_the_main_job() -> None:
