@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
@@ -45,6 +46,29 @@ LARGEST_SHIFT = 10_000
             ),
         ),
         Parameter(
+            "variance",
+            "the variance parameter sigma^2, where that is the number that is known",
+            minimum=0.0,
+            open_minimum=True,
+            unit="square of the unit of the query",
+            cost="decreases",
+            cost_note=(
+                "the cost of discrete Gaussian noise is not quite monotone in its variance where"
+                " delta is below about exp(-2 sigma^2): both values are proved, and no others"
+            ),
+        ),
+        Parameter(
+            "rho",
+            "its rho of concentrated differential privacy: sensitivity^2 / (2 sigma^2)",
+            minimum=0.0,
+            open_minimum=True,
+            cost="increases",
+            cost_note=(
+                "the cost of discrete Gaussian noise is not quite monotone in rho where delta is"
+                " below about exp(-2 sigma^2): both values are proved, and no others"
+            ),
+        ),
+        Parameter(
             "sensitivity",
             "most that the count changes between neighbours",
             kind="integer",
@@ -52,10 +76,13 @@ LARGEST_SHIFT = 10_000
             maximum=float(LARGEST_SHIFT),
             default=1,
             unit="unit of the query",
-            # See the class: P(X < y) - a P(X < y - d) grows with d.
+            # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
+            # grows with it.
             cost="increases",
+            cost_beside=("standard_deviation", "variance"),
         ),
     ),
+    one_of=(("standard_deviation",), ("variance",), ("rho",)),
     example="discrete-gaussian:sigma=7.5@100",
 )
 class DiscreteGaussian(Mechanism):
@@ -71,7 +98,7 @@ class DiscreteGaussian(Mechanism):
     the continuous Gaussian is no bound for it. The noise is one-dimensional: a query with several
     counts is a composition.
 
-    sigma is read as the decimal that was written: 0.1 is one tenth.
+    sigma, its square or rho is read as the number that was written: 0.1 is one tenth.
 
     Attributes:
         variance: sigma^2, a rational number.
@@ -81,15 +108,31 @@ class DiscreteGaussian(Mechanism):
     # One record may move the output up by the sensitivity, and another down by as much.
     opposite_records: ClassVar[bool] = True
 
-    def __init__(self, *, standard_deviation: float, sensitivity: int = 1) -> None:
-        """Take sigma and a whole sensitivity."""
-        if not SMALLEST_SIGMA <= standard_deviation <= LARGEST_SIGMA:
+    def __init__(
+        self,
+        *,
+        standard_deviation: float | None = None,
+        variance: float | None = None,
+        rho: float | None = None,
+        sensitivity: int = 1,
+    ) -> None:
+        """Take sigma, its square or rho, and a whole sensitivity."""
+        self.sensitivity = sensitivity
+        if standard_deviation is not None:
+            self.variance = exact(standard_deviation) ** 2
+            given = standard_deviation
+        elif variance is not None:
+            self.variance, given = exact(variance), float(variance) ** 0.5
+        elif rho:
+            self.variance = Fraction(sensitivity**2) / (2 * exact(rho))
+            given = sensitivity / (2.0 * rho) ** 0.5
+        else:
+            raise DomainError("discrete_gaussian needs sigma, variance or rho")
+        if not exact(SMALLEST_SIGMA) ** 2 <= self.variance <= exact(LARGEST_SIGMA) ** 2:
             raise DomainError(
                 f"sigma must be in [{SMALLEST_SIGMA:g}, {LARGEST_SIGMA:g}], got"
-                f" {standard_deviation!r}"
+                f" {f'{given!r}' if standard_deviation is not None else f'{given:.6g}'}"
             )
-        self.variance = exact(standard_deviation) ** 2
-        self.sensitivity = sensitivity
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""

@@ -26,8 +26,10 @@ __all__ = [
     "for_number",
     "for_number_word",
     "for_positional",
+    "for_root",
 ]
 
+_NOISES = ("sigma", "standard_deviation", "scale", "noise_multiplier")
 ANY_NUMBER = "a value is a number such as 1.1 or 1e-5, a ratio 256/60000, or a percentage 1%"
 
 _CHARACTERS = {
@@ -162,6 +164,28 @@ def for_input(name: str, key: str, rest: str) -> str:
     if parameter is None or parameter.kind != "path":
         return ""
     return "write the name of a file; standard input has questions"
+
+
+def for_root(name: str, key: str, rest: str) -> str:
+    """Hint for `sigma=sqrt(2)`: the variance where it is a parameter, else digits; "" for others.
+
+    Of noise the digits are rounded down, and of all else up: both ways cost more.
+    """
+    from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+    found = re.match(r"sqrt\([ \t]*([0-9]+(?:\.[0-9]+)?(?:/[0-9]+)?)[ \t]*\)", rest, re.ASCII)
+    if not found:
+        return ""
+    entry, noise = _entry(name), snake_case(key) in _NOISES
+    if noise and entry is not None and entry.parameter("variance"):
+        return f"write variance={found[1]}"
+    top, _, bottom = found[1].partition("/")
+    context = Context(prec=17, rounding=ROUND_FLOOR if noise else ROUND_CEILING)
+    if not Decimal(bottom or 1):
+        return ""
+    root = context.sqrt(context.divide(Decimal(top), Decimal(bottom or 1)))
+    # The root is rounded to nearest, two digits further out.
+    return f"write {key}={Context(prec=15, rounding=context.rounding).plus(root):f}"
 
 
 def for_positional(name: str, value: str) -> str:

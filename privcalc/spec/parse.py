@@ -193,6 +193,8 @@ class _Reader:
         written = scanner.numbers(value) if isinstance(value, Number) else value
         self.end = written.span[1]
         if scanner.next in (":", "("):
+            if hint := hints.for_root(name, key, scanner.text[start:]):
+                scanner.fail("functions are not read", value.span, hint)
             hint = f"write {key}=(NAME:KEY=VALUE)"
             scanner.fail("a specification as a value stands in parentheses", value.span, hint)
         return Pair(full_key, key_span, written)

@@ -114,6 +114,8 @@ LADDERS = {
         "discrete-gaussian:sigma=3,sensitivity={}",
         (1, 2, 3, 10),
     ),
+    ("discrete_gaussian", "variance"): ("discrete-gaussian:variance={}", (0.5, 2, 2.1, 100)),
+    ("discrete_gaussian", "rho"): ("discrete-gaussian:rho={},sensitivity=3", (0.01, 0.5, 0.51, 4)),
     ("discrete_laplace", "scale"): ("discrete-laplace:scale={},sensitivity=3", (0.3, 0.9, 2, 9)),
     ("discrete_laplace", "epsilon"): ("discrete-laplace:epsilon={},sensitivity=3", (0.3, 0.9, 2)),
     ("discrete_laplace", "sensitivity"): ("discrete-laplace:scale=3,sensitivity={}", (1, 2, 3, 9)),

@@ -187,6 +187,8 @@ def _discrete_laplace(w: _Writer) -> Event:
 
 
 def _discrete_gaussian(w: _Writer) -> Event:
+    if not w.has("standard_deviation"):
+        w.fail("write sigma")
     sigma, sensitivity = w.plain("standard_deviation"), int(w.exact("sensitivity").low)
     if isinstance(sigma, Written):
         w.fail("its sigma is no double")
