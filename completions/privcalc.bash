@@ -10,7 +10,7 @@ _privcalc_offers() {
         'gaussian:') offers='sigma= sensitivity= noise_multiplier=' ;;
         'laplace:') offers='scale= sensitivity= noise_multiplier=' ;;
         'truncated-laplace:') offers='scale= bound= sensitivity=' ;;
-        'discrete-gaussian:') offers='sigma= sensitivity=' ;;
+        'discrete-gaussian:') offers='sigma= variance= rho= sensitivity=' ;;
         'discrete-laplace:') offers='scale= epsilon= sensitivity=' ;;
         'staircase:') offers='epsilon= gamma= sensitivity=' ;;
         'matrix-gaussian:') offers='sigma= sensitivity= file= strategy= steps= bands= participations= separation= pattern=' ;;

@@ -16,7 +16,7 @@ function __privcalc_words
         case 'truncated-laplace:'
             printf '%s\n' scale= bound= sensitivity=
         case 'discrete-gaussian:'
-            printf '%s\n' sigma= sensitivity=
+            printf '%s\n' sigma= variance= rho= sensitivity=
         case 'discrete-laplace:'
             printf '%s\n' scale= epsilon= sensitivity=
         case 'staircase:'
