@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, round_up
 from privcalc.errors import UsageError
 from privcalc.render.words import number, short_exponent
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def line(report: Report) -> str:
-    """Return the upper end as tables print it, rounded up, or the sufficient value.
+    """Return the upper end to ten digits, rounded up, or the sufficient value.
 
     An answer that is a DpEvent is its line.
     """
@@ -26,4 +26,5 @@ def line(report: Report) -> str:
     values = [value for value in report.result.values() if isinstance(value, Bound)]
     if not values or isinstance(next(iter(report.result.values())), list):
         raise UsageError("-t prints one number: give --delta or --epsilon, and no --engine afa")
-    return short_exponent(values[0].decimals()[1])
+    upper = values[0].upper if values[0].exact is None else values[0].exact
+    return short_exponent(round_up(upper))

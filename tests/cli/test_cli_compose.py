@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
@@ -211,13 +212,15 @@ class TestTable:
 
 class TestOtherFormats:
     def test_terse(self, run: Callable[..., Outcome], accounting: FakeAccounting) -> None:
-        """The upper end alone, with all digits; a short decimal below its double is not."""
-        for upper, printed in (
-            (2.3816897261570005, "2.3816897261570005"),
-            (2.381689726157, "2.3816897261570005"),
-            (2.5, "2.5"),
+        """The upper end alone, to ten digits and rounded up; the last of more are noise."""
+        for bound, printed in (
+            (Bound(2.3816897261570005, 2.375), "2.381689727"),
+            (Bound(2.381689726, 2.381689726), "2.381689727"),
+            (Bound.of(Fraction("2.381689726")), "2.381689726"),
+            (Bound(2.5, 2.375), "2.5"),
+            (Bound(1.25e-30), "1.25e-30"),
         ):
-            accounting.bound = Bound(upper, 2.375)
+            accounting.bound = bound
             outcome = run("compose", GAUSSIAN, "--delta", "1e-5,1e-6", "-t")
             assert outcome.stdout == f"{printed}\n{printed}\n"
 

@@ -69,7 +69,8 @@ class TestAnswers:
         e = math.exp(0.5)
         closed = 0.5 + 2.0 * math.log((1.0 + 10.0 * e) / (1.0 + e + 9.0))
         assert closed <= result["epsilon"]["upper"] <= closed * (1.0 + 1e-8)
-        assert float(run("select", *arguments, "-t").stdout) == result["epsilon"]["upper"]
+        terse = float(run("select", *arguments, "-t").stdout)
+        assert result["epsilon"]["upper"] <= terse <= result["epsilon"]["upper"] * (1.0 + 1e-9)
 
     def test_a_guarantee_at_two_points(self, run: Callable[..., Outcome], tmp_path: Path) -> None:
         """One point is for the constant, the other for the tail: delta / mean."""
@@ -116,9 +117,9 @@ class TestAnswers:
             assert second["methods"][name] == alone["methods"][name]
         assert second["epsilon"]["upper"] == pytest.approx(alone["epsilon"]["upper"], rel=1e-4)
         terse = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-4,1e-8", "--epsilon", "2", "-t")
-        assert [float(word) for word in terse.stdout.split()] == [
-            first["epsilon"]["upper"], second["epsilon"]["upper"], third["delta"]["upper"],
-        ]  # fmt: skip
+        uppers = first["epsilon"]["upper"], second["epsilon"]["upper"], third["delta"]["upper"]
+        for word, upper in zip(terse.stdout.split(), uppers, strict=True):
+            assert upper <= float(word) <= upper * (1.0 + 1e-9)
 
     def test_several_specs_are_one_sum(self, run: Callable[..., Outcome]) -> None:
         """One run may do several things."""

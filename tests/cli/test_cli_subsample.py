@@ -123,7 +123,8 @@ def test_the_exact_epsilon_is_that_of_compose(run: Callable[..., Outcome]) -> No
     )
     assert found["result"]["epsilon"] == same["result"]["epsilon"]
     terse = run("subsample", GAUSSIAN, "--q", "0.001", "--delta", "1e-6", "--count", "5000", "-t")
-    assert float(terse.stdout) == same["result"]["epsilon"]["upper"]
+    upper = same["result"]["epsilon"]["upper"]
+    assert upper <= float(terse.stdout) <= upper * (1.0 + 1e-9)
 
 
 def test_csv_and_markdown_and_github(run: Callable[..., Outcome]) -> None:

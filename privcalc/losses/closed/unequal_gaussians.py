@@ -210,7 +210,9 @@ class UnequalGaussiansLaw(LossLaw):
         if positive:
             raise NotCertifiedError("a pair that is not symmetric has no glued law")
         if self.units > 1.0:
-            raise NotCertifiedError("the pair in its reverse order is known to too few digits for that")
+            raise NotCertifiedError(
+                "the pair in its reverse order is known to too few digits for that"
+            )
         half = 0.5 * self.theta * self.theta
         ratio = Sampling(
             q,
