@@ -215,7 +215,7 @@ class TestOtherFormats:
         """The upper end alone, to ten digits and rounded up; the last of more are noise."""
         for bound, printed in (
             (Bound(2.3816897261570005, 2.375), "2.381689727"),
-            (Bound(2.381689726, 2.381689726), "2.381689727"),
+            (Bound(math.nextafter(2.381689726, 3.0), 2.375), "2.381689727"),
             (Bound.of(Fraction("2.381689726")), "2.381689726"),
             (Bound(2.5, 2.375), "2.5"),
             (Bound(1.25e-30), "1.25e-30"),

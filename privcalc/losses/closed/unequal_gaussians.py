@@ -211,7 +211,7 @@ class UnequalGaussiansLaw(LossLaw):
             raise NotCertifiedError("a pair that is not symmetric has no glued law")
         if self.units > 1.0:
             raise NotCertifiedError(
-                "the pair in its reverse order is known to too few digits for that"
+                "the reverse order of the pair is known to too few digits"
             )
         half = 0.5 * self.theta * self.theta
         ratio = Sampling(
