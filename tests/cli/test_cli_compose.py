@@ -218,7 +218,7 @@ class TestOtherFormats:
             (Bound(math.nextafter(2.381689726, 3.0), 2.375), "2.381689727"),
             (Bound.of(Fraction("2.381689726")), "2.381689726"),
             (Bound(2.5, 2.375), "2.5"),
-            (Bound(1.25e-30), "1.25e-30"),
+            (Bound(2.0**-100), "7.888609053e-31"),
         ):
             accounting.bound = bound
             outcome = run("compose", GAUSSIAN, "--delta", "1e-5,1e-6", "-t")
