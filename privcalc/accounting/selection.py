@@ -22,7 +22,7 @@ from privcalc.numerics.work import remembered, share
 from privcalc.record import record
 from privcalc.selection.base.proved import bases
 from privcalc.selection.methods import Methods
-from privcalc.spec.tree import Composed, Repeated, Wrapped
+from privcalc.spec.tree import Repeated, Several, Wrapped
 from privcalc.wrappers.select import runs_of
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def _bracket(upper: float, lower: float | None) -> Bound:
 
 
 def _reads_files(tree: Node) -> bool:
-    if isinstance(tree, Composed):
+    if isinstance(tree, Several):
         return any(_reads_files(event) for event in tree.events)
     if isinstance(tree, Repeated):
         return _reads_files(tree.event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.record import record
-from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, nested
+from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -167,7 +167,7 @@ def _and(words: list[str]) -> str:
 
 def _sizes(node: Node, size: int) -> Iterator[int]:
     """Yield how many records each mechanism protects together."""
-    if isinstance(node, Composed):
+    if isinstance(node, Several):
         for event in node.events:
             yield from _sizes(event, size)
     elif isinstance(node, Repeated):
@@ -184,7 +184,7 @@ def _sizes(node: Node, size: int) -> Iterator[int]:
 
 def _drawn(node: Node) -> bool:
     """Say whether a mixture has its own idea of what a record is."""
-    if isinstance(node, Composed):
+    if isinstance(node, Several):
         return any(_drawn(event) for event in node.events)
     if isinstance(node, Leaf):
         return node.name == "gaussian_mixture" or any(_drawn(each) for each in nested(node))

@@ -24,7 +24,9 @@ MAX_INTEGER = 10**15
 MAX_DEPTH = 100
 
 # The fields by which the JSON twin tells its nodes apart, and the types that are no mechanism.
-RESERVED = frozenset({"type", "event", "events", "count", "composed", "self_composed"})
+RESERVED = frozenset(
+    {"type", "event", "events", "count", "composed", "self_composed", "parallel_composed"}
+)
 
 
 class Fault(Exception):  # noqa: N818  (never seen outside this package: it becomes a SpecError)

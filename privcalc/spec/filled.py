@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from privcalc.record import replace
-from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Value, Wrapped
+from privcalc.spec.tree import Leaf, Node, Repeated, Several, Value, Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,12 +36,12 @@ def without(tree: Node, path: Path) -> Node | None:
     What is left costs no more than the whole, whatever the value. None where the value belongs to
     everything there is.
     """
-    if isinstance(tree, Composed) and path[0] == "events":
+    if isinstance(tree, Several) and path[0] == "events":
         index = int(path[1])
         inner = without(tree.events[index], path[2:])
         events = (*tree.events[:index], *(() if inner is None else (inner,)))
         events += tree.events[index + 1 :]
-        return events[0] if len(events) == 1 else Composed(events)
+        return events[0] if len(events) == 1 else replace(tree, events=events)
     if isinstance(tree, Repeated | Wrapped) and path[0] == "event":
         inner = without(tree.event, path[1:])
         return None if inner is None else replace(tree, event=inner)
@@ -65,14 +65,14 @@ def names(tree: Node) -> tuple[str, ...]:
 
 
 def _values(tree: Node, path: Path = ()) -> list[Path]:
-    if isinstance(tree, Composed):
+    if isinstance(tree, Several):
         inside = enumerate(tree.events)
         return [each for i, event in inside for each in _values(event, (*path, "events", i))]
     found = _values(tree.event, (*path, "event")) if isinstance(tree, Repeated | Wrapped) else []
     if isinstance(tree, Repeated):
         return [*found, (*path, COUNT)]
     for name, value in tree.parameters:
-        if isinstance(value, Leaf | Wrapped | Repeated | Composed):
+        if isinstance(value, Node):
             found += _values(value, (*path, name))
         else:
             found.append((*path, name))
@@ -81,10 +81,10 @@ def _values(tree: Node, path: Path = ()) -> list[Path]:
 
 def _put(node: Node, path: Path, value: float) -> Node:
     step, rest = path[0], path[1:]
-    if isinstance(node, Composed):
+    if isinstance(node, Several):
         index = int(path[1])
         event = _put(node.events[index], path[2:], value)
-        return Composed((*node.events[:index], event, *node.events[index + 1 :]))
+        return replace(node, events=(*node.events[:index], event, *node.events[index + 1 :]))
     if isinstance(node, Repeated | Wrapped) and step == "event":
         return replace(node, event=_put(node.event, rest, value))
     if isinstance(node, Repeated):
@@ -97,7 +97,7 @@ def _put(node: Node, path: Path, value: float) -> Node:
 
 
 def _child(node: Value, step: str | int) -> Value:
-    if isinstance(node, Composed):
+    if isinstance(node, Several):
         return node if step == "events" else node.events[int(step)]
     if isinstance(node, Repeated | Wrapped) and step == "event":
         return node.event

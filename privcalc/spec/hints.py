@@ -25,6 +25,7 @@ __all__ = [
     "for_no_name",
     "for_number",
     "for_number_word",
+    "for_parts",
     "for_positional",
     "for_root",
 ]
@@ -186,6 +187,15 @@ def for_root(name: str, key: str, rest: str) -> str:
     root = context.sqrt(context.divide(Decimal(top), Decimal(bottom or 1)))
     # The root is rounded to nearest, two digits further out.
     return f"write {key}={Context(prec=15, rounding=context.rounding).plus(root):f}"
+
+
+def for_parts(name: str, wanted: str) -> str:
+    """Hint for `max:`, `Max(`, `parallel(` and `@max(`; "" for another name."""
+    if name.lower() not in ("max", "maximum", "parallel"):
+        return ""
+    if wanted != "a mechanism":
+        return "max(A,B) is a part by itself, to which + adds others"
+    return "mechanisms on disjoint parts of the data are max(A,B)"
 
 
 def for_positional(name: str, value: str) -> str:

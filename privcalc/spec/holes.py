@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from privcalc.errors import SpecError
-from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
+from privcalc.spec.tree import Hole, Node, Repeated, Several, Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,7 +58,7 @@ def place_text(path: Path) -> str:
 
 
 def _holes(node: Node, path: Path) -> Iterator[Path]:
-    if isinstance(node, Composed):
+    if isinstance(node, Several):
         for index, event in enumerate(node.events):
             yield from _holes(event, (*path, "events", index))
         return
@@ -71,5 +71,5 @@ def _holes(node: Node, path: Path) -> Iterator[Path]:
     for name, value in node.parameters:
         if isinstance(value, Hole):
             yield (*path, name)
-        elif isinstance(value, Leaf | Wrapped | Repeated | Composed):
+        elif isinstance(value, Node):
             yield from _holes(value, (*path, name))

@@ -1,30 +1,39 @@
 """Text -> syntax -> tree: recursive descent over the grammar, with the place of every mistake.
 
     spec   = term { "+" term }
-    term   = ( call | "(" spec ")" ) { "@" ( count | "_" | call ) }
+    term   = ( call | parts | "(" spec ")" ) { "@" ( count | "_" | call ) }
+    parts  = "max" "(" spec "," spec { "," spec } ")"
     call   = name [ ":" name "=" value { "," name "=" value } ]
     value  = number { "," number } | name | path | "_" | "(" spec ")"
     number = [ "-" ] digits [ "/" digits ] [ "%" ]
 
-Spaces and tabs may stand between tokens. This module knows syntax and spans; what names and
+Spaces and tabs may stand between tokens. Between the parentheses of `max` a comma goes on with the
+parameters of a call where a name and an equals sign follow, and else begins the next part. This module knows syntax and spans; what names and
 values mean is decided by `resolve`, with the registry.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.spec import hints
 from privcalc.spec.check import MAX_DEPTH
 from privcalc.spec.resolve import Parsed, resolve
 from privcalc.spec.spelling import shorten
-from privcalc.spec.syntax import Call, Number, Pair, Repeat, Sum, Syntax, Wrap
-from privcalc.spec.tokens import MAX_LENGTH, Scanner
+from privcalc.spec.syntax import Call, Number, Pair, Parts, Repeat, Sum, Syntax, Wrap
+from privcalc.spec.tokens import MAX_LENGTH, NAME, Scanner
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from privcalc.spec.holes import Span
 
 __all__ = ["MAX_DEPTH", "MAX_LENGTH", "Parsed", "parse", "read_syntax"]
+
+_PARTS = re.compile(r"max[ \t]*\(", re.ASCII)
+# A comma after which another part begins: a parenthesis, or a name that is no key.
+_NEXT_PART = re.compile(rf",[ \t]*(?:\(|(?>{NAME.pattern}[ \t]*)(?!=))", re.ASCII)
 
 
 def parse(text: str) -> Parsed:
@@ -60,6 +69,7 @@ class _Reader:
         self.scanner = Scanner(text)
         self.end = 0  # the end of the last token, before any space after it
         self.depth = 0  # parentheses that are open
+        self.listed = False  # whether the innermost of them is that of `max`
 
     def sum(self) -> Syntax:
         """Read terms joined by `+`; sums among the terms are merged into this one."""
@@ -69,22 +79,43 @@ class _Reader:
             terms.append(self.term())
         if len(terms) == 1:
             return terms[0]
+        return self.merged(Sum, terms, (start, self.end))
+
+    def merged(self, kind: type[Sum | Parts], terms: Iterable[Syntax], span: Span) -> Sum | Parts:
+        """Return a node of several terms, with those of its own kind among them merged into it."""
         flat: list[Syntax] = []
         for term in terms:
-            flat.extend(term.terms if isinstance(term, Sum) else (term,))
-        span = (start, self.end)
-        return Sum(span, tuple(flat), self.above(max(term.height for term in flat), span))
+            flat.extend(term.terms if isinstance(term, kind) else (term,))
+        return kind(span, tuple(flat), self.above(max(term.height for term in flat), span))
 
     def term(self) -> Syntax:
-        """Read a call or a group, and what is done to it."""
+        """Read a call, parts or a group, and what is done to it."""
         start = self.scanner.place
-        node = self.group() if self.scanner.next == "(" else self.call("a mechanism")
+        if _PARTS.match(self.scanner.text, start):
+            node = self.parts()
+        else:
+            node = self.group() if self.scanner.next == "(" else self.call("a mechanism")
         while self.scanner.next == "@":
             node = self.postfix(node, start)
         return node
 
+    def parts(self) -> Syntax:
+        """Read what is done to disjoint parts of the data."""
+        start = self.scanner.place
+        self.scanner.name()
+        terms = self.inside(listed=True)
+        span = (start, self.end)
+        if len(terms) == 1:
+            hint = "write max(A,B), or the specification without max"
+            self.scanner.fail("max takes two or more specifications, with commas", span, hint)
+        return self.merged(Parts, terms, span)
+
     def group(self) -> Syntax:
         """Read a specification in parentheses."""
+        return self.inside(listed=False)[0]
+
+    def inside(self, *, listed: bool) -> list[Syntax]:
+        """Read parentheses, and the specification in them; or a list of such."""
         scanner = self.scanner
         opening = scanner.place
         if self.depth == MAX_DEPTH:
@@ -92,16 +123,19 @@ class _Reader:
         scanner.take("(")
         if scanner.next == ")":
             scanner.fail("nothing stands between the parentheses", (opening, scanner.place + 1))
-        self.depth += 1
-        node = self.sum()
-        self.depth -= 1
+        outer = self.listed
+        self.depth, self.listed = self.depth + 1, listed
+        found = [self.sum()]
+        while listed and scanner.take(","):
+            found.append(self.sum())
+        self.depth, self.listed = self.depth - 1, outer
         closing = scanner.place
         if not scanner.take(")"):
             if scanner.next:
                 self.unexpected()
             scanner.fail("this parenthesis is not closed", (opening, opening + 1))
         self.end = closing + 1
-        return node
+        return found
 
     def postfix(self, event: Syntax, start: int) -> Syntax:
         """Read one `@` and what follows it; `start` is where the event began."""
@@ -138,6 +172,8 @@ class _Reader:
         name = shorten(full_name)  # for messages
         self.end = name_span[1]
         rest = scanner.text[scanner.place :]
+        if hint := hints.for_parts(name, wanted):
+            scanner.fail(f"{wanted} is expected here, got {name}", name_span, hint)
         if scanner.next == "(":
             hint = hints.for_functional(name, rest)
             scanner.fail(f"a colon follows {name}, not a parenthesis", None, hint)
@@ -147,7 +183,7 @@ class _Reader:
         pairs: list[Pair] = []
         if scanner.take(":"):
             pairs.append(self.pair(name))
-            while scanner.take(","):
+            while not self.next_part() and scanner.take(","):
                 pairs.append(self.pair(name))
         elif scanner.next not in ("", "+", "@", ")"):
             hint = (
@@ -162,6 +198,10 @@ class _Reader:
         return Call(
             span, full_name, name_span, tuple(pairs), self.above(max(inner, default=0), span)
         )
+
+    def next_part(self) -> bool:
+        """Say whether a comma comes next that does not belong to the parameters before it."""
+        return self.listed and bool(_NEXT_PART.match(self.scanner.text, self.scanner.place))
 
     def pair(self, name: str) -> Pair:
         """Read `key=value`; `name` is whose parameter it is."""

@@ -20,7 +20,7 @@ from privcalc.spec.check import RESERVED, Fault, foreign, nearest, suggestion
 from privcalc.spec.entry import ALL, Entry, Kind, Parameter
 from privcalc.spec.holes import holes, reject_holes
 from privcalc.spec.spelling import shorten, snake_case, word_text
-from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped, nested
+from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, nested
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -177,7 +177,7 @@ def check_relation(tree: Node, relation: Relation) -> None:
     Raises:
         UnsupportedError: it names the part, and the relation to pass instead.
     """
-    if isinstance(tree, Composed):
+    if isinstance(tree, Several):
         for event in tree.events:
             check_relation(event, relation)
         return

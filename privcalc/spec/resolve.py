@@ -25,6 +25,7 @@ from privcalc.spec.syntax import (
     Number,
     Numbers,
     Pair,
+    Parts,
     PathWord,
     Repeat,
     Sum,
@@ -32,7 +33,17 @@ from privcalc.spec.syntax import (
     Word,
 )
 from privcalc.spec.tokens import FILE_NAME
-from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parameters, Repeated, Value, Wrapped
+from privcalc.spec.tree import (
+    HOLE,
+    Composed,
+    Leaf,
+    Node,
+    Parallel,
+    Parameters,
+    Repeated,
+    Value,
+    Wrapped,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,6 +95,9 @@ class _Resolver:
                 # The steps of a history are a sum of their own.
                 events += event.events if isinstance(event, Composed) else (event,)
             return Composed(tuple(events))
+        if isinstance(syntax, Parts):
+            terms = enumerate(syntax.terms)
+            return Parallel(tuple(self.node(each, (*path, "events", i)) for i, each in terms))
         if isinstance(syntax, Call):
             if snake_case(syntax.name) == "opacus":
                 return self.history(syntax, path)

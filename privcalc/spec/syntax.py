@@ -15,6 +15,7 @@ __all__ = [
     "Number",
     "Numbers",
     "Pair",
+    "Parts",
     "PathWord",
     "Repeat",
     "Sum",
@@ -118,4 +119,13 @@ class Sum:
     height: int
 
 
-Syntax = Call | Wrap | Repeat | Sum
+@record
+class Parts:
+    """`max(spec,spec,...)`, with such parts among the specifications already merged into it."""
+
+    span: Span
+    terms: tuple[Syntax, ...]
+    height: int
+
+
+Syntax = Call | Wrap | Repeat | Sum | Parts

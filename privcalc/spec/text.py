@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from privcalc.spec.registry import entry
 from privcalc.spec.spelling import number_text, word_text
-from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Value, Wrapped
+from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Value, Wrapped
 
 
 def to_text(tree: Node) -> str:
@@ -41,6 +41,8 @@ def _term(node: Node) -> str:
         return f"({to_text(node)})"
     if isinstance(node, Leaf):
         return _call(node)
+    if isinstance(node, Parallel):
+        return f"max({','.join(map(to_text, node.events))})"
     if isinstance(node, Repeated):
         return f"{_term(node.event)}@{value_text(node.count)}"
     return f"{_term(node.event)}@{_call(node)}"

@@ -49,12 +49,23 @@ class Composed:
     events: tuple[Node, ...]
 
 
-Node = Leaf | Wrapped | Repeated | Composed
-Value = float | int | bool | str | tuple[float, ...] | Hole | Leaf | Wrapped | Repeated | Composed
+@record
+class Parallel:
+    """Two or more events on disjoint parts of the data: a record is in one; none is a Parallel.
+
+    The data is split before anything is released, and the split is kept wherever this is repeated.
+    """
+
+    events: tuple[Node, ...]
+
+
+Node = Leaf | Wrapped | Repeated | Composed | Parallel
+Value = float | int | bool | str | tuple[float, ...] | Hole | Node
+# Nodes with a list of events.
+Several = Composed | Parallel
 Parameters = tuple[tuple[str, Value], ...]
 
 
 def nested(node: Leaf | Wrapped) -> tuple[Node, ...]:
     """Return the specifications among the parameters of a call."""
-    kinds = Leaf | Wrapped | Repeated | Composed
-    return tuple(value for _, value in node.parameters if isinstance(value, kinds))
+    return tuple(value for _, value in node.parameters if isinstance(value, Node))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped, nested
+from privcalc.spec.tree import Composed, Leaf, Repeated, Several, Wrapped, nested
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ def leaves(tree: Node) -> Iterator[Leaf]:
     """Yield the mechanisms of a tree, from left to right."""
     if isinstance(tree, Leaf):
         yield tree
-    elif isinstance(tree, Composed):
+    elif isinstance(tree, Several):
         for event in tree.events:
             yield from leaves(event)
     else:
@@ -125,7 +125,7 @@ def spelled(tree: Wrapped) -> str:
 
 def calls(tree: Node) -> Iterator[Leaf | Wrapped]:
     """Yield every mechanism and wrapper of a tree, with those that mechanisms are made of."""
-    if isinstance(tree, Composed):
+    if isinstance(tree, Several):
         for event in tree.events:
             yield from calls(event)
     elif isinstance(tree, Repeated):

@@ -4,10 +4,10 @@
      "event": {"type": "poisson_sampled", "sampling_probability": 0.01,
                "event": {"type": "gaussian", "standard_deviation": 1.1}}}
 
-A mechanism is an object with its parameters; a wrapper has an "event" beside them; "composed" has
-"events". A hole is "_", and a specification as a value is an object. A number that is no double, as
-a ratio or a long decimal, is a string: readers of JSON round numbers. Reading is strict: what does
-not belong is refused, never ignored.
+A mechanism is an object with its parameters; a wrapper has an "event" beside them; "composed" and
+"parallel_composed" have "events". A hole is "_", and a specification as a value is an object. A
+number that is no double, as a ratio or a long decimal, is a string: readers of JSON round numbers.
+Reading is strict: what does not belong is refused, never ignored.
 """
 
 from __future__ import annotations
@@ -24,17 +24,31 @@ from privcalc.spec.json.text import load_json
 from privcalc.spec.json.value import shown as quoted
 from privcalc.spec.json.value import typed_count, typed_value
 from privcalc.spec.spelling import snake_case
-from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parameters, Repeated, Value, Wrapped
+from privcalc.spec.tree import (
+    Composed,
+    Hole,
+    Leaf,
+    Node,
+    Parallel,
+    Parameters,
+    Repeated,
+    Several,
+    Value,
+    Wrapped,
+)
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
     from privcalc.spec.holes import Path
 
+PARALLEL = "parallel_composed"
+
 
 def to_json(tree: Node) -> dict[str, object]:
     """Return the JSON twin of a tree, in plain dictionaries, lists, strings and numbers."""
-    if isinstance(tree, Composed):
-        return {"type": "composed", "events": [to_json(event) for event in tree.events]}
+    if isinstance(tree, Several):
+        kind = "composed" if isinstance(tree, Composed) else PARALLEL
+        return {"type": kind, "events": [to_json(event) for event in tree.events]}
     if isinstance(tree, Repeated):
         count = _plain(tree.count)
         return {"type": "self_composed", "count": count, "event": to_json(tree.event)}
@@ -67,7 +81,7 @@ def loads(text: str) -> Node:
 def _plain(value: Value) -> object:
     if isinstance(value, Hole):
         return "_"
-    if isinstance(value, Leaf | Wrapped | Repeated | Composed):
+    if isinstance(value, Node):
         return to_json(value)
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
@@ -91,8 +105,8 @@ def _node(value: object, path: Path, depth: int) -> Node:
     kind = fields.get("type")
     if not isinstance(kind, str):
         _fail('an object of a specification has a "type"', path)
-    if kind == "composed":
-        return _composed(fields, path, depth)
+    if kind in ("composed", PARALLEL):
+        return _several(fields, path, depth)
     if kind == "self_composed":
         _only(fields, ("type", "count", "event"), path)
         return Repeated(
@@ -108,16 +122,20 @@ def _node(value: object, path: Path, depth: int) -> Node:
     )
 
 
-def _composed(fields: dict[object, object], path: Path, depth: int) -> Node:
+def _several(fields: dict[object, object], path: Path, depth: int) -> Node:
+    """Read a sum, or what is done to disjoint parts: of one part it would not be known which."""
     _only(fields, ("type", "events"), path)
     events = _field(fields, "events", path)
-    if not isinstance(events, list) or not events:
-        _fail("events is a list of at least one specification", path)
+    parallel = fields["type"] == PARALLEL
+    least, words = (2, "two specifications") if parallel else (1, "one specification")
+    if not isinstance(events, list) or len(events) < least:
+        _fail(f"events is a list of at least {words}", path)
+    kind = Parallel if parallel else Composed
     nodes: list[Node] = []
     for index, each in enumerate(events):
         node = _node(each, (*path, "events", index), depth + 1)
-        nodes.extend(node.events if isinstance(node, Composed) else (node,))
-    return Composed(tuple(nodes)) if len(nodes) > 1 else nodes[0]
+        nodes.extend(node.events if isinstance(node, kind) else (node,))
+    return kind(tuple(nodes)) if len(nodes) > 1 else nodes[0]
 
 
 def _entry(name: str, likely: Kind, path: Path) -> Entry:
