@@ -92,6 +92,23 @@ class Generator:
         delta = log_uniform(rng, 1e-30, 0.3)
         return RandomSpec(text, delta, relation, known if len(known) == size else None)
 
+    def disjoint(self) -> tuple[str, tuple[RandomSpec, ...]]:
+        """Return mechanisms on disjoint parts, with another beside, and what a record may meet."""
+        rng = self.rng
+        sampling = rng.choice(("none", "poisson"))
+        inside = [self.part(sampling, replaces=False) for _ in range(rng.randint(2, 3))]
+        beside = [self.part(sampling, replaces=False) for _ in range(rng.randint(0, 1))]
+        count = rng.choice((1, 2, 3))
+        delta = log_uniform(rng, 1e-30, 0.3)
+        rest = "".join(f"+{text}" for text, _, _ in beside)
+        found = []
+        for text, make, times in inside:
+            whole = [(make, times * count), *((other, n) for _, other, n in beside)]
+            known = tuple((outcomes, n) for outcomes, n in whole if outcomes is not None)
+            outcomes = known if len(known) == len(whole) else None
+            found.append(RandomSpec(f"{text}@{count}{rest}", delta, None, outcomes))
+        return f"max({','.join(text for text, _, _ in inside)})@{count}{rest}", tuple(found)
+
     def part(self, sampling: str, *, replaces: bool) -> tuple[str, Outcomes | None, int]:
         """Return one wrapped mechanism with its count: text, outcomes of one use, count."""
         rng = self.rng

@@ -246,7 +246,7 @@ def _exact(
         worst = directions.renyi(orders)
     else:
         # Removing is the worse direction at every order, for the reason that proves the sum.
-        worst = divergences(directions.present, orders)
+        worst = divergences(directions.pairs[0][0], orders)
         worst = [a.intersection(b) for a, b in zip(worst, sums, strict=True)]
     return tuple(worst), "the dominating pair of the sampled event, the larger of both directions"
 

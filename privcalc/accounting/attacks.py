@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, reduce
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.answer import Method
 from privcalc.accounting.directions import profile_of
+from privcalc.bounds import Bound
 from privcalc.engine.certified import DELTA_FLOOR
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 
     from privcalc.accounting.answer import Row, Value
     from privcalc.accounting.directions import Directions
-    from privcalc.bounds import Bound
     from privcalc.engine.terms import Realized
 
 DEFAULT_RATES = (1e-6, 1e-4, 0.001, 0.01, 0.1)
@@ -37,13 +37,15 @@ def attack_rates(
     from privcalc.tradeoff.risks import advantage, bayes_success
 
     rates = tuple(false_positive_rates) or DEFAULT_RATES
-    present, absent = directions.present, directions.absent
     tolerance, engine = directions.tolerance, directions.engine
-    with_record = without = _profile(present, tolerance, engine)
-    if absent is not present:
-        without = _profile(absent, tolerance, engine)
+    pairs = []
+    for present, absent in directions.pairs:
+        with_record = without = _profile(present, tolerance, engine)
+        if absent is not present:
+            without = _profile(absent, tolerance, engine)
+        pairs.append((with_record, without))
     curve = trade_off(directions.parts, rates, tolerance, engine=engine)
-    gap = advantage(with_record)
+    gap = reduce(Bound.maximum, [advantage(with_record) for with_record, _ in pairs])
     result: dict[str, Value] = {
         "advantage": gap,
         "tpr_at_fpr": tuple(
@@ -51,7 +53,12 @@ def attack_rates(
             for rate, power in zip(rates, curve.worst.power, strict=True)
         ),
         "bayes_success": tuple(
-            _entry("prior", prior, "success", bayes_success(with_record, without, prior))
+            _entry(
+                "prior",
+                prior,
+                "success",
+                reduce(Bound.maximum, [bayes_success(*pair, prior) for pair in pairs]),
+            )
             for prior in tuple(priors) or DEFAULT_PRIORS
         ),
         "reconstruction": tuple(

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
+from privcalc.accounting.alternatives import alternatives
 from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
 from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions
 from privcalc.accounting.points import round_points
@@ -12,7 +14,9 @@ from privcalc.accounting.realize import default_relation, realize, sampling_word
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share
+from privcalc.record import replace
 from privcalc.spec.registry import holes
+from privcalc.spec.text import to_text
 from privcalc.wrappers.base import lone_selection
 
 if TYPE_CHECKING:
@@ -86,6 +90,14 @@ def _solver(
     lone = lone_selection(tree)
     if lone is not None:
         return _LoneSelection(lone, relation, tolerance, engine)
+    trees = alternatives(tree, relation)
+    if len(trees) > 1 and any(lone_selection(each) is not None for each in trees):
+        return _Worst(
+            {
+                to_text(each): _solver(each, relation, tolerance, engine, quick=quick)
+                for each in trees
+            }
+        )
     parts = realize(tree, relation, rough=quick and tolerance >= ROUGH)
     return Directions(parts, tolerance, engine, quick=quick)
 
@@ -175,6 +187,39 @@ class _LoneSelection:
         """Return E[K] times that of one run."""
         masses = (part.forward.infinity_mass for part in self._brackets.methods.values())
         return min(1.0, self._brackets.runs.mean.upper * max(masses))
+
+
+class _Worst:
+    """Alternatives, of which one at least is a selection by itself: at each point the largest."""
+
+    def __init__(self, solvers: Mapping[str, _Solver]) -> None:
+        """Take what answers each, by its text."""
+        self._solvers = solvers
+
+    def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
+        """Return the larger bracket, with the directions of all."""
+        found: dict[str, tuple[Answer, Bound]] = {}
+        for number, (name, solver) in enumerate(self._solvers.items()):
+            with share(len(self._solvers) - number):
+                answer = solver.answer(quantity, at, budget)
+            if answer.bound is None:
+                raise AssertionError("only proved engines are asked")
+            found[name] = answer, answer.bound
+        worst, _ = max(found.values(), key=lambda each: each[1].upper)
+        return replace(
+            worst,
+            bound=reduce(Bound.maximum, [bound for _, bound in found.values()]),
+            directions=tuple(
+                replace(way, adjacency=f"{way.adjacency} of {name}")
+                for name, (answer, _) in found.items()
+                for way in answer.directions
+            ),
+        )
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return the largest of all."""
+        return max(solver.infinity_mass for solver in self._solvers.values())
 
 
 class _Estimator:

@@ -18,6 +18,7 @@ from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.bounds import Bound, Verdict
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.engine.limits import limit_delta
+from privcalc.engine.terms import reverse_of
 from privcalc.engine.wish import Stop
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
@@ -68,14 +69,16 @@ class Directions:
         self._quick = quick
 
     @property
-    def present(self) -> Realized:
-        """The direction in which P has the record; the only one, where one stands for all."""
-        return self.parts.get(Adjacency.REMOVE.value, self._first)
+    def pairs(self) -> list[tuple[Realized, Realized]]:
+        """The directions in which P has the record, each with that in which Q has.
 
-    @property
-    def absent(self) -> Realized:
-        """The direction in which Q has the record; the only one, where one stands for all."""
-        return self.parts.get(Adjacency.ADD.value, self._first)
+        One, twice the same where it stands for both; or one for each part that a record may be in.
+        """
+        return [
+            (part, self.parts[reverse_of(name)])
+            for name, part in self.parts.items()
+            if not name.startswith(Adjacency.ADD.value)
+        ]
 
     @property
     def known(self) -> bool:
@@ -131,7 +134,12 @@ class Directions:
             decisive.method.engine,
             bound.within_tolerance(self.tolerance, FLOORS[quantity]),
             decisive.method.terms,
-            tuple(note for each in found for note in each.method.notes),
+            tuple(
+                note
+                for each in found
+                for note in each.method.notes
+                if note != UPPER_ONLY or bound.lower is None
+            ),
             decisive.method.order,
             decisive.method.conversion,
         )
@@ -190,10 +198,6 @@ class Directions:
     def renyi(self, orders: Sequence[float]) -> list[Bound]:
         """Bracket the Renyi divergence at each order."""
         return worse(divergences(part, orders) for part in self.parts.values())
-
-    @property
-    def _first(self) -> Realized:
-        return next(iter(self.parts.values()))
 
     def _found(
         self, quantity: Quantity, at: float, budget: float | None

@@ -16,6 +16,8 @@ from privcalc.record import record
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privcalc.engine.terms import Realized
     from privcalc.spec.tree import Node
 
@@ -63,19 +65,28 @@ class Chain:
     @cached_property
     def _profiles(self) -> tuple[Steps, Steps]:
         """Return the profiles of removing and of adding one record."""
-        remove, add = self.directions.present, self.directions.absent
-        found = self._steps(remove)
-        return found, found if add is remove else self._steps(add)
+        removes, adds = zip(*self.directions.pairs, strict=True)
+        found = self._steps(removes)
+        return found, found if adds == removes else self._steps(adds)
 
-    def _steps(self, part: Realized) -> Steps:
+    def _steps(self, parts: Sequence[Realized]) -> Steps:
+        """Return the largest profile of several, which a record is in one of."""
         from privcalc.engine.many import many_deltas
 
         engine = self.directions.engine
-        reach = Directions({"": part}, TOLERANCE, engine).reach(LEAST_DELTA, failing=FAR)
+        named = {str(place): part for place, part in enumerate(parts)}
+        reach = Directions(named, TOLERANCE, engine).reach(LEAST_DELTA, failing=FAR)
         reach = reach if 0.0 < reach < math.inf else 1.0
-        epsilons = np.linspace(0.0, reach, FEWER if part.upper.curves else POINTS)
-        found = many_deltas(part.upper, list(epsilons), TOLERANCE, engine=engine)
-        return Steps(epsilons, np.array([each.bound.upper for each in found]))
+        fewer = any(part.upper.curves for part in parts)
+        epsilons = np.linspace(0.0, reach, FEWER if fewer else POINTS)
+        uppers = [
+            [
+                each.bound.upper
+                for each in many_deltas(part.upper, list(epsilons), TOLERANCE, engine=engine)
+            ]
+            for part in parts
+        ]
+        return Steps(epsilons, np.max(uppers, axis=0))
 
 
 def chain_for(tree: Node, records: int, relation: Relation, *, engine: str) -> Chain | None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from privcalc.accounting.alternatives import alternatives
 from privcalc.engine.terms import Realized
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.exact import distinct
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Hole, Leaf, Repeated
+from privcalc.spec.text import to_text
+from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated
 from privcalc.wrappers.base import Wrapper, built, calls, wrappers_in
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def sampling_words(tree: Node) -> str:
 def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str, Realized]:
     """Return the composition of each adjacency of the relation, equal ones once.
 
-    Keys are the adjacency's name, or "both" for a relation all of whose directions agree.
+    Keys are the adjacency's name, or "both" for a relation all of whose directions agree. Where a
+    record is in one of several parts of the data there are these for each, with its text.
 
     Args:
         tree: the specification.
@@ -68,10 +71,17 @@ def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str,
             " their epsilons and their deltas"
         )
     registry.check_relation(tree, relation)
+    trees = alternatives(tree, relation)
     walk = _Walk(rough=rough)
-    return Realized.directions(
-        {each.value: walk.terms(tree, each, 1) for each in relation.adjacencies}
-    )
+    found: dict[frozenset[object], dict[str, Realized]] = {}
+    for one in trees:
+        name = f" of {to_text(one)}" if len(trees) > 1 else ""
+        parts = Realized.directions(
+            {way.value: walk.terms(one, way, 1) for way in relation.adjacencies}
+        )
+        same = frozenset((way, part.upper, part.lower) for way, part in parts.items())
+        found.setdefault(same, {way + name: part for way, part in parts.items()})
+    return {name: part for parts in found.values() for name, part in parts.items()}
 
 
 class _Walk:
@@ -101,6 +111,8 @@ class _Walk:
                 raise UsageError("a count is missing; only calibrate finds the value of a hole")
             inner = self.terms(tree.event, adjacency, records)
             return [(term, count * tree.count) for term, count in inner]
+        if isinstance(tree, Parallel):
+            raise TypeError("a record is in one part, which is chosen before")
         return built(tree).terms(tree, adjacency, records, self)
 
     def _of_parts(

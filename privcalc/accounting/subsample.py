@@ -6,6 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
+from privcalc.accounting.alternatives import has_parts
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize, sampling_words
@@ -180,6 +181,11 @@ def _check(tree: Node, orders: Sequence[float], count: int) -> None:
                 f"{entry(leaf.name).spelling} is a whole run, each step of which sees its own"
                 " sample: write @poisson:q= after it, and ask compose or convert"
             )
+    if has_parts(tree):
+        raise UnsupportedError(
+            "subsample shows the curve of one event; ask about each part of max by itself, or"
+            " compose for epsilon"
+        )
     for order in orders:
         if not 1.0 < order <= LARGEST_ORDER:
             raise DomainError(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 from privcalc.errors import PrivcalcError
 from privcalc.numerics.work import charge
 from privcalc.spec import registry
-from privcalc.spec.tree import Composed, Leaf, Node, Repeated
+from privcalc.spec.tree import Composed, Leaf, Node, Parallel, Repeated
 from privcalc.wrappers.base import built
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ def _divergence(tree: Node, relation: Relation, known: dict[Leaf, float]) -> flo
             parts = [_divergence(part, relation, known) for part in mechanism.parts]
             known[tree] = math.fsum(parts) if parts else _of_leaf(mechanism, relation)
         return known[tree]
+    if isinstance(tree, Parallel):
+        return max(_divergence(event, relation, known) for event in tree.events)
     if isinstance(tree, Composed):
         return math.fsum(_divergence(event, relation, known) for event in tree.events)
     inner = _divergence(tree.event, relation, known)

@@ -23,8 +23,17 @@ if TYPE_CHECKING:
     Terms = list[tuple[Term, int]]
 
 
-# The same neighbours in the other order; a relation with one direction is symmetric.
-REVERSES = {"add": "remove", "remove": "add"}
+_REVERSES = {"add": "remove", "remove": "add"}
+
+
+def reverse_of(name: str) -> str:
+    """Return the direction with the same neighbours in the other order.
+
+    Args:
+        name: of a direction, with what else it is called after a space. One direction is symmetric.
+    """
+    direction, space, rest = name.partition(" ")
+    return _REVERSES.get(direction, direction) + space + rest
 
 
 @record
@@ -88,9 +97,7 @@ class Realized:
         found = {name: cls.of(each) for name, each in terms.items()}
         if len(found) > 1 and len({(each.upper, each.lower) for each in found.values()}) == 1:
             found = {"both": next(iter(found.values()))}
-        return {
-            name: each.with_reverse(found[REVERSES.get(name, name)]) for name, each in found.items()
-        }
+        return {name: each.with_reverse(found[reverse_of(name)]) for name, each in found.items()}
 
     @property
     def one_pair(self) -> bool:

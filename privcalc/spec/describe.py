@@ -29,8 +29,8 @@ What touched the data, from left to right: a mechanism, then what is done to it.
 
   gaussian:sigma=1.1                              one answer with Gaussian noise
   gaussian:sigma=1.1@poisson:q=256/60000@14063    DP-SGD: sampled, 14063 steps
-  laplace:scale=2@10+gaussian:sigma=5             ten answers, and one more
-  '(laplace:scale=2+pure:epsilon=0.1)@50'         a group, in quotes
+  '(laplace:scale=2@10+gaussian:sigma=5)@50'      eleven answers, 50 times
+  'max(laplace:scale=2,pure:epsilon=0.1)'         disjoint data: --help-spec max
 
   NAME:KEY=VALUE,...    a mechanism with its parameters; keys are always written
   @WRAPPER:KEY=VALUE    is done to all that stands before it, back to + or (
@@ -43,6 +43,27 @@ _MOST = brief_text(MAX_INTEGER)
 _END = f"""\
 At most {MAX_LENGTH} characters, {MAX_DEPTH} levels and counts of {_MOST}; more as JSON, with long
 names ({{"type": "gaussian", ...}}), or a DpEvent. --help-spec NAME explains one."""
+
+_PARTS = """\
+max(SPEC,SPEC,...): mechanisms on disjoint parts of the data, such as one for
+each region: a record is in one part, and pays there alone.
+
+  The data is split before anything is released, by what a record itself is;
+  the cost is that of the part that costs most, at each epsilon or delta by
+  itself. Each part may be empty but for the record, so that both ends are
+  those of the parts. The split is kept in repetitions: max(A,B)@k is
+  max(A@k,B@k), and max(A,B)+C the worst of A+C and B+C. Two that are written
+  have two splits: max(A,B)+max(C,D) is the worst of A+C, A+D, B+C and B+D.
+  Splits that are chosen in view of earlier outputs are not covered.
+
+  It may stand before @COUNT, @poisson (without a cap), @allocation, @batches,
+  @select and @group; the records of a group may be in different parts. Under
+  replace-one a record that moves from one part to another pays in both, so
+  that max is refused there.
+
+Example
+  'max(gaussian:sigma=2,laplace:scale=3)@10+discrete-laplace:scale=20'
+  {"type": "parallel_composed", "events": [...]}"""
 
 
 @record
@@ -104,6 +125,8 @@ def page(name: str) -> str:
     Raises:
         SpecError: there is none of this name.
     """
+    if name == "max":
+        return _PARTS
     known = (*mechanisms(), OPACUS, *wrappers())
     entry = next((each for each in known if snake_case(name) in each.spellings), None)
     if entry is None:

@@ -8,8 +8,9 @@
     number = [ "-" ] digits [ "/" digits ] [ "%" ]
 
 Spaces and tabs may stand between tokens. Between the parentheses of `max` a comma goes on with the
-parameters of a call where a name and an equals sign follow, and else begins the next part. This module knows syntax and spans; what names and
-values mean is decided by `resolve`, with the registry.
+parameters of a call where a name and an equals sign follow, and else begins the next part. This
+module knows syntax and spans; what names and values mean is decided by `resolve`, with the
+registry.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_DEPTH", "MAX_LENGTH", "Parsed", "parse", "read_syntax"]
 
-_PARTS = re.compile(r"max[ \t]*\(", re.ASCII)
+_PARTS = re.compile(r"(?i:max)[ \t]*\(", re.ASCII)
 # A comma after which another part begins: a parenthesis, or a name that is no key.
 _NEXT_PART = re.compile(rf",[ \t]*(?:\(|(?>{NAME.pattern}[ \t]*)(?!=))", re.ASCII)
 
@@ -185,7 +186,7 @@ class _Reader:
             pairs.append(self.pair(name))
             while not self.next_part() and scanner.take(","):
                 pairs.append(self.pair(name))
-        elif scanner.next not in ("", "+", "@", ")"):
+        elif scanner.next not in ("", "+", "@", ")") and not self.next_part():
             hint = (
                 hints.for_character(scanner.text[scanner.place :])
                 if scanner.next not in ",;"

@@ -33,7 +33,14 @@ _NODE: _Schema = {"$ref": "#/$defs/spec"}
 
 def spec_schema() -> _Schema:
     """Return the schema (draft 2020-12) of a specification in JSON."""
-    definitions: _Schema = {"spec": {}, "composed": _composed(), "self_composed": _repeated()}
+    definitions: _Schema = {
+        "spec": {},
+        "composed": _several("composed", "Events on the same data, adaptively.", least=1),
+        "parallel_composed": _several(
+            "parallel_composed", "Events on disjoint parts of the data.", least=2
+        ),
+        "self_composed": _repeated(),
+    }
     for entry in (*mechanisms(), *wrappers()):
         definitions[entry.name] = _entry(entry)
     names = [name for name in definitions if name != "spec"]
@@ -65,11 +72,9 @@ def spec_schema_text() -> str:
     return json.dumps(spec_schema(), indent=2) + "\n"
 
 
-def _composed() -> _Schema:
-    events: _Schema = {"type": "array", "minItems": 1, "items": _NODE}
-    return _object(
-        "composed", "Events on the same data, adaptively.", {"events": events}, ["events"]
-    )
+def _several(name: str, description: str, *, least: int) -> _Schema:
+    events: _Schema = {"type": "array", "minItems": least, "items": _NODE}
+    return _object(name, description, {"events": events}, ["events"])
 
 
 def _repeated() -> _Schema:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.terms import REVERSES
+from privcalc.engine.terms import reverse_of
 from privcalc.errors import DomainError
 from privcalc.record import record
 from privcalc.tradeoff.atomic import AtomicSolver
@@ -113,7 +113,7 @@ class _Solvers:
 
     def curve(self, name: str, alphas: Sequence[float]) -> Curve:
         """Bracket one direction at increasing alphas in (0, 1)."""
-        laws, back = self._directions[name], REVERSES.get(name, name)
+        laws, back = self._directions[name], reverse_of(name)
         mass = laws.upper.infinity_mass()
         if not alphas or (mass.lower or 0.0) >= 1.0:
             bounds = [limit(alpha, mass, _lower_mass(laws)) for alpha in alphas]

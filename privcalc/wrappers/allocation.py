@@ -91,6 +91,11 @@ class RandomlyAllocated(Wrapper):
         law = one_step(tree, adjacency, records, walk)
         return [(allocated(self.steps, law, adjacency, walk), 1)]
 
+    @property
+    def splits(self) -> bool:
+        """Return True: each record is allocated by itself."""
+        return True
+
     def rough_divergence(self, inner: float) -> float:
         """Divide e^s - 1 by t."""
         return rough(self.steps, inner)

@@ -49,6 +49,14 @@ class Wrapper:
     sampling: ClassVar[str] = ""
     slow: ClassVar[bool] = False
 
+    @property
+    def splits(self) -> bool:
+        """Whether a record of one part meets that part's event in this wrapper, and no other's.
+
+        So it is where what happens to the other records is drawn alike with and without it.
+        """
+        return False
+
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Return what is known of the wrapped event in one direction, with counts.
 

@@ -69,6 +69,11 @@ class ShuffledBatches(Wrapper):
         law = one_step(tree, adjacency, records, walk)
         return [(Term(law, allocated(self.steps, law, adjacency, walk).lower), 1)]
 
+    @property
+    def splits(self) -> bool:
+        """Return True: a record that is left out leaves its place in the permutation."""
+        return True
+
     def rough_divergence(self, inner: float) -> float:
         """Say what a record in one step costs, between its ends."""
         return 0.5 * (inner + rough(self.steps, inner))

@@ -133,6 +133,11 @@ class PoissonSampled(Sampling):
 
         return capped(tree, self.exact, self.cap, (adjacency, records), walk)
 
+    @property
+    def splits(self) -> bool:
+        """Whether each record is in the sample independently, as it is where there is no cap."""
+        return self.cap is None
+
     def unsampled(
         self, tree: Wrapped, event: Node, adjacency: Adjacency, records: int, walk: Walk
     ) -> Terms:

@@ -16,7 +16,7 @@ from privcalc.spec.json.form import from_json
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.registry import build, mechanisms, wrappers
-from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped
+from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,7 +84,7 @@ def specifications(entry: Entry) -> Iterator[Node]:
 
 def meant(tree: Node) -> object:
     """Return what a tree means, in a form that is the same for equal meanings."""
-    if isinstance(tree, Composed):
+    if isinstance(tree, Several):
         return [meant(each) for each in tree.events]
     if isinstance(tree, Repeated):
         return tree.count, meant(tree.event)

@@ -10,7 +10,17 @@ from privcalc.relation import Relation
 from privcalc.spec import registry
 from privcalc.spec.check import MAX_INTEGER
 from privcalc.spec.registry import Entry, Parameter, mechanism, wrapper
-from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parameters, Repeated, Value, Wrapped
+from privcalc.spec.tree import (
+    HOLE,
+    Composed,
+    Leaf,
+    Node,
+    Parallel,
+    Parameters,
+    Repeated,
+    Value,
+    Wrapped,
+)
 
 if TYPE_CHECKING:
     import random
@@ -99,11 +109,12 @@ def random_tree(rng: random.Random, depth: int = 4) -> Node:
     if shape < 0.8:
         entry = rng.choice(registry.wrappers())
         return Wrapped(entry.name, _parameters(rng, entry, depth), random_tree(rng, depth - 1))
+    kind = rng.choice((Composed, Parallel))
     events: list[Node] = []
     for _ in range(rng.randint(2, 3)):
         event = random_tree(rng, depth - 1)
-        events.extend(event.events if isinstance(event, Composed) else (event,))
-    return Composed(tuple(events))
+        events.extend(event.events if isinstance(event, kind) else (event,))
+    return kind(tuple(events))
 
 
 def _leaf(rng: random.Random, depth: int) -> Leaf:

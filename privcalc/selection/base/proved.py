@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.terms import REVERSES, one_law
+from privcalc.engine.terms import one_law, reverse_of
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.numerics.rounding import UNIT, non_negative
@@ -182,7 +182,7 @@ def bases(
     """Return, for each direction, its base and that of the reverse order."""
     made: dict[str, tuple[Base, Base]] = {}
     for name, laws in directions.items():
-        back = REVERSES.get(name, name)
+        back = reverse_of(name)
         if back in made:
             made[name] = made[back][::-1]
             continue

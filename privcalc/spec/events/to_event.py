@@ -12,7 +12,7 @@ from privcalc.spec.events.event import Event
 from privcalc.spec.events.reading import SUFFIX
 from privcalc.spec.events.to_tree import SHAPES, meaning
 from privcalc.spec.text import to_text
-from privcalc.spec.tree import Composed, Hole, Leaf, Node, Repeated, Wrapped
+from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -55,6 +55,8 @@ def _repr(value: object) -> str:
 def _event(tree: Node) -> Event:
     if isinstance(tree, Composed):
         return Event("Composed", {"events": [_event(each) for each in tree.events]})
+    if isinstance(tree, Parallel):
+        raise UnsupportedError(f"no DpEvent is {to_text(tree)}: events have no disjoint data")
     if isinstance(tree, Repeated):
         if isinstance(tree.count, Hole):
             raise TypeError("holes are refused before")

@@ -16,7 +16,7 @@ from privcalc.exact import standing_for
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
-from privcalc.spec.tree import Composed, Leaf, Node, Repeated, Wrapped
+from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped
 from tests.losses.contract.law_truths import truth_of, written
 from tests.losses.contract.law_views import Subject
 from tests.random_specs import log_uniform
@@ -160,7 +160,7 @@ def directions(
     top = tree
     while isinstance(top, Repeated):
         top = top.event
-    known = registry.ALL if isinstance(top, Composed) else registry.entry(top.name).relations
+    known = registry.ALL if isinstance(top, Several) else registry.entry(top.name).relations
     for relation in sorted(relations or known, key=lambda each: each.value):
         try:
             realized = realize(tree, relation)

@@ -1,0 +1,353 @@
+"""Mechanisms on disjoint parts of the data: the larger cost at each point, which is that of one."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.alternatives import MOST, alternatives
+from privcalc.accounting.compose import compose
+from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.realize import realize
+from privcalc.bounds import Bound
+from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
+from privcalc.library import calibrate, select, subsample
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from privcalc.spec.text import to_text
+from tests.oracles.brute import BruteForce, TooManyOutcomesError
+from tests.oracles.brute_pairs import removal
+from tests.random_mechanisms import Generator
+from tests.random_specs import log_uniform
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from tests.conftest import Outcome
+    from tests.random_mechanisms import Outcomes
+
+ADD = Relation.ADD_OR_REMOVE_ONE
+
+
+def delta(text: str, epsilon: float, relation: Relation | None = None) -> Bound:
+    """Return the bracket of delta."""
+    bound = compose(parse(text).tree, epsilons=[epsilon], relation=relation).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def epsilon(text: str, at: float, relation: Relation | None = None) -> Bound:
+    """Return the bracket of epsilon."""
+    bound = compose(parse(text).tree, deltas=[at], relation=relation).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def texts(text: str, relation: Relation = ADD) -> set[str]:
+    """Return the alternatives, as texts."""
+    return {to_text(each) for each in alternatives(parse(text).tree, relation)}
+
+
+def gaussian_delta(sigma: float, x: float) -> mpf:
+    """Return delta of Gaussian noise at epsilon (Balle, Wang 2018, Theorem 8)."""
+    mu = 1 / mpf(sigma)
+    return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
+
+
+def laplace_delta(scale: float, x: float) -> mpf:
+    """Return delta of Laplace noise at epsilon: 1 - e^{(x - 1/b) / 2} up to the largest loss."""
+    return max(mpf(0), 1 - mp.exp((x - 1 / mpf(scale)) / 2))
+
+
+def pure_delta(eta: float, count: int, x: float) -> mpf:
+    """Return delta of a pure guarantee used several times (Kairouz, Oh, Viswanath 2015)."""
+    p = mp.exp(eta) / (1 + mp.exp(eta))
+    total = mpf(0)
+    for k in range(count + 1):
+        inner = p**k * (1 - p) ** (count - k) - mp.exp(x) * p ** (count - k) * (1 - p) ** k
+        total += mp.binomial(count, k) * max(inner, mpf(0))
+    return total
+
+
+def test_the_larger_closed_form_at_each_epsilon() -> None:
+    """Three kinds of noise, each the largest somewhere: inside the bracket, which is narrow."""
+    with mp.workdps(40):
+        leading = set()
+        for x in (0.0, 0.05, 0.2, 0.5, 0.9, 1.2, 3.0):
+            each = (
+                gaussian_delta(1.3, mpf(x)),
+                laplace_delta(0.9, mpf(x)),
+                pure_delta(0.15, 8, mpf(x)),
+            )
+            bound = delta("max(gaussian:sigma=1.3,laplace:scale=0.9,pure:epsilon=0.15@8)", x)
+            assert bound.lower is not None
+            assert bound.lower <= max(each) <= bound.upper
+            assert bound.upper <= bound.lower * (1 + 1e-6) + 1e-12
+            leading.add(each.index(max(each)))
+        assert len(leading) > 1
+
+
+def test_epsilon_crosses_where_the_closed_forms_do() -> None:
+    """At small delta the Gaussian counts, at large delta the Laplace noise."""
+    text = "max(gaussian:sigma=2,laplace:scale=1)"
+    assert epsilon(text, 1e-12).upper == epsilon("gaussian:sigma=2", 1e-12).upper
+    assert epsilon(text, 0.1).upper == epsilon("laplace:scale=1", 0.1).upper
+    with mp.workdps(30):
+        bound = epsilon(text, 1e-12)
+        assert bound.lower is not None
+        assert gaussian_delta(2, mpf(bound.lower)) >= mpf("1e-12") * (1 - mpf("1e-9"))
+        assert gaussian_delta(2, mpf(bound.upper)) <= mpf("1e-12")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("max(A,B)", ["A", "B"]),
+        ("max(A,B)@5", ["A@5", "B@5"]),
+        ("max(A,B)+C", ["A+C", "B+C"]),
+        ("C+max(A,B)@2+A", ["C+A@2+A", "C+B@2+A"]),
+        ("max(A,B)+max(A,B)", ["A+A", "A+B", "B+B"]),
+        ("max(A,B)+max(A,C)", ["A+A", "A+C", "B+A", "B+C"]),
+        ("max(A+max(B,C),C)", ["A+B", "A+C", "C"]),
+        ("max(max(A,B),C)", ["A", "B", "C"]),
+        ("max(A,A,A)", ["A"]),
+        ("max(A,B)@poisson:q=0.1@3", ["A@poisson:q=0.1@3", "B@poisson:q=0.1@3"]),
+        ("(max(A,B)+C)@poisson:q=0.1", ["(A+C)@poisson:q=0.1", "(B+C)@poisson:q=0.1"]),
+        ("max(A,B)@allocation:t=10", ["A@allocation:t=10", "B@allocation:t=10"]),
+        ("max(A,B)@batches:t=10", ["A@batches:t=10", "B@batches:t=10"]),
+        ("max(A,B)@group:k=2", ["A@group:k=2", "A+B", "B@group:k=2"]),
+        ("max(A,B)@3@group:k=2", ["A@group:k=2@3", "(A+B)@3", "B@group:k=2@3"]),
+        ("(max(A,B)+C)@group:k=2", ["A@group:k=2+C@group:k=2", "A+B+C@group:k=2",
+                                    "B@group:k=2+C@group:k=2"]),
+        ("max(A,B@group:k=2)@group:k=2", ["A@group:k=2", "A+B@group:k=2", "B@group:k=2@group:k=2"]),
+        ("max(A,B,C)@group:k=2", ["A@group:k=2", "B@group:k=2", "C@group:k=2", "A+B", "A+C",
+                                  "B+C"]),
+        ("max(A@wor:q=0.1,B)", ["A@wor:q=0.1", "B"]),
+    ],
+)  # fmt: skip
+def test_what_a_record_may_meet(text: str, expected: list[str]) -> None:
+    """One part of each that is written, the same in each use; of a group some in each."""
+    names = {"A": "gaussian:sigma=1", "B": "gaussian:sigma=2", "C": "laplace:scale=3"}
+    for short, long in names.items():
+        text = text.replace(short, long)
+        expected = [each.replace(short, long) for each in expected]
+    found = texts(text)
+    assert {frozenset(each.split("+")) for each in found} == {
+        frozenset(each.split("+")) for each in expected
+    }
+    assert len(found) == len(expected)
+
+
+def test_the_cost_is_the_largest_of_separate_computations() -> None:
+    """Random specifications: both ends are the larger ones, under both relations, and sampled."""
+    rng = random.Random(5)
+    for _ in range(12):
+        leaves = [
+            f"gaussian:sigma={log_uniform(rng, 0.5, 5)!r}",
+            f"laplace:scale={log_uniform(rng, 0.5, 9)!r}",
+            f"pure:epsilon={log_uniform(rng, 0.01, 2)!r}",
+            f"discrete-laplace:scale={log_uniform(rng, 1, 9)!r}",
+            f"rr:epsilon={log_uniform(rng, 0.1, 2)!r}",
+        ]
+        some = rng.sample(leaves, rng.randint(2, 3))
+        after = rng.choice(["", "@3", f"@poisson:q={log_uniform(rng, 0.01, 0.6)!r}", "@7"])
+        beside = rng.choice(["", "+gaussian:sigma=3", "+pure:epsilon=0.1@2"])
+        relation = rng.choice([ADD, Relation.REPLACE_SPECIAL])
+        at = log_uniform(rng, 1e-12, 0.1)
+        bound = epsilon(f"max({','.join(some)}){after}{beside}", at, relation)
+        parts = [epsilon(f"{each}{after}{beside}", at, relation) for each in some]
+        assert bound.upper <= max(each.upper for each in parts) * (1 + 1e-6) + 1e-11, some
+        assert bound.lower is not None
+        lowers = [each.lower for each in parts if each.lower is not None]
+        assert bound.lower >= max(lowers) * (1 - 1e-6) - 1e-11, some
+
+
+@pytest.mark.parametrize("seed", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in range(6))])
+def test_brute_force_and_separate_answers(seed: int, tmp_path: Path) -> None:
+    """Any mechanisms, sampled and grouped: the largest of the parts, and of listed outcomes."""
+    generator = Generator(random.Random(seed), tmp_path)
+    answered = 0
+    for _ in range(8):
+        text, parts = generator.disjoint()
+        try:
+            each = [epsilon(part.text, part.delta) for part in parts]
+            found = epsilon(text, parts[0].delta)
+        except (NotCertifiedError, UnsupportedError):
+            continue
+        if math.isinf(found.upper):
+            assert any(math.isinf(bound.upper) for bound in each), text
+            continue
+        answered += 1
+        # Wide brackets of one number need not be the same brackets: they have a point in common.
+        lowers = [bound.lower for bound in (*each, found) if bound.lower is not None]
+        assert max(lowers, default=0.0) <= min(found.upper, max(bound.upper for bound in each)), text
+        if all(bound.width <= 1e-6 * bound.upper for bound in each):
+            assert found.width <= 1e-5 * found.upper, text
+        wholes = [whole for part in parts if part.outcomes for whole in brute(part.outcomes)]
+        assert all(whole.delta(found.upper) <= parts[0].delta for whole in wholes), text
+        if len(wholes) == 2 * len(parts):
+            most = max(whole.delta(found.lower or 0.0) for whole in wholes)
+            assert not found.lower or most >= parts[0].delta, text
+    assert answered > 3
+
+
+def brute(outcomes: tuple[tuple[Outcomes, int], ...]) -> list[BruteForce]:
+    """Return the outcomes of both directions; nothing where there are too many."""
+    added = [(make(), count) for make, count in outcomes]
+    removed = [(removal(pair), count) for pair, count in added]
+    try:
+        return [BruteForce(each, most=20_000) for each in (added, removed)]
+    except (TooManyOutcomesError, ValueError):
+        return []
+
+
+def test_two_written_are_no_more_than_all_and_no_less_than_any() -> None:
+    """The split of each is its own: sums of every choice."""
+    a, b, c, d = "gaussian:sigma=2", "laplace:scale=1", "gaussian:sigma=3", "pure:epsilon=0.7"
+    found = epsilon(f"max({a},{b})+max({c},{d})", 1e-6)
+    sums = [epsilon(f"{x}+{y}", 1e-6) for x, y in itertools.product((a, b), (c, d))]
+    assert found.upper == pytest.approx(max(each.upper for each in sums), rel=1e-8)
+
+
+def test_groups_over_parts_by_brute_force() -> None:
+    """Two records in two randomized responses: the largest of three products of outcomes."""
+    with mp.workdps(30):
+        p, r = mpf("0.8"), mpf("0.7")
+        x = mpf("0.9")
+        # One or two records may flip an answer; of one in each part both outcomes are independent.
+        single = [max(mpf(0), q - mp.exp(x) * (1 - q)) for q in (p, r)]
+        joint = mpf(0)
+        for first, second in itertools.product((p, 1 - p), (r, 1 - r)):
+            joint += max(mpf(0), first * second - mp.exp(x) * (1 - first) * (1 - second))
+        truth = max(*single, joint)
+        bound = delta("max(rr:p=0.8,rr:p=0.7)@group:k=2", float(x))
+        assert bound.lower is not None
+        assert bound.lower <= truth <= bound.upper <= bound.lower * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question(to="rdp", orders=(1.5, 2.0, 40.0)),
+        Question(to="zcdp"),
+        Question(to="tradeoff", alphas=(0.01, 0.1, 0.5)),
+        Question(to="profile", epsilons=(0.1, 0.5, 0.99, 1.5)),
+        Question(to="risk"),
+    ],
+    ids=lambda question: question.to,
+)
+def test_other_languages_take_the_worst(question: Question) -> None:
+    """Renyi divergences, rho, curves, profiles and risks are those of the costlier part."""
+    found, *parts = (
+        bounds(convert(parse(text).tree, question).answers[0].result)
+        for text in ("max(gaussian:sigma=2,laplace:scale=1)", "gaussian:sigma=2", "laplace:scale=1")
+    )
+    assert found
+    for name, bound in found.items():
+        worst = min if name.startswith("beta") else max
+        lowers = [part[name].lower for part in parts]
+        assert bound.upper == pytest.approx(worst(part[name].upper for part in parts), rel=1e-6)
+        assert bound.lower == pytest.approx(worst(each for each in lowers if each), rel=1e-6)
+
+
+def bounds(result: Mapping[str, object]) -> dict[str, Bound]:
+    """Return all brackets of a result, named by their places."""
+    found: dict[str, Bound] = {}
+    for name, value in result.items():
+        for place, each in enumerate(value if isinstance(value, tuple) else (value,)):
+            inside = each.items() if isinstance(each, dict) else [("", each)]
+            found |= {f"{name} {place} {key}": b for key, b in inside if isinstance(b, Bound)}
+    return found
+
+
+def test_mu_of_two_widths_is_the_larger() -> None:
+    """1 / sigma of the smaller, exactly."""
+    found = convert(parse("max(gaussian:sigma=2,gaussian:sigma=4)").tree, Question(to="gdp"))
+    assert found.answers[0].result["mu"] == Bound(0.5, 0.5)
+
+
+def test_a_selection_of_parts_and_parts_of_selections() -> None:
+    """The best of runs over split data is that of each part; alone or as one of the parts."""
+    a, b = "gaussian:sigma=4", "laplace:scale=6"
+    runs = "@select:runs=geometric,mean=10"
+    single = select(a, runs="geometric:mean=10", delta=1e-6).epsilon
+    for text in (f"max({a},{b}){runs}", f"max({a}{runs},{b}{runs})", f"max({a}{runs},{b})"):
+        found = epsilon(text, 1e-6)
+        assert found.lower is not None
+        assert single.lower is not None
+        assert found.upper == pytest.approx(single.upper, rel=1e-4)
+        assert found.lower == pytest.approx(single.lower, rel=1e-4)
+
+
+def test_calibrate_finds_what_the_costly_part_needs() -> None:
+    """Noise until that part costs no more; where another part costs too much, nothing helps."""
+    alone = calibrate("gaussian:sigma=_", epsilon=1, delta=1e-6).sufficient
+    assert calibrate(
+        "max(gaussian:sigma=_,pure:epsilon=0.5)", epsilon=1, delta=1e-6
+    ).sufficient == (alone)
+    with pytest.raises(DomainError, match="stands beside it"):
+        calibrate("max(gaussian:sigma=_,pure:epsilon=1.5)", epsilon=1, delta=1e-6)
+    assert calibrate("max(pure:epsilon=0.1,pure:epsilon=0.2)@_", epsilon=1, delta=0).sufficient == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "said"),
+    [
+        ("max(A,B)", "replace-one", "pays in both; pass --relation add-or-remove-one"),
+        ("max(A,B)@poisson:q=0.1", "replace-one", "pays in both"),
+        ("max(A@wor:q=0.1,B)", None, "pays in both; pass --relation add-or-remove-one"),
+        ("max(A,B)@wor:q=0.1", ADD.text, "write max(A@wor:...,B@wor:...)"),
+        ("max(A,B)@poisson:q=0.1,max=3,n=9", None, "max before @poisson is not available"),
+        ("max(A,B)@shuffle:n=10", ADD.text, "max before @shuffle is not available"),
+        ("max(A,B)@poisson:q=0.1@group:k=2", None, "write max(A@poisson:...,B@poisson:...)"),
+        ("ptr:test=(max(A,B)),mechanism=(A),false_positive=1e-7", None, "parentheses of ptr"),
+        ("max(A,B)@group:k=100", None, f"more than {MOST} ways"),
+    ],
+)
+def test_what_is_refused(
+    text: str, relation: str | None, said: str, run: Callable[..., Outcome]
+) -> None:
+    """Each refusal says what to ask instead."""
+    spec = text.replace("A@", "gaussian:sigma=1@").replace("A)", "gaussian:sigma=1)")
+    spec = spec.replace("(A,", "(gaussian:sigma=1,").replace("B)", "gaussian:sigma=2)")
+    words = () if relation is None else ("--relation", relation)
+    done = run("compose", spec, "--delta", "1e-6", *words)
+    assert done.status == 2
+    assert said in done.stderr
+
+
+def test_what_has_one_event_only_is_refused() -> None:
+    """A Renyi curve of a sample is that of one event; no DpEvent has disjoint data."""
+    with pytest.raises(UnsupportedError, match="each part of max by itself"):
+        subsample("max(gaussian:sigma=1,laplace:scale=1)", q=0.1)
+
+
+def test_no_event(run: Callable[..., Outcome]) -> None:
+    """A DpEvent is refused."""
+    done = run("convert", "max(gaussian:sigma=1,laplace:scale=1)", "--to", "dp-event")
+    assert done.status == 2
+    assert "events have no disjoint data" in done.stderr
+
+
+def test_a_replaced_record_is_bounded_from_above_along_a_chain(
+    run: Callable[..., Outcome],
+) -> None:
+    """`convert` goes by removing it from one part and adding it to another."""
+    done = run("convert", "max(pure:epsilon=1,pure:epsilon=0.5)", "--relation", "replace-one",
+               "--delta", "1e-6", "-t")  # fmt: skip
+    assert done.status == 0
+    assert 1.49 <= float(done.stdout) <= 2.01
+
+
+def test_equal_alternatives_are_composed_once() -> None:
+    """A twice and A@2 are the same, and many copies are few sums."""
+    many = "+".join(["max(gaussian:sigma=1,gaussian:sigma=2)"] * 20)
+    assert len(texts(many)) == 21
+    found = realize(parse("max(gaussian:sigma=1+gaussian:sigma=1,gaussian:sigma=1@2)").tree, ADD)
+    assert len(found) == 1
