@@ -62,6 +62,10 @@ def test_reading_gives_the_normal_form() -> None:
     nested = {"type": "composed", "events": [PURE, {"type": "composed", "events": [PURE, PURE]}]}
     assert from_json(nested) == parse("pure:epsilon=1+pure:epsilon=1+pure:epsilon=1").tree
     assert from_json({"type": "composed", "events": [PURE]}) == parse("pure:epsilon=1").tree
+    kind = "parallel_composed"
+    parts = {"type": kind, "events": [PURE, {"type": kind, "events": [PURE, PURE]}]}
+    assert from_json(parts) == parse("max(pure:epsilon=1,pure:epsilon=1,pure:epsilon=1)").tree
+    assert to_json(from_json(parts)) == {"type": kind, "events": [PURE] * 3}
     gaussian = {"sensitivity": 2, "standard_deviation": 1, "type": "gaussian"}
     assert from_json(gaussian) == parse("gaussian:sigma=1,sensitivity=2").tree
     leaf = Leaf("pure", (("epsilon", 1.0),))
@@ -88,6 +92,9 @@ def test_reading_gives_the_normal_form() -> None:
         ('{"type": "composed", "events": [1]}', "object, got 1 (at events[0])", ""),
         ('{"type": "composed"}', "composed needs events", ""),
         ('{"type": "composed", "events": [], "event": 1}', 'no field "event"', "events"),
+        ('{"type": "parallel_composed", "events": []}', "at least two", ""),
+        ('{"type": "parallel_composed", "events": [{"type": "pure"}]}', "at least two", ""),
+        ('{"type": "parallel_composed", "event": []}', 'no field "event"', "events"),
         ('{"epsilon": 1}', 'has a "type"', ""),
         ('{"type": 1}', 'has a "type"', ""),
         ('{"type": "self_composed", "count": 2}', "self_composed needs event", ""),

@@ -10,7 +10,7 @@ import pytest
 from privcalc.errors import SpecError
 from privcalc.spec.parse import MAX_DEPTH, MAX_LENGTH, parse
 from privcalc.spec.text import to_text
-from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Repeated, Wrapped
+from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parallel, Repeated, Wrapped
 from tests.spec.spec_trees import extra_entries
 
 if TYPE_CHECKING:
@@ -50,6 +50,17 @@ def value(text: str) -> object:
         (
             "gaussian:sigma=1@2+laplace:scale=2@1_000",
             Composed((Repeated(2, GAUSS), Repeated(1000, LAPLACE))),
+        ),
+        ("max(gaussian:sigma=1,laplace:scale=2)", Parallel((GAUSS, LAPLACE))),
+        ("MAX ( gaussian:sigma=1 , laplace:scale=2 )", Parallel((GAUSS, LAPLACE))),
+        ("max(test-bare,(laplace:scale=2))", Parallel((BARE, LAPLACE))),
+        (
+            "max(gaussian:sigma=1@3,max(test-bare,laplace:scale=2))@2",
+            Repeated(2, Parallel((Repeated(3, GAUSS), BARE, LAPLACE))),
+        ),
+        (
+            "max(gaussian:sigma=1+laplace:scale=2,test-bare)+test-bare",
+            Composed((Parallel((Composed((GAUSS, LAPLACE)), BARE)), BARE)),
         ),
         ("(gaussian:sigma=1+laplace:scale=2)@2", Repeated(2, Composed((GAUSS, LAPLACE)))),
         (
@@ -246,6 +257,18 @@ def test_a_file_that_looks_like_a_number_is_a_file() -> None:
         ("test-kinds:noise=gaussian,file=curve", "curve", "a file", "./curve"),
         ("test-kinds:noise=gaussian,shift=-6", "-6", "shift must be >= -5, got -6", ""),
         ("test-spec:test=(test-bare),bound=1", "1", "bound must be < 1, got 1", ""),
+        # Disjoint parts.
+        ("max()", "()", "nothing stands between", ""),
+        ("max(test-bare)+test-bare", "max(test-bare)", "two or more", "write max(A,B)"),
+        ("max(pure:epsilon=1,)", ")", "is expected here", "pure:epsilon=NUMBER"),
+        ("max(pure:epsilon=1,pure:sigma=1)", "sigma", "no parameter sigma", "known: epsilon"),
+        ("max(pure:epsilon=1,delta)", "delta", "unknown mechanism", "known"),
+        ("max(pure:epsilon=1;test-bare)", ";", "not expected", "compose with +"),
+        ("max(pure:epsilon=1,test-bare", "(", "not closed", ""),
+        ("max:epsilon=1", "max", "a mechanism is expected", "max(A,B)"),
+        ("maximum(test-bare,test-bare)", "maximum", "a mechanism is expected", "max(A,B)"),
+        ("test-bare@max(test-bare,test-bare)", "max", "a count or a wrapper", "a part by itself"),
+        ("(pure:epsilon=1,test-bare)", "test-bare", "follow test-bare", "write test-bare=VALUE"),
         ("test-bare@ts:n=100", "n", "n needs m beside it", ""),
         ("test-bare@ts:n=10,m=11", "m", "m must be <= n, got 11", ""),
         ("test-bare@ts:q=1,n=10", "n", "takes q or n with m, not both", ""),
