@@ -11,16 +11,15 @@ from privcalc.errors import UsageError
 from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from privcalc.cli.output import Output
-    from privcalc.render.report import Report
-    from privcalc.spec.read import Question
+    from privcalc.reporting.questions import Asking
 
 
 def answered(
     specs: Sequence[str],
-    ask: Callable[[Question], Sequence[Report]],
+    ask: Asking,
     output: Output,
     *,
     holes: bool = False,
@@ -61,7 +60,7 @@ def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:
 
 def _status(
     specs: Sequence[str],
-    ask: Callable[[Question], Sequence[Report]],
+    ask: Asking,
     output: Output,
     *,
     holes: bool,
@@ -69,7 +68,7 @@ def _status(
     if "-" not in specs:
         if output.jobs > 1:
             raise UsageError("--jobs says nothing to one question; it goes with -")
-        return Printer(output).print(ask(joined(specs, holes=holes)))
+        return Printer(output).print(ask(joined(specs, holes=holes, relation=ask.relation)))
     if output.plot_file is not None:
         raise UsageError("--plot-file draws one question; - may ask many")
     if len(specs) > 1:

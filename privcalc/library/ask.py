@@ -81,7 +81,7 @@ def compose(
         Budget(),
         hints=False,
     )
-    return Result(ask(asked(specs))[-1])
+    return Result(ask(asked(specs, relation))[-1])
 
 
 def convert(
@@ -148,7 +148,7 @@ def convert(
         engine=engine,
     )
     # A mu that is matched at a delta follows the one that holds everywhere.
-    return Result(ask(asked(specs))[-1])
+    return Result(ask(asked(specs, relation))[-1])
 
 
 def subsample(
@@ -207,7 +207,7 @@ def subsample(
         engine_named(engine),
         curve=not deltas,
     )
-    return Result(ask(asked(specs))[-1])
+    return Result(ask(asked(specs, relation))[-1])
 
 
 def select(
@@ -251,7 +251,7 @@ def select(
         tolerance_of(tolerance),
         engine_named(engine),
     )
-    return Result(ask(asked(specs))[-1])
+    return Result(ask(asked(specs, relation))[-1])
 
 
 def calibrate(
@@ -303,4 +303,4 @@ def calibrate(
         relation_named(relation),
         tolerance_of(tolerance),
     )
-    return Result(ask(asked(specs, holes=True))[-1])
+    return Result(ask(asked(specs, relation, holes=True))[-1])

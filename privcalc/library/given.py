@@ -38,8 +38,10 @@ MOST = 10**15
 """The largest count, as in specifications."""
 
 
-def asked(specs: Sequence[Spec], *, holes: bool = False) -> Question:
-    """Read the specifications as one question, their sum.
+def asked(
+    specs: Sequence[Spec], relation: str | Relation | None, *, holes: bool = False
+) -> Question:
+    """Read the specifications as one question, their sum, asked under a relation.
 
     Raises:
         SpecError: one cannot be read.
@@ -47,7 +49,8 @@ def asked(specs: Sequence[Spec], *, holes: bool = False) -> Question:
     """
     if not specs:
         raise UsageError("a question needs a specification")
-    return joined([_text(spec) for spec in specs], holes=holes)
+    texts = [_text(spec) for spec in specs]
+    return joined(texts, holes=holes, relation=relation_named(relation))
 
 
 def _text(spec: Spec) -> str:

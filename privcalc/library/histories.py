@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from privcalc.errors import SpecError
-from privcalc.reporting.questions import question
+from privcalc.library.given import relation_named
+from privcalc.reporting.questions import question, relation_in_force
 
 
 def from_opacus(accountant: object) -> str:
@@ -49,7 +50,7 @@ def from_opacus(accountant: object) -> str:
     return question(_json(dict(state))).text
 
 
-def from_dp_event(event: object) -> str:
+def from_dp_event(event: object, *, relation: str | None = None) -> str:
     """Return the specification of a DpEvent of dp_accounting.
 
         >>> import privcalc
@@ -59,10 +60,12 @@ def from_dp_event(event: object) -> str:
 
     Args:
         event: the event, its repr, or its `to_named_tuple()` as JSON has it: a list, or the text.
+        relation: the one that will be asked for: some events say nothing without it.
 
     Returns:
         A text that all functions take: the specification where the numbers of the event are the
-        same under all relations, else the event itself, which brings its relation along.
+        same under all relations, or a relation was given, which is to be given again; else the
+        event itself, which brings its relation along.
 
     Raises:
         SpecError: it is no event, or one that is not accounted for.
@@ -74,8 +77,10 @@ def from_dp_event(event: object) -> str:
     text = " ".join(text.split())
     if not (text.startswith("[") or "DpEvent(" in text):
         raise SpecError("this is no DpEvent: neither its repr nor its to_named_tuple() as JSON")
-    found = question(text)
-    return found.text if found.relation is None else text
+    under = relation_named(relation)
+    found = question(text, relation=under)
+    relation_in_force(under, found.relation)
+    return found.text if found.relation in (None, under) else text
 
 
 def _json(value: object) -> str:

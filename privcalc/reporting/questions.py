@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from privcalc.errors import UsageError
 
@@ -10,28 +10,45 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.relation import Relation
+    from privcalc.render.report import Report
     from privcalc.spec.read import Question
 
 
-def question(text: str, *, holes: bool = False) -> Question:
-    """Read one question; without `holes` it has to be complete."""
+class Asking(Protocol):
+    """What is asked of every specification of one invocation, such as `Composing`."""
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation that is asked for, where one is."""
+        ...
+
+    def __call__(self, question: Question) -> Sequence[Report]:
+        """Answer one question."""
+        ...
+
+
+def question(text: str, *, holes: bool = False, relation: Relation | None = None) -> Question:
+    """Read one question, asked under a relation; without `holes` it has to be complete."""
     from privcalc.spec.read import read
     from privcalc.spec.registry import reject_holes
 
-    found = read(text)
+    found = read(text, relation)
     if not holes:
         reject_holes(found)
     return found
 
 
-def joined(specs: Sequence[str], *, holes: bool = False) -> Question:
+def joined(
+    specs: Sequence[str], *, holes: bool = False, relation: Relation | None = None
+) -> Question:
     """Read the specifications as one question, their sum.
 
     Args:
         specs: texts or JSON; answers that bring different relations have no sum.
         holes: whether there may be holes.
+        relation: the one that is asked for.
     """
-    return summed([question(spec, holes=holes) for spec in specs])
+    return summed([question(spec, holes=holes, relation=relation) for spec in specs])
 
 
 def summed(questions: Sequence[Question]) -> Question:

@@ -38,7 +38,7 @@ def thresholds_report(
     from privcalc.render.report import OneSided, Report
     from privcalc.spec.text import to_text
 
-    questions = [question(spec, holes=True) for spec in specs]
+    questions = [question(spec, holes=True, relation=relation) for spec in specs]
     candidates = [each.tree for each in questions]
     relation = relation_in_force(relation, common_relation(questions))
     found = tuning(candidates, runs, epsilon_q, delta, relation=relation)

@@ -42,13 +42,14 @@ class Question:
     printed: bool = False
 
 
-def read(text: str) -> Question:
+def read(text: str, relation: Relation | None = None) -> Question:
     """Read a question.
 
     Args:
         text: a specification, its JSON twin, or an object printed by `--json`, of which the
             specification and the relation are taken and the query is not; or the history of an
             accountant of Opacus, or a DpEvent. A line break at the end is allowed.
+        relation: the one that is asked for, where one is: some events say nothing without it.
 
     Returns:
         The question.
@@ -65,7 +66,7 @@ def read(text: str) -> Question:
             from privcalc.spec.events.reading import is_event
 
             if is_event(line):
-                return _event(line)
+                return _event(line, relation)
         parsed = parse(line)
         return Question(parsed.tree, None, parsed.text, parsed.spans)
     listed = line.lstrip().startswith("[")
@@ -75,7 +76,7 @@ def read(text: str) -> Question:
         raise SpecError(LISTED, hint=LISTED_HINT)
     value = load_json(line, infinity=listed)
     if listed:
-        return _event(value)
+        return _event(value, relation)
     relation = None
     if isinstance(value, dict) and "schema" in value:
         value, relation = guaranteed(cast("dict[str, object]", value))
@@ -88,14 +89,14 @@ def read(text: str) -> Question:
     return Question(tree, relation, to_text(tree), printed=relation is not None)
 
 
-def _event(written: object) -> Question:
+def _event(written: object, relation: Relation | None) -> Question:
     """Read a DpEvent of dp_accounting, with the relation that it is stated for."""
     from privcalc.spec.events.reading import from_list, from_repr
     from privcalc.spec.events.to_tree import meaning
 
     text = written.strip() if isinstance(written, str) else ""
     try:
-        found = meaning(from_repr(text) if text else from_list(written))
+        found = meaning(from_repr(text) if text else from_list(written), relation)
     except SpecError as error:
         shown = text if error.span != (0, 0) else ""
         raise SpecError(str(error), text=shown, span=error.span, hint=error.hint) from None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError, UnsupportedError
 from privcalc.relation import Relation
@@ -407,6 +408,136 @@ class TestCommandLine:
         assert "what was read holds under add-or-remove-one" in outcome.stderr
         both = run("compose", event, "rr:p=0.75", "--delta", "1e-5", "--json")
         assert json.loads(both.stdout)["relation"] == "add_or_remove_one"
+
+    @pytest.mark.parametrize(
+        ("event", "relation", "text"),
+        [
+            (
+                "SampledWithoutReplacementDpEvent(100, 3, GaussianDpEvent(1.5))",
+                "replace-one",
+                "gaussian:sigma=1.5,sensitivity=2@wor:n=100,m=3",
+            ),
+            (
+                (
+                    "SampledWithoutReplacementDpEvent(100, 3, SelfComposedDpEvent(ComposedDpEvent(["
+                    "LaplaceDpEvent(3.0), DiscreteLaplaceDpEvent(0.25, 3)]), 2))"
+                ),
+                "replace-one",
+                (
+                    "(laplace:scale=3,sensitivity=2+discrete-laplace:epsilon=1.5,sensitivity=6)@2"
+                    "@wor:n=100,m=3"
+                ),
+            ),
+            (
+                (
+                    "SelfComposedDpEvent(SampledWithoutReplacementDpEvent(100, 3,"
+                    " GaussianDpEvent(1.5)), 7)"
+                ),
+                "replace-one",
+                "gaussian:sigma=1.5,sensitivity=2@wor:n=100,m=3@7",
+            ),
+            *(
+                (
+                    f"SingleEpochTreeAggregationDpEvent(3.0, {steps})",
+                    "replace-special",
+                    f"gaussian:noise_multiplier=3{nodes}",
+                )
+                for steps, nodes in (
+                    ("1", ""),
+                    ("2", "@2"),
+                    ("3", "@2"),
+                    ("4", "@3"),
+                    ("100", "@7"),
+                    ("127", "@7"),
+                    ("128", "@8"),
+                    ("[5, 100, 64]", "@7"),
+                    ("1000", "@10"),
+                )
+            ),
+            ("SingleEpochTreeAggregationDpEvent(3.0, [0, 0])", "replace-special", "pure:epsilon=0"),
+            (
+                "ComposedDpEvent([SingleEpochTreeAggregationDpEvent(3, 8), GaussianDpEvent(2)])",
+                "replace-special",
+                "gaussian:noise_multiplier=3@4+gaussian:noise_multiplier=2",
+            ),
+        ],
+    )
+    def test_with_the_relation_given(
+        self, event: str, relation: str, text: str, run: Callable[..., Outcome]
+    ) -> None:
+        """What says nothing without a relation is answered with it, everywhere."""
+        words = ("--delta", "1e-5", "--relation", relation, "--json")
+        found = run("compose", event, *words)
+        assert found.status == 0, found.stderr
+        assert json.loads(found.stdout)["text"] == text
+        assert json.loads(found.stdout)["relation"] == relation.replace("-", "_")
+        assert run("compose", "-", *words, stdin=event).stdout == found.stdout
+        assert privcalc.from_dp_event(event, relation=relation) == text
+        asked = privcalc.compose(event, delta=1e-5, relation=relation)
+        assert asked.epsilon.upper == json.loads(found.stdout)["result"]["epsilon"]["upper"]
+
+    @pytest.mark.parametrize(
+        ("event", "relation", "message"),
+        [
+            (
+                "SingleEpochTreeAggregationDpEvent(1, 4)",
+                "replace-one",
+                "pass --relation replace-sp",
+            ),
+            ("SingleEpochTreeAggregationDpEvent(1, 2.5)", "replace-special", "takes whole numbers"),
+            ("SingleEpochTreeAggregationDpEvent(1, -1)", "replace-special", "takes whole numbers"),
+            ("SingleEpochTreeAggregationDpEvent(1, [])", "replace-special", "at least one number"),
+            ("SingleEpochTreeAggregationDpEvent(0, 4)", "replace-special", "must be > 0, got 0"),
+            (
+                "SampledWithoutReplacementDpEvent(9, 3, MixtureOfGaussiansDpEvent(2, [1], [1]))",
+                "replace-one",
+                "stated for adding or removing a record",
+            ),
+        ],
+    )
+    def test_what_a_relation_does_not_mend(
+        self, event: str, relation: str, message: str, run: Callable[..., Outcome]
+    ) -> None:
+        """What is stated for another relation stays refused."""
+        found = run("compose", event, "--delta", "1e-5", "--relation", relation)
+        assert (found.status, found.stdout) == (2, "")
+        assert message in found.stderr
+
+    def test_trees_by_a_published_accountant(self, run: Callable[..., Outcome]) -> None:
+        """Its Renyi divergences are the same; its epsilon is that of the best order of a list."""
+        rdp = pytest.importorskip("dp_accounting.rdp")
+        events = pytest.importorskip("dp_accounting")
+        event = events.SingleEpochTreeAggregationDpEvent(3.0, [64, 100])
+        relation = events.NeighboringRelation.REPLACE_SPECIAL
+        orders = [2.0, 8.0]
+        known = rdp.RdpAccountant(orders, relation).compose(event)
+        words = ("--to", "rdp", "--orders", "2,8", "--relation", "replace-special", "--json")
+        found = json.loads(run("convert", repr(event), *words).stdout)["result"]["renyi_epsilon"]
+        for bound, value in zip(found, known._rdp, strict=True):
+            assert bound["lower"] <= value * (1 + 1e-12)
+            assert bound["upper"] >= value * (1 - 1e-12)
+
+    def test_replaced_contributions_by_listed_outcomes(self) -> None:
+        """Two contributions of opposite sign, seen through a fair coin of lattice noise.
+
+        Batches of one of two records, with noise on a sum of -1, 0 or 1: delta of all outcomes.
+        """
+        a, x = 0.5, 0.3
+        weights = {k: math.exp(-a * abs(k)) for k in range(-400, 401)}
+        total = math.fsum(weights.values())
+        rows = [
+            (
+                0.5 * weights.get(k - 1, 0.0) / total + 0.5 * weights[k] / total,
+                0.5 * weights.get(k + 1, 0.0) / total + 0.5 * weights[k] / total,
+            )
+            for k in weights
+        ]
+        delta = math.fsum(max(0.0, p - math.exp(x) * q) for p, q in rows)
+        event = f"SampledWithoutReplacementDpEvent(2, 1, DiscreteLaplaceDpEvent({a}, 1))"
+        bound = privcalc.compose(event, epsilon=x, relation="replace-one").delta
+        assert delta <= bound.upper * (1 + 1e-12)
+        text = "discrete-laplace:epsilon=1,sensitivity=2@wor:n=2,m=1"
+        assert bound == privcalc.compose(text, epsilon=x).delta
 
     @pytest.mark.parametrize(
         "events",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privcalc.cli import options
     from privcalc.cli.commands.targets import Sweep
     from privcalc.cli.output import Output
+    from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
 
@@ -28,6 +29,11 @@ class Sweeping:
     ask: Calibrating
     sweep: Sweep
     talks: bool
+
+    @property
+    def relation(self) -> Relation | None:
+        """The relation that is asked for, where one is."""
+        return self.ask.relation
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer each value of the sweep; what has no answer is named on standard error."""

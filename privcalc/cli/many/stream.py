@@ -15,11 +15,11 @@ from privcalc.record import record
 from privcalc.reporting.questions import question
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from privcalc.cli.many.lines import Asked
     from privcalc.cli.output import Output
-    from privcalc.render.report import Report
+    from privcalc.reporting.questions import Asking
     from privcalc.spec.read import Question
 
 
@@ -33,14 +33,14 @@ class Answering:
         holes: whether specifications may have holes.
     """
 
-    ask: Callable[[Question], Sequence[Report]]
+    ask: Asking
     output: Output
     holes: bool
 
     def __call__(self, line: int, text: str | SpecError) -> Printed:
         """Return all that is to be printed of a question, or of what is wrong with it."""
         try:
-            asked = question(_readable(text), holes=self.holes)
+            asked = question(_readable(text), holes=self.holes, relation=self.ask.relation)
             return Printer(self.output).rendered(self.ask(asked), line=line, text=asked.text)
         # Whatever goes wrong with it, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001

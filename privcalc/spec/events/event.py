@@ -55,6 +55,7 @@ FIELDS: dict[str, dict[str, float | None]] = {
         "noise_multiplier": None,
     },
     "RepeatAndSelect": {"event": None, "mean": None, "shape": None},
+    "SingleEpochTreeAggregation": {"noise_multiplier": None, "step_counts": None},
 }
 
 # Why others are refused, and what to ask instead.
@@ -62,9 +63,6 @@ REFUSED = {
     "NonPrivate": "it stands for an operation without any privacy: no epsilon holds",
     "Unsupported": "it says nothing of what was done",
     "SampledWithReplacement": "sampling with replacement is not accounted for",
-    "SingleEpochTreeAggregation": "it is stated for zeroing a record out: ask about"
-    " gaussian:noise-multiplier=Z@D under --relation replace-special, where D is the most nodes"
-    " that a record is in, ceil(log2(steps + 1)) of the largest tree",
     "PermuteAndFlip": "ask about pure:epsilon=E, which it satisfies",
 }
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
 from privcalc.exact import exact, standing_for
-from privcalc.record import record
+from privcalc.record import record, replace
 from privcalc.relation import Relation
-from privcalc.spec.check import MAX_DEPTH
+from privcalc.spec.check import MAX_DEPTH, MAX_INTEGER
 from privcalc.spec.events.event import Event
 from privcalc.spec.events.reading import SUFFIX
 from privcalc.spec.json.form import from_json
@@ -28,6 +28,7 @@ ONE_RECORD = frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL})
 # What is dropped or kept of a sample is stated for one record more or less.
 ONE_MORE = frozenset({Relation.ADD_OR_REMOVE_ONE})
 ANOTHER_VALUE = frozenset({Relation.REPLACE_ONE})
+ZEROED = frozenset({Relation.REPLACE_SPECIAL})
 
 
 @record
@@ -50,29 +51,36 @@ class Meaning:
         return next(each for each in Relation if each in self.relations)
 
 
-def meaning(event: Event, place: str = "", depth: int = 1) -> Meaning:
+def meaning(event: Event, relation: Relation | None = None) -> Meaning:
     """Return the specification of an event.
 
     Args:
         event: the event.
-        place: its place in the whole, for messages.
-        depth: how many events it is in, and itself.
+        relation: the one that is asked for, where one is.
 
     Raises:
         SpecError: a field is out of range, or its parts hold under different relations.
     """
-    if depth > MAX_DEPTH // 2:
-        raise SpecError(f"events are nested deeper than {MAX_DEPTH // 2}")
-    return _READERS[event.name](_Place(event, place, depth))
+    return _read(_Place(event, "", 1, relation))
 
 
 @record
 class _Place:
-    """An event that is read, and where it stands."""
+    """An event that is read, and where it stands.
+
+    Attributes:
+        event: the event.
+        place: its place in the whole, for messages.
+        depth: how many events it is in, and itself.
+        relation: the one that is asked for, where one is.
+        replaced: whether noise is that of a sum in which a record is replaced by another.
+    """
 
     event: Event
     place: str
     depth: int
+    relation: Relation | None
+    replaced: bool = False
 
     def number(self, name: str) -> float | int:
         """Return a field that is a number."""
@@ -93,15 +101,17 @@ class _Place:
             self.fail(f"{name} takes a list of at least one number, got {_words(values)}")
         return [self.checked(f"{name}[{index}]", each) for index, each in enumerate(values)]
 
-    def inner(self) -> Meaning:
+    def inner(self, *, replaced: bool | None = None) -> Meaning:
         """Return what the event is that this one is done to."""
-        return self.part("event", self.event.values["event"])
+        replaced = self.replaced if replaced is None else replaced
+        return replace(self, replaced=replaced).part("event", self.event.values["event"])
 
     def part(self, name: str, value: object) -> Meaning:
         """Return what one event in a field is."""
         if not isinstance(value, Event):
             self.fail(f"{name} takes a DpEvent, got {_words(value)}")
-        return meaning(value, f"{self.place}.{name}" if self.place else name, self.depth + 1)
+        place = f"{self.place}.{name}" if self.place else name
+        return _read(replace(self, event=value, place=place, depth=self.depth + 1))
 
     def node(self, **twin: object) -> Node:
         """Return a node by its JSON twin; faults are those of the event."""
@@ -122,6 +132,12 @@ def _words(value: object) -> str:
 
 
 Reader = Callable[[_Place], Meaning]
+
+
+def _read(at: _Place) -> Meaning:
+    if at.depth > MAX_DEPTH // 2:
+        raise SpecError(f"events are nested deeper than {MAX_DEPTH // 2}")
+    return _READERS[at.event.name](at)
 
 
 def _composed(at: _Place) -> Meaning:
@@ -160,7 +176,7 @@ def _wrapped(at: _Place, inner: Meaning, name: str, **values: object) -> Node:
 
 def _poisson(at: _Place) -> Meaning:
     """Read Poisson sampling: what is inside is read under add-or-remove-one, whatever is asked."""
-    inner = at.inner()
+    inner = at.inner(replaced=False)
     if Relation.ADD_OR_REMOVE_ONE not in inner.relations:
         at.fail("what it samples is stated for replacing a record, and not for adding one")
     q = at.number("sampling_probability")
@@ -201,13 +217,19 @@ def _mixture(at: _Place) -> Meaning:
 
 
 def _without_replacement(at: _Place) -> Meaning:
-    """Read a sample of fixed size: what is inside is read under replace-one."""
-    inner = at.inner()
+    """Read a sample of fixed size: what is inside is read under replace-one.
+
+    A record that gives a vector of norm C to a sum is replaced by another that does, and the sum
+    changes by at most 2 C. Without a relation that is asked for, the noise multiplier may be meant
+    as that of the change.
+    """
+    inner = at.inner(replaced=at.relation is not None)
     n, m = at.number("source_dataset_size"), at.number("sample_size")
     if Relation.REPLACE_ONE not in inner.relations:
         at.fail(
             "what it samples is stated for adding or removing a record, and here one is replaced,"
-            " which changes a sum by twice the bound of one contribution; ask about"
+            " which changes a sum by twice the bound of one contribution: pass --relation"
+            " replace-one for that, or ask about"
             f" gaussian:noise-multiplier=Z@wor:n={n},m={m}, where Z is the noise divided by what"
             " replacing a record changes"
         )
@@ -228,10 +250,47 @@ def _selected(at: _Place) -> Meaning:
 
 def _discrete_laplace(at: _Place) -> Meaning:
     """Read P(x) proportional to e^(-a |x|): scale 1 / a, so that epsilon = a sensitivity."""
-    sensitivity = at.number("sensitivity")
+    sensitivity = at.number("sensitivity") * (2 if at.replaced else 1)
     epsilon = _written(exact(at.number("noise_parameter")) * exact(sensitivity))
     node = at.node(type="discrete_laplace", epsilon=epsilon, sensitivity=sensitivity)
-    return Meaning(node, ONE_RECORD)
+    return Meaning(node, ANOTHER_VALUE if at.replaced else ONE_RECORD)
+
+
+def _noise(name: str, spread: str) -> Reader:
+    """Return the reader of noise on a sum of contributions of norm 1, with its spread."""
+
+    def read(at: _Place) -> Meaning:
+        noise = at.number("noise_multiplier")
+        if at.replaced:
+            node = at.node(type=name, **{spread: noise, "sensitivity": 2})
+            return Meaning(node, ANOTHER_VALUE)
+        return Meaning(at.node(type=name, noise_multiplier=noise), ONE_RECORD)
+
+    return read
+
+
+def _tree(at: _Place) -> Meaning:
+    """Read nodes of binary trees, of which a record is in those above one leaf of one tree.
+
+    A tree of so many steps has ceil(log2(steps + 1)) levels of complete nodes at most, which is the
+    number of binary digits (Kairouz et al. 2021, appendix D). A record that is left out, and not
+    zeroed, moves all later ones to other leaves.
+    """
+    if at.relation is not Relation.REPLACE_SPECIAL:
+        at.fail(
+            "it is stated for zeroing a record out: pass --relation replace-special, or ask about"
+            " gaussian:noise-multiplier=Z@D under it, where D is the most nodes that a record is"
+            " in, ceil(log2(steps + 1)) of the largest tree"
+        )
+    counts = at.event.values["step_counts"]
+    steps = at.numbers("step_counts") if isinstance(counts, list) else [at.number("step_counts")]
+    if any(each < 0 or not float(each).is_integer() or each > MAX_INTEGER for each in steps):
+        at.fail("step_counts takes whole numbers from 0 to 1e15")
+    node = at.node(type="gaussian", noise_multiplier=at.number("noise_multiplier"))
+    nodes = int(max(steps)).bit_length()
+    if not nodes:
+        return Meaning(at.node(type="pure", epsilon=0), ZEROED)
+    return Meaning(Repeated(nodes, node) if nodes > 1 else node, ZEROED)
 
 
 def _randomized_response(at: _Place) -> Meaning:
@@ -276,8 +335,8 @@ SELECT = "repeat_and_select"
 SHAPES: dict[float, str] = {1: "geometric", 0: "logarithmic"}
 _READERS: dict[str, Reader] = {
     "NoOp": _leaf("pure", ANY, epsilon=0),
-    "Gaussian": _leaf("gaussian", ONE_RECORD, "noise_multiplier"),
-    "Laplace": _leaf("laplace", ONE_RECORD, "noise_multiplier"),
+    "Gaussian": _noise("gaussian", "standard_deviation"),
+    "Laplace": _noise("laplace", "scale"),
     "DiscreteLaplace": _discrete_laplace,
     "DiscreteGaussian": _discrete_gaussian,
     "RandomizedResponse": _randomized_response,
@@ -291,4 +350,5 @@ _READERS: dict[str, Reader] = {
     "MixtureOfGaussians": _mixture,
     "TruncatedSubsampledGaussian": _truncated,
     "RepeatAndSelect": _selected,
+    "SingleEpochTreeAggregation": _tree,
 }
