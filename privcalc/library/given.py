@@ -20,7 +20,7 @@ from privcalc.exact import Written, standing_for
 from privcalc.library.result import Result
 from privcalc.relation import Relation
 from privcalc.reporting.numbers import read_all, read_count, read_number
-from privcalc.reporting.questions import joined
+from privcalc.reporting.questions import question, summed
 
 if TYPE_CHECKING:
     from privcalc.spec.read import Question
@@ -32,6 +32,26 @@ that its numbers are about, under its relation, or refused)."""
 Number = float | str
 Numbers = Number | Sequence[Number] | None
 """One number or several; a text is read as on the command line: 1e-5, 1/60000, 0.1%."""
+
+
+class Recorded(str):
+    """A specification as a text, with what it was read as: of that no length is too long.
+
+    Attributes:
+        question: what all functions ask.
+    """
+
+    __slots__ = ("question",)
+
+    question: Question
+
+    @classmethod
+    def of(cls, text: str, question: Question) -> Recorded:
+        """Return a text that stands for a question."""
+        found = cls(text)
+        found.question = question
+        return found
+
 
 ENGINES = ("auto", "contour", "fft", "rdp")
 MOST = 10**15
@@ -49,8 +69,14 @@ def asked(
     """
     if not specs:
         raise UsageError("a question needs a specification")
-    texts = [_text(spec) for spec in specs]
-    return joined(texts, holes=holes, relation=relation_named(relation))
+    under = relation_named(relation)
+    return summed([_question(spec, under, holes=holes) for spec in specs])
+
+
+def _question(spec: Spec, relation: Relation | None, *, holes: bool) -> Question:
+    if isinstance(spec, Recorded):
+        return spec.question
+    return question(_text(spec), holes=holes, relation=relation)
 
 
 def _text(spec: Spec) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from privcalc.errors import SpecError
-from privcalc.library.given import relation_named
+from privcalc.library.given import Recorded, relation_named
 from privcalc.reporting.questions import question, relation_in_force
 
 
@@ -28,7 +28,7 @@ def from_opacus(accountant: object) -> str:
         accountant: `privacy_engine.accountant`, its `state_dict()`, or its `history` alone.
 
     Returns:
-        A text that all functions take.
+        A text that all functions take, however long it is.
 
     Raises:
         SpecError: it is no history, or an empty one.
@@ -47,7 +47,8 @@ def from_opacus(accountant: object) -> str:
             raise SpecError(f"{kind} is no accountant: it has no history and mechanism()") from None
     if "history" not in state:
         raise SpecError("the state of an accountant has the fields history and mechanism")
-    return question(_json(dict(state))).text
+    found = question(_json(dict(state)))
+    return Recorded.of(found.text, found)
 
 
 def from_dp_event(event: object, *, relation: str | None = None) -> str:
@@ -63,9 +64,9 @@ def from_dp_event(event: object, *, relation: str | None = None) -> str:
         relation: the one that will be asked for: some events say nothing without it.
 
     Returns:
-        A text that all functions take: the specification where the numbers of the event are the
-        same under all relations, or a relation was given, which is to be given again; else the
-        event itself, which brings its relation along.
+        A text that all functions take, however long it is: the specification where the numbers of
+        the event are the same under all relations, or one was given; else the event itself, which
+        brings its relation along.
 
     Raises:
         SpecError: it is no event, or one that is not accounted for.
@@ -80,7 +81,8 @@ def from_dp_event(event: object, *, relation: str | None = None) -> str:
     under = relation_named(relation)
     found = question(text, relation=under)
     relation_in_force(under, found.relation)
-    return found.text if found.relation in (None, under) else text
+    brought = found.relation not in (None, under)
+    return Recorded.of(text if brought else found.text, found)
 
 
 def _json(value: object) -> str:

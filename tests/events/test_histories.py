@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 import zipfile
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.spec.parse import parse
@@ -192,6 +194,34 @@ def test_noise_that_changes_at_every_step() -> None:
     assert answer.bound is not None
     assert answer.bound.lower is not None
     assert answer.bound.width < 1e-4
+
+
+@pytest.mark.parametrize("levels", [200, 2_000])
+def test_what_the_library_read_is_no_text_of_limited_length(levels: int) -> None:
+    """Noise that decays in many levels: as one text, pickled, in a sum, and converted."""
+    noise = [round(20.0 + (i + 1 / 3) / levels, 9) for i in range(levels)]
+    spec = privcalc.from_opacus([(each, 1.0, 2) for each in noise])
+    assert len(spec) > 10_000
+    square = math.fsum(2 / each**2 for each in noise)
+    spent = privcalc.compose(spec, delta=1e-5)
+    assert spent.epsilon.upper == pytest.approx(
+        privcalc.compose(f"gdp:mu={math.sqrt(square)!r}", delta=1e-5).epsilon.upper, rel=1e-9
+    )
+    assert pickle.loads(pickle.dumps(spec)) == spec  # noqa: S301  (our own)
+    again = privcalc.compose(pickle.loads(pickle.dumps(spec)), delta=1e-5)  # noqa: S301
+    assert again.epsilon == spent.epsilon
+    assert privcalc.convert(spec, to="zcdp").rho.upper == pytest.approx(square / 2, rel=1e-9)
+    assert privcalc.compose(spec, "gaussian:sigma=1", delta=1e-5).epsilon.upper > (
+        spent.epsilon.upper
+    )
+
+
+def test_long_events_too() -> None:
+    """A DpEvent of many parts is no longer a text once it is read."""
+    parts = ", ".join(f"GaussianDpEvent({30 + i / 400})" for i in range(400))
+    spec = privcalc.from_dp_event(f"ComposedDpEvent([{parts}])")
+    square = math.fsum((30 + i / 400) ** -2 for i in range(400))
+    assert privcalc.convert(spec, to="gdp").mu.upper == pytest.approx(math.sqrt(square), rel=1e-9)
 
 
 def test_a_real_run(tmp_path: Path) -> None:
