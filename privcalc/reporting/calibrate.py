@@ -160,7 +160,12 @@ def check_command(found: Calibration, text: str) -> str:
     if target.quantity == "advantage":
         asked = ["--epsilon 0 --max-delta", written(target.budget)]
         return " ".join(["privcalc compose", *words, *asked])
-    to = {"mu": ["--to gdp"], "rho": ["--to zcdp"], "tpr": ["--to risk --fpr", at]}
+    budget = written(target.budget)
+    to = {
+        "mu": ["--to gdp --max-mu", budget],
+        "rho": ["--to zcdp --max-rho", budget],
+        "tpr": ["--to risk --fpr", at],
+    }
     return " ".join(["privcalc convert", *words, *to[target.quantity]])
 
 

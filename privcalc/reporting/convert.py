@@ -61,16 +61,16 @@ class Converting:
     """What is asked of every specification of one invocation."""
 
     to: Target
-    deltas: tuple[float, ...]
-    epsilons: tuple[float, ...]
-    orders: tuple[float, ...]
-    points: int | None
-    rates: tuple[float, ...]
-    priors: tuple[float, ...]
-    records: int
     relation: Relation | None
     tolerance: float
     engine: str
+    deltas: tuple[float, ...] = ()
+    epsilons: tuple[float, ...] = ()
+    orders: tuple[float, ...] = ()
+    points: int | None = None
+    rates: tuple[float, ...] = ()
+    priors: tuple[float, ...] = ()
+    records: int = 1
     data: str | None = None
     budget: Node | None = None
     limits: Budget = Budget()

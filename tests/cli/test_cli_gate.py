@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import os
 import re
 import subprocess
@@ -123,7 +124,52 @@ def test_relation(check: Callable[..., Outcome]) -> None:
     assert found["result"]["mechanisms"][0] == alone["result"]["mechanisms"][0]
 
 
+OTHERS = [
+    # 10 (1 / 30)^2 and 1 / 2 of it; Laplace noise of scale 2 has a largest loss of 1 / 2, and its
+    # rho is the divergence of order 1: 1 / b + e^(-1 / b) - 1.
+    ("rho", 10 / 1800, 0.5 + math.exp(-0.5) - 1, "within"),
+    ("mu", math.sqrt(10) / 30, None, "within"),
+]
+
+
+@pytest.mark.parametrize(("quantity", "first", "second", "verdict"), OTHERS)
+def test_budgets_of_rho_and_mu(
+    quantity: str, first: float, second: float | None, verdict: str, check: Callable[..., Outcome]
+) -> None:
+    """They hold at every delta: the parts, the total, the verdict and what it is about."""
+    content = f"[budget]\n{quantity} = {{}}\n{MECHANISMS}"
+    done = check(content.format(1), "--json")
+    assert done.status == 0, done.stderr
+    found = json.loads(done.stdout)
+    schema = json.loads((ROOT / "privcalc/schema/result-v1.json").read_text(encoding="utf-8"))
+    jsonschema.validate(found, schema)
+    assert found["check"] == {f"max_{quantity}": 1, "verdict": verdict}
+    parts = [each[quantity] for each in found["result"]["mechanisms"]]
+    assert parts[0]["lower"] <= first * (1 + 1e-12)
+    assert parts[0]["upper"] >= first * (1 - 1e-12)
+    if second is not None:
+        assert parts[1]["lower"] <= second * (1 + 1e-9)
+        assert parts[1]["upper"] == pytest.approx(second, rel=1e-6)
+    total = found["result"][quantity]["upper"]
+    assert max(first, second or 0.0) < total
+    over = check(content.format(total / 2), "--format", "github")
+    assert over.status == 1
+    assert over.stdout.startswith("::error file=privacy.toml,line=10,title=privacy budget::over")
+    assert f"over budget: {quantity} >= " in over.stdout
+    assert "counts costs most" in over.stdout
+    assert float(check(content.format(1), "-t").stdout) == total
+    table = check(content.format(1)).stdout
+    assert f"{quantity} at least" in table
+    assert "budget" in table
+    assert list(csv.DictReader(check(content.format(1), "--format", "csv").stdout.splitlines()))
+
+
 WRONG = [
+    (f"[budget]\nrho = 1\nmu = 1\n{MECHANISMS}", 3, "[budget] has rho or mu, not both"),
+    (f"[budget]\nrho = 1\nepsilon = 1\n{MECHANISMS}", 2, "has epsilon or rho, not both"),
+    (f"[budget]\nrho = 1\ndelta = 0.1\n{MECHANISMS}", 3, "rho holds at every delta"),
+    (f"[budget]\nmu = -1\n{MECHANISMS}", 2, "mu must be >= 0, got -1"),
+    (f"[budget]\nrho = 1\nro = 1\n{MECHANISMS}", 3, "[budget] has no key ro; known: rho, rel"),
     ("", None, "a table [budget] with epsilon and delta is needed"),
     ("# nothing\n", None, "a table [budget] with epsilon and delta is needed"),
     (BUDGET.format(3), None, "there is no mechanism, and nothing to check"),

@@ -12,13 +12,16 @@ from privcalc.exact import distinct
 from privcalc.record import replace
 from privcalc.render.words import number
 from privcalc.reporting.budget import Budget
+from privcalc.reporting.convert import Converting, check_uses
 from privcalc.reporting.questions import relation_in_force, summed
 
 if TYPE_CHECKING:
+    from privcalc.accounting.convert import Target
     from privcalc.cli.exit_status import ExitStatus
     from privcalc.cli.output import Output
     from privcalc.render.report import Report, Row
     from privcalc.reporting.compose import Composing
+    from privcalc.reporting.questions import Asking
 
 
 def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
@@ -26,13 +29,13 @@ def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
 
     Args:
         file: its name, or `-` for standard input.
-        ask: what the command line asks: a relation, a tolerance, an engine.
+        ask: what the command line asks: a relation, a tolerance, an engine for epsilon and mu.
         output: how to print.
 
     Raises:
         FileError: something in the file is wrong, or cannot be answered; it says in which line.
     """
-    found = read_budget_file(file)
+    found = read_budget_file(file, ask.relation)
     try:
         whole = summed([part.question for part in found.parts])
         asked = relation_in_force(ask.relation, found.relation)
@@ -43,47 +46,61 @@ def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
             relation = default_relation(whole.tree)
     except UsageError as error:
         raise FileError(error, found.file, None) from None
-    budget = Budget(max_epsilon=found.epsilon)
-    ask = replace(ask, deltas=(found.delta,), relation=relation, budget=budget)
-    costs = _costs(found, ask)
+    ask = replace(ask, relation=relation)
+    costs = _costs(found, _asking(found, ask, Budget()))
     try:
-        (report,) = ask(whole)
+        report, *_ = _asking(found, ask, Budget(**{f"max_{found.quantity}": found.most}))(whole)
     except PrivcalcError as error:
         raise FileError(error, found.file, None) from None
     return Printer(output).print([_with_parts(report, found, costs)])
 
 
-def _costs(found: BudgetFile, ask: Composing) -> list[Bound]:
+def _asking(found: BudgetFile, ask: Composing, budget: Budget) -> Asking:
+    """Return what asks for the quantity of a budget, as `compose` or as `convert` does."""
+    if found.delta is not None:
+        return replace(ask, deltas=(found.delta,), budget=budget)
+    to: Target = "zcdp" if found.quantity == "rho" else "gdp"
+    check_uses(to, (), engine=ask.engine)
+    return Converting(
+        to=to,
+        relation=ask.relation,
+        tolerance=ask.tolerance,
+        engine=ask.engine,
+        limits=budget,
+    )
+
+
+def _costs(found: BudgetFile, ask: Asking) -> list[Bound]:
     """Return what each part costs by itself, at the delta and under the relation of the whole."""
-    ask = replace(ask, budget=Budget())
     known: dict[object, Bound] = {}
     costs = []
     for part in found.parts:
         key = distinct(part.question.tree)
         if key not in known:
-            known[key] = _cost(found.file, part, ask)
+            known[key] = _cost(found, part, ask)
         costs.append(known[key])
     return costs
 
 
-def _cost(file: str, part: Part, ask: Composing) -> Bound:
+def _cost(found: BudgetFile, part: Part, ask: Asking) -> Bound:
     try:
-        (report,) = ask(part.question)
+        report, *_ = ask(part.question)
     except PrivcalcError as error:
-        raise FileError(error, file, part.line) from None
-    bound = report.result["epsilon"]
+        raise FileError(error, found.file, part.line) from None
+    bound = report.result[found.quantity]
     if not isinstance(bound, Bound):
-        raise TypeError("epsilon at a delta is a bracket")
+        raise TypeError("what has a budget is a bracket")
     return bound
 
 
 def _with_parts(report: Report, found: BudgetFile, costs: list[Bound]) -> Report:
     """Put the parts into the answer for the whole, and point at the one that costs most."""
-    total, check = report.result["epsilon"], report.check
+    name = found.quantity
+    total, check = report.result[name], report.check
     if check is None or not isinstance(total, Bound):
         raise TypeError("a budget is checked")
     rows: list[Row] = [
-        {"name": part.name, "epsilon": cost} for part, cost in zip(found.parts, costs, strict=True)
+        {"name": part.name, name: cost} for part, cost in zip(found.parts, costs, strict=True)
     ]
     most = max(range(len(costs)), key=lambda index: costs[index].upper)
     worst = found.parts[most]
@@ -94,11 +111,12 @@ def _with_parts(report: Report, found: BudgetFile, costs: list[Bound]) -> Report
     notes = [(part.name, part.note) for part in found.parts if part.note]
     return replace(
         report,
-        result={"epsilon": total, "mechanisms": rows},
+        command="compose",
+        result={name: total, "mechanisms": rows},
         tables=(("mechanisms",),),
         closing=(
-            {"name": "total", "epsilon": total},
-            {"name": "budget", "at least": "", "at most": number(found.epsilon)},
+            {"name": "total", name: total},
+            {"name": "budget", "at least": "", "at most": number(found.most)},
         ),
         remarks=(*report.remarks, *notes),
         check=check,

@@ -1,7 +1,7 @@
 """Reads a budget file: what may be spent, and what touches the data.
 
 [budget]
-epsilon = 3
+epsilon = 3                         # or rho = 0.1, or mu = 0.5, without delta
 delta = 1e-5
 relation = "add-or-remove-one"      # may be left out
 
@@ -37,6 +37,8 @@ MAX_MECHANISMS = 1000
 MAX_NAME = 80
 # What `-` is called where something in it is wrong.
 STANDARD_INPUT = "standard input"
+# What there may be a budget of.
+QUANTITIES = ("epsilon", "rho", "mu")
 # Rows of the table that are no mechanisms.
 ROWS = ("total", "budget")
 EXAMPLE = (
@@ -75,21 +77,27 @@ class BudgetFile:
 
     Attributes:
         file: its name.
-        epsilon: the most that may be spent ...
-        delta: ... at this delta.
+        quantity: epsilon, rho or mu.
+        most: how much of it may be spent.
+        delta: where epsilon is asked; None for others.
         relation: the neighbouring relation, or None for the default.
         parts: what touches the data, in the order of the file.
     """
 
     file: str
-    epsilon: float
-    delta: float
+    quantity: str
+    most: float
+    delta: float | None
     relation: Relation | None
     parts: tuple[Part, ...]
 
 
-def read_budget_file(file: str) -> BudgetFile:
+def read_budget_file(file: str, asked: Relation | None = None) -> BudgetFile:
     """Read a budget file; `-` is standard input.
+
+    Args:
+        file: its name.
+        asked: the relation of the command line, where it names one.
 
     Raises:
         UsageError: it has no name, or is a terminal.
@@ -112,19 +120,23 @@ def read_budget_file(file: str) -> BudgetFile:
             reader.fail(f"unknown table: {key}; known: budget, mechanism", known)
     budget = values.get("budget")
     if not isinstance(budget, dict):
-        reader.fail("a table [budget] with epsilon and delta is needed")
+        reader.fail("a table [budget] with epsilon and delta is needed, or with rho, or mu")
     mechanisms = _mechanisms(reader, values, places)
     headers = [lines for name, lines in places if name == "[[mechanism]]"]
     if len(headers) != len(mechanisms):
         reader.fail("each mechanism stands below a line [[mechanism]] of its own")
-    epsilon, delta, relation = reader.budget(budget, budget_lines)
-    parts = [reader.part(each, lines) for each, lines in zip(mechanisms, headers, strict=True)]
+    quantity, most, delta = reader.budget(budget, budget_lines)
+    relation = reader.relation(budget, budget_lines)
+    parts = [
+        reader.part(each, lines, asked or relation)
+        for each, lines in zip(mechanisms, headers, strict=True)
+    ]
     names: set[str] = set()
     for part, lines in zip(parts, headers, strict=True):
         if part.name in names:
             reader.fail(f"two mechanisms are called {part.name}", lines, "name")
         names.add(part.name)
-    return BudgetFile(file, epsilon, delta, relation, tuple(parts))
+    return BudgetFile(file, quantity, most, delta, relation, tuple(parts))
 
 
 def _mechanisms(
@@ -183,26 +195,37 @@ class _Reader:
         error = UsageError(cause) if isinstance(cause, str) else cause
         raise FileError(error, self.file, line) from None
 
-    def budget(
-        self, table: Mapping[str, object], lines: Lines
-    ) -> tuple[float, float, Relation | None]:
-        """Read what may be spent."""
-        self.check_keys("[budget]", table, ("epsilon", "delta"), ("relation",), lines)
-        epsilon = self.number(read_epsilon, table, "epsilon", lines)
+    def budget(self, table: Mapping[str, object], lines: Lines) -> tuple[str, float, float | None]:
+        """Read what may be spent: of which quantity, how much, and at which delta."""
+        named = [name for name in QUANTITIES if name in table]
+        if len(named) > 1:
+            self.fail(f"[budget] has {named[0]} or {named[1]}, not both", lines, named[1])
+        quantity = named[0] if named else "epsilon"
+        needed = (quantity, "delta") if quantity == "epsilon" else (quantity,)
+        if quantity != "epsilon" and "delta" in table:
+            self.fail(f"{quantity} holds at every delta: leave delta out", lines, "delta")
+        self.check_keys("[budget]", table, needed, ("relation",), lines)
+        most = self.number(read_epsilon, table, quantity, lines)
+        if quantity != "epsilon":
+            return quantity, most, None
         delta = self.number(read_delta, table, "delta", lines)
         if delta >= 1.0:
             cause = "delta must be below 1: at 1 every mechanism keeps every budget"
             self.fail(DomainError(cause), lines, "delta")
+        return quantity, most, delta
+
+    def relation(self, table: Mapping[str, object], lines: Lines) -> Relation | None:
+        """Read the relation; None for the default."""
         if "relation" not in table:
-            return epsilon, delta, None
+            return None
         known = {each.value: each for each in RelationName}
         name = self.text(table, "relation", lines).lower().replace("_", "-")
         if name not in known:
             self.fail(f"relation is one of {', '.join(known)}", lines, "relation")
-        return epsilon, delta, relation_named(known[name])
+        return relation_named(known[name])
 
-    def part(self, table: object, lines: Lines) -> Part:
-        """Read what one mechanism is."""
+    def part(self, table: object, lines: Lines, relation: Relation | None) -> Part:
+        """Read what one mechanism is, under the relation that is asked for."""
         if not isinstance(table, dict):
             self.fail(f"a mechanism is a table; {EXAMPLE}", lines)
         self.check_keys("[[mechanism]]", table, ("name", "spec"), ("note",), lines)
@@ -213,7 +236,7 @@ class _Reader:
             self.fail(f"no mechanism is called {name}: the table has a row {name}", lines, "name")
         note = self.text(table, "note", lines) if "note" in table else ""
         try:
-            found = question(self.text(table, "spec", lines, visible=False))
+            found = question(self.text(table, "spec", lines, visible=False), relation=relation)
         except PrivcalcError as error:
             self.fail(error, lines, "spec")
         return Part(name, found, note, lines.get("spec", lines[""]))
