@@ -15,7 +15,7 @@ from privcalc.calibration.search import Search
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.numerics.work import QUESTION, allowance, left
+from privcalc.numerics.work import QUESTION, allowance, left, share
 from privcalc.record import record, replace
 from privcalc.spec.filled import without
 from privcalc.spec.registry import check_relation
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from privcalc.relation import Relation
     from privcalc.spec.tree import Leaf, Node
 
-__all__ = ["Calibration", "CalibrationTarget", "calibrate"]
+__all__ = ["Calibration", "CalibrationTarget", "calibrate", "calibrations"]
 
 # The search comes so near with brackets of this relative width before it asks for narrow ones.
 COARSE, NEAR = 1e-4, 0.02
@@ -80,6 +80,28 @@ def calibrate(
     check_relation(tree, relation)
     with allowance(work):
         return _Calibrator(wanted, target, relation, tolerance).answer(start)
+
+
+@allowance(QUESTION)
+def calibrations(
+    tree: Node,
+    targets: Sequence[CalibrationTarget],
+    *,
+    relation: Relation | None = None,
+    tolerance: float = 1e-9,
+    ratio: Sequence[float] = (),
+) -> list[Calibration]:
+    """Find the value of a hole for each of several targets, which share the work of one question.
+
+    See `calibrate` for the arguments and what may be raised: by one that no value meets, too.
+    """
+    found = []
+    for number, target in enumerate(targets):
+        with share(len(targets) - number):
+            found.append(
+                calibrate(tree, target, relation=relation, tolerance=tolerance, ratio=ratio)
+            )
+    return found
 
 
 @record

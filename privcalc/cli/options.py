@@ -319,22 +319,43 @@ HoleArgument = Annotated[
     ),
 ]
 TargetEpsilonOption = Annotated[
-    Text, _option("--epsilon", "E", "Epsilon that may be spent. Needs --delta.")
-]
-TargetDeltaOption = Annotated[Text, _option("--delta", "D", "Delta at which --epsilon holds.")]
-MuOption = Annotated[Text, _option("--mu", "M", "mu of Gaussian differential privacy.")]
-RhoOption = Annotated[Text, _option("--rho", "R", "rho of zero-concentrated differential privacy.")]
-AdvantageOption = Annotated[
-    Text,
+    Texts,
     _option(
-        "--advantage", "A", "Advantage of a membership attack. True minus false positive rate."
+        "--epsilon", "E", "Epsilon that may be spent. Needs --delta. Repeatable, or a comma list."
+    ),
+]
+TargetDeltaOption = Annotated[
+    Texts, _option("--delta", "D", "Delta at which --epsilon holds. Repeatable, or a comma list.")
+]
+MuOption = Annotated[
+    Texts, _option("--mu", "M", "mu of Gaussian differential privacy. Repeatable, or a comma list.")
+]
+RhoOption = Annotated[
+    Texts,
+    _option(
+        "--rho", "R", "rho of zero-concentrated differential privacy. Repeatable, or a comma list."
+    ),
+]
+AdvantageOption = Annotated[
+    Texts,
+    _option(
+        "--advantage",
+        "A",
+        "Advantage of a membership attack. True minus false positive rate. Repeatable, or a "
+        "comma list.",
     ),
 ]
 TprOption = Annotated[
-    Text, _option("--tpr", "T", "True positive rate of a membership attack. Needs --fpr.")
+    Texts,
+    _option(
+        "--tpr",
+        "T",
+        "True positive rate of a membership attack. Needs --fpr. Repeatable, or a comma list.",
+    ),
 ]
 TargetFprOption = Annotated[
-    Text, _option("--fpr", "F", "False positive rate at which --tpr holds.")
+    Texts,
+    _option("--fpr", "F", "False positive rate at which --tpr holds. Repeatable, or a comma list."),
 ]
 RatioOption = Annotated[
     Text,

@@ -9,7 +9,7 @@ from privcalc.errors import (
     UnsupportedError,
     UsageError,
 )
-from privcalc.library.ask import calibrate, compose, convert, select, subsample
+from privcalc.library.ask import calibrate, calibrations, compose, convert, select, subsample
 from privcalc.library.histories import from_dp_event, from_opacus
 from privcalc.library.result import Result
 
@@ -24,6 +24,7 @@ __all__ = [
     "UsageError",
     "Verdict",
     "calibrate",
+    "calibrations",
     "compose",
     "convert",
     "from_dp_event",

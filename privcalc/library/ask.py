@@ -27,6 +27,7 @@ from privcalc.library.given import (
 from privcalc.library.result import Result
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from typing import Literal
 
     from privcalc.accounting.convert import Target
@@ -291,16 +292,57 @@ def calibrate(
         relation: None for the default.
         tolerance: of every bracket.
     """
-    from privcalc.reporting.calibrate import Calibrating, checked_target, target_names
-
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "advantage": advantage,
              "tpr": tpr, "fpr": fpr}  # fmt: skip
     several = {name: at_most_one(name, value) for name, value in given.items()}
-    known = {name: value[0] for name, value in several.items() if value}
+    (found,) = _calibrated(specs, several, ratio, relation, tolerance)
+    return found
+
+
+def calibrations(
+    *specs: Spec,
+    epsilon: Numbers = None,
+    delta: Numbers = None,
+    mu: Numbers = None,
+    rho: Numbers = None,
+    advantage: Numbers = None,
+    tpr: Numbers = None,
+    fpr: Numbers = None,
+    ratio: Numbers = None,
+    relation: str | None = None,
+    tolerance: Number = 1e-9,
+) -> tuple[Result, ...]:
+    """Find the value of the hole for each of several targets: every budget at every delta.
+
+        >>> import privcalc
+        >>> for noise in privcalc.calibrations("gaussian:sigma=_", epsilon=[1, 10], delta=1e-6):
+        ...     print(noise.query["epsilon"], noise.sufficient)
+        1.0 4.22467889
+        10.0 0.584126774
+
+    The arguments are those of `calibrate`, of which those of the target may be several. They share
+    the work of one question.
+    """
+    given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "advantage": advantage,
+             "tpr": tpr, "fpr": fpr}  # fmt: skip
+    several = {name: numbers(name, value) for name, value in given.items()}
+    return _calibrated(specs, several, ratio, relation, tolerance)
+
+
+def _calibrated(
+    specs: Sequence[Spec],
+    given: Mapping[str, Sequence[float]],
+    ratio: Numbers,
+    relation: str | None,
+    tolerance: Number,
+) -> tuple[Result, ...]:
+    from privcalc.reporting.calibrate import Calibrating, checked_targets, target_names
+
+    known = {name: values for name, values in given.items() if values}
     ask = Calibrating(
-        checked_target({name: known[name] for name in target_names(known)}),
+        checked_targets({name: known[name] for name in target_names(known)}),
         numbers("ratio", ratio),
         relation_named(relation),
         tolerance_of(tolerance),
     )
-    return Result(ask(asked(specs, relation, holes=True))[-1])
+    return tuple(map(Result, ask(asked(specs, relation, holes=True))))

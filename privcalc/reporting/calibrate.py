@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from itertools import product
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
+from privcalc.render.written import written
 from privcalc.reporting.questions import relation_in_force
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from privcalc.accounting.calibrate import Calibration, CalibrationTarget
     from privcalc.calibration.target import TargetQuantity
@@ -56,39 +58,66 @@ def target_names(given: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in (place, quantity) if name)
 
 
-def checked_target(values: dict[str, float]) -> dict[str, float]:
-    """Return the numbers of a target; DomainError if one is out of range."""
-    from privcalc.render.written import written
+def checked_targets(given: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], ...]:
+    """Return the numbers of each target: each budget at each place, in the order of the places.
 
+    Args:
+        given: numbers by name; the name of where targets are asked stands first.
+
+    Raises:
+        DomainError: one is out of range.
+    """
+    found = tuple(dict(zip(given, each, strict=True)) for each in product(*given.values()))
+    for each in found:
+        _check_target(each)
+    return found
+
+
+def _check_target(values: dict[str, float]) -> None:
+    """Refuse a target with a number that is out of range."""
     for name, value in values.items():
         if name in ("delta", "fpr", "advantage", "tpr") and not 0.0 <= value <= 1.0:
             raise DomainError(f"--{name} must be between 0 and 1, got {written(value)}")
         if value < 0.0:
             raise DomainError(f"--{name} must be >= 0, got {written(value)}")
-    return values
 
 
 @record
 class Calibrating:
     """What is asked of every specification of one invocation."""
 
-    target: dict[str, float]
+    targets: tuple[dict[str, float], ...]
     ratio: tuple[float, ...]
     relation: Relation | None
     tolerance: float
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
-        from privcalc.accounting.calibrate import calibrate
+        from privcalc.accounting.calibrate import calibrations
 
-        found = calibrate(
+        found = calibrations(
             question.tree,
-            named_target(self.target),
+            [named_target(each) for each in self.targets],
             relation=relation_in_force(self.relation, question.relation),
             tolerance=self.tolerance,
             ratio=self.ratio,
         )
-        return [calibration_report(found, self.target)]
+        pairs = zip(found, self.targets, strict=True)
+        if len(found) == 1:
+            return [calibration_report(each, target) for each, target in pairs]
+        return [calibration_report(each, target, self._place(target)) for each, target in pairs]
+
+    def _place(self, target: dict[str, float]) -> tuple[str, float]:
+        """Return what distinguishes a target from the others: the budget, if there are several."""
+        *places, quantity = target
+        if len({each[quantity] for each in self.targets}) == 1 and places:
+            return places[0], target[places[0]]
+        at = "".join(
+            f" at {name} {written(target[name])}"
+            for name in places
+            if len({each[name] for each in self.targets}) > 1
+        )
+        return f"max_{quantity}{at}", target[quantity]
 
 
 def calibration_report(
@@ -113,7 +142,7 @@ def calibration_report(
         result["values"] = list(found.values)
     result[quantity] = found.bound
     shown = tuple(name for name in ("sufficient", "insufficient", quantity) if name in result)
-    remarks = [("target", _words(found.target))]
+    remarks = [("target", _words(found.target, at))]
     if len(found.values) > 1:
         shown = (quantity,)
         remarks += _listed(found)
@@ -147,7 +176,6 @@ def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
 def check_command(found: Calibration, text: str) -> str:
     """Return the command that checks a calibration."""
     from privcalc.accounting.realize import default_relation
-    from privcalc.render.written import written
 
     target = found.target
     words = [shlex.quote(text)]
@@ -177,8 +205,14 @@ def named_target(values: Mapping[str, float]) -> CalibrationTarget:
     return CalibrationTarget(quantity, values[quantity], values.get(QUANTITIES[quantity]))
 
 
-def _words(target: CalibrationTarget) -> str:
-    from privcalc.render.written import written
-
-    at = "" if target.at is None else f" at {QUANTITIES[target.quantity]} {written(target.at)}"
-    return f"{target.quantity} <= {written(target.budget)}{at}"
+def _words(target: CalibrationTarget, place: tuple[str, float] | None) -> str:
+    """Say what is to be met; of several targets, the column has the number."""
+    column = "" if place is None else place[0].partition(" ")[0]
+    several = column == f"max_{target.quantity}"
+    budget = column if several else written(target.budget)
+    where = QUANTITIES[target.quantity]
+    if target.at is None:
+        return f"{target.quantity} <= {budget}"
+    if column == where or (several and place is not None and place[0] != column):
+        return f"{target.quantity} <= {budget} at each {where}"
+    return f"{target.quantity} <= {budget} at {where} {written(target.at)}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
-from privcalc.cli.commands.targets import read_ratio, read_sweep, read_target
+from privcalc.cli.commands.targets import read_ratio, read_sweep, read_targets
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting.calibrate import Calibrating
@@ -43,7 +43,7 @@ class Sweeping:
         from privcalc.render.words import number
         from privcalc.reporting.calibrate import calibration_report, named_target
 
-        wanted, target = self.sweep, self.ask.target
+        wanted, (target,) = self.sweep, self.ask.targets
         steps = sweep(
             question.tree,
             named_target(target),
@@ -79,7 +79,7 @@ EXAMPLES = """\
 \b
 Examples:
   privcalc calibrate gaussian:sigma=_@poisson:q=1%@1000 --epsilon 3 --delta 1e-5
-  privcalc calibrate gaussian:sigma=1@poisson:q=0.01@_ --epsilon 2 --delta 1e-5
+  privcalc calibrate gaussian:sigma=1@poisson:q=0.01@_ --epsilon 1,2 --delta 1e-5
   privcalc calibrate gaussian:sigma=_+laplace:scale=_ --ratio 1,2 --mu 1
   privcalc calibrate gaussian:sigma=_@poisson:q=1%@1000 --epsilon 3 --delta 1e-5 \\
       --sweep q=0.001:0.1:20"""
@@ -116,7 +116,7 @@ def calibrate(
         "fpr": fpr,
     }
     ask = Calibrating(
-        target=read_target({name: text for name, text in given.items() if text is not None}),
+        targets=read_targets({name: texts for name, texts in given.items() if texts}),
         ratio=read_ratio(ratio),
         relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
@@ -124,6 +124,8 @@ def calibrate(
     swept = None if sweep is None else Sweeping(ask, read_sweep(sweep), talks=not output.quiet)
     if output.terse and ratio is not None:
         raise UsageError("-t prints one number, and with --ratio there are several; use --json")
+    if swept is not None and len(ask.targets) > 1:
+        raise UsageError("--sweep goes with one target, not with a list")
     if swept is not None and "-" in specs:
         raise UsageError("--sweep goes with one specification, not with -")
     return answered(specs, swept or ask, output, holes=True, places=None if swept else ())

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
-from privcalc.reporting.calibrate import checked_target, target_names
-from privcalc.reporting.numbers import read_count, read_number, split
+from privcalc.reporting.calibrate import checked_targets, target_names
+from privcalc.reporting.numbers import read_all, read_count, read_number, split
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 MOST_STEPS = 1000
+# Each has its share of the work of one question.
+MOST_TARGETS = 1000
 
 
 @record
@@ -33,15 +35,20 @@ class Sweep:
     steps: int
 
 
-def read_target(given: Mapping[str, str]) -> dict[str, float]:
-    """Read the options of the target; where it is asked stands first.
+def read_targets(given: Mapping[str, Sequence[str]]) -> tuple[dict[str, float], ...]:
+    """Read the options of the targets; where one is asked stands first in it.
 
     Raises:
-        UsageError: there is none, or more than one, or half of one; or it is no number.
+        UsageError: there is none, or of more than one kind, or half of one; or it is no number.
         DomainError: a number is out of range.
     """
     names = target_names(given)
-    return checked_target({name: read_number(f"--{name}", given[name]) for name in names})
+    found = checked_targets(
+        {name: read_all(read_number, f"--{name}", given[name]) for name in names}
+    )
+    if len(found) > MOST_TARGETS:
+        raise UsageError(f"at most {MOST_TARGETS} targets are met at once, got {len(found)}")
+    return found
 
 
 def read_ratio(text: str | None) -> tuple[float, ...]:
