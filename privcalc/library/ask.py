@@ -318,7 +318,7 @@ def calibrations(
         >>> for noise in privcalc.calibrations("gaussian:sigma=_", epsilon=[1, 10], delta=1e-6):
         ...     print(noise.query["epsilon"], noise.sufficient)
         1.0 4.22467889
-        10.0 0.584126774
+        10.0 0.5410868319
 
     The arguments are those of `calibrate`, of which those of the target may be several. They share
     the work of one question.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from math import isfinite, isinf
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.render.assumed import sampling_name
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import assumptions, remarks
+from privcalc.render.words import assumptions, remarks, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -182,7 +181,7 @@ def _picture(
     left = [point for point in everything if not _drawable(point, y_log)]
     whole = "the upper" if y_log else "the largest"
     return Picture(
-        title=report.text if not swept else _template(reports),
+        title=title(reports),
         facts=(assumptions(report)[0], ("sampling", sampling_name(report)), *chosen),
         x=Axis(LABELS.get(place, place), x_log),
         y=Axis(LABELS.get(quantity, quantity) + " that meets the target" * swept, y_log),
@@ -190,18 +189,6 @@ def _picture(
         unit=place == "alpha",
         remarks=(*_widths(curves, whole), *_outside(left, len(everything))),
     )
-
-
-def _template(reports: Sequence[Report]) -> str:
-    """Return the specification of a sweep with what its answers do not share left out."""
-    first, *rest = (report.text for report in reports)
-    parts = re.split(r"([@+:,=()])", first)
-    for text in rest:
-        others = re.split(r"([@+:,=()])", text)
-        if len(others) != len(parts):
-            return first
-        parts = [a if a == b else "_" for a, b in zip(parts, others, strict=True)]
-    return "".join(parts)
 
 
 def _columns(report: Report) -> list[tuple[str, Quantity | Estimate]]:

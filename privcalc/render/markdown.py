@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.render.grid import grids
-from privcalc.render.words import VERDICTS, assumptions, remarks
+from privcalc.render.words import VERDICTS, assumptions, remarks, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def lines(reports: Sequence[Report]) -> Iterator[str]:
     """Render the answers to one question as tables, assumptions and verdicts."""
     first = reports[0]
-    yield f"**`{first.text}`**"
+    yield f"**`{title(reports)}`**"
     for grid in grids(reports):
         yield ""
         yield _row(grid.header)

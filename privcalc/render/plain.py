@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.render.grid import Grid, grids
-from privcalc.render.words import assumptions, remarks
+from privcalc.render.words import assumptions, remarks, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -35,7 +35,7 @@ def lines(
         width: of the terminal that lines are to fit, None where there is none.
     """
     first = reports[0]
-    yield from facts((("spec", first.text), *assumptions(first)), colour=colour, width=width)
+    yield from facts((("spec", title(reports)), *assumptions(first)), colour=colour, width=width)
     for grid in grids(reports):
         yield ""
         headings, rows = _fitted(grid, width)

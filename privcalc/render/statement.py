@@ -12,7 +12,7 @@ from privcalc.errors import UsageError
 from privcalc.render.assumed import unit
 from privcalc.render.csv import numbers
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import assumptions, bracket, number, one_sided, remarks
+from privcalc.render.words import assumptions, bracket, number, one_sided, remarks, title
 from privcalc.render.written import written
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
         raise UsageError("a statement needs a finite number; this one has no finite upper end")
     facts = dict(assumptions(first, paper=True))
     rows = [
-        ("mechanism", f"`{first.text}`"),
+        ("mechanism", f"`{title(reports)}`"),
         ("relation", facts["relation"]),
         ("unit of privacy", unit(first.spec)),
         ("sampling", facts["sampling"]),
@@ -91,7 +91,7 @@ def _claim(reports: Sequence[Report]) -> str:
     at = {"epsilon": "delta", "delta": "epsilon"}.get(name, "")
     several = len(reports) > 1 or len(first.tables) > 2 or "fixed_epsilon" in first.result
     if several or bound is None or (at and at not in first.query):
-        return f"Of the mechanism `{first.text}` the numbers in the table are proved."
+        return f"Of the mechanism `{title(reports)}` the numbers in the table are proved."
     low, high = bound.decimals()
     if at:
         place = written(first.query[at])

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from privcalc.bounds import Verdict
 from privcalc.render.grid import grids
-from privcalc.render.words import assumptions, remarks
+from privcalc.render.words import assumptions, remarks, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ def render(reports: Sequence[Report], *, colour: bool, width: int | None = None)
     )
     first = reports[0]
     with console.capture() as capture:
-        console.print(Text(first.text, style="bold"), soft_wrap=True)
+        console.print(Text(title(reports), style="bold"), soft_wrap=True)
         for grid in grids(reports):
             table = Table(box=box.ROUNDED, show_edge=True)
             for name in grid.header:

@@ -84,6 +84,18 @@ def assumptions(report: Report, *, paper: bool = False) -> tuple[tuple[str, str]
     )
 
 
+def title(reports: Sequence[Report]) -> str:
+    """Return the specification, with a hole for what answers do not share (of a sweep, say)."""
+    first, *rest = dict.fromkeys(report.text for report in reports)
+    parts = re.split(r"([@+:,=()])", first)
+    for text in rest:
+        others = re.split(r"([@+:,=()])", text)
+        if len(others) != len(parts):
+            return first
+        parts = [a if a == b else "_" for a, b in zip(parts, others, strict=True)]
+    return "".join(parts)
+
+
 def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:
     """Return what stands below the tables of the answers to one question, each line once."""
     return list(dict.fromkeys(remark for report in reports for remark in report.remarks))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import shlex
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import mpmath
 import pytest
 
+import privcalc
 from tests.cli.test_cli_process import modules
 from tests.cli.test_cli_schema import objects
 
@@ -315,3 +317,129 @@ def test_holes_of_selections(run: Callable[..., Outcome], spec: str) -> None:
     text = found["text"]
     done = run("compose", text, "--delta", "1e-6", "--max-epsilon", "2")
     assert done.status == 0
+
+
+class TestLists:
+    """Several targets at once: one answer for each, as if asked alone."""
+
+    SPEC = "gaussian:sigma=_@10"
+
+    @pytest.mark.parametrize(
+        ("arguments", "alone"),
+        [
+            (
+                ("--epsilon", "0.1,1,10", "--delta", "1e-5"),
+                [("--epsilon", e, "--delta", "1e-5") for e in ("0.1", "1", "10")],
+            ),
+            (
+                ("--epsilon", "1", "--epsilon", "10", "--delta", "1e-5,1e-6"),
+                [("--epsilon", e, "--delta", d) for d in ("1e-5", "1e-6") for e in ("1", "10")],
+            ),
+            (
+                ("--delta", "1e-5", "--epsilon", "2", "--delta", "0.1%"),
+                [("--epsilon", "2", "--delta", d) for d in ("1e-5", "0.1%")],
+            ),
+            (("--rho", "0.1,1/2"), [("--rho", "0.1"), ("--rho", "1/2")]),
+            (("--mu", "0.1,2"), [("--mu", "0.1"), ("--mu", "2")]),
+            (("--advantage", "0.1,0.2"), [("--advantage", "0.1"), ("--advantage", "0.2")]),
+            (
+                ("--tpr", "0.3,0.5", "--fpr", "0.1,0.2"),
+                [("--tpr", t, "--fpr", f) for f in ("0.1", "0.2") for t in ("0.3", "0.5")],
+            ),
+        ],
+    )
+    def test_each_is_what_it_is_alone(
+        self,
+        arguments: tuple[str, ...],
+        alone: list[tuple[str, ...]],
+        run: Callable[..., Outcome],
+    ) -> None:
+        """JSON has an object a line, -t a number a line; a table has a row for each."""
+        each = [run("calibrate", self.SPEC, *words, "--json").stdout for words in alone]
+        together = run("calibrate", self.SPEC, *arguments, "--json")
+        assert together.status == 0, together.stderr
+        assert together.stdout == "".join(each)
+        terse = run("calibrate", self.SPEC, *arguments, "-t").stdout.split()
+        assert [float(word) for word in terse] == [
+            json.loads(line)["result"]["sufficient"] for line in each
+        ]
+        table = run("calibrate", self.SPEC, *arguments).stdout
+        for line in each:
+            assert any(str(json.loads(line)["result"]["sufficient"]) in row
+                       for row in table.splitlines()[4:])  # fmt: skip
+        assert table.splitlines()[0].split() == ["spec", self.SPEC]
+        assert "check" not in table
+        rows = run("calibrate", self.SPEC, *arguments, "--format", "csv").stdout.splitlines()
+        places = {tuple(row.split(",")[3:5]) for row in rows[1:]}
+        assert len(places) == len(alone)
+
+    def test_what_a_table_says(self, run: Callable[..., Outcome]) -> None:
+        """The budget of each row, or where it is asked; both where there are several of both."""
+        words = ("calibrate", self.SPEC, "--epsilon")
+        budgets = run(*words, "1,2", "--delta", "1e-5").stdout
+        assert "\nmax_epsilon  sigma sufficient" in budgets
+        assert "target  epsilon <= max_epsilon at delta 1e-5" in budgets
+        places = run(*words, "1", "--delta", "1e-5,1e-6").stdout
+        assert "\ndelta  sigma sufficient" in places
+        assert "target  epsilon <= 1 at each delta" in places
+        both = run(*words, "1,2", "--delta", "1e-5,1e-6").stdout
+        assert both.count("max_epsilon at delta 1e-") == 2
+        assert "target  epsilon <= max_epsilon at each delta" in both
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (("--epsilon", "1,x", "--delta", "1e-5"), "--epsilon takes a number"),
+            (("--epsilon", "1,", "--delta", "1e-5"), "--epsilon has an empty place"),
+            (("--epsilon", "1,0", "--delta", "1e-5"), "epsilon 0 at delta 1e-5"),
+            (("--epsilon", "1", "--delta", "1e-5,2"), "--delta must be between 0 and 1, got 2"),
+            (("--epsilon", "1,2", "--mu", "1", "--delta", "1e-5"), "are two targets"),
+            (("--mu", "1,2", "--sweep", "count=1:10:3"), "--sweep goes with one target"),
+            (("--mu", ",".join(map(str, range(1, 1002)))), "at most 1000 targets"),
+        ],
+    )
+    def test_refusals(
+        self, arguments: tuple[str, ...], message: str, run: Callable[..., Outcome]
+    ) -> None:
+        """What is wrong with one is said before anything is printed."""
+        done = run("calibrate", self.SPEC, *arguments)
+        assert (done.status, done.stdout) == (2, "")
+        assert message in done.stderr
+
+    def test_each_line_of_standard_input(self, run: Callable[..., Outcome]) -> None:
+        """Every question has all targets."""
+        done = run(
+            "calibrate", "-", "--mu", "0.5,1", "-t", stdin="gaussian:sigma=_\nlaplace:scale=_\n"
+        )
+        assert len(done.stdout.split()) == 4
+        assert done.stdout.split()[:2] == ["2", "1"]
+
+    def test_the_library(self) -> None:
+        """A tuple of answers, each with its query."""
+        found = privcalc.calibrations(self.SPEC, epsilon=[0.1, 1], delta="1e-5,1e-6")
+        assert [each.query for each in found] == [
+            {"delta": d, "epsilon": e} for d in (1e-5, 1e-6) for e in (0.1, 1.0)
+        ]
+        for each in found:
+            query = each.query
+            alone = privcalc.calibrate(self.SPEC, epsilon=query["epsilon"], delta=query["delta"])
+            assert each.to_dict() == alone.to_dict()
+
+    @pytest.mark.parametrize(
+        ("target", "check"),
+        [
+            (("--mu", "0.5"), "--to gdp --max-mu 0.5"),
+            (("--rho", "1/8"), "--to zcdp --max-rho 1/8"),
+            (("--rho", "0.1"), "--to zcdp --max-rho 0.1"),
+            (("--advantage", "0.1"), "--epsilon 0 --max-delta 0.1"),
+        ],
+    )
+    def test_the_check_that_is_printed_passes(
+        self, target: tuple[str, str], check: str, run: Callable[..., Outcome]
+    ) -> None:
+        """The line names a command that compares with the target, and it is within."""
+        table = run("calibrate", "gaussian:sigma=_@3+laplace:scale=40", *target).stdout
+        [line] = [row for row in table.splitlines() if row.startswith("check")]
+        assert line.endswith(check)
+        done = run(*shlex.split(line)[2:])
+        assert (done.status, "within budget" in done.stdout) == (0, True)

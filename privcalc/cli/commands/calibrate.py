@@ -79,7 +79,7 @@ EXAMPLES = """\
 \b
 Examples:
   privcalc calibrate gaussian:sigma=_@poisson:q=1%@1000 --epsilon 3 --delta 1e-5
-  privcalc calibrate gaussian:sigma=1@poisson:q=0.01@_ --epsilon 1,2 --delta 1e-5
+  privcalc calibrate gaussian:sigma=1@poisson:q=1%@_ --epsilon 1,2 --delta 1e-5
   privcalc calibrate gaussian:sigma=_+laplace:scale=_ --ratio 1,2 --mu 1
   privcalc calibrate gaussian:sigma=_@poisson:q=1%@1000 --epsilon 3 --delta 1e-5 \\
       --sweep q=0.001:0.1:20"""
