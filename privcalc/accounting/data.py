@@ -1,4 +1,4 @@
-"""What a mechanism costs on the data at hand: no guarantee, and itself sensitive.
+"""What mechanisms cost on the data at hand: no guarantee, and itself sensitive.
 
 A guarantee is about all data sets. What only one of them and its neighbours cost may be far less,
 but that is a number which depends on the data: publishing it reveals something, and choosing by it
@@ -17,9 +17,11 @@ from privcalc.engine.terms import Realized
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.spec import registry
-from privcalc.spec.tree import Leaf
+from privcalc.spec.tree import Composed, Leaf
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privcalc.accounting.answer import Value
     from privcalc.accounting.convert import Question
     from privcalc.mechanisms.base import Mechanism
@@ -30,45 +32,50 @@ if TYPE_CHECKING:
 @allowance(QUESTION)
 def on_data(
     tree: Node,
-    file: str,
+    files: str | Sequence[str],
     question: Question,
     *,
     relation: Relation | None = None,
     tolerance: float = 1e-9,
 ) -> Conversion:
-    """State what the uses of one mechanism cost on the data that a file describes.
+    """State what the uses of mechanisms cost on the data that files describe.
+
+    Each use costs no more than it does for the neighbours that are worst for it, whichever these
+    are for others, so that the curves of all uses add up, of all mechanisms.
 
     Args:
-        tree: one mechanism, without count or wrapper: the file has a line for each use.
-        file: see the mechanism.
+        tree: one mechanism or a sum, without count or wrapper: a file has a line for each use.
+        files: one for all mechanisms, such as the same votes, or one for each in their order.
         question: to dp or rdp.
         relation: the neighbouring relation; None for the default.
         tolerance: relative width wished for.
 
     Raises:
-        DomainError: the file is none of its kind.
-        UnsupportedError: the tree is more than one mechanism, or one whose cost is not known.
-        UsageError: the question is another.
+        DomainError: a file is none of its kind.
+        UnsupportedError: a part is no mechanism alone, or its cost is not known.
+        UsageError: the question is another, or there are too few files or too many.
         NotCertifiedError: no finite upper end could be proved.
     """
     check_question(tree, question, tolerance)
     if question.to not in ("dp", "rdp") or question.records != 1:
         raise UsageError("--data-dependent goes with --to dp and --to rdp, and with no --group")
-    if not isinstance(tree, Leaf):
-        raise UnsupportedError(
-            "--data-dependent takes one mechanism, with no count, sampling or sum: the file has a"
-            " line for each use"
-        )
+    mechanisms = [_leaf(each) for each in (tree.events if isinstance(tree, Composed) else (tree,))]
     relation = relation or default_relation(tree)
     registry.check_relation(tree, relation)
-    known = {each.name: each for each in registry.mechanisms() if "on_data" in vars(each.factory)}
-    if tree.name not in known:
-        *others, last = [each.spelling for each in known.values()]
-        raise UnsupportedError(
-            "what this mechanism costs on the data at hand is not known; --data-dependent takes one"
-            f" use of {', '.join(others)} or {last}, and a file for it"
+    read = (files,) if isinstance(files, str) else tuple(files)
+    if len(read) not in (1, len(mechanisms)):
+        raise UsageError(
+            f"--data-dependent takes one file for all mechanisms, or one for each: {len(read)} for"
+            f" {len(mechanisms)}"
         )
-    part = Realized.of(cast("Mechanism", registry.build(tree)).on_data(file))
+    read *= len(mechanisms) if len(read) == 1 else 1
+    part = Realized.of(
+        [
+            term
+            for each, file in zip(mechanisms, read, strict=True)
+            for term in cast("Mechanism", registry.build(each)).on_data(file)
+        ]
+    )
     directions = Directions({"both": part}, tolerance)
     found: list[Converted] = []
     if question.to == "rdp":
@@ -86,3 +93,20 @@ def on_data(
             found.append(Converted(answer.query, result, answer.method, answer.directions))
     kind = lossless(found) if directions.known else UPPER
     return Conversion(tree, relation, sampling_words(tree), kind, tuple(found))
+
+
+def _leaf(tree: Node) -> Leaf:
+    """Return a part as the mechanism that it is, of which it is known what it costs."""
+    if not isinstance(tree, Leaf):
+        raise UnsupportedError(
+            "--data-dependent takes one mechanism or a sum of several, with no count and no"
+            " sampling: the file has a line for each use"
+        )
+    known = {each.name: each for each in registry.mechanisms() if "on_data" in vars(each.factory)}
+    if tree.name not in known:
+        *others, last = [each.spelling for each in known.values()]
+        raise UnsupportedError(
+            f"what {registry.entry(tree.name).spelling} costs on the data at hand is not known;"
+            f" --data-dependent takes {', '.join(others)} or {last}, and a file for it"
+        )
+    return tree

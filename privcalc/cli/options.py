@@ -231,12 +231,13 @@ GroupOption = Annotated[
     Text, _option("--group", "K", "Protect groups of K records together, as @group:k=K does.")
 ]
 DataOption = Annotated[
-    Text,
+    Texts,
     _option(
         "--data-dependent",
         "FILE",
-        "State what SPEC, one mechanism, costs on the data that FILE describes, a line for each "
-        "use. That is no guarantee, and itself sensitive.",
+        "State what SPEC, one mechanism or a sum, costs on the data that FILE describes, a line "
+        "for each use. That is no guarantee, and itself sensitive. Repeatable: a file for each "
+        "mechanism.",
     ),
 ]
 FilterOption = Annotated[

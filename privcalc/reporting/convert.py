@@ -71,7 +71,7 @@ class Converting:
     rates: tuple[float, ...] = ()
     priors: tuple[float, ...] = ()
     records: int = 1
-    data: str | None = None
+    data: tuple[str, ...] = ()
     budget: Node | None = None
     limits: Budget = Budget()
 
@@ -97,7 +97,7 @@ class Converting:
             found = filtered(
                 question.tree, self.budget, asked, relation=relation, tolerance=self.tolerance
             )
-        elif self.data is not None:
+        elif self.data:
             from privcalc.accounting.data import on_data
 
             found = on_data(

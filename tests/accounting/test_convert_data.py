@@ -131,6 +131,86 @@ def test_counts_and_local_sensitivities(tmp_path: Path) -> None:
     assert answer.result["epsilon"] == Bound(0.0, 0.0, Fraction(0))
 
 
+def test_confident_aggregation_adds_up(tmp_path: Path) -> None:
+    """A screening and the votes of the same queries: no less than any neighbour, no more than all.
+
+    Order 3 of two queries with two classes, by quadrature; a neighbour moves one vote in each.
+    """
+    queries = ([6, 2], [4, 4])
+    (tmp_path / "votes.txt").write_text("6 2\n4 4\n")
+    (tmp_path / "counts.txt").write_text("6\n4\n")
+    text = "noisy-screening:sigma=1.5,threshold=4.5,votes=8+gnmax:sigma=2"
+    question = Question(to="rdp", orders=(3.0,))
+
+    def total(files: str | list[str], spec: str = text) -> float:
+        (answer,) = on_data(parse(spec).tree, files, question).answers
+        bounds = answer.result["renyi_epsilon"]
+        assert isinstance(bounds, tuple)
+        assert isinstance(bounds[0], Bound)
+        return bounds[0].upper
+
+    votes, counts = str(tmp_path / "votes.txt"), str(tmp_path / "counts.txt")
+    found = total(votes)
+    assert found == total([counts, votes]) == total([votes])
+    screening, _, answering = text.partition("+")
+    alone = total(votes, screening) + total(votes, answering)
+    assert found == pytest.approx(alone, rel=1e-12)
+    with mp.workdps(17):
+
+        def screened(count: int) -> list[Any]:
+            yes = mp.ncdf((count - mpf("4.5")) / mpf("1.5"))
+            return [yes, 1 - yes]
+
+        def outcomes(query: list[int]) -> tuple[list[Any], list[Any]]:
+            return screened(max(query)), chances(query, 2.0)
+
+        worst, most = mpf(0), mpf(0)
+        for query in queries:
+            here = outcomes(query)
+            there = [outcomes([query[0] + s, query[1] - s]) for s in (1, -1)]
+            sums = [
+                [divergence(a, b, mpf(3)) for a, b in zip(*pair, strict=True)]
+                for other in there
+                for pair in ((here, other), (other, here))
+            ]
+            worst += max(screen + vote for screen, vote in sums)
+            # Of counts it is not known that no vote lowers the larger of two equal ones.
+            near = [screened(max(query) + s) for s in (1, -1)]
+            pairs = [pair for other in near for pair in ((here[0], other), (other, here[0]))]
+            most += max(divergence(a, b, mpf(3)) for a, b in pairs)
+            most += max(vote for _, vote in sums)
+    assert worst <= found + 1e-9
+    assert found <= float(most) * (1 + 1e-7)
+
+
+def test_several_mechanisms_on_the_command_line(
+    run: Callable[..., Outcome], votes: str, tmp_path: Path
+) -> None:
+    """One file for all, or one for each; anything else is refused."""
+    local = tmp_path / "local.txt"
+    local.write_text("0.5\n1\n")
+    spec = "noisy-screening:sigma=12,threshold=22,votes=40+gnmax:sigma=10+laplace:scale=20"
+    asked = ("convert", spec, "--delta", "1e-5", "--json")
+    each = (word for file in (votes, votes, str(local)) for word in ("--data-dependent", file))
+    done = run(*asked, *each)
+    assert done.status == 0, done.stderr
+    found = json.loads(done.stdout)
+    validator("result").validate(found)
+    assert found["caution"] == CAUTION
+    upper = found["result"]["epsilon"]["upper"]
+    less = run("convert", spec.rpartition("+")[0], "--delta", "1e-5", "--json",
+               "--data-dependent", votes)  # fmt: skip
+    assert json.loads(less.stdout)["result"]["epsilon"]["upper"] < upper
+    for files, message in (
+        ((votes, votes), "one file for all mechanisms, or one for each: 2 for 3"),
+        ((votes,), "expected one number, the local sensitivity"),
+    ):
+        words = (word for file in files for word in ("--data-dependent", file))
+        refused = run(*asked, *words)
+        assert (refused.status, refused.stdout) == (2, "")
+        assert message in refused.stderr
+
+
 @pytest.fixture
 def votes(tmp_path: Path) -> str:
     """Write votes of two queries."""
@@ -183,6 +263,10 @@ def test_it_is_part_of_no_total(
     [
         ("gnmax:sigma=10@2", "3 1", "takes one mechanism"),
         ("rr:p=0.7", "3 1", "is not known"),
+        ("gnmax:sigma=9+rr:p=0.7", "3 1", "what randomized-response costs on the data"),
+        ("gnmax:sigma=9+gnmax:sigma=9@3", "3 1", "with no count and no sampling"),
+        ("max(gnmax:sigma=9,gnmax:sigma=8)", "3 1", "with no count and no sampling"),
+        ("noisy-screening:sigma=2,threshold=3,votes=5", "3 6", "a whole number in [0, 5]"),
         ("gnmax:sigma=10", "3", "line 1: expected votes for 2 to 200 classes"),
         ("gnmax:sigma=10", "# none\n", "has no numbers"),
         ("gnmax:sigma=10", "3 0.5", "votes are whole numbers"),

@@ -21,6 +21,8 @@ from privcalc.reporting.numbers import (
 from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privcalc.accounting.convert import Target
     from privcalc.cli import options
     from privcalc.cli.output import Output
@@ -120,7 +122,7 @@ def convert(
         relation=choices.relation_named(relation),
         tolerance=read_tolerance("--tolerance", tolerance),
         engine=engine.value,
-        data=data_dependent,
+        data=tuple(data_dependent or ()),
         budget=None if budget is None else joined([budget]).tree,
         limits=limits,
     )
@@ -131,7 +133,7 @@ def convert(
 
 
 def _check_mode(
-    data: str | None,
+    data: Sequence[str] | None,
     budget: str | None,
     engine: choices.ProvedEngine,
     output: Output,

@@ -101,12 +101,16 @@ class NoisyScreening(Mechanism):
         return other
 
     def on_data(self, file: str) -> list[tuple[Term, int]]:
-        """Return a curve for each count in a file: of the counts next to it, in both orders."""
+        """Return a curve for each count in a file: of the counts next to it, in both orders.
+
+        A line has the largest count of a query, or all its votes as for `gnmax`.
+        """
         from privcalc.losses.screening.law import screening_of
-        from privcalc.mechanisms.files.lists import one_a_line
+        from privcalc.mechanisms.files.lists import numbers
 
         found: dict[int, int] = {}
-        for place, value in one_a_line(file, "the largest count of a query"):
+        for place, values in numbers(file):
+            value = max(values)
             if not 0 <= value <= self.votes or value.denominator != 1:
                 raise DomainError(f"{place}: a count is a whole number in [0, {self.votes}]")
             found[int(value)] = found.get(int(value), 0) + 1
