@@ -170,7 +170,7 @@ end
 
 complete -c privcalc -f
 complete -c privcalc -n __fish_use_subcommand -l version -d 'Print the version.'
-complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select' -d 'Explain the specification language, or one name in it.'
+complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max' -d 'Explain the specification language, or one name in it.'
 complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error' -d 'Print a JSON Schema.'
 complete -c privcalc -n __fish_use_subcommand -l show-completion -x -a 'bash zsh fish' -d 'Print the completions for a shell.'
 complete -c privcalc -n __fish_use_subcommand -l help-all -d 'Explain every option.'

@@ -44,6 +44,8 @@ _END = f"""\
 At most {MAX_LENGTH} characters, {MAX_DEPTH} levels and counts of {_MOST}; more as JSON, with long
 names ({{"type": "gaussian", ...}}), or a DpEvent. --help-spec NAME explains one."""
 
+# What stands for disjoint parts of the data is no mechanism, and explained like one.
+PARTS = "max"
 _PARTS = """\
 max(SPEC,SPEC,...): mechanisms on disjoint parts of the data, such as one for
 each region: a record is in one part, and pays there alone.
@@ -125,12 +127,12 @@ def page(name: str) -> str:
     Raises:
         SpecError: there is none of this name.
     """
-    if name == "max":
+    if snake_case(name) == PARTS:
         return _PARTS
     known = (*mechanisms(), OPACUS, *wrappers())
     entry = next((each for each in known if snake_case(name) in each.spellings), None)
     if entry is None:
-        words = [word_text(word) for each in known for word in each.spellings]
+        words = [word_text(word) for each in known for word in each.spellings] + [PARTS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,

@@ -15,6 +15,7 @@ from privcalc.spec.describe import overview, page, rows
 from privcalc.spec.json.form import from_json
 from privcalc.spec.parse import parse
 from privcalc.spec.schema import spec_schema, spec_schema_text
+from privcalc.spec.tree import Composed
 from tests.spec.spec_trees import extra_entries
 
 if TYPE_CHECKING:
@@ -97,6 +98,18 @@ def test_another_mechanism_is_no_slip_of_the_pen() -> None:
     with pytest.raises(SpecError) as caught:
         page("truncated_gaussian")
     assert caught.value.hint.startswith("known: gaussian, laplace, ")
+
+
+def test_disjoint_parts_are_explained() -> None:
+    """As a mechanism is: on lines that fit, with an example that reads; found if misspelled."""
+    text = page("max")
+    assert page("MAX") == text
+    assert max(map(len, text.splitlines())) <= 80
+    example = next(line for line in text.splitlines() if line.startswith("  'max("))
+    assert isinstance(parse(example.strip(" '")).tree, Composed)
+    with pytest.raises(SpecError) as caught:
+        page("maxx")
+    assert "max" in caught.value.hint
 
 
 def test_formulas_keep_their_lines() -> None:

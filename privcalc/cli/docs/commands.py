@@ -114,6 +114,7 @@ class Program:
 
 def program(parser: Parser) -> Program:
     """Read the parser and the registry."""
+    from privcalc.spec.describe import PARTS
     from privcalc.spec.events.history import OPACUS
     from privcalc.spec.registry import mechanisms, wrappers
 
@@ -123,7 +124,8 @@ def program(parser: Parser) -> Program:
         for option in command.options:
             calls += _patterns(option)
     # The option that explains a name takes all of them.
-    every = tuple(name for call in calls if call.kind != "=" for name in call.names)
+    names = (name for call in calls if call.kind != "=" for name in call.names)
+    every = (*names, PARTS)
     own = [replace(o, offers=every) if "--help-spec" in o.long else o for o in options(parser)]
     return Program(tuple(own), commands, tuple(calls))
 
