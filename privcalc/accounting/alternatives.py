@@ -21,10 +21,11 @@ outside meets all k: the sum of these is what the group meets.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import starmap
 from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import UnsupportedError
-from privcalc.exact import distinct
+from privcalc.exact import Enclosed, distinct
 from privcalc.record import replace
 from privcalc.relation import Relation
 from privcalc.spec import registry
@@ -40,12 +41,15 @@ if TYPE_CHECKING:
     # Sums by what was chosen, and how often: their order is of no importance.
     Sums = dict[frozenset[tuple[object, int]], tuple[Node, ...]]
 
-# Each is composed by itself in its share of the work of a question, which is that of some seconds.
-MOST = 64
+# Each is composed by itself in its share of the work of a question. The profile of 16 different
+# training runs of 1000 steps has all its digits, and that of 32 has half of them at most.
+MOST = 16
+# More than these are not compared with one another.
+MOST_COMPARED = 1000
 
 
 def alternatives(tree: Node, relation: Relation) -> tuple[Node, ...]:
-    """Return the specifications, different from one another, the largest of whose costs counts.
+    """Return the specifications of which the largest cost counts; none costs less than another.
 
     Args:
         tree: the specification, without holes.
@@ -62,7 +66,14 @@ def alternatives(tree: Node, relation: Relation) -> tuple[Node, ...]:
             " and enter another, and pays in both; pass --relation add-or-remove-one, or write +"
             " for max where sensitivities are those of a record that moves"
         )
-    return tuple(_split(tree, 1))
+    found = _undominated(_split(tree, 1))
+    if len(found) > MOST:
+        raise UnsupportedError(
+            f"a record may be in the parts of max in {len(found)} ways that differ in cost, and at"
+            f" most {MOST} are composed; ask about fewer parts at a time, and leave out those that"
+            " others cost more than"
+        )
+    return tuple(found)
 
 
 def has_parts(tree: Node) -> bool:
@@ -159,8 +170,65 @@ def _flat(events: Iterable[Node]) -> tuple[Node, ...]:
 
 
 def _refuse_many(found: int) -> None:
-    if found > MOST:
+    if found > MOST_COMPARED:
         raise UnsupportedError(
-            f"a record may be in the parts of max in more than {MOST} ways that differ in cost; ask"
-            " about fewer parts at a time, and leave out those that others cost more than"
+            f"a record may be in the parts of max in more than {MOST_COMPARED} ways; ask about"
+            " fewer parts at a time, and leave out those that others cost more than"
         )
+
+
+def _undominated(trees: Sequence[Node]) -> list[Node]:
+    """Leave out what costs no more than another, whatever is asked."""
+    found: list[Node] = []
+    for each in trees:
+        if not any(_dominates(other, each) for other in found):
+            found = [*(other for other in found if not _dominates(each, other)), each]
+    return found
+
+
+def _dominates(tree: Node, other: Node) -> bool:
+    """Say whether the second is the first, but for numbers with which the cost falls, or is even.
+
+    Which way it goes with a number is declared beside it (`Parameter.cost`), and holds for a part
+    of whatever is composed: `calibrate` rests on the same.
+    """
+    if isinstance(tree, Composed) and isinstance(other, Composed):
+        pairs = zip(tree.events, other.events, strict=False)
+        return len(tree.events) == len(other.events) and all(starmap(_dominates, pairs))
+    if isinstance(tree, Repeated) and isinstance(other, Repeated):
+        counts = tree.count, other.count
+        more = tree.count == other.count or all(isinstance(n, int) for n in counts)
+        return more and not _less(*counts) and _dominates(tree.event, other.event)
+    if isinstance(tree, Leaf) and isinstance(other, Leaf):
+        return _costlier(tree, other)
+    if isinstance(tree, Wrapped) and isinstance(other, Wrapped):
+        return _costlier(tree, other) and _dominates(tree.event, other.event)
+    return False
+
+
+def _costlier(call: Leaf | Wrapped, other: Leaf | Wrapped) -> bool:
+    """Say whether every number of a call is one that costs as much or more."""
+    named = [[name for name, _ in each.parameters] for each in (call, other)]
+    if call.name != other.name or named[0] != named[1]:
+        return False
+    known = registry.entry(call.name)
+    for (name, value), (_, least) in zip(call.parameters, other.parameters, strict=True):
+        if distinct(value) == distinct(least):
+            continue
+        parameter = known.parameter(name)
+        plain = parameter and not (
+            parameter.cost_beside or parameter.cost_unless or parameter.cost_note
+        )
+        if not (plain and parameter and isinstance(value, float | int)):
+            return False
+        larger = parameter.cost == "increases" and _less(least, value)
+        smaller = parameter.cost == "decreases" and _less(value, least)
+        if not (larger or smaller):
+            return False
+    return True
+
+
+def _less(first: object, second: object) -> bool:
+    """Say whether all numbers that the first may stand for are below those of the second."""
+    low, high = (Enclosed.of(cast("float", each)) for each in (first, second))
+    return low.high < high.low
