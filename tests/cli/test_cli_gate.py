@@ -164,6 +164,19 @@ def test_budgets_of_rho_and_mu(
     assert list(csv.DictReader(check(content.format(1), "--format", "csv").stdout.splitlines()))
 
 
+@pytest.mark.parametrize("by_file", [True, False])
+def test_events_are_read_under_the_relation(by_file: bool, check: Callable[..., Outcome]) -> None:
+    """That of the file, or of the command line: some events say nothing without it."""
+    event = "SampledWithoutReplacementDpEvent(100, 3, GaussianDpEvent(9))"
+    asked = 'relation = "replace-one"\n' if by_file else ""
+    content = f'{BUDGET.format(3)}{asked}[[mechanism]]\nname = "a"\nspec = "{event}"\n'
+    words = () if by_file else ("--relation", "replace-one")
+    done = check(content, "--json", *words)
+    assert done.status == 0, done.stderr
+    assert json.loads(done.stdout)["text"] == "gaussian:sigma=9,sensitivity=2@wor:n=100,m=3"
+    assert "pass --relation replace-one" in check(content.replace(asked, "")).stderr
+
+
 WRONG = [
     (f"[budget]\nrho = 1\nmu = 1\n{MECHANISMS}", 3, "[budget] has rho or mu, not both"),
     (f"[budget]\nrho = 1\nepsilon = 1\n{MECHANISMS}", 2, "has epsilon or rho, not both"),
