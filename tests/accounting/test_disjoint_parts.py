@@ -147,7 +147,7 @@ def test_what_a_record_may_meet(text: str, expected: list[str]) -> None:
 def test_the_cost_is_the_largest_of_separate_computations() -> None:
     """Random specifications: both ends are the larger ones, under both relations, and sampled."""
     rng = random.Random(5)
-    for _ in range(12):
+    for _ in range(8):
         leaves = [
             f"gaussian:sigma={log_uniform(rng, 0.5, 5)!r}",
             f"laplace:scale={log_uniform(rng, 0.5, 9)!r}",
@@ -168,12 +168,14 @@ def test_the_cost_is_the_largest_of_separate_computations() -> None:
         assert bound.lower >= max(lowers) * (1 - 1e-6) - 1e-11, some
 
 
-@pytest.mark.parametrize("seed", [5, *(pytest.param(n, marks=pytest.mark.slow) for n in range(5))])
+@pytest.mark.parametrize(
+    "seed", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 3, 4, 5))]
+)
 def test_brute_force_and_separate_answers(seed: int, tmp_path: Path) -> None:
     """Any mechanisms, sampled and grouped: the largest of the parts, and of listed outcomes."""
     generator = Generator(random.Random(seed), tmp_path)
     answered = 0
-    for _ in range(5):
+    for _ in range(4):
         text, parts = generator.disjoint()
         try:
             each = [epsilon(part.text, part.delta) for part in parts]
@@ -372,7 +374,7 @@ def test_leaving_out_changes_no_answer() -> None:
         ("rr:epsilon={}", 0.1, 3), ("staircase:epsilon={}", 0.1, 2), ("gdp:mu={}", 0.05, 2),
         ("exponential:epsilon={}", 0.05, 2), ("discrete-laplace:scale={}", 1, 9),
     )  # fmt: skip
-    for _ in range(16):
+    for _ in range(10):
         kind, low, high = rng.choice(kinds)
         pair = [kind.format(log_uniform(rng, low, high)) + f"@{rng.randint(1, 3)}" for _ in "ab"]
         at = log_uniform(rng, 1e-9, 0.05)
