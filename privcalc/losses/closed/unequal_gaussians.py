@@ -210,9 +210,7 @@ class UnequalGaussiansLaw(LossLaw):
         if positive:
             raise NotCertifiedError("a pair that is not symmetric has no glued law")
         if self.units > 1.0:
-            raise NotCertifiedError(
-                "the reverse order of the pair is known to too few digits"
-            )
+            raise NotCertifiedError("the reverse order of the pair is known to too few digits")
         half = 0.5 * self.theta * self.theta
         ratio = Sampling(
             q,
