@@ -1,0 +1,1 @@
+"""Mechanisms on all small data sets, under every relation and sampling, by enumeration."""
