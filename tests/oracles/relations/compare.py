@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +40,8 @@ POINTS = 8
 QUICK = {"noisy-screening", "stability", "exponential", "rr", "partition-selection"}
 QUICK |= {"noisy-max", "svt"}
 MANY, SOME, FEWER = 60, 25, 12
+# More draws, where lower ends have no other witness.
+ROUNDS = 15
 # Sums of a few hundred products of doubles.
 RELATIVE, ABSOLUTE = 1e-9, 1e-12
 # Of the rounding of ceilings; slopes of a few units of a double over small steps.
@@ -120,6 +123,10 @@ def question(rng: Numbers, kind: str | None = None, composed: float = 0.02) -> Q
     )
     if relation == "special" and form.startswith("wor"):
         relation = "replace"
+    if "replace" not in described.relations and form.startswith("wor"):
+        form = "poisson+group" if form.endswith("group") else "poisson"
+    if relation not in described.relations and not form.startswith("poisson"):
+        relation = "add"
     if form == "wor+group":
         relation = "replace"
     records = int(rng.choice([2, 2, 3])) if form.endswith("group") else 1
@@ -138,7 +145,9 @@ def question(rng: Numbers, kind: str | None = None, composed: float = 0.02) -> Q
     shape = ("inner " if inner else "") + form + times
     if count == 1 and not inner and rng.random() < (0.15 if kind in SHORT else composed):
         other = ORDINARY[str(rng.choice(["laplace", "rr", "approx", "discrete-laplace"]))](rng)
-        more, beside = _sampling(rng, form, relation, others, records, size=space.size)
+        how = form if rng.random() < 0.6 else "plain"
+        size = space.size if how == form else 0
+        more, beside = _sampling(rng, how, relation, others, records, size=size)
         text = f"({described.text}{sampling}+{other.text}{more}){group}"
         uses = ((described, space), (other, beside))
         shape += "+other"
@@ -161,10 +170,10 @@ def _sampling(
     """Return a sampling as text, and the samples it makes."""
     replaced = relation == "replace"
     if form.startswith("poisson"):
-        q = float(rng.choice([0.01, 0.05, 0.125, 0.25, 0.5, 0.75, 0.9, 1.0]))
-        text, rate = f"@poisson:q={q}", q
+        q = str(rng.choice(["0.01", "0.05", "0.125", "1/3", "0.5", "5/7", "0.9", "1"]))
+        text, rate = f"@poisson:q={q}", float(Fraction(q))
         if form == "poisson2":
-            text, rate = text + "@poisson:q=0.5", q * 0.5
+            text, rate = text + "@poisson:q=0.5", rate * 0.5
         return text, Space(others, records, False, replaced, rate=rate)
     if form.startswith("wor"):
         least = 1 if replaced else 2
@@ -194,6 +203,20 @@ def asked(one: Question, rng: Numbers) -> Found:
     lower = [bound.lower if bound else None for bound in bounds]
     upper = np.array([bound.upper if bound else math.inf for bound in bounds])
     scales = np.exp(epsilons)
+    attained, ceiling = _attained(one, scales, rng), _ceiling(one, scales)
+    found = Found(one, epsilons, lower, upper, attained, ceiling)
+    for _ in range(ROUNDS):
+        # A lower end of which no theorem says that it is too large has to be seen.
+        if not found.unseen or ceiling is not None or len(one.uses) > 1:
+            break
+        found.attained = np.maximum(found.attained, _attained(one, scales, rng))
+    if rng.random() < 0.1:
+        found.inverse = _inverse(one, epsilons, found.attained)
+    return found
+
+
+def _attained(one: Question, scales: Array, rng: Numbers) -> Array:
+    """Draw programs, and return the most that any of them costs, or an adaptive chain of them."""
     stages = {}
     for described, space in one.uses:
         key = id(described), id(space)
@@ -210,8 +233,7 @@ def asked(one: Question, rng: Numbers) -> Found:
         else:
             found = adaptive(turned, scales)
         attained = np.maximum(attained, found)
-    inverse = _inverse(one, epsilons, attained) if rng.random() < 0.1 else None
-    return Found(one, epsilons, lower, upper, attained, _ceiling(one, scales), inverse=inverse)
+    return attained
 
 
 def _inverse(one: Question, epsilons: Array, attained: Array) -> tuple[float, float] | None:

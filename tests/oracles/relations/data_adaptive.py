@@ -60,7 +60,7 @@ def sparse_vector(rng: Numbers) -> Described:
             many = int(60 ** rng.random()) - 1
         value = pull(space, -1.0 if rng.random() < 0.8 else 1.0)[space.needed]
         low, high = (value - value.min(), value.max() - value) if nonnegative else (value, -value)
-        levels = rng.normal(0.0, 2.0 * max(rho, nu), 2)
+        levels = rng.normal(0.0, rng.choice([0.7, 2.0, 4.0]) * max(rho, nu), 2)
         if nonnegative:
             levels = np.minimum(levels, highest)
         corners = np.r_[low * unit - levels[0], high * unit - levels[1], 0.0]
@@ -290,11 +290,11 @@ def gnss(rng: Numbers) -> Described:
         value = step[int(rng.integers(len(step)))][at] * (1 if rng.random() < 0.5 else -1)
         spread = sigma * np.exp(logs[at])
         low, high = (value - 7 * spread).min(), (value + 7 * spread).max()
-        ends = np.linspace(low, high, 110)
+        ends = np.linspace(low, high, 180)
         first = np.vstack(
             [masses("gaussian", np.array([v]), s, ends) for v, s in zip(value, spread, strict=True)]
         )
-        return _outer(first, cells("gaussian", logs[at] / beta, sigma, 24))
+        return _outer(first, cells("gaussian", logs[at] / beta, sigma, 32))
 
     return Described(f"gnss:sigma={sigma!r},beta={beta!r}", program)
 
@@ -317,8 +317,25 @@ def _with_crowd(by_count: Array, count: Array, chances: Array) -> Array:
 def thresholded_counts(rng: Numbers) -> Described:
     """Noisy counts of up to two keys, published above a threshold."""
     noise, size, said = _noisy(rng)
-    keys = int(rng.choice([1, 1, 2]))
-    threshold = round(1 + drawn(rng, 0.5, 4) * size, 3)
+    keys, whole_noise = int(rng.choice([1, 1, 2])), bool(rng.random() < 0.3)
+    if whole_noise:
+        noise, keys = f"discrete-{noise}", 1
+    threshold = round(1 + drawn(rng, 0.1, 4) * size, 3)
+
+    def released(counts: Array, fine: int) -> Array:
+        """Return the laws of what is published of a key with so many, one row each."""
+        if whole_noise:
+            values = np.arange(math.ceil(threshold), max(threshold, counts[-1]) + 40 * size)
+            x = values[None, :] - counts[:, None]
+            around = np.arange(-math.ceil(60 * size), math.ceil(60 * size) + 1)
+            power = (np.abs(x), np.abs(around)) if "laplace" in noise else (x * x, around**2)
+            unit = size if "laplace" in noise else 2 * size * size
+            shown = np.exp(-power[0] / unit) / np.exp(-power[1] / unit).sum()
+            return np.column_stack([1 - shown.sum(axis=1), shown])
+        high = max(threshold, counts[-1]) + (8 * size if noise == "gaussian" else 0.0)
+        whole = np.arange(math.ceil(threshold), math.ceil(high) + 1)
+        ends = np.unique(np.r_[threshold, whole, np.linspace(threshold, high, fine)])
+        return masses(noise, counts, size, ends)
 
     def program(space: Space, rng: Numbers) -> Array:
         persons = space.holds.shape[1]
@@ -332,25 +349,17 @@ def thresholded_counts(rng: Numbers) -> Described:
         fine = 200 if keys == 1 and not has[:, 1].any() else 40
         for count in counts.T:
             others, chances = _crowd(space, rng)
-            most = float(count.max() + others)
-            high = max(threshold, most) + (8 * size if noise == "gaussian" else 0.0)
-            whole = np.arange(math.ceil(threshold), math.ceil(high) + 1)
-            ends = np.unique(np.r_[threshold, whole, np.linspace(threshold, high, fine)])
-            by_count = masses(noise, np.arange(most + 1), size, ends)
+            by_count = released(np.arange(count.max() + others + 1.0), fine)
             by_count[0] = np.eye(1, by_count.shape[1])
             found = _outer(found, _with_crowd(by_count, count, chances))
         return found
 
-    shown = float(above(noise, (threshold - 1) / size))
-    step = math.sqrt(keys) / size if noise == "gaussian" else keys / size
-    plain = gaussian_profile(step) if noise == "gaussian" else laplace_profile(step)
-    new = 1 - (1 - shown) ** keys
-    return Described(
-        f"thresholded-counts:noise={noise},{said},threshold={threshold!r},keys={keys}",
-        program,
-        (lambda a: np.maximum(plain(a), new)) if keys == 1 else None,
-        ("add",),
-    )
+    text = f"thresholded-counts:noise={noise},{said},threshold={threshold!r},keys={keys}"
+    if whole_noise or keys > 1:
+        return Described(text, program, None, ("add",))
+    new = float(above(noise, (threshold - 1) / size))
+    plain = gaussian_profile(1 / size) if noise == "gaussian" else laplace_profile(1 / size)
+    return Described(text, program, lambda a: np.maximum(plain(a), new), ("add",))
 
 
 def partition_selection(rng: Numbers) -> Described:

@@ -195,8 +195,8 @@ def randomized_response(rng: Numbers) -> Described:
     def program(space: Space, rng: Numbers) -> Array:
         true = rng.integers(0, kinds, len(space.states))
         if rng.random() < 0.5:
-            moved = pull(space)
-            true = np.where(moved > 0, 1, np.where(moved < 0, kinds - 1, 0))
+            moved, (up, down, none) = pull(space), rng.integers(0, kinds, 3)
+            true = np.where(moved > 0, up, np.where(moved < 0, down, none))
         found = np.full((len(space.states), kinds), (1 - p) / (kinds - 1))
         found[np.arange(len(true)), true] = p
         return found[space.needed]
