@@ -202,15 +202,24 @@ def adaptive(stages: Sequence[Sequence[Pair]], scales: Array) -> Array:
     Each stage offers pairs of outputs on the same two data sets. The last use is that of the
     largest divergence at the scale that its past has made of a.
     """
+    scales = np.asarray(scales, float)
     last = [merged(pair, 80) for pair in stages[-1]]
 
-    def best(at: Array, chosen: Sequence[Pair]) -> Array:
-        return np.max([divergences(p, q, at) for p, q in chosen], axis=0)
+    def best(at: Array) -> Array:
+        return np.max([divergences(p, q, at) for p, q in last], axis=0)
 
-    value: Callable[[Array], Array] = lambda at: best(at, last)  # noqa: E731
+    value: Callable[[Array], Array] = best
     for stage in reversed(stages[:-1]):
-        value = _before([merged(pair, 60) for pair in stage[:10]], value)
-    return value(np.asarray(scales, float))
+        value = _before([merged(pair, 60) for pair in _worth(stage, scales)], value)
+    return value(scales)
+
+
+def _worth(stage: Sequence[Pair], scales: Array) -> list[Pair]:
+    """Return the pairs that cost most at one of the scales, or in the middle of them."""
+    tried = np.unique(np.r_[scales[::3], np.sqrt(scales[::3])])
+    costs = np.array([divergences(p, q, tried) for p, q in stage])
+    places = {int(i) for column in costs.T for i in np.argsort(-column)[:3]}
+    return [stage[i] for i in sorted(places)]
 
 
 def _before(pairs: Sequence[Pair], after: Callable[[Array], Array]) -> Callable[[Array], Array]:
