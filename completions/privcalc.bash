@@ -13,10 +13,11 @@ _privcalc_offers() {
         'discrete-gaussian:') offers='sigma= variance= rho= sensitivity=' ;;
         'discrete-laplace:') offers='scale= epsilon= sensitivity=' ;;
         'staircase:') offers='epsilon= gamma= sensitivity=' ;;
-        'matrix-gaussian:') offers='sigma= sensitivity= file= strategy= steps= bands= participations= separation= pattern=' ;;
+        'matrix-gaussian:') offers='sigma= sensitivity= file= strategy= steps= bands= participations= separation= pattern= completion=' ;;
         'matrix-gaussian:file=') offers='/' ;;
         'matrix-gaussian:strategy=') offers='tree banded identity' ;;
         'matrix-gaussian:pattern=') offers='separated fixed' ;;
+        'matrix-gaussian:completion=') offers='true false' ;;
         'randomized-response:'|'rr:') offers='p= epsilon= categories=' ;;
         'exponential:') offers='epsilon= monotone=' ;;
         'exponential:monotone=') offers='true false' ;;

@@ -22,13 +22,15 @@ function __privcalc_words
         case 'staircase:'
             printf '%s\n' epsilon= gamma= sensitivity=
         case 'matrix-gaussian:'
-            printf '%s\n' sigma= sensitivity= file= strategy= steps= bands= participations= separation= pattern=
+            printf '%s\n' sigma= sensitivity= file= strategy= steps= bands= participations= separation= pattern= completion=
         case 'matrix-gaussian:file='
             printf '%s\n' /
         case 'matrix-gaussian:strategy='
             printf '%s\n' tree banded identity
         case 'matrix-gaussian:pattern='
             printf '%s\n' separated fixed
+        case 'matrix-gaussian:completion='
+            printf '%s\n' true false
         case 'randomized-response:' 'rr:'
             printf '%s\n' p= epsilon= categories=
         case 'exponential:'

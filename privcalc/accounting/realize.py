@@ -34,7 +34,7 @@ def sampling_words(tree: Node) -> str:
         entry = registry.entry(each.name)
         name = ""
         if isinstance(each, Leaf):
-            name = getattr(entry.factory, "sampling", "")
+            name = cast("type[Mechanism]", entry.factory).sampled_how(each)
         elif issubclass(entry.factory, Wrapper):
             name = entry.factory.sampled_how(each)
         if name:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
     from privcalc.renyi.curve import RenyiCurve
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Leaf, Node
 
 
 @record
@@ -37,7 +37,7 @@ class Mechanism:
             does, as `losses/replaced/pair.py` has it.
         knows_replaced: whether `replaced_in_sample` says more than that.
         run: whether it is a run of many steps, of which samples see one each.
-        sampling: how the answer names what the mechanism itself draws, or "".
+        sampling: how the answer names what the mechanism itself draws, whatever is written, or "".
         parts: specifications among its parameters, of which it is made.
         any_program: whether it stands for every program with its pair, or no better one.
     """
@@ -48,6 +48,12 @@ class Mechanism:
     sampling: ClassVar[str] = ""
     parts: tuple[Node, ...] = ()
     any_program: ClassVar[bool] = False
+
+    @classmethod
+    def sampled_how(cls, leaf: Leaf) -> str:
+        """Name what the mechanism that is written there draws by itself, or say ""."""
+        del leaf
+        return cls.sampling
 
     @property
     def report(self) -> Report | None:

@@ -36,6 +36,10 @@ class _Kind:
     apart: str = ""
 
 
+_PLANNED = (
+    "each record joins at most as many steps, and as far apart, as participations and separation"
+    " say; of samples, by lot"
+)
 _TO_BATCHES = "; for shuffling see @batches"
 _NOT_SHUFFLED = "; not shuffling"
 _SAMPLING = {
@@ -96,8 +100,20 @@ _SAMPLING = {
         "planned participations",
         " in matrix-gaussian",
         " in matrix-gaussian",
-        "each record joins at most as many steps, and as far apart, as participations and"
-        " separation say; of samples, by lot",
+        _PLANNED,
+    ),
+    "planned participations, tree completed": _Kind(
+        "planned participations",
+        " in matrix-gaussian, tree completed",
+        " in matrix-gaussian, tree completed",
+        f"{_PLANNED}; virtual steps make their number a power of two, and complete every node",
+    ),
+    "planned participations, tree not completed": _Kind(
+        "planned participations",
+        " in matrix-gaussian, tree not completed",
+        " in matrix-gaussian, tree not completed",
+        f"{_PLANNED}; nodes that end after the last step are not published",
+        "; for virtual steps that complete them see completion=true",
     ),
 }
 # Of one record, and of several.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from fractions import Fraction
 from itertools import combinations, pairwise, product
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from privcalc.accounting.subsample import Sample, subsample
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.mechanisms.correlated import dense, strategies
+from privcalc.mechanisms.correlated.tree import tree
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
@@ -110,7 +112,7 @@ class TestNamed:
         counts = steps, most, separation
         for name, matrix, found in (
             ("identity", unit(steps), strategies.identity(*counts)),
-            ("tree", nodes(steps), strategies.tree(*counts)),
+            ("tree", nodes(steps), tree(*counts, fixed=False, completion=False)),
             (
                 "banded",
                 square_root(steps, bands),
@@ -132,8 +134,62 @@ class TestNamed:
     @pytest.mark.parametrize("steps", [1, 2, 3, 4, 7, 8, 100, 1023, 1024, 100_000])
     def test_one_participation_in_a_tree(self, steps: int) -> None:
         """The number of complete nodes with the first step, as in Kairouz et al. 2021."""
-        found = strategies.tree(steps, 1, 1)
+        found = tree(steps, 1, 1, fixed=False, completion=False)
         assert found.low == found.high == math.ceil(math.log2(steps + 1))
+
+    @pytest.mark.parametrize("seed", range(40))
+    def test_trees(self, seed: int) -> None:
+        """Against all patterns: one number where the distance is fixed, and else between the ends.
+
+        A completed tree has the nodes of as many steps as the next power of two, of which a record
+        is in the first ones only.
+        """
+        rng = random.Random(f"trees {seed}")
+        steps, most, separation = rng.randint(1, 11), rng.randint(1, 5), rng.randint(1, 4)
+        for completion in (False, True):
+            matrix = nodes(1 << (steps - 1).bit_length() if completion else steps)
+            matrix = [row[:steps] for row in matrix]
+            for fixed in (False, True):
+                exact, above = truth(matrix, most, separation, fixed=fixed)
+                assert exact == above
+                found = tree(steps, most, separation, fixed=fixed, completion=completion)
+                assert found.low <= exact <= found.high
+                assert not fixed or found.low == found.high
+
+    @pytest.mark.parametrize(
+        ("counts", "completion", "square"),
+        [
+            ((2000, 20, 100), False, 425),
+            ((2000, 20, 100), True, 926),
+            ((1500, 7, 211), False, None),
+            ((1500, 7, 211), True, None),
+            ((777, 100, 7), False, None),
+            ((777, 100, 7), True, None),
+            ((1023, 3, 100), False, None),
+            ((1025, 11, 100), True, None),
+            ((513, 512, 1), False, None),
+            ((513, 300, 1), True, None),
+            ((640, 40, 16), False, None),
+            ((640, 9, 64), True, None),
+        ],
+    )
+    def test_fixed_distances(
+        self, counts: tuple[int, int, int], square: int | None, *, completion: bool
+    ) -> None:
+        """All starts, node by node; the first two are the example of DP-FTRL, of 20 epochs."""
+        steps, most, separation = counts
+        full = 1 << (steps - 1).bit_length() if completion else steps
+        best = 0
+        for start in range(steps):
+            places = range(start, steps, separation)[:most]
+            squares = 0
+            for h in range(full.bit_length()):
+                inside = Counter(i >> h for i in places if (i >> h) + 1 << h <= full)
+                squares += sum(m * m for m in inside.values())
+            best = max(best, squares)
+        found = tree(*counts, fixed=True, completion=completion)
+        assert found.low == found.high == best
+        assert square in (None, best)
 
     def test_many_steps(self) -> None:
         """Long square roots have the sum of their coefficients, by mpmath."""
@@ -233,6 +289,16 @@ class TestAnswers:
             ("tree,steps=1000", "gaussian:sigma=3@10"),
             ("tree,steps=1000@5", "gaussian:sigma=3@50"),
             ("tree,steps=4096,participations=4,separation=1024", "gaussian:sigma=3@80"),
+            ("tree,steps=1000,completion=true", "gaussian:sigma=3@11"),
+            ("tree,steps=1024,completion=true", "gaussian:sigma=3@11"),
+            (
+                "tree,steps=2000,participations=20,separation=100,pattern=fixed@5",
+                "gaussian:sigma=3@2125",
+            ),
+            (
+                "tree,steps=2000,participations=20,separation=100,pattern=fixed,completion=true",
+                "gaussian:sigma=3@926",
+            ),
             ("identity,steps=90,participations=9,separation=10", "gaussian:sigma=3@9"),
             ("identity,steps=90@poisson:q=0.05", "gaussian:sigma=3@poisson:q=0.05@90"),
             ("banded,bands=1,steps=7,sensitivity=2@group:k=2", "gaussian:sigma=3@16"),
@@ -331,11 +397,24 @@ class TestAnswers:
         assert found.lower == pytest.approx(least.lower, rel=1e-8)
         assert found.upper == pytest.approx(largest.upper, rel=1e-8)
 
+    def test_trees_say_whether_they_are_completed(self) -> None:
+        """Only where it makes a difference."""
+        for text, words in (
+            ("tree,steps=1000", ", tree not completed"),
+            ("tree,steps=1000,completion=true", ", tree completed"),
+            ("tree,steps=1024,completion=true", ""),
+            ("banded,steps=1000", ""),
+        ):
+            answers = compose(parse(NAMED + text).tree, deltas=[1e-5])
+            assert answers.sampling == "planned participations" + words
+        with pytest.raises(DomainError, match="parameter of strategy=tree"):
+            epsilon_of(NAMED + "identity,steps=9,completion=true")
+
     def test_no_single_step(self) -> None:
         """What amplifies one step has no run of them."""
-        tree = parse(NAMED + "banded,steps=8").tree
+        banded = parse(NAMED + "banded,steps=8").tree
         with pytest.raises(UnsupportedError, match="write @poisson:q= after it"):
-            subsample(tree, Sample(sampling_probability=0.1), [2.0])
+            subsample(banded, Sample(sampling_probability=0.1), [2.0])
 
     def test_an_upper_triangle_is_not_sampled(self, tmp_path: Path) -> None:
         """Its rows would be published too early."""

@@ -9,6 +9,7 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.correlated import dense, strategies
+from privcalc.mechanisms.correlated.tree import tree
 from privcalc.mechanisms.gaussian import checked_mu
 from privcalc.spec.registry import Parameter, mechanism
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
     from privcalc.relation import Adjacency
+    from privcalc.spec.tree import Leaf
 
 MOST_STEPS = 1_000_000
 # Beyond this relative error of mu the law is one of two ends.
@@ -97,9 +99,15 @@ CLOSE = 1e-11
             choices=("separated", "fixed"),
             default="separated",
         ),
+        Parameter(
+            "completion",
+            "of tree: whether virtual steps complete it where steps is no power of two",
+            kind="flag",
+            default=False,
+        ),
     ),
     one_of=(("file",), ("strategy", "steps")),
-    excludes=(("file", "bands"),),
+    excludes=(("file", "bands"), ("file", "completion")),
     example="matrix-gaussian:sigma=2,strategy=banded,steps=1000,participations=5,separation=200",
 )
 class MatrixGaussian(Mechanism):
@@ -118,11 +126,17 @@ class MatrixGaussian(Mechanism):
 
     Where C^T C is nonnegative S is the sum of its entries over the worst pattern, exactly for
     `banded`, `identity`, one participation and a fixed pattern; elsewhere S is enclosed, and the
-    lower end of the answer is that of the worst pattern found. `tree` publishes every complete
-    node of a binary tree, and one participation has S^2 = floor(log2 steps) + 1. Restarts are
-    uses: `@5` is five trees, each with its own noise. A `file` has a line for each row of C, with a
-    column for each step: decimals or ratios, separated by commas, semicolons or white space; `#`
-    begins a comment.
+    lower end of the answer is that of the worst pattern found. A `file` has a line for each row of
+    C, with a column for each step: decimals or ratios, separated by commas, semicolons or white
+    space; `#` begins a comment.
+
+    `tree` publishes every node of a binary tree whose last step is over, and one participation has
+    S^2 = floor(log2 steps) + 1. Restarts are uses: `@5` is five trees, each with its own noise.
+    Where `steps` is no power of two, nodes that end later are not published; `completion=true` adds
+    virtual steps until it is one, and every node that has a step is published (the tree completion
+    of DP-FTRL before a restart, which has less noise in the last sums, and costs more): one
+    participation has S^2 = ceil(log2 steps) + 1. Answers say which of the two they are about. A run
+    whose last tree is not completed is a sum: `...,completion=true@4` and one without.
 
     Under `@poisson` each step sees a sample of one group of records: the records are divided, by
     chance and for good, into as many groups as C has bands, and step i samples from group i modulo
@@ -137,8 +151,17 @@ class MatrixGaussian(Mechanism):
 
     # One record may move the output up by the sensitivity, and another down by as much.
     opposite_records: ClassVar[bool] = True
-    sampling: ClassVar[str] = "planned participations"
     run = True
+
+    @classmethod
+    def sampled_how(cls, leaf: Leaf) -> str:
+        """Name planned participations, and what becomes of a tree with steps to spare."""
+        given = dict(leaf.parameters)
+        steps, completed = given.get("steps"), given.get("completion", False)
+        odd = isinstance(steps, int) and steps & (steps - 1) > 0
+        if given.get("strategy") != "tree" or not odd:
+            return "planned participations"
+        return f"planned participations, tree {'' if completed else 'not '}completed"
 
     def __init__(
         self,
@@ -152,6 +175,7 @@ class MatrixGaussian(Mechanism):
         participations: int = 1,
         separation: int = 1,
         pattern: str = "separated",
+        completion: bool = False,
     ) -> None:
         """Take the strategy and the participations.
 
@@ -162,6 +186,8 @@ class MatrixGaussian(Mechanism):
             raise DomainError("matrix-gaussian needs file, or strategy with steps")
         if bands is not None and strategy != "banded":
             raise DomainError("bands is a parameter of strategy=banded")
+        if completion and strategy != "tree":
+            raise DomainError("completion is a parameter of strategy=tree")
         self.unit = Enclosed.of(sensitivity) / Enclosed.of(standard_deviation)
         self.participations = participations
         self.strategy, self.steps, self.bands = strategy, steps or 0, bands or steps or 0
@@ -170,9 +196,16 @@ class MatrixGaussian(Mechanism):
             square = self.matrix.square(participations, separation, fixed=pattern == "fixed")
         elif strategy == "banded":
             square = strategies.square_root(self.steps, self.bands, participations, separation)
+        elif strategy == "tree":
+            square = tree(
+                self.steps,
+                participations,
+                separation,
+                fixed=pattern == "fixed",
+                completion=completion,
+            )
         else:
-            known = strategies.tree if strategy == "tree" else strategies.identity
-            square = known(self.steps, participations, separation)
+            square = strategies.identity(self.steps, participations, separation)
         self.mu = self._mu(square)
 
     def grouped(self, records: int) -> Self:

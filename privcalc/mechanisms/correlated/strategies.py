@@ -9,14 +9,11 @@ there is room for are the worst.
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
 
 from privcalc.exact import Enclosed
 
 # Binary digits of a coefficient of the square root.
 DIGITS = 128
-# Places that are looked at for patterns on a tree.
-MOST_TRIED = 100_000
 
 
 def most_participations(steps: int, participations: int, separation: int) -> int:
@@ -63,49 +60,3 @@ def square_root(steps: int, bands: int, participations: int, separation: int) ->
     high = low + 2 * missing * sum(sums) + len(sums) * missing * missing
     unit = 1 << (2 * DIGITS)
     return Enclosed(Fraction(low, unit), Fraction(high, unit))
-
-
-def tree(steps: int, participations: int, separation: int) -> Enclosed:
-    """Return the squared sensitivity of the sums of all complete nodes of a binary tree.
-
-    The nodes of size s = 2^h are the steps [a s, (a + 1) s) with (a + 1) s <= steps, so that a step
-    is in floor(log2 steps) + 1 of them at most, and step 0 is. Of several participations m_v in the
-    node v the sum of m_v^2 counts. In a node of size s there are at most c = ceil(s / separation)
-    of them, and m_v^2 is convex: for each size that is at most what as many full nodes as there can
-    be have, and one with the rest. Patterns with equal gaps prove the lower end; where the
-    separation is a power of 2 and the end of the tree does not cut them, the two agree.
-    """
-    count = most_participations(steps, participations, separation)
-    high = 0
-    for h in range(steps.bit_length()):
-        nodes, most = steps >> h, min(count, -(-(1 << h) // separation))
-        full = min(nodes, count // most)
-        high += full * most * most
-        if full < nodes:
-            high += (count - full * most) ** 2
-    low = 0
-    last = min(separation, steps - (count - 1) * separation)
-    for start in range(min(last, max(1, MOST_TRIED // (count * steps.bit_length())))):
-        low = max(low, _tree_norm(steps, start, count, separation))
-    return Enclosed(Fraction(low), Fraction(high))
-
-
-def _tree_norm(steps: int, start: int, count: int, separation: int) -> int:
-    """Return the sum over complete nodes of the squared number of participations inside."""
-
-    def before(place: int) -> int:
-        """Count participations before a step."""
-        return min(count, max(0, -(-(place - start) // separation)))
-
-    total = 0
-    # No node that begins there or later has any.
-    past = start + (count - 1) * separation + 1
-    for h in range(steps.bit_length()):
-        size, end = 1 << h, steps >> h << h
-        if size <= separation:
-            total += before(end)
-            continue
-        stop = min(end, -(-past // size) * size)
-        marks = [before(place) for place in range(0, stop + 1, size)]
-        total += sum((b - a) ** 2 for a, b in pairwise(marks))
-    return total

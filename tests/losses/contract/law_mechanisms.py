@@ -54,6 +54,8 @@ def _matrix_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) 
     if given["strategy"] == "banded":
         bands = min(steps, int(given.get("bands", steps)))
         square = mp.fsum((mp.binomial(2 * j, j) / mpf(4) ** j) ** 2 for j in range(bands))
+    elif given["strategy"] == "tree" and given.get("completion"):
+        square = mpf((steps - 1).bit_length() + 1)
     else:
         square = mpf(steps.bit_length() if given["strategy"] == "tree" else 1)
     unit = read(given.get("sensitivity", 1)) / read(given["standard_deviation"])
