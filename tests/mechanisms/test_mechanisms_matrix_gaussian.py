@@ -318,6 +318,21 @@ class TestAnswers:
         assert max(one.lower, same.lower) <= min(one.upper, same.upper)
         assert one.upper <= same.upper * (1 + 1e-8)
 
+    def test_the_example_of_dp_ftrl(self) -> None:
+        """Restarts every 20 of 100 epochs: the closed form of five squares of 425."""
+        text = "matrix-gaussian:sigma=46.3,strategy=tree,steps=2000,participations=20"
+        found = epsilon_of(f"{text},separation=100,pattern=fixed@5")
+        with mp.workdps(30):
+            mu = mp.sqrt(5 * 425) / mpf("46.3")
+
+            def excess(epsilon: mpf) -> mpf:
+                far = mp.exp(epsilon) * mp.ncdf(-mu / 2 - epsilon / mu)
+                return mp.ncdf(mu / 2 - epsilon / mu) - far - mpf("1e-5")
+
+            exact = mp.findroot(excess, mpf("4.35505"))
+        assert found.lower is not None
+        assert found.lower <= exact <= found.upper <= found.lower * (1 + 1e-8)
+
     @pytest.mark.parametrize(("steps", "epochs"), [(1, 1), (1000, 1), (100, 5)])
     def test_not_above_a_published_accountant(self, steps: int, epochs: int) -> None:
         """Renyi divergences are those of dp_accounting, whose epsilon is the best order's."""
