@@ -15,6 +15,7 @@ from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.losses.sparse_vector.bounds import gaussian_bound
 from privcalc.losses.sparse_vector.nonnegative import answer_weights, normal_profile
 from privcalc.losses.sparse_vector.streams import stream_chances
 from privcalc.mechanisms.adaptive.above_threshold import AboveThreshold
@@ -84,8 +85,8 @@ def chances(
         ("laplace", (2.0, 4.0), 1, 0.27837),
         pytest.param("laplace", (1.0, 1.5), 2, 0.25216, marks=pytest.mark.slow),
         pytest.param("laplace", (3.0, 2.0), 3, 0.16849, marks=pytest.mark.slow),
-        pytest.param("gaussian", (2.0, 4.0), 1, 0.23262, marks=pytest.mark.slow),
-        ("gaussian", (3.0, 2.0), 2, 0.20390),
+        pytest.param("gaussian", (2.0, 4.0), 1, 0.46585, marks=pytest.mark.slow),
+        ("gaussian", (3.0, 2.0), 2, 0.32675),
     ],
 )
 def test_no_short_stream_costs_more(
@@ -169,12 +170,36 @@ def test_gaussian_noise_against_the_published_bound() -> None:
 
 
 def test_gaussian_noise_is_a_multiple_of_one_profile() -> None:
-    """N h(mu) with 1 + 5 + 10 answers for two of five queries."""
+    """N h(mu) with 1 + 5 + 10 answers for two of five queries, which those one by one undercut."""
     mu = math.sqrt(1 / 4.0 + 4 * 2 / 25.0)
     text = "svt:noise=gaussian,threshold_noise=2,query_noise=5,cutoff=2,length=5"
+    law = gaussian_bound(mu, 16)
     for epsilon, bound in zip((2.5, 4.0), bounds(text, epsilons=[2.5, 4.0]), strict=True):
         h = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
-        assert bound.upper == pytest.approx(16 * h, rel=1e-9)
+        assert law.profile(epsilon)[1] == pytest.approx(16 * h, rel=1e-9)
+        assert bound.upper < 0.01 * 16 * h
+    # Where the sum of all answers is nothing that can be computed, it is the multiple that is left.
+    (far,) = bounds(text, deltas=[1e-60])
+    h = ndtr(mu / 2 - far.upper / mu) - math.exp(far.upper) * ndtr(-mu / 2 - far.upper / mu)
+    assert h > 0.0
+    assert math.log10(16 * h) == pytest.approx(-60.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("text", "apart"),
+    [
+        ("threshold_noise=10,query_noise=20,length=1000", (0.7, 12.0)),
+        ("threshold_noise=210,query_noise=420,length=300", (0.03, 10.0)),
+        ("threshold_noise=5,query_noise=5,length=100", (2.0, 8.0)),
+        ("threshold_noise=3,query_noise=12,length=10", (0.8, 20.0)),
+    ],
+)
+def test_gaussian_ends_are_near(text: str, apart: tuple[float, float]) -> None:
+    """Of N h and the best streams with one query above they are 1e4 to 1e6 times apart."""
+    epsilon, ratio = apart
+    (bound,) = bounds(f"svt:noise=gaussian,{text}", epsilons=[epsilon])
+    assert bound.lower is not None
+    assert 0.0 < bound.lower < bound.upper < ratio * bound.lower
 
 
 @pytest.mark.parametrize(("length", "cutoff", "answers"), [(10, 1, 11), (10, 9, 1023), (2, 2, 4)])
@@ -263,9 +288,11 @@ def test_nonnegative_streams_of_any_length() -> None:
     with pytest.raises(NotCertifiedError, match="query_noise must be above"):
         bounds("svt:noise=gaussian,threshold_noise=9,query_noise=9,threshold=1", deltas=[1e-5])
     text = "svt:noise=gaussian,threshold_noise=8,query_noise=16,length=20,threshold="
+    (signed,) = bounds(text.removesuffix(",threshold="), deltas=[1e-6])
     for threshold in ("1e30", "1e80", "1e150"):
         (bound,) = bounds(text + threshold, deltas=[1e-6])
-        assert bound.upper == pytest.approx(0.84363, rel=1e-4)
+        assert bound.upper == pytest.approx(signed.upper, rel=1e-3)
+        assert bound.upper < 0.77 * 0.84363
     for cutoff in (300, 1000):
         text = f"svt:noise=gaussian,threshold_noise=10,query_noise=2000,cutoff={cutoff}"
         with pytest.raises(NotCertifiedError, match="may be revealed"):

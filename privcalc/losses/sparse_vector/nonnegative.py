@@ -10,18 +10,24 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.from_profile import profile_law
-from privcalc.numerics.gaussian_profile import DENSITY, MILLS, ROOT, gaussian_profile
+from privcalc.losses.sparse_vector.kinds import stopped_kinds
+from privcalc.losses.sparse_vector.outcomes import outcome_profile
+from privcalc.numerics.gaussian_profile import DENSITY, MILLS, ROOT
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge, remembered
+from privcalc.numerics.work import OutOfWorkError, charge, remembered
 
 if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.winner.law import WinnerLaw
     from privcalc.numerics.arrays import Array
 
 # Cells of the noise of the threshold, points of the profile, and of the table of h.
 CELLS, POINTS, TABLE = 6000, 240, 60_000
 # The noise is between these; what is beyond is to count at most REST.
 LOWEST, HIGHEST, REST = -9.0, 120.0, 1e-31
+# Points of sums over answers; of those "below" as many are counted as are, times PARTS, a chance of
+# one "above" where the noise of the threshold is FAR_OUT deviations high, but no more than these.
+KNOTS, PARTS, FAR_OUT, MOST_COUNTED = 28, (1.0, 8.0), 4.0, 1e7
 # Deviations over which h falls from nearly 1 to nothing.
 REACH = 13.0
 # Rounding of what is computed, in which exponents are below a thousand.
@@ -32,7 +38,10 @@ REVEALED = "nearly everything may be revealed by so many answers"
 
 @remembered(32)
 def nonnegative_bound(
-    deviations: tuple[float, float], cutoff: int, threshold: float, outcomes: float
+    deviations: tuple[float, float],
+    cutoff: int,
+    threshold: float,
+    known: tuple[float, float, WinnerLaw | None],
 ) -> AtomicLaw:
     """Return the law for Gaussian noise, queries >= 0 and thresholds <= T.
 
@@ -40,7 +49,8 @@ def nonnegative_bound(
         deviations: s and t, of rho and nu, in units of D, off by a unit or two.
         cutoff: c.
         threshold: T in units of D, rounded up.
-        outcomes: N, the number of possible answers, rounded up; infinite for streams of any length.
+        known: most queries, the number N of possible answers, rounded up, and the law for queries
+            of any sign; infinite and None for streams of any length.
 
     With mu = 2 c^{1/2} / t, rho = s z, l(z) = z / s + 1 / (2 s^2) the loss of moving rho by D, and
     h(x) the profile of N(mu, 1) and N(0, 1) at any real x, integrate over n first: for answers o
@@ -55,17 +65,20 @@ def nonnegative_bound(
     Proposition 7.2.5, bounds by Hoelder's inequality, as printed without the factor
     (alpha - 1/2) / (alpha - 1) and with F / (1 - F) for 1 / (1 - F); both are too small.
 
-    With N alone that is N h of the length of the whole move, as in `gaussian_bound`, without cells.
+    Answer by answer (`outcomes.py`): with J <= `length` - c those with fewer than J "below" end
+    with the c-th "above", and cost at most their sum. In the same way the sum of G_o over the
+    others is at most that of C(j + c - 1, c - 1) F^j from J on, I_F(J, c) (1 - F)^{-c}: answers at
+    the end of the stream count for no more than if it went on with queries of 0.
 
     h falls and G grows: both increase with z, so that each cell counts with its right end.
 
     Raises:
         NotCertifiedError: streams of any length have infinitely many answers.
     """
+    length, outcomes, signed = known
     weights, ends = answer_weights(deviations, cutoff, threshold, outcomes)
     s, t = deviations
     mu = 2.0 * math.sqrt(cutoff) / t * (1.0 + 4.0 * UNIT)
-    whole = math.hypot(mu, 1.0 / s) * (1.0 + 8.0 * UNIT)
     losses = (ends + 0.5 / s) / s
     losses += 16.0 * UNIT * (np.abs(ends) + 0.5 / s) / s
     first = mu * (0.5 * mu - REACH)
@@ -74,12 +87,13 @@ def nonnegative_bound(
     table[0] = 1.0
     charge(1.0 * CELLS * POINTS)
 
-    def delta(epsilon: float) -> float:
+    def averaged(epsilon: float, answers: Array) -> float:
         places = np.clip((epsilon - first - losses) / step - 1e-6, 0, TABLE).astype(np.int64)
-        averaged = float(table[places] @ weights) * ROUNDING + REST
-        if not math.isfinite(outcomes):
-            return averaged
-        return min(averaged, outcomes * gaussian_profile(whole, epsilon).upper * ROUNDING)
+        return float(table[places] @ answers) * ROUNDING + REST
+
+    def delta(epsilon: float) -> float:
+        mean = averaged(epsilon, weights)
+        return mean if signed is None else min(mean, signed.profile(epsilon)[1])
 
     high = 1.0
     while delta(high) > 2.0 * REST + table[-1] * float(weights.sum()):
@@ -93,14 +107,47 @@ def nonnegative_bound(
             low = middle
         else:
             high = middle
-    found = [(high * k / POINTS, min(1.0, delta(high * k / POINTS))) for k in range(POINTS + 1)]
+    points = high * np.arange(POINTS + 1) / POINTS
+    if signed is not None:
+        # Of which chords are to follow its own.
+        points = np.union1d(points, signed.pieces.joints[signed.pieces.joints < high])
+    found = [(x, min(1.0, delta(x))) for x in points.tolist()]
+    knots = high * np.arange(KNOTS + 1) / KNOTS
+    for part in PARTS:
+        most = _counted(ends, deviations, threshold, part)
+        if not 0 < most <= length - cutoff:
+            continue
+        later, _ = answer_weights(deviations, cutoff, threshold, outcomes, most)
+        rest = np.array([averaged(x, later) for x in knots])
+        sums = _summed(deviations, cutoff, most, knots)
+        found += zip(knots.tolist(), np.minimum(sums + rest, 1.0).tolist(), strict=True)
     return profile_law(tuple((Fraction(x), Fraction(y)) for x, y in found))
 
 
+def _counted(ends: Array, deviations: tuple[float, float], threshold: float, part: float) -> int:
+    """Return a number of answers "below" beyond which few are left, where rho is not too large."""
+    from scipy.special import ndtr
+
+    s, t = deviations
+    place = int(np.searchsorted(ends, FAR_OUT))
+    chance = float(ndtr(-(threshold + s * ends[min(place, len(ends) - 1)]) / t))
+    return math.ceil(part / chance) if chance * MOST_COUNTED > part else 0
+
+
+def _summed(deviations: tuple[float, float], cutoff: int, most: int, epsilons: Array) -> Array:
+    """Return what the answers with fewer than J "below" cost; or 1."""
+    try:
+        return outcome_profile(deviations, stopped_kinds(cutoff, most - 1), epsilons)
+    except OutOfWorkError:
+        return np.ones(len(epsilons))
+
+
 def answer_weights(
-    deviations: tuple[float, float], cutoff: int, threshold: float, outcomes: float
+    deviations: tuple[float, float], cutoff: int, threshold: float, outcomes: float, least: int = 0
 ) -> tuple[Array, Array]:
     """Return upper bounds on G over cells of the noise of the threshold, and their right ends.
+
+    Of answers with J or more "below", where `least` is J > 0.
 
     What is beyond the last cell is at most REST: N P(rho > s Z), or without N
 
@@ -111,13 +158,16 @@ def answer_weights(
     Raises:
         NotCertifiedError: see `nonnegative_bound`.
     """
-    from scipy.special import log_ndtr, ndtr
+    from scipy.special import betaincc, log_ndtr, ndtr
 
     s, t = deviations
     concave = t * t > cutoff * s * s * (1.0 + 1e-9)
 
     def log_answers(z: Array) -> Array:
         grown: Array = -cutoff * log_ndtr(-(threshold + s * z) / t)
+        if least:
+            part = betaincc(cutoff, least, ndtr(-(threshold + s * z) / t)) * ROUNDING
+            grown += np.log(np.clip(part, 1e-300, 1.0))
         return np.minimum(grown, math.log(outcomes) if math.isfinite(outcomes) else np.inf)
 
     def beyond(z: float) -> float:

@@ -114,16 +114,23 @@ class AboveThreshold(Mechanism):
     Roth 2014, Theorem 3.24), for streams of any length; the profile is besides at most that of
     Laplace noise of scale a, moved by 2 c D / b.
 
-    Gaussian noise of deviations s (rho) and t (nu): the profile is at most N times that of a
-    Gaussian mechanism with mu^2 = D^2 / s^2 + 4 c D^2 / t^2, where N counts the possible answers to
-    the whole stream, the sum of `length` choose k for k <= c. That is below the Renyi bounds of Zhu
-    2023, Theorems 7.2.1 (7.1) and 7.6.6. (Remark 7.2.8 there has c times `length` choose c for N,
-    which is too small: 10 queries with c = 9 have 1023 answers, and not 90.) Where no query is
-    negative and no threshold above `threshold`, a stream ends by itself, however long it may be:
-    then N is averaged over the threshold's noise (`losses/sparse_vector/nonnegative.py`).
+    Gaussian noise of deviations s (rho) and t (nu): the profile is at most the sum, over all
+    possible answers to the whole stream, of what the worst stream for that one costs, by an
+    integral over the threshold's noise (`losses/sparse_vector/outcomes.py`). For cutoff=1 each term
+    is what streams attain; the sum is that of streams in which every answer is the worst at once.
+    It is at most N times the profile of a Gaussian mechanism with mu^2 = D^2 / s^2 + 4 c D^2 / t^2,
+    where N, the sum of `length` choose k for k <= c, counts the answers, and is what counts for the
+    smallest delta. That is below the Renyi bounds of Zhu 2023, Theorems 7.2.1 (7.1) and 7.6.6.
+    (Remark 7.2.8 there has c times `length` choose c for N, which is too small: 10 queries with
+    c = 9 have 1023 answers, and not 90.) Where no query is negative and no threshold above
+    `threshold`, a stream ends by itself, however long it may be: then N is averaged over the
+    threshold's noise (`losses/sparse_vector/nonnegative.py`).
 
-    Upper ends are proved from these by `losses/sparse_vector/bounds.py`, lower ends by explicit
-    streams: some queries below the threshold, then c above it. Neither is tight, and it shows.
+    Lower ends are explicit streams: some queries below the threshold, then many of which c are to
+    be above it, alone or with others between them (`losses/sparse_vector/races.py`). For Gaussian
+    noise and cutoff=1 the ends are mostly less than ten times apart in delta; more for a larger
+    cutoff, long streams and Laplace noise. Nothing is known to attain the upper ones: no query is
+    the worst there may be for two answers.
 
     Attributes:
         noise: the law of both noises.
@@ -189,9 +196,10 @@ class AboveThreshold(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.sparse_vector.bounds import gaussian_bound, laplace_bound
+        from privcalc.losses.sparse_vector.bounds import answers_bound, laplace_bound
         from privcalc.losses.sparse_vector.nonnegative import nonnegative_bound
-        from privcalc.losses.sparse_vector.streams import BELOW, stream_tests
+        from privcalc.losses.sparse_vector.races import LONGEST
+        from privcalc.losses.sparse_vector.streams import stream_tests
         from privcalc.losses.term import Term
         from privcalc.losses.winner.tests import tests_law
         from privcalc.numerics.rounding import UNIT
@@ -200,15 +208,18 @@ class AboveThreshold(Mechanism):
         sizes = 1.0 / threshold.nearest()[0], 1.0 / queries.nearest()[0]
         highest = None if self.threshold is None else self.threshold.doubles()[1]
         upper: LossLaw
+        signed = None
         if self.noise == LAPLACE:
             upper = laplace_bound(threshold.high, queries.high * (2 * self.cutoff))
-        elif highest is None:
-            upper = gaussian_bound(self._mu(threshold, queries), self.answers)
         else:
-            count = math.inf if self.length is None else self.answers * (1.0 + 4.0 * UNIT)
-            upper = nonnegative_bound(sizes, self.cutoff, highest, count)
-        longest = BELOW[-1] + self.cutoff
-        length = longest if self.length is None else min(self.length, longest)
+            if self.length is not None:
+                mu = self._mu(threshold, queries)
+                upper = signed = answers_bound(sizes, self.cutoff, self.length, mu, self.answers)
+            if highest is not None:
+                count = math.inf if signed is None else self.answers * (1.0 + 4.0 * UNIT)
+                known = self.length or math.inf, count, signed
+                upper = nonnegative_bound(sizes, self.cutoff, highest, known)
+        length = LONGEST if self.length is None else self.length
         most = math.inf if self.threshold is None else self.threshold.doubles()[0]
         tests = stream_tests(self.noise, sizes, self.cutoff, length, most)
         return Term(upper, tests_law(tests), members=tests)

@@ -1,0 +1,249 @@
+"""Gaussian sparse vector, answers one by one: what the worst stream for one of them costs.
+
+Let o be answers with k "above", in the places S, and j "below". With sizes s of rho and t of nu (in
+units of D), p the density of rho, Q = 1 - Phi, and gaps g_i = T_i - q_i,
+
+    P(o) = int p(r) B(r) U(r) dr,    B = prod_{i not in S} Phi((g_i + r) / t),
+                                     U = prod_{i in S} Q((g_i + r) / t),
+    P'(o) >= int p(r + 1) B(r) W(r) dr,    W = prod_{i in S} Q((g_i + r + 2) / t)
+
+by the moves of the package. So P(o) - a P'(o) is at most the largest I = int B (p U - a p(. + 1) W)
+over all gaps, and the profile at most the sum of these over all o. Let q = phi / Phi. As q' =
+-q (x + q) is in (-1, 0), (log q)' = -x - q falls. So for psi_z(w) = log Phi(Phi^{-1}(e^w) + z), of
+which the slope is q(x + z) / q(x),
+
+    psi_z is concave for z > 0, and convex for z < 0.                                           (1)
+
+Above. A move of k numbers by at most 2 is one by at most 2 k^{1/2}: with M = 2 k^{1/2} / t, and the
+best test of two normal laws, W >= omega(U), omega(Q(x)) = Q(x + M). As psi_{-z} is convex and
+psi_{-z}(0) = 0, sum psi_{-z}(w_i) <= psi_{-z}(sum w_i): U falls at least as fast as the
+Q((g + r) / t) with the same value somewhere. omega is convex, and omega(u) / u grows. Hence
+u - b omega(u) has one maximum u*(b), on either side of which it is monotone, and u* grows with r,
+as b = a p(r + 1) / p(r) falls. Let U meet u* at r_0 (or let r_0 be an end of the line): the
+Q((g + r) / t) with U(r_0) there is between U and u* at every r, and no worse. So I is at most that
+of one query "above", U = Q((g + r) / t) and W = Q((g + r) / t + M), for some g.
+
+Below. p(r + 1) / p(r) and W / U fall with r: the bracket changes its sign once, from - to +, at
+some r_0. By (1), of all products of j factors with one value at r_0 that of equal factors is the
+largest for r > r_0 and the least for r < r_0. So I is at most that of B = Phi((b + r) / t)^j for
+some b. More answers "below" allow more, as their gaps may be large: of several j the largest
+counts. Any increasing B from 0 to 1 is a mixture of steps, which are the limit of many j.
+
+A convolution. Let Y = nu - rho be what "above" compares with g, of variance v = s^2 + t^2, density
+y, and f = s^2 / v. Given Y, rho is normal with mean -f Y and variance w = s^2 t^2 / v. With
+Omega(x) = E Phi((x + w^{1/2} N) / t)^j, and Y moved by e = 2 k^{1/2} - 1,
+
+    I = int_g^inf y(z) Omega(b - f z) - a y(z + e) Omega(b - f z - c) dz,    c = 1 + f e,
+
+where Omega is logarithmically concave: R(x) = Omega(x - c) / Omega(x) grows. Both factors of
+kappa(z) = 1 - a y(z + e) / y(z) R(b - f z) make it grow with z, so that the best g is where it is
+0. For b in [b_0, b_1] and cells [z_0, z_1] of Y
+
+    I <= sum P(z_0 < Y < z_1) Omega(b_1 - f z_0) (1 - a y(z_1 + e) / y(z_1) R(b_0 - f z_1))_+.  (2)
+
+With k = 0 it is Omega(b) - a Omega(b - 1), with w = s^2, and at most Omega(b_1) (1 - a R(b_0))_+.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.work import allowance, charge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from privcalc.losses.sparse_vector.kinds import Kind
+    from privcalc.numerics.arrays import Array
+
+# What is beyond so many deviations, a mass of 1e-23, is counted as it is.
+REACH = 10.0
+BEYOND = 2e-23
+# Distance of points of Omega in deviations of its noise, if they are not more than MOST.
+STEP, MOST = 0.01, 20_000
+# Cells of Y for one deviation of nu in its twenty, at most MOST_CELLS.
+CELLS, MOST_CELLS = 480, 1000
+# The sum for Omega has a step in deviations of its noise with an error of e^-LOG_ERROR.
+LOG_ERROR, WIDEST = 25.0, 0.8
+# Cells of b are divided, so often, while their bound is above NEAR times that of the best point.
+# With these numbers bounds are a tenth too large for large delta, a half for the smallest, and a
+# kind of answers takes 15 ms.
+FIRST, PARTS, TURNS, NEAR = 16, 3, 4, 1.05
+# Work for all answers: ten kinds, where rho is not larger than nu.
+WORK = 3e6
+# What sums, functions and masses of cells, which are differences, are off by, with room.
+ROUNDING = 1e-9
+
+
+def outcome_profile(sizes: tuple[float, float], kinds: Sequence[Kind], epsilons: Array) -> Array:
+    """Return the sum over answers of what each costs at most, for epsilons >= 0.
+
+    Args:
+        sizes: s and t in units of D.
+        kinds: all answers.
+        epsilons: where the profile is asked for.
+
+    Raises:
+        OutOfWorkError: there are too many kinds, or rho is far larger than nu: what is known
+            without this sum has to do.
+    """
+    total = np.zeros(len(epsilons))
+    with allowance(WORK):
+        for kind in kinds:
+            total += kind.number * _largest(sizes, kind, np.exp(epsilons))
+    return total * (1.0 + ROUNDING)
+
+
+class _Table:
+    """Omega and R at points of a lattice, from the safe sides, and beyond."""
+
+    def __init__(self, spread: float, t: float, below: int, move: float) -> None:
+        """Sum over a lattice of the noise, of deviation `spread`.
+
+        With h its step, in deviations, the integrand is at xi + i d at most e^{(1 + j q) d^2 / 2}
+        times what it is at xi, q = spread^2 / t^2, as |Phi(x + i y)| <= e^{y^2 / 2} Phi(x). So the
+        sum is off by 2 / (e^{2 pi d / h} - 1) times that (Trefethen, Weideman 2014, Theorem 5.1):
+        by 2 e^{-(2 pi / h)^2 / (2 (1 + j q))} for the best d. Where that step is below the one of
+        the points the limit of many j is taken.
+        """
+        from scipy.special import log_ndtr, ndtr
+
+        flat = 1.0 + below * (spread / t) ** 2
+        step = min(WIDEST, 2.0 * math.pi / math.sqrt(2.0 * LOG_ERROR * flat))
+        self.low = -REACH * (spread + t)
+        high = REACH * spread + t * math.sqrt(2.0 * math.log(1e12 * (below + 1.0)))
+        # Omega changes on the scale of both.
+        self.step = max(STEP * math.hypot(spread, 0.2 * t), (high - self.low) / MOST)
+        stride = int(step * spread / self.step)
+        count = math.ceil((high - self.low) / self.step) + 1
+        x = self.low + self.step * np.arange(count)
+        if below and (stride or step == WIDEST):
+            if stride:
+                step = self.step * stride / spread
+            reach = math.ceil(REACH / step)
+            xi = step * np.arange(-reach, reach + 1)
+            weights = np.exp(-0.5 * xi * xi) * step / math.sqrt(2.0 * math.pi)
+            more = self.step * np.arange(-reach * stride, count + (reach + 1) * stride) + self.low
+            charge(1.0 * len(more) * (1 if stride else len(xi)) + 0.02 * count * len(xi))
+
+            def mean(d: float) -> Array:
+                """Return the mean of Phi((x - d + noise) / t)^j."""
+                if not stride:
+                    at = (x[:, None] - d + spread * xi) / t
+                    direct: Array = np.exp(below * log_ndtr(at)) @ weights
+                    return direct
+                powers = np.exp(below * log_ndtr((more - d) / t))
+                parts = np.lib.stride_tricks.sliding_window_view(powers, len(xi) * stride)
+                found: Array = parts[:count, ::stride] @ weights
+                return found
+
+            here, moved = mean(0.0), mean(move)
+        elif below:
+            here, moved = ndtr(x / spread), ndtr((x - move) / spread)
+        else:
+            here = moved = np.ones(count)
+        self.omega = np.minimum(here * (1.0 + ROUNDING) + BEYOND, 1.0)
+        self.quotient = np.minimum(
+            moved * (1.0 - ROUNDING) / (here * (1.0 + ROUNDING) + BEYOND), 1.0
+        )
+        # Rounding may hide that it grows; and what is before the first point, or beyond the last.
+        self.quotient = np.minimum.accumulate(self.quotient[::-1])[::-1]
+        self.quotient[0], self.omega[-1] = 0.0, 1.0
+
+    def above(self, x: Array) -> Array:
+        """Return an upper bound on Omega: its value at the next point to the right."""
+        last = len(self.omega) - 1
+        place = np.ceil(np.clip((x - self.low) / self.step + 1e-6, 0.0, last)).astype(np.int64)
+        found: Array = self.omega[place]
+        return found
+
+    def ratio(self, x: Array) -> Array:
+        """Return a lower bound on R: its value at the next point to the left, or 0."""
+        last = len(self.omega) - 1
+        place = np.floor(np.clip((x - self.low) / self.step - 1e-6, 0.0, last)).astype(np.int64)
+        found: Array = self.quotient[place]
+        return found
+
+
+class _Answer:
+    """The bound (2) for answers of one kind."""
+
+    def __init__(self, sizes: tuple[float, float], kind: Kind) -> None:
+        """Make the cells of Y, and the table of Omega; of k = 0 there is one cell."""
+        from scipy.special import ndtr
+
+        s, t = sizes
+        v = s * s + t * t
+        self._f = f = s * s / v if kind.above else 0.0
+        e = 2.0 * math.sqrt(kind.above) - 1.0
+        spread = s * t / math.sqrt(v) if kind.above else s
+        self._table = _Table(spread, t, kind.below, 1.0 + f * e)
+        self.cells = min(MOST_CELLS, math.ceil(CELLS * math.sqrt(v) / t)) if kind.above else 1
+        edges = np.linspace(-REACH, REACH, self.cells + 1)
+        left, right = edges[:-1], edges[1:]
+        self._mass = np.where(left < 0.0, ndtr(right) - ndtr(left), ndtr(-left) - ndtr(-right))
+        self._left, self._right = left * math.sqrt(v), right * math.sqrt(v)
+        exponent = -(e * self._right + 0.5 * e * e) / v
+        self._falls = np.exp(exponent - 1e-12 * (1.0 + np.abs(exponent)))
+        if not kind.above:
+            self._falls[:] = 1.0
+
+    def factors(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """Return, for cells of b and of Y, P times Omega, and what stands with a in kappa."""
+        charge(0.5 * self.cells * len(low))
+        omega = self._table.above(high[:, None] - self._f * self._left)
+        ratio = self._table.ratio(low[:, None] - self._f * self._right)
+        return omega * self._mass, self._falls * ratio * (1.0 - 1e-12)
+
+
+def _largest(sizes: tuple[float, float], kind: Kind, a: Array) -> Array:
+    """Return more than the largest I over b, for each a, by cells of b that are divided."""
+    answer = _Answer(sizes, kind)
+    s, t = sizes
+    last = REACH * s + t * math.sqrt(2.0 * math.log(1e3 * (kind.below + 1.0)))
+    first = -REACH * math.hypot(s, t)
+    # Where nothing is "below", b says nothing.
+    ends = np.linspace(first, last, FIRST + 1) if kind.below else np.zeros(1)
+    outer = [(-np.inf, ends[0])] if kind.below else [(np.inf, np.inf)]
+    if kind.below:
+        outer.append((last, np.inf))
+    weight, falls = answer.factors(*np.array(outer).T)
+    found = np.array([_values(weight, falls, each).max() for each in a])
+    attained = np.zeros(len(a))
+    low, high = ends[:-1], ends[1:]
+    alive = np.ones((len(a), len(low)), dtype=bool)
+    for turn in range(TURNS + 1):
+        if not len(low):
+            break
+        bounds = answer.factors(low, high)
+        middle = 0.5 * (low + high)
+        inside = bounds if turn == TURNS else answer.factors(middle, middle)
+        charge(0.1 * answer.cells * np.count_nonzero(alive))
+        for i, each in enumerate(a):
+            own = np.flatnonzero(alive[i])
+            if not len(own):
+                continue
+            values = _values(bounds[0][own], bounds[1][own], each)
+            if turn < TURNS:
+                best = _values(inside[0][own], inside[1][own], each).max()
+                attained[i] = max(attained[i], best)
+                kept = values > NEAR * attained[i]
+                alive[i, own] = kept
+                values = values[~kept]
+            found[i] = max(found[i], values.max(initial=0.0))
+        used = np.flatnonzero(alive.any(axis=0))
+        edges = low[used, None] + (high - low)[used, None] * np.linspace(0.0, 1.0, PARTS + 1)
+        edges[:, -1] = high[used]
+        low, high = edges[:, :-1].ravel(), edges[:, 1:].ravel()
+        alive = np.repeat(alive[:, used], PARTS, axis=1)
+    return found
+
+
+def _values(weight: Array, falls: Array, a: float) -> Array:
+    """Return (2) for one a."""
+    kappa = np.maximum(1.0 - a * falls, 0.0)
+    found: Array = np.einsum("ij,ij->i", weight, kappa) * (1.0 + ROUNDING) + BEYOND
+    return found

@@ -1,0 +1,204 @@
+"""Streams in which many queries may be the one above: lower bounds on the sparse vector technique.
+
+Under x, m queries are t below their thresholds; R rounds follow, in each of which one query is u
+below, and then b others are as well. Under x' the query that begins a round is D lower, and all
+others are D higher. The event A is that c answers are "above", all at beginnings of rounds. So
+those few answers are as unlikely as may be under x', and so is that all the others are "below".
+
+Given the noise r of the threshold let alpha be the chance of "above" at the beginning of a round,
+beta that the b others are "below", and x = (1 - alpha) beta. The c-th of them comes in round k with
+probability C(k - 1, c - 1) alpha^c (1 - alpha)^{k-c} beta^{k-1}, so that
+
+    P(A | r) = F((t + r) / nu)^m (alpha / (1 - x))^c beta^{c-1} I_{1-x}(c, R - c + 1),
+
+I the chance that of R coins c or more show 1 - x. It grows with alpha and with beta: with larger
+chances of "above" at beginnings the c-th is no later, and fewer others have to be "below".
+
+Normal noise. The integrand is a sum, over places of the answers "above", of products of the density
+of rho = s z and of n = m + R (1 + b) or fewer normal distribution functions of (+-(gap + s z)) /
+size. At z + i d each is at most e^{(1 + n (s / size)^2) d^2 / 2} times what it is at z, as
+|Phi(x + i y)| <= e^{y^2 / 2} Phi(x). So a sum over a lattice of z with the step h is off by at most
+2 e^{-(2 pi / h)^2 / (2 (1 + n (s / size)^2))} of itself, nearly (`outcomes.py`).
+
+Laplace noise. On a cell of r the factors are between their values at its ends, each at one of them.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from privcalc.losses.sparse_vector.cells import REACH, log_below
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+
+# Shares of the queries that come first, and the others of a round.
+SHARES, OTHERS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0, 1, 3)
+# Streams of any length, or longer ones, have so many queries.
+LONGEST = 1_000_000
+# Of nonnegative queries streams that are so many times shorter are tried as well.
+SHORTER = 6
+# Distances to the thresholds, in units of both noises, from where one answer of all is "above".
+FIRST = {"gaussian": np.linspace(-4.0, 1.0, 31), "laplace": np.linspace(-1.5, 2.5, 12)}
+ROUNDS = {"gaussian": np.linspace(-1.5, 2.5, 25), "laplace": np.linspace(-2.0, 5.0, 16)}
+# Points for the search and how far they reach; those of a test, at most; cells for Laplace noise.
+POINTS, SEARCHED = 160, {"gaussian": 9.0, "laplace": 22.0}
+MOST_POINTS, CELLS = 20_000, 10_000
+# Tests that are kept are best at one of so many slopes.
+SLOPES, LEAST = {"gaussian": 60, "laplace": 12}, 1e-30
+# The error of a sum over a lattice is e^-LOG_ERROR; with room for that of functions. Beyond the
+# lattice for normal noise is a mass below OUTSIDE.
+LOG_ERROR, ROUNDING, OUTSIDE = 25.0, 1e-9, 1e-18
+
+
+class Technique(NamedTuple):
+    """What is asked with: the law of both noises, their sizes in units of D, and c."""
+
+    noise: str
+    threshold: float
+    queries: float
+    cutoff: int
+
+    def log_below(self, gap: Array | float, z: Array) -> Array:
+        """Return log F((gap + rho) / nu) for rho = z times its size; each gap with each z."""
+        return log_below(self.noise, (np.asarray(gap) + self.threshold * z) / self.queries)
+
+    def log_above(self, gap: Array | float, z: Array) -> Array:
+        """Return the same of 1 - F."""
+        return log_below(self.noise, -(np.asarray(gap) + self.threshold * z) / self.queries)
+
+
+class Race(NamedTuple):
+    """A stream: m, R, b, and the distances t and u in units of D."""
+
+    first: int
+    rounds: int
+    others: int
+    t: float
+    u: float
+
+
+class _Candidates(NamedTuple):
+    """Streams, and about P(A) and P'(A)."""
+
+    races: list[Race]
+    p: Array
+    q: Array
+
+
+def race_tests(technique: Technique, length: int, threshold: float) -> tuple[Array, Array]:
+    """Return lower bounds on P(A), and upper ones on P'(A), of the best races.
+
+    Args:
+        technique: the sparse vector technique.
+        length: most queries.
+        threshold: the highest one, in units of D, where no query is negative.
+    """
+    lengths = [min(length, LONGEST)]
+    # Where thresholds are low, long streams end before their last queries.
+    while math.isfinite(threshold) and lengths[-1] > SHORTER * technique.cutoff:
+        lengths.append(lengths[-1] // SHORTER)
+    found = []
+    for queries, share, others in product(lengths, SHARES, OTHERS):
+        first = round(share * (queries - technique.cutoff))
+        rounds = (queries - first) // (1 + others)
+        if rounds >= technique.cutoff and (not others or rounds > 1):
+            found.append(_searched(technique, first, rounds, others, threshold))
+    races = [race for each in found for race in each.races]
+    p, q = (np.concatenate([each[k] for each in found]) for k in (1, 2))
+    # Of what happens at all.
+    seen = p > LEAST
+    largest = float(np.log(p[seen] / np.maximum(q[seen], 1e-300)).max(initial=0.0))
+    slopes = np.exp(np.linspace(0.0, max(largest, 1e-3), SLOPES[technique.noise]))
+    kept = sorted({int(np.argmax(p - a * q)) for a in slopes})
+    both = [race_chances(technique, races[k]) for k in kept]
+    return np.array([low for low, _ in both]), np.array([high for _, high in both])
+
+
+def race_chances(technique: Technique, race: Race) -> tuple[float, float]:
+    """Return a lower bound on P(A), and an upper one on P'(A); 0 and 1 where that is too much."""
+    reach = REACH[technique.noise]
+    if technique.noise == "laplace":
+        edges = np.linspace(-reach, reach, CELLS + 1)
+        charge(4.0 * CELLS)
+        left, right = edges[:-1], edges[1:]
+        mass = 0.5 * np.abs(np.exp(-np.abs(right)) - np.exp(-np.abs(left)))
+        low = float(_chances(technique, race, 0.0, (left, right)) @ mass)
+        high = float(_chances(technique, race, 1.0, (right, left)) @ mass)
+        return low * (1.0 - ROUNDING), min(1.0, high * (1.0 + ROUNDING) + math.exp(-reach))
+    queries = race.first + race.rounds * (1 + race.others)
+    ratio = technique.threshold / technique.queries
+    step = 2.0 * math.pi / math.sqrt(2.0 * LOG_ERROR * (1.0 + queries * ratio**2))
+    count = math.ceil(reach / min(step, 0.1))
+    if count > MOST_POINTS:
+        return 0.0, 1.0
+    charge((1.0 if technique.cutoff == 1 else 4.0) * count)
+    z = np.linspace(-reach, reach, 2 * count + 1)
+    weight = np.exp(-0.5 * z * z) * (z[1] - z[0]) / math.sqrt(2.0 * math.pi)
+    low, high = (float(_chances(technique, race, move, (z, z)) @ weight) for move in (0.0, 1.0))
+    return low * (1.0 - ROUNDING), min(1.0, high * (1.0 + ROUNDING) + OUTSIDE)
+
+
+def _searched(
+    technique: Technique, first: int, rounds: int, others: int, threshold: float
+) -> _Candidates:
+    """Return streams with some numbers of queries, at all distances."""
+    laplace = technique.noise == "laplace"
+    unit, size = technique.threshold + technique.queries, technique.queries
+    t = np.zeros(1)
+    if first:
+        t = size * _reached(technique.noise, first) + unit * FIRST[technique.noise]
+    u = size * _reached(technique.noise, rounds) + unit * ROUNDS[technique.noise]
+    t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
+    reach = SEARCHED[technique.noise]
+    z = np.linspace(-reach, reach, POINTS)
+    weight = np.exp(-np.abs(z)) if laplace else np.exp(-0.5 * z * z)
+    weight /= weight.sum()
+    charge((0.3 if technique.cutoff == 1 else 3.0) * POINTS * (len(t) + len(u)))
+    found = []
+    for move in (0.0, 1.0):
+        before = np.exp(first * technique.log_below(t[:, None] - move, z)) * weight
+        race = Race(0, rounds, others, 0.0, 0.0)
+        found.append(before @ _raced(technique, race, (u[:, None], move), (z, z)).T)
+    races = [Race(first, rounds, others, float(x), float(y)) for x in t for y in u]
+    return _Candidates(races, found[0].ravel(), found[1].ravel())
+
+
+def _reached(noise: str, count: int) -> float:
+    """Return about how large the largest of so many noises is."""
+    if noise == "laplace":
+        return math.log(0.5 * count + 0.5)
+    return math.sqrt(2.0 * math.log(count))
+
+
+def _chances(technique: Technique, race: Race, move: float, points: tuple[Array, Array]) -> Array:
+    """Return P(A | r): r of what is to be "below", and of the beginnings of rounds."""
+    before: Array = np.exp(race.first * technique.log_below(race.t - move, points[0]))
+    after = _raced(technique, race, (np.array([race.u]), move), points)
+    return before * after
+
+
+def _raced(
+    technique: Technique, race: Race, gaps: tuple[Array, float], points: tuple[Array, Array]
+) -> Array:
+    """Return P(A | r) without the first queries, for distances u and a move.
+
+    With logarithms of x, which keep 1 - x where alpha and 1 - beta are small.
+    """
+    from scipy.special import betainc
+
+    (u, move), (low, high), c = gaps, points, technique.cutoff
+    log_alpha = technique.log_above(u + move, high)
+    log_beta = race.others * technique.log_below(u - move, low)
+    # Away from 0, where nothing is ever "above" and log alpha is far below it.
+    log_x = np.minimum(technique.log_below(u + move, high) + log_beta, -1e-300)
+    rest = -np.expm1(log_x)
+    some = -np.expm1(race.rounds * log_x) if c == 1 else betainc(c, race.rounds - c + 1.0, rest)
+    chance = some * np.exp(c * (log_alpha - np.log(rest)) + (c - 1) * log_beta)
+    found: Array = np.minimum(chance, 1.0)
+    return found

@@ -1,0 +1,1 @@
+"""Tests of `privcalc/losses/sparse_vector`."""

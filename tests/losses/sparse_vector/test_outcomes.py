@@ -1,0 +1,265 @@
+"""What single answers of the sparse vector technique cost, by mpmath and by enumeration."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+from scipy.special import ndtr
+
+from privcalc.losses.sparse_vector.bounds import answers_bound, gaussian_bound
+from privcalc.losses.sparse_vector.kinds import Kind, answer_kinds
+from privcalc.losses.sparse_vector.outcomes import outcome_profile
+from privcalc.losses.sparse_vector.races import Race, Technique, race_chances, race_tests
+from privcalc.numerics.gaussian_profile import gaussian_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+Z = np.linspace(-11.0, 11.0, 4401)
+WEIGHT = np.exp(-0.5 * Z * Z) * (Z[1] - Z[0]) / math.sqrt(2.0 * math.pi)
+
+
+def chance(
+    sizes: tuple[float, float], below: Sequence[float], above: Sequence[float]
+) -> tuple[float, float]:
+    """Return P(o), and P'(o) where each query moves to make it as unlikely as may be.
+
+    The trapezoidal rule for normal noise, which is exact for smooth integrands.
+    """
+    s, t = sizes
+    found = []
+    for move in (0.0, 1.0):
+        parts = WEIGHT.copy()
+        for gap in below:
+            parts = parts * ndtr((gap - move + s * Z) / t)
+        for gap in above:
+            parts = parts * ndtr(-(gap + move + s * Z) / t)
+        found.append(float(parts.sum()))
+    return found[0], found[1]
+
+
+def best(
+    sizes: tuple[float, float], below: int, above: int, epsilon: float
+) -> tuple[float, float, float]:
+    """Return the most that one answer costs with gaps b and g, on finer and finer lattices."""
+    s, t = sizes
+    centre, width = np.array([1.0, 1.0]) * (s + t), 4.0 * (s + t)
+    found = (0.0, 0.0, 0.0)
+    for _ in range(6):
+        b, g = (x + width * np.linspace(-1.0, 1.0, 15) for x in centre)
+        p, q = (
+            (ndtr((b[:, None] - move + s * Z) / t) ** below * WEIGHT)
+            @ (ndtr(-(g[:, None] + move + s * Z) / t) ** above).T
+            for move in (0.0, 1.0)
+        )
+        value = p - math.exp(epsilon) * q
+        i, k = np.unravel_index(int(np.argmax(value)), value.shape)
+        found = max(found, (float(value[i, k]), float(b[i]), float(g[k])))
+        centre, width = np.array([b[i], g[k]]), 0.3 * width
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sizes", "below", "above"),
+    [
+        ((10.0, 20.0), 0, 1),
+        ((10.0, 20.0), 3, 1),
+        ((2.0, 2.0), 2, 1),
+        ((300.0, 500.0), 2, 1),
+        ((1.0, 4.0), 3, 0),
+        ((4.0, 2.0), 1, 1),
+        ((3.0, 5.0), 1, 2),
+        ((3.0, 5.0), 0, 3),
+        ((3.0, 12.0), 60, 2),
+    ],
+)
+def test_the_worst_gaps(sizes: tuple[float, float], below: int, above: int) -> None:
+    """At least what the best gaps and others near them cost; not far from it for one "above"."""
+    s, t = sizes
+    rng = random.Random("the worst gaps")
+    mu = math.sqrt(1 / s**2 + 4 * above / t**2)
+    epsilons = np.array([0.5, 1.5, 3.0]) * mu
+    found = outcome_profile(sizes, [Kind(below, above, 1.0)], epsilons)
+    for epsilon, bound in zip(epsilons.tolist(), found.tolist(), strict=True):
+        attained, b, g = best(sizes, below, above, epsilon)
+        assert attained <= bound
+        if above < 2 or below > above:
+            assert bound <= attained * (1.5 if above < 2 else 6.0) + 1e-20
+        else:
+            # Few "below": that is hardly better than the best test of all noises.
+            assert bound <= 1.1 * gaussian_profile(mu, epsilon).upper
+        for _ in range(40):
+            size = rng.choice((0.02, 0.1, 0.4)) * sum(sizes)
+            gaps = [rng.gauss(b, size) for _ in range(below)]
+            p, q = chance(sizes, gaps, [rng.gauss(g, size) for _ in range(above)])
+            assert p - math.exp(epsilon) * q <= bound
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_gaps(seed: int) -> None:
+    """Gaps drawn at random, of up to six queries, never cost more."""
+    rng = random.Random(f"gaps {seed}")
+    s = 10.0 ** rng.uniform(-0.3, 2.0)
+    sizes = s, s * rng.choice((0.7, 1.0, 2.0, 6.0))
+    above = rng.randint(0, 3)
+    below = rng.randint(0 if above else 1, 6 - above)
+    mu = math.sqrt(1 / sizes[0] ** 2 + 4 * above / sizes[1] ** 2)
+    epsilons = np.linspace(0.0, 4.0, 6) * mu
+    found = outcome_profile(sizes, [Kind(below, above, 1.0)], epsilons)
+    for _ in range(60):
+        gaps = [rng.gauss(0.5, 1.5) * sum(sizes) for _ in range(below + above)]
+        p, q = chance(sizes, gaps[:below], gaps[below:])
+        assert (p - np.exp(epsilons) * q <= found).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.6])
+def test_many_below(epsilon: float) -> None:
+    """A thousand with one gap: the integral at the best gaps, by mpmath at 30 digits."""
+    sizes, below = (10.0, 20.0), 1000
+    (bound,) = outcome_profile(sizes, [Kind(below, 1, 1.0)], np.array([epsilon]))
+    _, b, g = best(sizes, below, 1, epsilon)
+    with mp.workdps(30):
+        s, t = mpf(sizes[0]), mpf(sizes[1])
+
+        def integrand(z: mpf) -> mpf:
+            here, there = (
+                mp.ncdf((b - move + s * z) / t) ** below * mp.ncdf(-(g + move + s * z) / t)
+                for move in (0, 1)
+            )
+            return mp.npdf(z) * (here - mp.exp(epsilon) * there)
+
+        attained = mp.quad(integrand, mp.linspace(-6, 8, 8))
+    assert attained <= bound <= 1.5 * attained
+
+
+@pytest.mark.parametrize(("cutoff", "length"), [(1, 1), (1, 7), (2, 6), (3, 9), (5, 8), (4, 4)])
+def test_all_answers_have_a_kind(cutoff: int, length: int) -> None:
+    """As many as there are words, each with no more "below" and "above" than its kind."""
+    words = {
+        word[: [i for i, x in enumerate(word) if x == "1"][cutoff - 1] + 1]
+        if word.count("1") >= cutoff
+        else word
+        for word in map("".join, product("01", repeat=length))
+    }
+    counts = Counter((word.count("0"), word.count("1")) for word in words)
+    kinds = answer_kinds(cutoff, length)
+    assert sum(kind.number for kind in kinds) == pytest.approx(len(words), rel=1e-12)
+    # The largest answers first, each to a kind that has room.
+    room = {kind: kind.number * (1 + 1e-12) for kind in kinds}
+    for (below, above), count in sorted(
+        counts.items(), key=lambda each: (-each[0][1], -each[0][0])
+    ):
+        fitting = [kind for kind in kinds if kind.below >= below and kind.above >= above]
+        fitting.sort(key=lambda kind: (kind.above, kind.below))
+        left = float(count)
+        for kind in fitting:
+            used = min(left, room[kind])
+            room[kind] -= used
+            left -= used
+        assert left < 1e-6
+
+
+@pytest.mark.parametrize("sizes", [(10.0, 20.0), (3.0, 12.0), (200.0, 200.0)])
+def test_the_law_is_below_the_multiple(sizes: tuple[float, float]) -> None:
+    """At every epsilon, by far where delta is small, and convex in e^epsilon."""
+    cutoff, length = 1, 200
+    mu = math.hypot(1 / sizes[0], 2 / sizes[1])
+    law = answers_bound(sizes, cutoff, length, mu, length + 1)
+    plain = gaussian_bound(mu, length + 1)
+    epsilons = np.linspace(0.0, 9.0 * mu, 91)
+    values = np.array([law.profile(x)[1] for x in epsilons.tolist()])
+    others = np.array([plain.profile(x)[1] for x in epsilons.tolist()])
+    assert (values <= others * (1 + 1e-12)).all()
+    assert (values[30:60] < 0.2 * others[30:60]).all()
+    slopes = np.diff(values) / np.diff(np.exp(epsilons))
+    assert (np.diff(slopes) >= -1e-12).all()
+
+
+def words(race: Race, cutoff: int) -> list[tuple[int, ...]]:
+    """Return all answers to a race, as numbers, in which the c "above" are at beginnings."""
+    found = []
+    length = race.first + race.rounds * (1 + race.others)
+    starts = set(range(race.first, length, 1 + race.others))
+    for word in product((0, 1), repeat=length):
+        places = [i for i, x in enumerate(word) if x]
+        if len(places) == cutoff and starts.issuperset(places):
+            found.append(word[: places[-1] + 1])
+    return found
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize(
+    ("race", "cutoff"),
+    [
+        (Race(2, 3, 1, 8.0, 11.0), 1),
+        (Race(0, 4, 0, 0.0, 5.0), 2),
+        (Race(1, 2, 3, -4.0, 20.0), 1),
+        (Race(3, 3, 1, 14.0, 2.0), 3),
+        (Race(2, 4, 1, 30.0, 9.0), 2),
+    ],
+)
+def test_races(noise: str, race: Race, cutoff: int) -> None:
+    """The chances of all answers in the event, summed; ends of both are on the safe sides."""
+    threshold, queries = 5.0, 8.0
+    if noise == "gaussian":
+        z, weight = Z, WEIGHT
+
+        def below(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            value: NDArray[np.float64] = ndtr(x)
+            return value
+    else:
+        # Middles of cells; kinks cost little where cells are many.
+        z = np.linspace(-40.0, 40.0, 160_001)[:-1] + 2.5e-4
+        weight = 0.5 * np.exp(-np.abs(z)) * 5e-4
+
+        def below(x: NDArray[np.float64]) -> NDArray[np.float64]:
+            return np.where(x < 0, 0.5 * np.exp(-np.abs(x)), 1 - 0.5 * np.exp(-np.abs(x)))
+
+    truths = []
+    for move in (0.0, 1.0):
+        total = 0.0
+        for word in words(race, cutoff):
+            parts = weight.copy()
+            for i, answer in enumerate(word):
+                start = i >= race.first and (i - race.first) % (1 + race.others) == 0
+                gap = race.t if i < race.first else race.u
+                gap += move if start else -move
+                x = (gap + threshold * z) / queries
+                parts = parts * below(-x if answer else x)
+            total += float(parts.sum())
+        truths.append(total)
+    low, high = race_chances(Technique(noise, threshold, queries, cutoff), race)
+    assert low <= truths[0] * (1 + 1e-6)
+    assert high >= truths[1] * (1 - 1e-6)
+    near = 1e-8 if noise == "gaussian" else 0.05
+    assert low == pytest.approx(truths[0], rel=near)
+    assert high == pytest.approx(truths[1], rel=near, abs=1e-15)
+
+
+def test_races_beat_one_query_above() -> None:
+    """Many queries that may be the one above: more than ten times the best with one of them."""
+    low, high = race_tests(Technique("gaussian", 10.0, 20.0, 1), 1000, math.inf)
+    raced = float((low - math.exp(0.5) * high).max())
+    single = max(
+        p - math.exp(0.5) * q
+        for b in np.linspace(0.0, 90.0, 16)
+        for g in np.linspace(0.0, 120.0, 16)
+        for p, q in [_single(float(b), float(g))]
+    )
+    assert raced > 10.0 * single > 0.0
+
+
+def _single(b: float, g: float) -> tuple[float, float]:
+    r = 10.0 * Z
+    here = ndtr((b + r) / 20.0) ** 999 * ndtr(-(g + r) / 20.0)
+    there = ndtr((b - 1.0 + r) / 20.0) ** 999 * ndtr(-(g + 1.0 + r) / 20.0)
+    return float(here @ WEIGHT), float(there @ WEIGHT)
