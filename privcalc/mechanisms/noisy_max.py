@@ -193,12 +193,25 @@ class NoisyMax(Mechanism):
             law = LaplaceLaw(step, error, known)
             return Term(law, law, members=winner_tests.exponential_members(step, error))
         if self.noise == "laplace":
-            tests = winner_tests.laplace_tests(step, error)
-            members = winner_tests.laplace_members(step, error)
-            return Term(LaplaceLaw(step, error, known), tests, members=members)
+            return self._laplace(step, error, known)
         members = winner_tests.gaussian_members(self.candidates, step, error)
         if self.candidates == 2:
             pair = GaussianLaw.of((self.ratio * self.ratio * Fraction(moved**2, 2)).root())
             return Term(pair, pair, members=members)
         tests = winner_tests.gaussian_tests(self.candidates, step, error)
         return Term(winner_law(self.candidates, step, error), tests, members=members)
+
+    def _laplace(self, step: float, error: float, known: Fraction | None) -> Term:
+        """Return a bracket for Laplace noise; from the same tests, where steps have few digits."""
+        from privcalc.losses.closed.laplace import LaplaceLaw
+        from privcalc.losses.term import Term
+        from privcalc.losses.winner.laplace import SMALLEST_STEP, laplace_law
+        from privcalc.losses.winner.laplace_tests import laplace_attained, laplace_members
+        from privcalc.losses.winner.tests import tests_law
+
+        members = laplace_members(self.candidates, step, error)
+        if step < SMALLEST_STEP and self.candidates > 2:
+            return Term(LaplaceLaw(step, error, known), tests_law(members), members=members)
+        lower = laplace_attained(self.candidates, step, error, known)
+        above = laplace_law(self.candidates, step, error, known)
+        return Term(above, tests_law(members) if lower is None else lower, members=members)

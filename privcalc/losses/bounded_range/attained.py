@@ -28,7 +28,7 @@ from privcalc.numerics.work import remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.bounded_range.uses import Kinds, UsesProfile
+    from privcalc.losses.bounded_range.uses import Kinds, LatticeProfile
     from privcalc.numerics.arrays import Array
 
 
@@ -49,17 +49,17 @@ class AttainedUses(RangeUses):
     # A record has a hash of its own fields otherwise, which are many.
     __hash__ = RangeUses.__hash__
 
-    def _on(self, profile: UsesProfile, points: int) -> RangeUses | None:
-        return _law_below(profile, points)
+    def _on(self, profile: LatticeProfile, points: int) -> RangeUses | None:
+        return law_below(profile, points)
 
 
 @remembered(32)
 def range_attained(kinds: Kinds) -> RangeUses | None:
     """Return the law of a block of uses, of ranges that are these or larger; None if faint."""
-    return _law_below(attained_uses(kinds), ONE_BLOCK)
+    return law_below(attained_uses(kinds), ONE_BLOCK)
 
 
-def _law_below(profile: UsesProfile, points: int) -> RangeUses | None:
+def law_below(profile: LatticeProfile, points: int) -> RangeUses | None:
     """Return the law of one block on a lattice of so many points on either side of 0."""
     step, value = _lowered(profile, points)
     if len(value) < FEWEST:
@@ -70,6 +70,8 @@ def _law_below(profile: UsesProfile, points: int) -> RangeUses | None:
     p = p / max(over, 1.0) * (1.0 - 8.0 * len(p) * UNIT)
     p = p[: max(1, int(np.count_nonzero(np.cumsum(p[::-1])[::-1] > FAR)))]
     losses = step * np.arange(1, len(p) + 1)
+    # Where one test is the best for several cells there is no mass between them.
+    losses, p = losses[p > 0.0], p[p > 0.0]
     mirrored = p * np.exp(-losses)
     rest = max(0.0, 1.0 - math.fsum(p) - math.fsum(mirrored))
     upward = (*mirrored[::-1].tolist(), rest, *p.tolist())
@@ -85,7 +87,7 @@ def _law_below(profile: UsesProfile, points: int) -> RangeUses | None:
     )
 
 
-def _lowered(profile: UsesProfile, points: int) -> tuple[float, Array]:
+def _lowered(profile: LatticeProfile, points: int) -> tuple[float, Array]:
     """Return a step, and values at its multiples whose chords are below V, while most is left.
 
     Between fine points V is at least the line of either; of the two, with falls d and d' below the

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -62,6 +62,38 @@ PER_UPPER, PER_LOWER = 2.0, 0.8
 BITS = 53
 # Finer lattices that are tried for several ranges, by parts of the number of points.
 FINER = 0.2
+
+
+class LatticeProfile(Protocol):
+    """A symmetric privacy profile, from above or from below, by its values on a lattice."""
+
+    @property
+    def step(self) -> float:
+        """Return h, of few bits."""
+        ...
+
+    @property
+    def largest(self) -> float:
+        """Return the largest loss, a multiple of h."""
+        ...
+
+    @property
+    def values(self) -> Array:
+        """Return bounds at epsilon = 0, h, ...."""
+        ...
+
+    @property
+    def around(self) -> tuple[Array, ...]:
+        """Return lines below through lower bounds, one point before and one after; else none."""
+        ...
+
+    def at(self, epsilon: float) -> float:
+        """Return a bound at any epsilon >= 0, on the same side."""
+        ...
+
+    def coarser(self, points: int) -> tuple[float, Array]:
+        """Return a multiple of the step, and bounds at its multiples: a few, and what is beyond."""
+        ...
 
 
 class UsesProfile:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
-    from privcalc.losses.bounded_range.uses import Kinds, UsesProfile
+    from privcalc.losses.bounded_range.uses import Kinds, LatticeProfile, UsesProfile
     from privcalc.numerics.arrays import Array
 
 # Uses of one block; of each of several, which are composed; and counts that may be left of all
@@ -64,7 +64,7 @@ class RangeUses(EqualStepsLaw):
     """
 
     uses: int = 1
-    closer: UsesProfile | None = None
+    closer: LatticeProfile | None = None
 
     __hash__ = EqualStepsLaw.__hash__
 
@@ -94,9 +94,9 @@ class RangeUses(EqualStepsLaw):
         except NotCertifiedError:
             return None
 
-    def _on(self, profile: UsesProfile, points: int) -> RangeUses | None:
+    def _on(self, profile: LatticeProfile, points: int) -> RangeUses | None:
         """Return the law on a lattice of so many points on either side of 0."""
-        return _law_above(profile, points, profile.largest, self)
+        return law_above(profile, points, profile.largest, self)
 
     @property
     def alone(self) -> Callable[[float], tuple[float, float]] | None:
@@ -162,19 +162,50 @@ def _range_uses(kinds: Kinds, largest: Fraction | None, blocks: int) -> RangeUse
     empty = RangeUses((), (), sharper_curve=curve, known_loss=largest, uses=count)
     bound = math.fsum(each * count for each, count in kinds) * (1.0 + 8.0 * UNIT)
     if blocks == 1:
-        return _law_above(profiles[1], ONE_BLOCK, bound, replace(empty, closer=profiles[1]))
+        return law_above(profiles[1], ONE_BLOCK, bound, replace(empty, closer=profiles[1]))
     total, step = _composed(profiles, uses, blocks)
     return _law(total, step, bound, empty)
 
 
-def _law_above(profile: UsesProfile, points: int, largest: float, plain: RangeUses) -> RangeUses:
+def law_above(profile: LatticeProfile, points: int, largest: float, plain: RangeUses) -> RangeUses:
     """Return the law of one block on a lattice of so many points on either side of 0.
 
     Raises:
         NotCertifiedError: the values are no profile.
     """
     step, value = profile.coarser(points)
-    return _law(_lattice(value, step), step, largest, plain)
+    total = _lattice(value, step)
+    return _symmetric(total, step, largest, plain) or _law(total, step, largest, plain)
+
+
+def _symmetric(total: _Lattice, step: float, largest: float, plain: RangeUses) -> RangeUses | None:
+    """Return the law with both signs of a loss alike; None where nothing is left for loss 0.
+
+    Masses of positive losses are raised by their error, with their mirror images, at the expense of
+    loss 0, which has as much under P as under Q: no mass is lost to minus infinity, which a sample
+    would turn into losses beyond all others.
+    """
+    kept = -total.first
+    losses = step * np.arange(1, kept + 1)
+    p = total.masses[kept + 1 :]
+    if total.far > 0.0:
+        losses = np.append(losses, max(largest, float(step * (kept + 1))))
+        p = np.append(p, total.far)
+    p = p * (1.0 + 2.0 * UNIT * (total.units + len(p)))
+    losses, p = losses[p > 0.0], p[p > 0.0]
+    mirrored = p * np.exp(-losses)
+    rest = 1.0 - math.fsum(p) - math.fsum(mirrored)
+    if not rest > 0.0:
+        return None
+    masses = (*mirrored[::-1].tolist(), rest, *p.tolist())
+    return replace(
+        plain,
+        losses=(*(-losses[::-1]).tolist(), 0.0, *losses.tolist()),
+        masses=masses,
+        step=step,
+        loss_units=0.0,
+        lower_masses=masses[::-1],
+    )
 
 
 def _composed(

@@ -111,27 +111,6 @@ def _pair_of_normals(step: float) -> ThresholdTests:
     return threshold_tests(lower, upper)
 
 
-@remembered(32)
-def laplace_tests(step: float, error: float = 0.0) -> AtomicLaw:
-    """Return the law of the tests for two candidates with Laplace noise; s in scales."""
-    return tests_law(laplace_members(step, error))
-
-
-@lru_cache(maxsize=32)
-def laplace_members(step: float, error: float = 0.0) -> ThresholdTests:
-    """Return the tests for two candidates with Laplace noise one by one.
-
-    The difference of two such numbers exceeds t >= 0 with probability (1 + t / 2) e^-t / 2.
-    """
-    step = _lowered(step, error, LARGEST_SCALES)
-    dense = np.arange(-20.0, 20.0, 0.05)
-    thresholds = np.concatenate([dense - 0.5 * step, np.arange(20.0, 600.0, 4.0)])
-    above = _laplace_above(thresholds)
-    other = _laplace_above(_moved(thresholds, step))
-    wrong = UNIT * 16.0 * (1.0 + np.abs(thresholds) + step)
-    return threshold_tests(above * (1.0 - wrong), other * (1.0 + wrong))
-
-
 @lru_cache(maxsize=32)
 def exponential_members(step: float, error: float = 0.0) -> ThresholdTests:
     """Return the tests for two candidates with exponential noise; s in scales.
@@ -149,14 +128,6 @@ def exponential_members(step: float, error: float = 0.0) -> ThresholdTests:
 def _double_exponential(t: Array) -> Array:
     """Return P(D > t) of a Laplace number of scale 1; below 0 as a complement."""
     tail = 0.5 * np.exp(-np.abs(t))
-    value: Array = np.where(t >= 0.0, tail, 1.0 - tail)
-    return value
-
-
-def _laplace_above(t: Array) -> Array:
-    """Return P(D > t); below 0 as a complement, which is at least 1/2."""
-    size = np.abs(t)
-    tail = 0.5 * (1.0 + 0.5 * size) * np.exp(-size)
     value: Array = np.where(t >= 0.0, tail, 1.0 - tail)
     return value
 
