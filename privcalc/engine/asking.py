@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from privcalc.engine.certified import CONTOUR, PAD
-from privcalc.engine.question import exact_sum, few_uses
+from privcalc.engine.question import exact_sum, far_out, few_uses
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance, left
@@ -83,6 +83,7 @@ class _Step:
         rough: whether it is a contour that is to decide a budget.
         further: whether it is a contour beside the one that is likely to be best.
         nested: whether it is the same contour again, for `NEST`.
+        last: whether others would take long, and hardly get any nearer than QUICKLY.
     """
 
     name: str
@@ -90,6 +91,7 @@ class _Step:
     rough: bool = False
     further: bool = False
     nested: bool = False
+    last: bool = False
 
 
 def _steps(
@@ -109,8 +111,14 @@ def _steps(
         yield _Step("few uses", partial(whole, few_uses))
         if question.composition.best_alone:
             return
+    rare, first = far_out(question) if engine == "auto" else (None, False)
+    large = None if rare is None else partial(question.source, rare, wish.tolerance)
+    if large is not None and first:
+        yield _Step("one large loss", large, last=True)
     if engine in ("auto", CONTOUR):
         yield from _contours(question, wish)
+    if large is not None and not first:
+        yield _Step("one large loss", large, further=True)
     if engine in ("auto", "fft"):
         for tolerance, points in wish.lattices(weight(question.composition)):
             yield _Step("fft", partial(question.fft, Effort(tolerance, points, worth)))
@@ -189,7 +197,7 @@ class _Known:
             self.notes.append(f"{step.name}: {self.wish.stop.words}")
             return True
         self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
-        return False
+        return step.last and _width(self.found.bound) <= QUICKLY
 
     def _next_is_cheap(self, step: _Step) -> bool:
         """Say whether all digits cost next to nothing, whatever a rough contour decides."""

@@ -45,6 +45,18 @@ def few_uses(composition: Composition) -> Source | None:
     return two_uses(composition)
 
 
+def far_out(question: Question) -> tuple[Source | None, bool]:
+    """Return the source of one large loss, and whether it is likely to be the best one.
+
+    It is where epsilon is given and far beyond what all losses together usually are.
+    """
+    from privcalc.engine.large_loss import one_large_loss
+
+    source = one_large_loss(question.composition)
+    at = question.at
+    return source, source is not None and at is not None and source.is_far(at)
+
+
 class Question(Protocol):
     """One question about a composition, put to each engine."""
 
@@ -56,6 +68,11 @@ class Question(Protocol):
     @property
     def floor(self) -> float:
         """Return the absolute width below which that of the tolerance does not matter."""
+        ...
+
+    @property
+    def at(self) -> float | None:
+        """Return the epsilon, where one is given."""
         ...
 
     def source(self, source: Source, tolerance: float) -> Certified:
@@ -93,6 +110,7 @@ class EpsilonAt:
     low: float
     high: float
     floor = EPSILON_FLOOR
+    at = None
 
     def source(self, source: Source, tolerance: float) -> Certified:
         """Invert a source."""
@@ -135,6 +153,11 @@ class DeltaAt:
     composition: Composition
     epsilon: float
     floor = DELTA_FLOOR
+
+    @property
+    def at(self) -> float:
+        """Return the epsilon."""
+        return self.epsilon
 
     def source(self, source: Source, tolerance: float) -> Certified:
         """Ask a source at one epsilon."""

@@ -170,6 +170,16 @@ class LossLaw(ABC):
         return False
 
     @property
+    def rare_large_losses(self) -> bool:
+        """Whether large losses are as rare as samples are, and not bounded by few of them."""
+        return False
+
+    def square_beyond(self, level: float) -> float:
+        """Bound E_Q[(e^L - 1)^2; L > level] from above, for losses that are large and rare."""
+        del level
+        return math.inf
+
+    @property
     def tight(self) -> bool:
         """Whether `sharper_curve` says no more of epsilon than the law does."""
         return False

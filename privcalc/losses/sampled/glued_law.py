@@ -33,6 +33,11 @@ class GluedLaw(LossLaw):
     down: LossLaw
 
     @property
+    def rare_large_losses(self) -> bool:
+        """Return what holds of the half for removing; losses below 0 are as rare."""
+        return self.up.rare_large_losses
+
+    @property
     def infinity_mass(self) -> float:
         """Return P(L = +inf)."""
         return self.up.infinity_mass

@@ -215,6 +215,11 @@ class SampledTailLaw(LossLaw):
     remove: bool
 
     @property
+    def rare_large_losses(self) -> bool:
+        """Whether the record is removed, and what tells it is not bounded."""
+        return self.remove and self.max_loss == math.inf
+
+    @property
     def everywhere(self) -> bool:
         """Whether what `truncated` leaves is finitely many outcomes."""
         return self.base.lattice is not None
