@@ -116,7 +116,7 @@ def sharpened_delta(composition: Composition, epsilon: float, found: Certified) 
             other = question.renyi()
             upper = other.bound.plus(composition.infinity_mass()).upper
             if upper < found.bound.upper:
-                return other.with_bound(Bound(upper))
+                return _below(other.with_bound(Bound(upper)), found)
     return found
 
 
@@ -188,4 +188,16 @@ def _sharpened(question: Question, found: Certified, stop: Stop) -> Certified:
         other = question.renyi()
     except NotCertifiedError:
         return found
-    return other if other.bound.upper < found.bound.upper else found
+    return _below(other, found) if other.bound.upper < found.bound.upper else found
+
+
+def _below(other: Certified, found: Certified) -> Certified:
+    """Return a smaller upper end with the lower end of the laws.
+
+    That is one where some mechanism attains the laws, and is not looked at where none does: there
+    another composition proves lower ends. If it is the larger one for rounding, both are equal.
+    """
+    lower = found.bound.lower
+    if lower is None:
+        return other
+    return other.with_bound(Bound(other.bound.upper, min(lower, other.bound.upper)))

@@ -6,6 +6,7 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
+from privcalc.engine.averaged import averaged
 from privcalc.engine.certified import CONTOUR, PAD
 from privcalc.engine.question import exact_sum, far_out, few_uses
 from privcalc.engine.wish import COARSE, Effort
@@ -83,6 +84,7 @@ class _Step:
         rough: whether it is a contour that is to decide a budget.
         further: whether it is a contour beside the one that is likely to be best.
         nested: whether it is the same contour again, for `NEST`.
+        exclusive: whether others are about another law, of which less is known.
         last: whether others would take long, and hardly get any nearer than QUICKLY.
     """
 
@@ -92,6 +94,7 @@ class _Step:
     further: bool = False
     nested: bool = False
     last: bool = False
+    exclusive: bool = False
 
 
 def _steps(
@@ -101,29 +104,50 @@ def _steps(
 
     A sharper Renyi curve is not that of the laws, so that their brackets need not meet.
     """
-
-    def whole(prepare: Callable[[Composition], Source | None]) -> Certified | None:
-        source = prepare(question.composition)
-        return None if source is None else question.source(source, wish.tolerance)
-
     if engine == "auto":
-        yield _Step("exact sum", partial(whole, exact_sum))
-        yield _Step("few uses", partial(whole, few_uses))
-        if question.composition.best_alone:
+        alone = question.composition.best_alone
+        for step in _sums(question, wish):
+            yield step
+            alone = alone or step.exclusive
+        if alone:
             return
-    rare, first = far_out(question) if engine == "auto" else (None, False)
-    large = None if rare is None else partial(question.source, rare, wish.tolerance)
-    if large is not None and first:
-        yield _Step("one large loss", large, last=True)
-    if engine in ("auto", CONTOUR):
+    if engine == "auto":
+        yield from _around_contours(question, wish)
+    elif engine == CONTOUR:
         yield from _contours(question, wish)
-    if large is not None and not first:
-        yield _Step("one large loss", large, further=True)
     if engine in ("auto", "fft"):
         for tolerance, points in wish.lattices(weight(question.composition)):
             yield _Step("fft", partial(question.fft, Effort(tolerance, points, worth)))
     if engine == "rdp" or (engine == "auto" and not question.composition.sharper):
         yield _Step("rdp", question.renyi)
+
+
+def _sums(question: Question, wish: Wish) -> Iterator[_Step]:
+    """Yield what needs no transform: a mean of one profile, a list of outcomes, an integral."""
+
+    def whole(prepare: Callable[[Composition], Source | None]) -> Certified | None:
+        source = prepare(question.composition)
+        return None if source is None else question.source(source, wish.tolerance)
+
+    mean = averaged(question.composition)
+    if mean is not None:
+        solve = partial(question.source, mean, wish.tolerance)
+        yield _Step("average", solve, exclusive=mean.exclusive)
+        if mean.exclusive:
+            return
+    yield _Step("exact sum", partial(whole, exact_sum))
+    yield _Step("few uses", partial(whole, few_uses))
+
+
+def _around_contours(question: Question, wish: Wish) -> Iterator[_Step]:
+    """Yield the contours, with one large loss before or after them, where that is a source."""
+    rare, first = far_out(question)
+    large = None if rare is None else partial(question.source, rare, wish.tolerance)
+    if large is not None and first:
+        yield _Step("one large loss", large, last=True)
+    yield from _contours(question, wish)
+    if large is not None and not first:
+        yield _Step("one large loss", large, further=True)
 
 
 def _contours(question: Question, wish: Wish) -> Iterator[_Step]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.asking import FFT_REACH, weight
+from privcalc.engine.averaged import averaged
 from privcalc.engine.certified import CLOSED, CONTOUR, Certified
 from privcalc.engine.contour.answer import contour_at
 from privcalc.engine.inverse import FIRST_LOG_DELTA
@@ -148,7 +149,10 @@ class ManyDeltas:
         self._best = asked and composition.best_alone
         self._sharper = engine == "auto" and composition.sharper
         self._exact = exact_sum(composition) if asked and not self._best else few
-        self._whole = [each for each in dict.fromkeys((self._exact, few)) if each is not None]
+        mean = averaged(composition) if asked else None
+        if mean is not None and mean.exclusive:
+            self._best, self._exact, few = True, mean, None
+        self._whole = [each for each in dict.fromkeys((self._exact, mean, few)) if each is not None]
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:

@@ -170,6 +170,11 @@ class LossLaw(ABC):
         return False
 
     @property
+    def averages(self) -> bool:
+        """Whether the profile of a symmetric pair is known at every epsilon, in few operations."""
+        return False
+
+    @property
     def rare_large_losses(self) -> bool:
         """Whether large losses are as rare as samples are, and not bounded by few of them."""
         return False

@@ -59,6 +59,8 @@ class BoundedRangeLaw(ExponentialLaw):
 
     __slots__ = ()
 
+    averages = True
+
     @classmethod
     def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
         """Return laws of adaptive uses, of all ranges at once if they are one block."""

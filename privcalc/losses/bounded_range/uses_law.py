@@ -74,6 +74,11 @@ class RangeUses(EqualStepsLaw):
         return self.losses[-1]
 
     @property
+    def averages(self) -> bool:
+        """Whether there is one block, whose profile is known by itself."""
+        return self.closer is not None
+
+    @property
     def tight(self) -> bool:
         """Whether there is one block."""
         return self.closer is not None
