@@ -92,10 +92,11 @@ class Composition:
             number = sum((loss * n for loss, n in known if loss is not None), Fraction(0))
             low, high = doubles(number)
             return Bound(high, low, number)
-        exact = sum((count * Fraction(law.max_loss) for law, count in self.terms), Fraction(0))
-        error = math.fsum(
-            count * abs(law.max_loss) * law.max_loss_error for law, count in self.terms
-        )
+        exact, error = Fraction(0), 0.0
+        for (loss, count), (law, _) in zip(known, self.terms, strict=True):
+            exact += count * (Fraction(law.max_loss) if loss is None else loss)
+            if loss is None:
+                error += count * abs(law.max_loss) * law.max_loss_error
         nearest = float(exact)
         error *= 1.0 + 1e-9
         return Bound(
