@@ -121,8 +121,11 @@ class NoisyMax(Mechanism):
     G(0) its G(s) is no larger. The difference of two exponential numbers is a Laplace number, so
     that two candidates attain the bound, and more do where the others are far below.
 
-    Laplace noise also has a hazard of at most 1/b, and hence the same upper bound, s / b-DP among
-    it; the lower end is that of tests of two candidates.
+    Laplace noise of scale b: two candidates cost what the difference D of two Laplace numbers does
+    against D + s, exactly in one use. For more, scores cost at most what the gap of two laws does
+    whose distributions rise as steeply as those of the largest noisy scores can
+    (`losses/winner/laplace.py`): a bound with s / b-DP. Its lower end is that of the best sets of
+    equal scores, which no other scores that were tried exceed.
 
     Attributes:
         noise: the law of the noise.

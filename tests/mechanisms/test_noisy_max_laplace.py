@@ -1,0 +1,149 @@
+"""Report noisy max with Laplace noise, against integrals over the noise of explicit scores."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from mpmath import mp
+
+from privcalc import compose
+
+DIGITS = 18
+
+
+def below(x: Any) -> Any:
+    """Return P(Z <= x) of a Laplace number of scale 1."""
+    return mp.e**x / 2 if x < 0 else 1 - mp.e**-x / 2
+
+
+def chances(scores: list[Any]) -> list[Any]:
+    """Return the probability that each candidate wins, in scales."""
+    ends = [min(scores) - 60, *sorted(set(scores)), max(scores) + 60]
+
+    def one(i: int) -> Any:
+        def density(x: Any) -> Any:
+            value = mp.e ** -abs(x - scores[i]) / 2
+            for j, score in enumerate(scores):
+                if j != i:
+                    value *= below(x - score)
+            return value
+
+        return mp.quad(density, ends)
+
+    return [one(i) for i in range(len(scores))]
+
+
+def delta(scores: list[Any], others: list[Any], epsilon: Any) -> Any:
+    """Return the hockey-stick divergence of two score vectors."""
+    a = mp.e**epsilon
+    pairs = zip(chances(scores), chances(others), strict=True)
+    return mp.fsum(max(mp.mpf(0), p - a * q) for p, q in pairs)
+
+
+def bracket(text: str, epsilon: float) -> tuple[float, float]:
+    """Return both ends of delta."""
+    found = compose(f"noisy-max:noise=laplace,{text}", epsilon=epsilon).delta
+    assert found.lower is not None
+    return found.lower, found.upper
+
+
+@pytest.mark.parametrize(
+    ("scale", "part"), [(2, 0.0), (2, 0.3), (2, 0.9), (2, 0.98), (0.3, 0.5), (50, 0.7), (1e6, 0.2)]
+)
+def test_two_candidates(scale: float, part: float) -> None:
+    """Two candidates cost what the best gap between their scores does, at both ends."""
+    step = mp.mpf(2) / mp.mpf(scale)
+    epsilon = float(part * step)
+    lower, upper = bracket(f"scale={scale},candidates=2", epsilon)
+    with mp.workdps(DIGITS):
+        a = mp.e ** mp.mpf(epsilon)
+
+        def tail(t: Any) -> Any:
+            value = (1 + abs(t) / 2) * mp.e ** -abs(t) / 2
+            return value if t >= 0 else 1 - value
+
+        def value(t: Any) -> Any:
+            return tail(t) - a * tail(t + step)
+
+        low, high = -step - 1, mp.mpf(200)
+        for _ in range(120):
+            x, y = low + (high - low) * mp.mpf("0.382"), low + (high - low) * mp.mpf("0.618")
+            low, high = (x, high) if value(x) < value(y) else (low, y)
+        truth = value((low + high) / 2)
+        assert lower <= truth * (1 + mp.mpf(10) ** -12)
+        assert truth * (1 - mp.mpf(10) ** -12) <= upper
+    assert upper <= lower * (1.0 + 1e-9)
+
+
+def test_two_candidates_by_integrals() -> None:
+    """The closed form is that of scores whose noise is integrated over."""
+    with mp.workdps(DIGITS):
+        # The best gap at epsilon = 0.9 for s = 1: t = s / (e^{s - epsilon} - 1) - 1.
+        gap = 1 / mp.expm1(mp.mpf("0.1")) - 1
+        scores = [mp.mpf(0), gap]
+        truth = delta(scores, [-mp.mpf(1) / 2, gap + mp.mpf(1) / 2], mp.mpf("0.9"))
+        lower, upper = bracket("scale=2,candidates=2", 0.9)
+        assert lower <= truth * (1 + mp.mpf(10) ** -10)
+        assert truth * (1 - mp.mpf(10) ** -10) <= upper
+
+
+@pytest.mark.parametrize(
+    "seed", [1, 2, 3, *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 30))]
+)
+def test_no_scores_cost_more(seed: int) -> None:
+    """Scores of any number of candidates, moved in any way that is allowed, stay below."""
+    rng = random.Random(seed)
+    count, step = rng.randint(3, 6), rng.choice([0.4, 1.0, 3.0])
+    epsilon = rng.choice([0.0, 0.5, 0.9, 0.97]) * step
+    _, upper = bracket(f"scale={2 / step},candidates={count}", epsilon)
+    with mp.workdps(DIGITS):
+        scores = [mp.mpf(rng.choice([0.0, rng.gauss(0, 2)])) for _ in range(count)]
+        scores[0] = -mp.mpf(step) / 2 + rng.choice([-1, 0, 1])
+        others = [each - mp.mpf(step) / 2 for each in scores]
+        others[0] = scores[0] + mp.mpf(step) / 2
+        for pair in ((scores, others), (others, scores)):
+            assert delta(*pair, mp.mpf(epsilon)) <= upper * (1 + mp.mpf(10) ** -9)
+
+
+@pytest.mark.parametrize(
+    ("count", "alone", "level", "epsilon", "most"),
+    [
+        (3, 1, -1.03, 0.9, 1.05),
+        (4, 1, 0.07, 0.9, 1.1),
+        (10, 1, 0.25, 0.9, 1.4),
+        (4, 2, 0.5, 0, 1.1),
+    ],
+)
+def test_equal_scores_attain(
+    count: int, alone: int, level: float, epsilon: float, most: float
+) -> None:
+    """The lower end is at least what one candidate, or two, against equal others cost."""
+    lower, upper = bracket(f"scale=2,candidates={count}", epsilon)
+    others = 5 if count == 10 else count - alone
+    with mp.workdps(DIGITS):
+        half = mp.mpf(1) / 2
+        first = [mp.mpf(0)] * alone + [-mp.mpf(level)] * others
+        second = [-half] * alone + [half - mp.mpf(level)] * others
+        truth = delta(first, second, mp.mpf(epsilon))
+        if alone == 2:
+            truth = max(truth, delta(second, first, mp.mpf(epsilon)))
+        assert truth * (1 - mp.mpf("0.01")) <= lower <= upper
+    assert upper <= lower * most
+
+
+def test_reported_cells() -> None:
+    """What was 0.116 of delta, or worse, is exact; many candidates were off by 16,000."""
+    assert bracket("scale=2,candidates=2", 0.9)[1] < 4.9e-6
+    for count in (3, 10, 10**6):
+        lower, upper = bracket(f"scale=2,candidates={count}", 0.99)
+        assert upper < 1.45 * lower
+    lower, upper = bracket("scale=2,candidates=3", 0.99)
+    assert upper < 1.04 * lower
+
+
+def test_largest_loss_is_exact() -> None:
+    """No test has more than s, and tests come near to it."""
+    found = compose("noisy-max:noise=laplace,scale=2,candidates=3", delta=0).epsilon
+    assert (found.lower, found.upper) == (1.0, 1.0)
