@@ -152,9 +152,9 @@ SAMPLED = (
 )
 
 
-def runs(r: random.Random) -> str:
+def runs(r: random.Random, mean: int | None = None) -> str:
     """Draw a distribution of the number of runs."""
-    mean = r.choice([2, 5, 10, 30, 100, 1000])
+    mean = mean or r.choice([2, 5, 10, 30, 100, 1000])
     return r.choice(
         [
             f"geometric:mean={mean}",
