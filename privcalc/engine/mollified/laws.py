@@ -13,6 +13,7 @@ from privcalc.engine.mollified.rare import RareBlocks
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicContour
 from privcalc.losses.atomic.equal_steps import EqualStepsContour
+from privcalc.losses.closed.exponential import SERIES_BELOW
 from privcalc.losses.closed.gaussian import GaussianContour
 from privcalc.losses.closed.laplace import LaplaceContour
 from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansContour
@@ -34,6 +35,13 @@ if TYPE_CHECKING:
     from privcalc.losses.lattice.revival import Revival
     from privcalc.losses.rare import Phases
     from privcalc.numerics.arrays import Array, ComplexArray
+
+
+# Where the bound on |phi| of Laplace noise near t = 0 stops to fall, in units of 1 / e:
+# x (1 - x / 3) rises up to x = 3/2.
+STILL = 1.2
+# Rounding of bounds on numbers of order 1: a few dozen units at most.
+ROUNDED = 1e-14
 
 
 @record
@@ -207,8 +215,8 @@ class LaplaceBlocks:
 
     Attributes:
         law: on its contour.
-        up: e^{ce} / (2 M(c)).
-        down: e^{-(1 + c) e} / (2 M(c)).
+        up: e^{ce} / (2 M(c)), the mass of the atom e of the tilted law.
+        down: e^{-(1 + c) e} / (2 M(c)), that of -e.
         error: relative error of the two.
     """
 
@@ -244,13 +252,20 @@ class LaplaceBlocks:
     def powers(
         self, starts: Array, step: float, size: int, count: int
     ) -> tuple[ComplexArray, Array]:
-        """Return powers of M(z) / M(c).
+        """Return powers of M(z) / M(c); of many uses from M - 1, where its series holds.
 
         Phases are off by 2 PHASE_ULPS units and 8 units of their angles, and by what the error of e
         does to those; w by 8 units.
         """
         e, e_error = self.law.law.e, self.law.law.error
         offsets = step * np.arange(size)
+        near = (starts + (step * size + self.law.c + 0.5)) * e < SERIES_BELOW
+        if count > MANY and near.any():
+            found, wrong = np.empty((len(starts), size), complex), np.empty((len(starts), size))
+            found[near], wrong[near] = closed_powers(self.law, starts[near], step, size, count)
+            if not near.all():
+                found[~near], wrong[~near] = self.powers(starts[~near], step, size, count)
+            return found, wrong
         t = starts[:, None] + offsets
         phase = np.exp(1j * e * starts)[:, None] * np.exp(1j * e * offsets)
         w = 0.5 / (self.law.c + 0.5 + 1j * t)
@@ -261,15 +276,46 @@ class LaplaceBlocks:
         return power(value, np.where(units < 1e-6, error, 4.0), count)
 
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
-        """Return the log of (up + down) (1 + |w|), which falls with t."""
-        del width, uniform
-        size = 1.0 + 0.5 / np.hypot(self.law.c + 0.5, starts)
-        bound = (self.up + self.down) * (1.0 + self.error + 1e-12) * size
-        return np.minimum(0.0, np.log(bound))
+        """Return the log of |up + down e^{-2ite}| + (up + down) |w|, or that of `_still` if less.
+
+        The first term grows with cos(2te): it is that at the multiple of pi / e in the cell, or at
+        the end of the cell that is nearest to one. Places are off by 8 units and the error of e,
+        and the difference under the root by 8 units of its terms.
+        """
+        del uniform
+        up, down, e = self.up, self.down, self.law.law.e
+        low, high = starts * (e / math.pi), (starts + width) * (e / math.pi)
+        slack = (16.0 * UNIT + 1.01 * self.law.law.error) * (high + 1.0)
+        nearest = np.minimum(np.abs(low - np.rint(low)), np.abs(high - np.rint(high)))
+        nearest = np.where(np.floor(high) > np.floor(low), 0.0, np.maximum(nearest - slack, 0.0))
+        square = (up + down) ** 2 - 4.0 * up * down * np.sin(math.pi * nearest) ** 2
+        atoms = np.sqrt(np.maximum(square, 0.0) + 8.0 * UNIT)
+        rest = (up + down) * (0.5 / np.hypot(self.law.c + 0.5, starts))
+        bound = np.log((atoms + rest) * (1.0 + self.error + ROUNDED))
+        first = np.where((starts + width) * e <= STILL, self._still(starts), 0.0)
+        return np.minimum(np.minimum(0.0, bound), first)
 
     def beyond(self, t: Array) -> Array:
-        """Return the same."""
-        return self.cell_bounds(t, 0.0, uniform=False)
+        """Return the larger of `_still` and of the log of (up + down) (1 + |w|) where that ends."""
+        e = self.law.law.e
+        last = np.maximum(t, STILL / e)
+        far = (self.up + self.down) * (1.0 + 0.5 / np.hypot(self.law.c + 0.5, last))
+        bound = np.minimum(0.0, np.log(far * (1.0 + self.error + ROUNDED)))
+        return np.where(t * e <= STILL, np.maximum(bound, self._still(t)), bound)
+
+    def _still(self, t: Array) -> Array:
+        """Return a bound on log |phi| from t to STILL / e, which falls with t up to there.
+
+        For two tilted losses X and Y in [-e, e], of variance v, |phi|^2 = E cos(t (X - Y)) is at
+        most 1 - t^2 v + t^4 E (X - Y)^4 / 24 <= 1 - t^2 v (1 - t^2 e^2 / 3), as (X - Y)^2 <= 4 e^2
+        has the mean 2 v; and v >= (2 e)^2 up down, the part of the two atoms.
+        """
+        x = (t * self.law.law.e) ** 2
+        share = (
+            4.0 * self.up * self.down * (1.0 - 4.0 * (self.error + self.law.law.error) - ROUNDED)
+        )
+        bound: Array = 0.5 * np.log1p(-np.clip(share * x * (1.0 - x / 3.0), 0.0, 0.99))
+        return bound
 
 
 @record
