@@ -115,10 +115,12 @@ def _steps(
         yield from _around_contours(question, wish)
     elif engine == CONTOUR:
         yield from _contours(question, wish)
+    yield from _divergences(question, engine, cheap=True)
     if engine in ("auto", "fft"):
         for tolerance, points in wish.lattices(weight(question.composition)):
             yield _Step("fft", partial(question.fft, Effort(tolerance, points, worth)))
-    if engine == "rdp" or (engine == "auto" and not question.composition.sharper):
+    yield from _divergences(question, engine, cheap=False)
+    if engine == "rdp":
         yield _Step("rdp", question.renyi)
 
 
@@ -148,6 +150,18 @@ def _around_contours(question: Question, wish: Wish) -> Iterator[_Step]:
     yield from _contours(question, wish)
     if large is not None and not first:
         yield _Step("one large loss", large, further=True)
+
+
+def _divergences(question: Question, engine: str, *, cheap: bool) -> Iterator[_Step]:
+    """Yield what divergences prove, if they are cheap, or if they are not.
+
+    Where they are in closed form a lattice is not asked for what they prove already.
+    """
+    composition = question.composition
+    if engine != "auto" or composition.sharper:
+        return
+    if composition.renyi_curve(sharp=False).cheap is cheap:
+        yield _Step("divergences", question.divergences)
 
 
 def _contours(question: Question, wish: Wish) -> Iterator[_Step]:
@@ -194,7 +208,7 @@ class _Known:
         if self.found is None:
             return False
         width = _width(self.found.bound)
-        if step.name == "rdp":
+        if step.name == "divergences":
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
         if step.name == "fft":
             return self.wish.met(self.found.bound) or width <= FFT_REACH

@@ -91,6 +91,10 @@ class Question(Protocol):
         """Ask for the best Renyi order."""
         ...
 
+    def divergences(self) -> Certified:
+        """Ask for what Renyi divergences prove at both ends."""
+        ...
+
     def rough(self, *, sharp: bool = True) -> float:
         """Return about what one Renyi order proves; `sharp` as of `Composition.renyi_curve`."""
         ...
@@ -133,6 +137,12 @@ class EpsilonAt:
         from privcalc.engine.renyi import renyi_epsilon
 
         return renyi_epsilon(self.composition, self.low)
+
+    def divergences(self) -> Certified:
+        """Ask for what Renyi divergences prove at both ends."""
+        from privcalc.engine.divergences import epsilon_bracket
+
+        return epsilon_bracket(self.composition, self.low, self.high)
 
     def rough(self, *, sharp: bool = True) -> float:
         """Return about what one Renyi order proves."""
@@ -180,6 +190,12 @@ class DeltaAt:
         from privcalc.engine.renyi import renyi_delta
 
         return renyi_delta(self.composition, self.epsilon)
+
+    def divergences(self) -> Certified:
+        """Ask for what Renyi divergences prove at both ends."""
+        from privcalc.engine.divergences import delta_bracket
+
+        return delta_bracket(self.composition, self.epsilon)
 
     def rough(self, *, sharp: bool = True) -> float:
         """Return about what one Renyi order proves."""

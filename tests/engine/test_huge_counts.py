@@ -1,0 +1,177 @@
+"""Very many uses: few nodes and little work, and both ends near the truth."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from mpmath import mp
+from scipy.special import ndtr
+from scipy.stats import binom
+
+from privcalc.accounting.realize import realize
+from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.engine.divergences import delta_bracket, epsilon_bracket
+from privcalc.engine.lattice.answer import MOST_USES, LeftOutError, fft_epsilon
+from privcalc.engine.mollified.answer import mollified_at
+from privcalc.engine.mollified.laws import STILL, LaplaceBlocks
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.numerics.work import QUESTION, allowance, left
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from tests.oracles.contour import contour
+from tests.oracles.laws import laplace_moment
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from tests.oracles.laws import Leaf
+
+ADD = Relation.ADD_OR_REMOVE_ONE
+HUGE = (
+    ("1.564e8", 20_200_000_000_000, "0.0705"),
+    ("2.9e8", 157_000_000_000_000, "0.1"),
+    ("1e9", 1_000_000_000_000_000, "0.03"),
+    ("1e5", 1_000_000_000, "1.2"),
+    ("50", 4000, "5.5"),
+)
+
+
+def composition_of(text: str, direction: str = "remove") -> Composition:
+    """Return the laws above of one direction."""
+    parts = realize(parse(text).tree, ADD)
+    return next(part.upper for name, part in parts.items() if name in (direction, "both"))
+
+
+@pytest.mark.parametrize(("scale", "count", "epsilon"), HUGE)
+def test_laplace_noise_of_any_count_is_known_to_all_digits(
+    scale: str, count: int, epsilon: str
+) -> None:
+    """The oracle integrates the moments at forty digits and more."""
+    composition = composition_of(f"laplace:scale={scale}@{count}")
+    leaf: Leaf = {"mechanism": "laplace", "scale": scale, "count": count}
+    truth = contour([leaf], "add", 0, epsilon=mp.mpf(epsilon), digits=15)[0].delta(
+        mp.mpf(float(epsilon))
+    )[0]
+    found = certified_delta(composition, float(epsilon), 1e-9)
+    assert found.bound.lower is not None
+    assert found.bound.lower <= truth <= found.bound.upper
+    assert found.bound.width <= 1e-7 * found.bound.upper
+
+
+@pytest.mark.parametrize("scale", ["1.564e8", "2.9e8", "1e9"])
+def test_contours_of_very_many_uses_have_few_nodes(scale: str) -> None:
+    """All of the sum is where few uses would still be near 1."""
+    composition = composition_of(f"laplace:scale={scale}@20200000000000")
+    assert mollified_at(composition, 0.05, 1e-6).count < 20_000
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_on_laplace_noise_hold_and_are_near(seed: int) -> None:
+    """On cells and beyond points they are above |phi|, at forty digits."""
+    r = random.Random(seed)
+    scale = 10.0 ** r.uniform(-0.5, 9)
+    law = LaplaceLaw(1.0 / scale)
+    c = r.uniform(0.01, 3.0) * scale ** r.uniform(0.0, 1.0)
+    blocks = LaplaceBlocks.of(law.on_contour(c, 0.0, 0.0))
+    with mp.workdps(40):
+        e = mp.mpf(law.e)
+
+        def log_phi(t: float) -> float:
+            z = mp.mpc(c, t)
+            return float(mp.log(abs(laplace_moment(1 / e, z) / laplace_moment(1 / e, mp.mpf(c)))))
+
+        for _ in range(12):
+            start = 10.0 ** r.uniform(-8, 1.5) * scale
+            width = start * 10.0 ** r.uniform(-3, 0.5)
+            inside = [start + width * r.random() for _ in range(8)]
+            cell = float(blocks.cell_bounds(np.array([start]), width, uniform=False)[0])
+            beyond = float(blocks.beyond(np.array([start]))[0])
+            later = [start * (1.0 + 10.0 ** r.uniform(-2, 2)) for _ in range(8)]
+            assert max(map(log_phi, inside)) <= cell + 1e-17
+            assert max(map(log_phi, [start, *later])) <= beyond + 1e-17
+    # Near 0 the first bound is all but the truth; the other one falls with the loss alone.
+    start = 1e-3 * scale
+    assert start * law.e < STILL
+    least = min(0.05 * law.e, 1e-6 * blocks.up * blocks.down)
+    assert float(blocks.beyond(np.array([start]))[0]) < -least
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return the profile of Gaussian noise (Balle, Wang 2018), where no digits cancel."""
+    above = ndtr(0.5 * mu - epsilon / mu)
+    with np.errstate(over="ignore"):
+        below = math.exp(min(epsilon, 700.0)) * ndtr(-0.5 * mu - epsilon / mu)
+    return float(above - below)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0, 12.0])
+def test_divergences_bracket_the_profile_of_gaussian_noise(mu: float) -> None:
+    """Both ends hold, and get nearer the larger epsilon is beside its deviation."""
+    composition = composition_of(f"gdp:mu={mu}")
+    for delta in (0.9, 0.3, 1e-2, 1e-5, 1e-9):
+        if delta >= gaussian_delta(mu, 0.0):
+            continue
+        found = epsilon_bracket(composition, delta, delta).bound
+        assert found.lower is not None
+        # At an upper end delta is at most the target, and at a lower end at least.
+        assert gaussian_delta(mu, found.upper) <= delta * (1.0 + 1e-9)
+        assert not found.lower or gaussian_delta(mu, found.lower) >= delta * (1.0 - 1e-9)
+        assert mu < 10.0 or delta > 0.5 or found.lower > 0.3 * found.upper
+    for epsilon in (0.0, 0.1, 1.0, 20.0):
+        bound = delta_bracket(composition, epsilon).bound
+        truth = gaussian_delta(mu, epsilon)
+        assert bound.lower is not None
+        assert bound.lower <= truth * (1.0 + 1e-9) + 1e-15
+        assert bound.upper >= truth * (1.0 - 1e-9) - 1e-15
+
+
+@pytest.mark.parametrize("count", [10**10, 10**12, 10**15])
+@pytest.mark.parametrize("delta", [0.99, 0.3, 1e-5, 1e-12])
+def test_many_uses_have_a_lower_end_near_the_upper_one(count: int, delta: float) -> None:
+    """The truth is a quantile of the binomial distribution, but for a few losses."""
+    composition = composition_of(f"rr:epsilon=1@{count}")
+    with allowance(QUESTION):
+        found = certified_epsilon(composition, delta, 1e-6).bound
+        # No lattice was tried, whose rounding would leave nothing.
+        assert left() > 0.8 * QUESTION
+    p = math.e / (1.0 + math.e)
+    truth = 2.0 * float(binom.isf(delta, count, p)) - count
+    # delta is at most P(L > epsilon), and at least that of L > epsilon + 40.
+    slack = 60.0 + 1e-12 * truth
+    assert found.lower is not None
+    assert found.lower <= truth + slack
+    assert found.upper >= truth - slack
+    assert found.width <= (20.0 if delta < 0.5 else 100.0) * math.sqrt(count)
+
+
+def test_lattices_are_not_asked_for_more_uses_than_they_know() -> None:
+    """What they could add is nothing, whatever they cost."""
+    composition = composition_of(f"laplace:scale=1e5@{int(MOST_USES) + 1}")
+    with pytest.raises(LeftOutError):
+        fft_epsilon(composition, 1e-5, 1e-5, 1e-6, worth=lambda width: width < 1.0)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "approx:epsilon=2.94,delta=1.48e-82@1714699082128",
+        "staircase:epsilon=19.7@9165931769091",
+        "bernoulli-pair:p=1.39e-07,other_p=0.00135@2369789222228",
+        "laplace:scale=0.1@1000000000000000",
+        "staircase:epsilon=40.7@poisson:q=5.06e-07@500910143725447",
+        "rr:epsilon=3,categories=90@77000000000000",
+        "discrete-laplace:scale=0.3@41000000000000",
+        "pure:epsilon=0.2@900000000000000",
+        "gdp:mu=0.01@900000000000000+rr:epsilon=2@88000000000000",
+    ],
+)
+def test_epsilon_of_very_many_uses_is_no_vacuous_bracket(spec: str) -> None:
+    """Nothing was known from below of these, or hardly anything."""
+    with allowance(QUESTION):
+        found = certified_epsilon(composition_of(spec), 0.02, 1e-6).bound
+        assert left() > 0.5 * QUESTION
+    assert found.lower is not None
+    assert found.lower > 0.999 * found.upper
