@@ -11,6 +11,7 @@ from scipy.special import log_ndtr, ndtr
 
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ RAISED = 1e-6
 LEAST = 5
 # Cells at the ends that may be dropped where masses grow too fast.
 TRIES = 100
+# Work for a place that a coarser lattice leaves out, and for each such place in its block.
+PER_PLACE = 0.03
 # Left edges that are tried.
 EDGES = 4000
 
@@ -335,6 +338,7 @@ def coarsened(fine: Measure, factor: int, *, lower: bool) -> Measure:
     blocks = fine.last // factor - first + 1
     table = np.zeros(blocks * factor)
     table[fine.first - first * factor :][: len(fine.masses)] = fine.masses
+    charge(PER_PLACE * len(table) * (4.0 + factor))
     rows = table.reshape(blocks, factor)
     w = np.arange(factor) / factor
     left, right = rows @ (1.0 - w), rows @ w

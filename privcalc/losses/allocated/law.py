@@ -21,6 +21,9 @@ from privcalc.numerics.work import charge, remembered
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
 
+# Work for an atom of a law, which is sorted, and for one at an order.
+PER_ATOM, PER_TERM = 2.0, 0.25
+
 # Points of the fine lattice, where little work is left, and where a search looks around.
 SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
 
@@ -108,7 +111,7 @@ class AllocatedLaw(LossLaw):
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return log sum p e^{c loss}, off by units of exponents and for every atom."""
-        charge(0.2 * len(self._losses) * len(c))
+        charge(PER_TERM * len(self._losses) * len(c))
         found = np.empty(len(c))
         with np.errstate(divide="ignore"):
             logs = np.log(self._p)
@@ -145,35 +148,41 @@ def allocated_laws(
         points.append(each.points()[used])
         masses.append(each.masses[used])
     x, q = np.concatenate(points), np.concatenate(masses)
+    charge(PER_ATOM * len(x))
+    del points, masses
     order = np.argsort(x, kind="stable")
     x, q = x[order] / steps, q[order]
+    del order
     at_zero = math.fsum(float(each.masses[0]) for each in parts.measures if each.first == 0)
-    losses = np.log(x)
-    p = x * q
-    remove = losses, p, q
-    add = -losses[::-1], q[::-1], p[::-1]
-    if not lower:
-        step, without = GaussianLaw(v), parts.outside + at_zero
-        return {
-            "remove": _law(*remove, parts.beyond, step, lower=False),
-            "add": _law(*add, without, step, lower=False),
-        }
-    steep = v > STEEP or (v > RATHER_STEEP and steps <= FEW)
-    best = [largest_output(steps, v, remove=each) if steep else None for each in (True, False)]
-    return {
-        "remove": _law(*remove, 0.0, best[0], lower=True),
-        "add": _law(*add, 0.0, best[1], lower=True),
-    }
-
-
-def _law(
-    losses: Array, p: Array, q: Array, infinity: float, simpler: LossLaw | None, *, lower: bool
-) -> AllocatedLaw:
-    if not len(losses):
+    if not len(x):
         raise NotCertifiedError("nothing is left of one epoch on its lattice")
+    infinity = 0.0, 0.0
+    best: tuple[LossLaw | None, ...] = None, None
+    if not lower:
+        infinity, best = (parts.beyond, parts.outside + at_zero), (GaussianLaw(v), GaussianLaw(v))
+    elif v > STEEP or (v > RATHER_STEEP and steps <= FEW):
+        best = tuple(largest_output(steps, v, remove=each) for each in (True, False))
+    return _laws(x, q, infinity, best, lower=lower)
+
+
+def _laws(
+    x: Array,
+    q: Array,
+    infinity: tuple[float, float],
+    simpler: tuple[LossLaw | None, ...],
+    *,
+    lower: bool,
+) -> dict[str, AllocatedLaw]:
+    """Return the laws of both directions, for increasing ratios x with masses q without the record.
+
+    Adding is removing backwards: the two share all but the losses.
+    """
+    p, losses, error = x * q, np.log(x), 16.0 * UNIT
     below_p, below_q = (np.concatenate([[0.0], np.cumsum(each)]) for each in (p, q))
     above_p, above_q = (np.concatenate([np.cumsum(each[::-1])[::-1], [0.0]]) for each in (p, q))
-    error = 16.0 * UNIT
-    return AllocatedLaw(
-        losses, p, q, above_p, above_q, below_p, below_q, infinity, error, lower, simpler
-    )
+    remove = losses, p, q, above_p, above_q, below_p, below_q
+    add = q[::-1], p[::-1], below_q[::-1], below_p[::-1], above_q[::-1], above_p[::-1]
+    return {
+        "remove": AllocatedLaw(*remove, infinity[0], error, lower, simpler[0]),
+        "add": AllocatedLaw(-losses[::-1], *add, infinity[1], error, lower, simpler[1]),
+    }
