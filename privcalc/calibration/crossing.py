@@ -26,8 +26,9 @@ MOST_PROBES = 150
 PART, PART_OF_UPPER, JUMP, MORE = 0.02, 0.002, 1e-3, 6
 # They are to leave this part of the work to the search for an insufficient one.
 RESERVE = 0.5
-# How far a search goes beyond where it thinks the answer is, and at first at most, in logs.
-BEYOND, FIRST_STEP = 1.1, 1.5
+# How far a search goes beyond where it thinks the answer is, and at first at most, in logs; and
+# where it has no idea, as a multiple of the excess, which doubles.
+BEYOND, FIRST_STEP, BLIND = 1.1, 1.5, 2.0
 # Refusals of values on one side after which the last good one is taken for the end of the range.
 MOST_REFUSALS = 12
 # Logs that differ by less are next to each other.
@@ -48,6 +49,7 @@ class Crossing:
     end: End
     near: float = 0.0
     step: float = FIRST_STEP
+    blind: float = BLIND
     creep: int = 1
     steps: list[float] = field(factory=list)
     down: int = 0
@@ -138,10 +140,14 @@ class Crossing:
     def _beyond(self, base: Probe, *, up: bool) -> int:
         """Choose a position on one side of all that is known."""
         search, direction = self.search, 1 if up else -1
-        distance = self.step
-        found = search.root(self.end) if math.isfinite(base.excess[self.end]) else None
+        excess = abs(base.excess[self.end])
+        found = search.root(self.end) if math.isfinite(excess) else None
         if found is not None and (found - base.x) * direction > 0.0:
             distance = min(BEYOND * abs(found - base.x), self.step)
+        else:
+            # Brackets of several widths may not fit together, but each says about how far it is.
+            distance = min(self.blind * max(excess, LITTLE), self.step)
+            self.blind *= 2.0
         self.step *= 2.0
         position = search.position(base.x + direction * distance)
         if (position - base.position) * direction <= 0:

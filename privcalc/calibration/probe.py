@@ -51,3 +51,8 @@ class Probe:
         if self.bound is None or self.bound.lower is None or math.isinf(self.bound.upper):
             return 0.0
         return min(self.excess["upper"] - self.excess["lower"], WIDEST)
+
+    @property
+    def open(self) -> float:
+        """What the bracket leaves open on the scale of the excess; infinity without two ends."""
+        return self.excess["upper"] - self.excess["lower"]

@@ -121,8 +121,21 @@ class Search:
         return good, min(beyond, key=lambda p: p.position, default=None)
 
     def root(self, end: End) -> float | None:
-        """Return about the x where the excess is 0: inverse interpolation of the nearest probes."""
-        known = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        """Return about the x where the excess is 0: inverse interpolation of the nearest probes.
+
+        What decides a budget may be a wide bracket. Costs grow with x: where a costlier value seems
+        to cost no more, the wider bracket of the two misleads.
+        """
+        probes = [p for p in self.probes.values() if math.isfinite(p.excess[end] + p.x)]
+        known = [
+            p
+            for p in probes
+            if not any(
+                (q.x - p.x) * (q.excess[end] - p.excess[end]) <= 0.0 and q.open < p.open
+                for q in probes
+                if q is not p
+            )
+        ]
         known.sort(key=lambda p: abs(p.excess[end]))
         if not known:
             return None
