@@ -39,7 +39,7 @@ import numpy as np
 from privcalc.losses.bounded_range.chords import Chords
 from privcalc.numerics.power_excess import TINY
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import charge, left
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -56,8 +56,10 @@ FIRST_UNITS = 32.0
 # Parts of the largest range, at most; points of all steps together, at most.
 MOST_PARTS = 2**17
 MOST_POINTS = 2_400_000
-# Work for a point, from above and from below.
+# Work for a point, from above and from below; what part of what is left may go into one lattice, so
+# that a search has some for all of its steps, and how many points there are at least.
 PER_UPPER, PER_LOWER = 2.0, 0.8
+PART, FEWEST_POINTS = 0.28, 50_000
 # Bits of a double.
 BITS = 53
 # Finer lattices that are tried for several ranges, by parts of the number of points.
@@ -261,7 +263,8 @@ def lattice(kinds: Kinds, *, up: bool) -> tuple[float, list[int], int]:
     etas = np.array([eta for eta, _ in kinds])
     sums = float(((states @ etas) * (states > 0).sum(axis=1)).sum())
     counts = np.array([count for _, count in kinds])
-    most = min(MOST_PARTS / float(etas.max()), MOST_POINTS / sums)
+    affordable = max(FEWEST_POINTS, PART * left() / (PER_UPPER + PER_LOWER))
+    most = min(MOST_PARTS / float(etas.max()), min(MOST_POINTS, affordable) / sums)
     fewest = [max(2, int(most * eta)) for eta in etas.tolist()]
     if len(fewest) == 1:
         tried = etas / fewest
