@@ -177,7 +177,9 @@ def sum_of_events(r: random.Random) -> str:
 def with_hole(r: random.Random) -> str:
     """Draw a specification with a hole, everything else at the borders."""
     kind = r.choice(["gaussian:sigma=_", "laplace:scale=_", "exponential:epsilon=_"])
-    kind = r.choice([kind, kind, "rr:epsilon=_", "discrete-gaussian:sigma=_", "staircase:epsilon=_"])
+    kind = r.choice(
+        [kind, kind, "rr:epsilon=_", "discrete-gaussian:sigma=_", "staircase:epsilon=_"]
+    )
     n = count(r, 1e9)
     return r.choice(
         [
@@ -277,7 +279,9 @@ ORDINARY: dict[str, Question] = {
     "histories": compose(history),
     "ledgers": compose(ledger),
     "shuffled": compose(
-        lambda r: f"gaussian:sigma={log(r, 0.5, 6)}@batches:t={count(r, 1e3) + 1}@{r.randint(1, 20)}"
+        lambda r: (
+            f"gaussian:sigma={log(r, 0.5, 6)}@batches:t={count(r, 1e3) + 1}@{r.randint(1, 20)}"
+        )
     ),
     "groups": compose(
         lambda r: training(r, (1, 20), (1e-3, 2e-2), (0.8, 4)) + f"@group:k={r.randint(2, 8)}"
@@ -323,7 +327,9 @@ class Outcome:
         width = "      -" if self.width is None else f"{self.width:7.0e}"
         said = f"  {self.said[:90]}" if self.status not in (0, 1) else ""
         words = " ".join(self.arguments)[:200]
-        return f"{self.seconds:6.2f} s {self.megabytes:5.0f} MB {width}  {self.status}  {words}{said}"
+        return (
+            f"{self.seconds:6.2f} s {self.megabytes:5.0f} MB {width}  {self.status}  {words}{said}"
+        )
 
 
 def widest(answer: Any) -> float | None:
@@ -336,10 +342,10 @@ def widest(answer: Any) -> float | None:
         upper, lower = float(answer["upper"]), float(answer.get("lower", "nan"))
         if upper == lower:
             return 0.0
-        return 1.0 - lower / upper if lower == lower and upper < math.inf else math.inf
+        return math.inf if math.isnan(lower) or math.isinf(upper) else 1.0 - lower / upper
     elif "sufficient" in answer:
         near, far = float(answer["sufficient"]), float(answer.get("insufficient", "nan"))
-        return abs(near - far) / max(near, far) if near == near and far == far else math.inf
+        return math.inf if math.isnan(far) else abs(near - far) / max(near, far)
     else:
         found = [widest(each) for name, each in answer.items() if name != "base_epsilon"]
     return max((each for each in found if each is not None), default=None)
@@ -373,7 +379,9 @@ def ask(arguments: list[str], directory: Path) -> Outcome:
         words = [json.loads(words[-1])["message"]]
     width = widest(json.loads(lines[0])["result"]) if lines else None
     seconds = used.ru_utime + used.ru_stime
-    return Outcome(arguments, seconds, used.ru_maxrss / 1024.0, code, width, words[-1] if words else "")
+    return Outcome(
+        arguments, seconds, used.ru_maxrss / 1024.0, code, width, words[-1] if words else ""
+    )
 
 
 def main() -> int:

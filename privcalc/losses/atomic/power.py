@@ -16,6 +16,7 @@ import numpy as np
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.atomic.exact import exact_law
 from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge, left
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ MOST_PIECES = 2000
 SHORTEST = 1e-290
 # Atoms of a lower law with less mass are joined with the next.
 SMALLEST = Fraction(1, 10**280)
+# Work for a piece of a lower law, which is made of rationals; what part of what is left one law may
+# take, and the pieces that every law has.
+PER_PIECE, PART_OF_WORK, FEWEST_PIECES = 700.0, 0.025, 24
 
 
 @record
@@ -278,10 +282,14 @@ def lower_law(curve: Curve) -> AtomicLaw | None:
     By its rounding the function is at most (1 + e) G, so that its corners, with their heights
     divided by 1 + e, lie below G, and so does the line from the last of them to (1, 1), for G is
     concave. The concave function that joins some of them is the power function of the pair of its
-    pieces, which is formed without rounding: corners at which it would bend upwards are left out.
+    pieces, which is formed without rounding: corners at which it would bend upwards are dropped,
+    and more of them where a sum of many such laws leaves little work for each.
     """
     if not curve.sharp:
         return None
+    most = max(FEWEST_PIECES, int(PART_OF_WORK * min(left(), 1e12) / PER_PIECE))
+    stride = -(-len(curve.rises) // most)
+    charge(PER_PIECE * min(most, len(curve.rises)))
     room = 1 - Fraction(2.02 * curve.units * UNIT)
     start = Fraction(curve.start) * room
     left_p, left_q = 1 - start, Fraction(1)
@@ -294,6 +302,9 @@ def lower_law(curve: Curve) -> AtomicLaw | None:
         left_p, left_q = left_p - p, left_q - q
         pieces.append((p, q))
     pieces.append((left_p, left_q))
+    parts = [pieces[i : i + stride] for i in range(0, len(pieces), stride)]
+    zero = Fraction(0)
+    pieces = [(sum((p for p, _ in part), zero), sum((q for _, q in part), zero)) for part in parts]
     joined: list[Outcome] = []
     for piece in pieces:
         p, q = piece

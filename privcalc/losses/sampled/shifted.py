@@ -34,7 +34,7 @@ from privcalc.numerics.gauss_legendre import (
     SEMI_AXES_REAL,
     composite_rule,
 )
-from privcalc.numerics.phases import PHASE_ULPS
+from privcalc.numerics.phases import PER_PHASE, PER_PRODUCT, PHASE_ULPS
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -168,6 +168,9 @@ class ShiftedPart:
 
     def blocks(self, starts: Array, step: float, size: int) -> ComplexArray:
         """Return G at t = start + k step, k < size, a row for each start, alike."""
+        nodes = len(self._loss)
+        charge(PER_PHASE * nodes * (len(starts) + size))
+        charge(PER_PRODUCT * nodes * len(starts) * size)
         rows = np.exp(1j * np.outer(starts, self._loss)) * self._weights
         columns = np.exp(1j * np.outer(self._loss, step * np.arange(size)))
         result: ComplexArray = rows @ columns
