@@ -288,7 +288,7 @@ def lower_law(curve: Curve) -> AtomicLaw | None:
     if not curve.sharp:
         return None
     most = max(FEWEST_PIECES, int(PART_OF_WORK * min(left(), 1e12) / PER_PIECE))
-    stride = -(-len(curve.rises) // most)
+    stride = max(1, -(-len(curve.rises) // most))
     charge(PER_PIECE * min(most, len(curve.rises)))
     room = 1 - Fraction(2.02 * curve.units * UNIT)
     start = Fraction(curve.start) * room
