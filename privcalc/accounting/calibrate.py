@@ -32,6 +32,8 @@ __all__ = ["Calibration", "CalibrationTarget", "calibrate", "calibrations"]
 
 # The search comes so near with brackets of this relative width before it asks for narrow ones.
 COARSE, NEAR = 1e-4, 0.02
+# Of the work that is left one of them may take this part: it takes several to come near.
+PARTS = 4
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
 NEAR_ENOUGH = 2e-9
 # Nor where brackets leave values in between open, for less than this part of these.
@@ -118,7 +120,7 @@ class _Calibrator:
         beside = self._beside()
         x, slope = self._start(start)
         coarse = self._search(max(COARSE, self.tolerance), slope, beside)
-        coarse.far = self._refuse_limit
+        coarse.parts, coarse.far = PARTS, self._refuse_limit
         coarse.start(x)
         self._refuse_unbounded(coarse)
         self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Verdict
 from privcalc.calibration.probe import Probe, log_value
 from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.numerics.work import share
 from privcalc.record import field, mutable
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Search:
         tolerance: that of every probe.
         slope: about the growth of the excess with x.
         beside: log(mu) of what stands beside the part with the unknown, about.
+        parts: each probe may take one of so many equal parts of the work that is left.
         far: called once when several steps towards cheaper values were not enough; it may raise.
     """
 
@@ -54,6 +56,7 @@ class Search:
     tolerance: float
     slope: float = 1.0
     beside: float = -math.inf
+    parts: int = 1
     far: Callable[[], None] | None = None
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
@@ -165,7 +168,8 @@ class Search:
         x = self.unknown.sign * log_value(value)
         tree = self.unknown.tree_at(value)
         try:
-            bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
+            with share(self.parts):
+                bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
             return Probe(position, value, x, None, None, nothing, error)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,6 +29,23 @@ if TYPE_CHECKING:
 
 # What a law in closed form costs a lattice, beside one that is a quadrature.
 CLOSED_FORM = 0.25
+
+
+@record
+class Sample:
+    """What a sampled law is a sample of, for what its Renyi divergences are by sums.
+
+    Attributes:
+        event: the event's law for adding a record, without masses at infinity.
+        reverse: its law for removing one; the same where the pair is symmetric.
+        q: sampling probability.
+        halves: how many of the sampled laws the law is joined from.
+    """
+
+    event: LossLaw
+    reverse: LossLaw
+    q: float
+    halves: int = 1
 
 
 class LossLaw(ABC):
@@ -274,6 +292,11 @@ class LossLaw(ABC):
     def lattice_weight(self) -> float:
         """What a point of a lattice costs, as a multiple of what it costs most laws."""
         return CLOSED_FORM if self.cheap_orders else 1.0
+
+    @property
+    def sample(self) -> Sample | None:
+        """What it is a Poisson sample of, where that is all there is to it; None for others."""
+        return None
 
     @property
     def sharper_curve(self) -> RenyiCurve | None:

@@ -86,6 +86,47 @@ class RenyiCurve(Protocol):
         """Return K(c) quickly and without certificate, for searches."""
         return self.upper(c)
 
+    def rough(self, c: Array) -> Array:
+        """Return proved upper bounds on K(c) that take next to no work, where `upper` takes much.
+
+        A search begins with them, so that it has an answer before the work that is allowed is done.
+        """
+        return self.upper(c)
+
+
+@record
+class Roughly(RenyiCurve):
+    """A curve by what takes next to no work.
+
+    Attributes:
+        curve: of which that is.
+    """
+
+    curve: RenyiCurve
+
+    @property
+    def limit(self) -> float:
+        """Return that of the curve."""
+        return self.curve.limit
+
+    @property
+    def cheap(self) -> bool:
+        """Say whether the curve is."""
+        return self.curve.cheap
+
+    @property
+    def corners(self) -> tuple[float, ...]:
+        """Return those of the curve."""
+        return self.curve.corners
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return that of the curve."""
+        return self.curve.line(c)
+
+    def upper(self, c: Array) -> Array:
+        """Return the rough bounds."""
+        return self.curve.rough(c)
+
 
 @record
 class LeastCurve(RenyiCurve):
@@ -121,6 +162,11 @@ class LeastCurve(RenyiCurve):
     def estimate(self, c: Array) -> Array:
         """Return the least estimate."""
         least: Array = np.min([curve.estimate(c) for curve in self.curves], axis=0)
+        return least
+
+    def rough(self, c: Array) -> Array:
+        """Return the least rough bound."""
+        least: Array = np.min([curve.rough(c) for curve in self.curves], axis=0)
         return least
 
 
@@ -196,6 +242,10 @@ class SumCurve(RenyiCurve):
             total = total + count * curve.estimate(c)
         return total
 
+    def rough(self, c: Array) -> Array:
+        """Return the sum of the rough bounds, rounded up."""
+        return _rounded([count * curve.rough(c) for curve, count in self.terms], c, 1.0)
+
 
 @record
 class WorseCurve(RenyiCurve):
@@ -235,6 +285,10 @@ class WorseCurve(RenyiCurve):
         """Return the larger estimate."""
         return np.maximum(self.first.estimate(c), self.second.estimate(c))
 
+    def rough(self, c: Array) -> Array:
+        """Return the larger rough bound."""
+        return np.maximum(self.first.rough(c), self.second.rough(c))
+
 
 @record
 class DerivedCurve(RenyiCurve):
@@ -266,6 +320,11 @@ class DerivedCurve(RenyiCurve):
     def estimate(self, c: Array) -> Array:
         """Return the same of the estimate."""
         found = self.bound(c, self.base.estimate(c))
+        return np.where(np.isnan(found), np.inf, found)
+
+    def rough(self, c: Array) -> Array:
+        """Return the same of the rough bound."""
+        found = self.bound(c, self.base.rough(c))
         return np.where(np.isnan(found), np.inf, found)
 
     def bound(self, c: Array, k: Array) -> Array:

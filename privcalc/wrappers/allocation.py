@@ -26,6 +26,9 @@ LEAST_NOISE, MOST_NOISE = 0.4, 100.0
 ACCURACY = 1e-7
 # Work that has to be left for fine lattices.
 PLENTY = 2e7
+# Where less work is left than lattices may take, so many points of small ones: epsilon is a few
+# hundredths larger at 20,000 steps, and then up to 1.7 times as large.
+SMALL = (4e5, 2**10), (3e6, 2**12)
 # Different epochs of a specification that may be fine, and rough, and there may be at all: a fine
 # one has sixty megabytes, the roughest ten.
 NAME, MOST_FINE, MOST_ROUGH, MOST_EPOCHS = "allocated", 2, 8, 30
@@ -169,6 +172,7 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
         size = SIZE if left() >= PLENTY and kept < MOST_FINE else ROUGH_SIZE
         if kept >= MOST_ROUGH or (walk.rough and steps <= FEW_STEPS):
             size = ROUGHEST_SIZE
+        size = next((small for work, small in SMALL if left() < work), size)
         upper = allocated_laws(steps, high, lower=False, size=size)
         lower = allocated_laws(steps, low, lower=True, size=size)
         for each in (Adjacency.ADD, Adjacency.REMOVE):

@@ -59,6 +59,10 @@ class ExactCurve:
         """Return K rounded down."""
         return np.nextafter(self.estimate(c), -np.inf)
 
+    def rough(self, c: Array) -> Array:
+        """Return the upper bound: nothing is known with less work."""
+        return self.upper(c)
+
     def estimate(self, c: Array) -> Array:
         """Return K to the nearest double."""
         values = []

@@ -168,6 +168,10 @@ class _General:
         """Return None."""
         del c
 
+    def rough(self, c: Any) -> Any:
+        """Return the upper bound: nothing is known with less work."""
+        return self.upper(c)
+
     def estimate(self, c: Any) -> Any:
         """Return the bound."""
         return self.upper(c)

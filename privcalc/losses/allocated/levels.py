@@ -31,6 +31,8 @@ SMALLEST = 1e-24
 # Points of sums of large ratios, about: four times as many make brackets of epsilon hardly any
 # narrower, by 1e-7 where they are that narrow, and laws of few steps half a gigabyte large.
 MOST_POINTS = 2**15
+# No more than so many for each of small ratios.
+POINTS_PER_CELL = 8
 # What underflow hides.
 TINY = 1e-250
 
@@ -81,7 +83,8 @@ def parts_of(plan: Plan, *, lower: bool) -> Parts:
         edge = top * step
         if not later:
             break
-        factor = _factor(top * GROWTH * _followed(plan, edge))
+        most = min(MOST_POINTS, POINTS_PER_CELL * plan.window.size)
+        factor = _factor(top * GROWTH * _followed(plan, edge), most)
         try:
             rest = [coarsened(each, factor, lower=lower) for each in rest]
         except NotCertifiedError:
@@ -115,10 +118,10 @@ def _lost_small(plan: Plan, outside: list[tuple[float, float]], edge: float) -> 
     return without, with_it
 
 
-def _factor(points: int) -> int:
+def _factor(points: int, most: int) -> int:
     """Return how much coarser a lattice has to be so that sums of large ratios fit on it."""
     factor = 1
-    while points > factor * MOST_POINTS and factor < GROWTH:
+    while points > factor * most and factor < GROWTH:
         factor *= 2
     return factor
 

@@ -86,6 +86,10 @@ class BoundedRangeCurve:
             found = found + uses * bounded_range_cumulant(eta, c)[0]
         return found
 
+    def rough(self, c: Array) -> Array:
+        """Return the upper bound, which is cheap."""
+        return self.upper(c)
+
 
 def best_offset(eta: float, c: float) -> float:
     """Return about the t with the largest divergence at order c + 1 > 1."""

@@ -87,7 +87,11 @@ class MixtureLaw(CutMixture):
         return max(1.0, len(self.ratio.centres) / TERMS)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K by certified quadrature, or where that is too long by convexity.
+        """Bound K by certified quadrature, or where that is too long by convexity."""
+        return from_excess(self._log_excess, c, *self.convexity(c))
+
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Bound K by the terms of the mixture.
 
         By joint convexity e^{K(c)} <= sum_j b_j e^{c (c + 1) c_j^2 / 2} in both directions; it
         is also at most b_0^-c for adding, and at least 1. For removing no term of r is larger than
@@ -109,7 +113,7 @@ class MixtureLaw(CutMixture):
             lower = np.maximum(lower, 0.0)
         else:
             upper = np.minimum(upper, -c * self.log_floor * (1.0 + 16.0 * UNIT))
-        return from_excess(self._log_excess, c, lower, upper)
+        return lower, upper
 
     def concentration(self, c: Array) -> Array:
         """Bound D_a / a at orders up to c + 1: a mixture of Gaussian mechanisms.

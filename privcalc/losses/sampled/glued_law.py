@@ -9,11 +9,11 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
-from privcalc.losses.law import LossLaw
+from privcalc.losses.law import LossLaw, Sample
 from privcalc.losses.sampled.renyi import add_logs, from_excess
 from privcalc.losses.tails import Tails
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
@@ -82,9 +82,14 @@ class GluedLaw(LossLaw):
         For a < 1 it is that for adding, r = 1 / (1 + y) under Q = (1 + y) R:
         E_R[(1 + y) f(1 / (1 + y)); X > 0] = E_R[(1 + y)^-c - 1 + c y; X > 0]. The sum of the two is
         M - 1, as no mass is at infinity.
+        """
+        return from_excess(self._log_excess, c, *self.convexity(c))
 
-        Where nothing better is at hand, M is at most the sum of e^K of both halves, and at least
-        e^K of the one for removing less alpha: f <= alpha where r <= 1.
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Bound K by those of the halves.
+
+        M is at most the sum of e^K of both, and at least e^K of the one for removing less alpha:
+        f <= alpha where r <= 1.
         """
         up, down = self.up.convexity(c), self.down.convexity(c)
         upper = np.logaddexp(up[1], down[1])
@@ -95,7 +100,13 @@ class GluedLaw(LossLaw):
             lower = np.where(large, up[0] * (1.0 - 4.0 * UNIT) - 1e-15, 0.0)
         else:
             lower = np.full(c.shape, -math.inf)
-        return from_excess(self._log_excess, c, lower, upper)
+        return lower, upper
+
+    @property
+    def sample(self) -> Sample | None:
+        """Return that of either half: M - 1 is part of the sum of both."""
+        half = self.up.sample
+        return None if half is None else replace(half, halves=2)
 
     def concentration(self, c: Array) -> Array:
         """Bound D_a / a at all orders by the event's, which the half for removing knows.

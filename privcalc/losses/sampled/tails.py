@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
-from privcalc.losses.law import LossLaw
+from privcalc.losses.law import LossLaw, Sample
 from privcalc.losses.sampled.concentration import sampled_concentration, sampled_range
 from privcalc.losses.sampled.renyi import convexity_bracket, from_excess
 from privcalc.losses.tails import Tails
@@ -295,6 +295,13 @@ class SampledTailLaw(LossLaw):
         if m > 0.0:
             lower = (c + 1.0) * math.log1p(-min(m * (1.0 + 1e-12), 1.0 - UNIT)) * (1.0 + 1e-12)
         return lower, np.maximum(upper, lower)
+
+    @property
+    def sample(self) -> Sample | None:
+        """Return the event, where no mass is at infinity."""
+        if self.base.infinity_mass > 0.0 or self.base.lower_infinity_mass > 0.0:
+            return None
+        return Sample(self.base, self.reverse, self.q)
 
     def log_excess(self, c: float, *, positive: bool = False) -> Logs:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.

@@ -106,6 +106,10 @@ class ScreeningCurve:
         """Return the upper bound."""
         return self.upper(c)
 
+    def rough(self, c: Array) -> Array:
+        """Return the upper bound: a sum over two outcomes of each test."""
+        return self.upper(c)
+
 
 @remembered(32)
 def _outcomes(curve: ScreeningCurve) -> tuple[Array, Array, Array]:

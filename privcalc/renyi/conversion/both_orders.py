@@ -25,7 +25,7 @@ import numpy as np
 
 from privcalc.numerics.enclosure import expm1, log
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import remembered
+from privcalc.numerics.work import left, remembered
 from privcalc.renyi.conversion.boundary import (
     Sides,
     Term,
@@ -96,6 +96,8 @@ def _narrowed(curve: RenyiCurve, c: Array, logs: Array) -> tuple[Array, Array]:
     """Return more orders, around the best one; `logs` ends with that of order infinity."""
     values, at_infinity = logs[:-1], logs[-1:]
     for _ in range(NARROWINGS):
+        if not left() > 0.0:
+            break
         new = between(c, values, 1, BETWEEN)
         place = np.argsort(np.append(c, new), kind="stable")
         values = np.append(values, _log_odds(new, estimates(curve, new)))[place]

@@ -37,7 +37,7 @@ import numpy as np
 from privcalc.numerics.enclosure import Enclosure, exp, expm1, log, log1p, maximum, where
 from privcalc.numerics.power_excess import excess_slope, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import spend
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ def crossing(proved: Callable[[Array], Array], low: Array, high: Array) -> Array
     at_low = np.full(low.shape, -np.inf)
     width = float(np.max(high - low, initial=NEAR))
     bisections = math.ceil(math.log2(width / NEAR)) if width < np.inf else 0
-    charge((PER_TRIAL + 4.0 * low.size) * (bisections + SECANTS + STEPS))
+    spend((PER_TRIAL + 4.0 * low.size) * (bisections + SECANTS + STEPS))
     for step in range(bisections + SECANTS):
         share = np.full(low.shape, 0.5)
         if step >= bisections:

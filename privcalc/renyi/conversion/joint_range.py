@@ -44,7 +44,7 @@ import numpy as np
 
 from privcalc.numerics.bisection import halved
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -235,7 +235,7 @@ def _log_range(c: Array, log_delta: Array) -> tuple[Array, Array]:
 
 def _ratio_of_mean(c: Array, mean: Array, steps: int) -> Array:
     """Return about the ratio that has this mean, by Newton's method from above (mean is convex)."""
-    charge(steps * (250.0 + np.size(mean)))
+    spend(steps * (250.0 + np.size(mean)))
     ratio = np.minimum(2.0 * mean, mean + np.log1p(1.0 / c))
     for _ in range(steps):
         product = c * ratio

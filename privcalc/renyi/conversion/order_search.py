@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from privcalc.numerics.work import charge, left
-from privcalc.record import record
+from privcalc.numerics.work import OutOfWorkError, left, spend
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -29,6 +29,17 @@ START = 2.0
 SIDE, NARROWINGS = 8, 6
 # The same where there is one minimum only, and an estimate may cost a millisecond.
 NEAR, NEARER = 2, 10
+# Orders minus 1 at which rough bounds come first, larger ones only if need be. Sums over whole
+# orders are exact there: of those each up to 8, then steps of a factor 1.4.
+ROUGH = (
+    np.unique(np.append(2.0 ** np.arange(-20.0, 0.0), np.floor(2.0 ** np.arange(0.0, 7.0, 1 / 3)))),
+    np.floor(2.0 ** np.arange(7.0, 12.0, 0.5)),
+    2.0 ** np.arange(12.0, 21.0, 2.0),
+)
+# The first step from the best of them, as a power of 2: they are less than half of it apart.
+SHORT = 0.5
+# What of the work left a whole grid may take, and how far orders are looked for otherwise, in logs.
+GRID_PART, AROUND = 0.5, 1.5
 # Where a parabola foretells its own minimum so well, relatively, it is at the minimum to about the
 # power 4/3 of this: its error is of third order in the width, that of the minimum of fourth.
 FORETOLD = 1e-9
@@ -72,7 +83,8 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
     """Minimise convert(c, K(c)) over c and certify the minimum.
 
     About 200 estimates, or 30 of a convex curve, and certified bounds at 8 orders; at 20 more if
-    none of these has one.
+    none of these has one. Where an estimate takes much, what takes little comes first: rough bounds
+    at fixed orders, from the best of which the search goes on for as long as there is work left.
 
     Args:
         curve: the curve.
@@ -84,17 +96,49 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
         if not c.size:
             return Search(c, c, math.inf, math.inf)
         return Search(c, curve.upper(c), *_certified(curve, convert, c))
+    if curve.cheap:
+        return _searched(curve, convert, None)
+    first = _rough(curve, convert)
+    if first.value < math.inf and not left() > 0.0:
+        return first
+    try:
+        found = _searched(curve, convert, first if first.value < math.inf else None)
+    except OutOfWorkError:
+        if first.value < math.inf:
+            return first
+        raise
+    return found if found.value <= first.value else replace(first, c=found.c, k=found.k)
+
+
+def _rough(curve: RenyiCurve, convert: Conversion) -> Search:
+    """Return the best of rough bounds at fixed orders; larger ones where the largest is best."""
+    c, k, values = np.empty(0), np.empty(0), np.empty(0)
+    for part in ROUGH:
+        try:
+            new = curve.rough(part)
+            found = _values(convert, part, new)
+        except OutOfWorkError:
+            break
+        c, k, values = np.append(c, part), np.append(k, new), np.append(values, found)
+        if np.isfinite(values).any() and int(np.argmin(values)) < len(c) - 1:
+            break
+    if not (values < math.inf).any():
+        return Search(c, k, math.inf, math.inf)
+    place = int(np.argmin(values))
+    return Search(c, k, float(values[place]), float(c[place]))
+
+
+def _searched(curve: RenyiCurve, convert: Conversion, first: Search | None) -> Search:
+    """Return the best order, beginning near the best that is known roughly."""
     if curve.convex:
-        c, k, values = _descent(curve, convert)
+        c, k, values = _descent(curve, convert, first)
     else:
-        c = grid(curve)
-        k = estimates(curve, c)
-        values = _values(convert, c, k)
+        c, k, values = _on_grid(curve, convert, first)
     side, narrowings = (NEAR, NEARER) if curve.convex else (SIDE, NARROWINGS)
     for narrowing in range(narrowings):
         if left() <= 0.0:
             break
-        charge(PER_NARROWING)
+        spend(PER_NARROWING)
         vertex, foretold = _parabola(c, values)
         new = between(c, values, 1 if narrowing or curve.convex else 2, side)
         new = np.unique(np.append(new, vertex[np.isfinite(vertex)]))
@@ -110,11 +154,50 @@ def search(curve: RenyiCurve, convert: Conversion, *, together: bool = False) ->
         found = new_values[new == vertex]
         if found.size and abs(found[0] - foretold) <= FORETOLD * (1e-3 + abs(foretold)):
             break
-    value, best = _certified(curve, convert, _candidates(c, values))
-    if not value < math.inf:
+    value, best = _best(curve, convert, c, values)
+    if first is None and not value < math.inf:
         # The estimates did not say where a bound can be proved.
         value, best = _certified(curve, convert, GRID[::5])
     return Search(c, k, value, best)
+
+
+def _on_grid(
+    curve: RenyiCurve, convert: Conversion, first: Search | None
+) -> tuple[Array, Array, Array]:
+    """Return the orders minus 1 of the grid, estimates of K and values there.
+
+    Where the whole grid would take more than a part of the work that is left, only its orders
+    around the best that is known roughly.
+    """
+    c = grid(curve)
+    if first is not None:
+        before = left()
+        estimates(curve, np.array([first.order_less_one]))
+        if (before - left()) * len(c) > GRID_PART * left():
+            c = c[np.abs(np.log(c / first.order_less_one)) < AROUND]
+            c = np.union1d(c, first.order_less_one)
+    k = estimates(curve, c)
+    return c, k, _values(convert, c, k)
+
+
+def _best(curve: RenyiCurve, convert: Conversion, c: Array, values: Array) -> tuple[float, float]:
+    """Return the least certified value at the best orders and near them, and its order minus 1.
+
+    One after the other, the most promising first, where each takes much.
+    """
+    candidates = _candidates(c, values)
+    if curve.cheap:
+        return _certified(curve, convert, candidates)
+    likely = np.isin(candidates, c)
+    known = np.append(candidates[~likely], np.inf)
+    ranked = [*c[np.argsort(values, kind="stable")], *known]
+    order = sorted(candidates.tolist(), key=ranked.index)
+    best = math.inf, math.inf
+    for place in order:
+        best = min(best, _certified(curve, convert, np.array([place])))
+        if not left() > 0.0:
+            break
+    return best
 
 
 def estimates(curve: RenyiCurve, c: Array) -> Array:
@@ -141,11 +224,14 @@ def wide_grid(curve: RenyiCurve) -> Array:
     return np.union1d(fine if curve.cheap else fine[:: 1 + len(fine) // FEW], NEAR_ONE)
 
 
-def _descent(curve: RenyiCurve, convert: Conversion) -> tuple[Array, Array, Array]:
+def _descent(
+    curve: RenyiCurve, convert: Conversion, first: Search | None
+) -> tuple[Array, Array, Array]:
     """Return orders minus 1 around the minimum, estimates of K and values there.
 
-    (K(c) + convex(c)) / c falls and then rises where K is convex, so steps from 1 that grow lead
-    to either side of the minimum. Where K is infinite the minimum lies to the left.
+    (K(c) + convex(c)) / c falls and then rises where K is convex, so steps that grow lead from
+    anywhere to either side of the minimum: from 1, or from the best that is known roughly. Where K
+    is infinite the minimum lies to the left.
     """
     found: dict[float, tuple[float, float]] = {}
 
@@ -155,10 +241,11 @@ def _descent(curve: RenyiCurve, convert: Conversion) -> tuple[Array, Array, Arra
         found[place] = float(k[0]), float(_values(convert, c, k)[0])
         return found[place][1]
 
-    here, left = value(0.0), value(-START)
-    down = left < here or here == math.inf
-    place, best, step = (-START, left, -START) if down else (0.0, here, START)
-    while FIRST < place < LAST:
+    origin, step = (0.0, START) if first is None else (math.log2(first.order_less_one), SHORT)
+    here, before = value(origin), value(origin - step)
+    down = before < here or here == math.inf
+    place, best, step = (origin - step, before, -step) if down else (origin, here, step)
+    while FIRST < place < LAST and (first is None or left() > 0.0):
         place = min(max(place + step, FIRST), LAST)
         new = value(place)
         if new >= best < math.inf:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.work import left
 from privcalc.renyi.conversion.boundary import Powers, Sides, largest_powers, powers
 from privcalc.renyi.conversion.order_search import wide_grid
 
@@ -96,13 +97,15 @@ class _Side:
         near = np.where(np.isfinite(best), best, 0.0)
         logs = np.log(c)
         at = logs[place]
-        left, right = logs[np.maximum(place - 1, 0)], logs[np.minimum(place + 1, len(c) - 1)]
+        low, high = logs[np.maximum(place - 1, 0)], logs[np.minimum(place + 1, len(c) - 1)]
         shares = np.linspace(0.0, 1.0, BETWEEN + 2)[:, None]
         move: Array = np.zeros(len(q))
         for narrowing in range(NARROWINGS + 1):
-            tried = left + shares * (right - left)
+            if not left() > 0.0:
+                break
+            tried = low + shares * (high - low)
             if narrowing == NARROWINGS:
-                tried = (0.5 * (left + right) + move * (right - left))[None]
+                tried = (0.5 * (low + high) + move * (high - low))[None]
             values = self._solved(np.exp(tried), q, near)
             lowest = np.argmin(values, axis=0)
             better = values[lowest, columns] < best
@@ -110,7 +113,7 @@ class _Side:
             at = np.where(better, tried[lowest, columns], at)
             if narrowing < NARROWINGS:
                 middle = np.clip(lowest, 1, BETWEEN)
-                left, right = tried[middle - 1, columns], tried[middle + 1, columns]
+                low, high = tried[middle - 1, columns], tried[middle + 1, columns]
                 fall, rise = (
                     values[middle + k, columns] - values[middle, columns] for k in (-1, 1)
                 )
@@ -122,6 +125,8 @@ class _Side:
         c = wide_grid(self._curve)
         values = self._solved(c[:, None], q)
         for _ in range(SHARED_NARROWINGS):
+            if not left() > 0.0:
+                break
             best = np.unique(np.argmin(values, axis=0))[:MOST_SHARED]
             logs = np.log(c)
             inner = best[(best > 0) & (best < len(c) - 1)]

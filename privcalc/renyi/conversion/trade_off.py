@@ -33,6 +33,7 @@ import numpy as np
 
 from privcalc.numerics.enclosure import Enclosure, log1mexp, logaddexp
 from privcalc.numerics.rounding import non_negative
+from privcalc.numerics.work import OutOfWorkError, left
 from privcalc.renyi.conversion.best_pair import Allowed, Pair, best_pair
 from privcalc.renyi.conversion.both_orders import corner
 from privcalc.renyi.conversion.joint_range import (
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
 
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.conversion.best_pair import Objective
+    from privcalc.renyi.conversion.both_orders import Corner
     from privcalc.renyi.conversion.joint_range import Tangents
     from privcalc.renyi.conversion.order_search import Search
     from privcalc.renyi.curve import RenyiCurve
@@ -108,7 +110,7 @@ def trade_off_epsilon(
 
 def _epsilon_of_both(both: RenyiCurve, delta: float) -> Converted | None:
     """Return what the corner proves; None where both orders prove no more than one."""
-    met, log_delta = corner(both), log_rounded_down(delta)
+    met, log_delta = _corner(both), log_rounded_down(delta)
     if met is None or log_delta <= met.log_delta:
         return None
     if log_delta >= met.log_advantage:
@@ -171,13 +173,21 @@ def trade_off_log_delta(
 
 def _log_delta_of_both(both: RenyiCurve, epsilon: float) -> Converted | None:
     """Return what the corner proves; None where both orders prove no more than one."""
-    met = corner(both)
+    met = _corner(both)
     if met is None or epsilon >= met.epsilon > 0.0:
         return None
     value = met.log_advantage
     if epsilon > 0.0 and met.epsilon > 0.0:
         value, _ = chord((0.0, value), (met.epsilon, met.log_delta), epsilon)
     return Converted(min(0.0, met.log_advantage, value), met.order, "trade_off")
+
+
+def _corner(both: RenyiCurve) -> Corner | None:
+    """Return the corner; None where there is none, or no work left for it."""
+    try:
+        return corner(both)
+    except OutOfWorkError:
+        return None
 
 
 def _log_delta_of_one(curve: RenyiCurve, epsilon: float, infinite_mass: float) -> _OneOrder:
@@ -244,6 +254,8 @@ def _points(
 
     And before them whether the best pair is safely before the corner.
     """
+    if not left() > 0.0:
+        return False, None
     c = np.array([found.order_less_one])
     k = curve.upper(c)
     log_q = touching(c, k)
@@ -253,7 +265,10 @@ def _points(
     own = Allowed(np.append(c, math.inf), np.append(k, math.inf), infinite_mass)
     pair = Pair(log_q, float(own.largest_ratio(np.array([log_q]))[0][0]))
     allowed = Allowed(np.append(found.c, math.inf), np.append(found.k, curve.limit), infinite_mass)
-    vertex = best_pair(curve, allowed, objective, pair)
+    try:
+        vertex = best_pair(curve, allowed, objective, pair)
+    except OutOfWorkError:
+        return False, None
     log_q, log_ratio = pair if vertex is None else vertex.pair
     before = math.exp(log_q + log_ratio) + math.exp(log_q) < SAFELY
     if vertex is None or vertex.c_below == vertex.c_above:

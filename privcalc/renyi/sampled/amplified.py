@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record
-from privcalc.renyi.curve import RenyiCurve
+from privcalc.record import record, replace
+from privcalc.renyi.curve import RenyiCurve, Roughly
 from privcalc.renyi.sampled import poisson, without_replacement
 from privcalc.renyi.sampled.caps import pure_cap
 
@@ -59,6 +59,12 @@ class _SampledCurve(RenyiCurve):
             value[~small] = self._beyond(orders[~small])
         upper: Array = value * (orders - 1.0) * (1.0 + 4.0 * UNIT)
         return upper
+
+    def rough(self, c: Array) -> Array:
+        """Return the bound that follows from rough ones of the event."""
+        return (
+            self.upper(c) if self.event.cheap else replace(self, event=Roughly(self.event)).upper(c)
+        )
 
     def _sum(self, orders: Array) -> Array:
         """Return bounds on the divergences by sums over all orders below."""
