@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.bounds import Bound
 from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.asking import FFT_REACH, weight
 from privcalc.engine.averaged import averaged
@@ -24,6 +25,8 @@ from privcalc.engine.mollified.parted import applies as parted_applies
 from privcalc.engine.mollified.parted import parted_at
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.ranges import Range, Ranges
+from privcalc.engine.renyi import NAME as RDP
+from privcalc.engine.renyi import rough_deltas
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import applies, is_split, split_at
 from privcalc.engine.wish import POINTS, ROUGH_LATTICES, affordable
@@ -32,7 +35,7 @@ from privcalc.numerics.work import OutOfWorkError, share
 from privcalc.numerics.work import left as left_over
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.contour.sum import NodeSum
@@ -143,6 +146,9 @@ class ManyDeltas:
         self._split = self._contours and not of_mass and is_split(composition)
         # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
         self._lattices = self._laws and engine in ("auto", "fft") and not self._split
+        # Whether Renyi divergences may be asked, and what bounds delta by them.
+        self._renyi = engine in ("auto", RDP)
+        self._rough: Callable[[Array], Array] | None = None
         self._ranges = Ranges()
         asked = self._laws and engine == "auto"
         few = few_uses(composition) if asked else None
@@ -176,8 +182,10 @@ class ManyDeltas:
             self._settle(work)
         except OutOfWorkError:
             # What is left may be wide, if anything is known.
-            if not (self._of_mass and work.known):
+            if not (self._renyi or (self._of_mass and work.known)):
                 raise
+        if self._renyi and left_over() <= 0.0:
+            self._by_renyi(work, epsilons)
         found = work.sharpened(epsilons)
         if self._sharper and not self._of_mass:
             known = dict(zip(map(float, epsilons), found, strict=True))
@@ -188,6 +196,16 @@ class ManyDeltas:
                 work.keep(epsilon, sharpened_delta(self._composition, epsilon, known[epsilon]))
             found = work.sharpened(epsilons)
         return found
+
+    def _by_renyi(self, work: Work, epsilons: Sequence[float]) -> None:
+        """Bound from above, by Renyi divergences that take no work, what was left wide."""
+        wide = [each for each in map(float, epsilons) if not work.relative(each) <= HOPELESS]
+        if self._certain or not wide:
+            return
+        if self._rough is None:
+            self._rough = rough_deltas(self._composition)
+        for epsilon, delta in zip(wide, self._rough(np.array(wide)).tolist(), strict=True):
+            work.keep(epsilon, Certified(Bound(delta).plus(self._mass), RDP))
 
     def _settle(self, work: Work) -> None:
         """Prove what no source knew that is there already."""

@@ -167,10 +167,8 @@ class Methods:
         best = min(found.values())
         # Where epsilon is 0 already there is nothing to gain.
         if math.isfinite(runs.largest) and best > 0.0:
-            found["composition"] = math.inf
-            if _open(found, math.inf):
-                composed = partial(self._composed, best)
-                found["composition"] = composition_epsilon(runs, composed, delta)
+            composed = partial(self._composed, best)
+            found["composition"] = composition_epsilon(runs, composed, delta)
         return found
 
     def _deltas(self, epsilon: float, pointwise: Pointwise) -> dict[str, float]:
@@ -195,9 +193,7 @@ class Methods:
         with share(2 if math.isfinite(runs.largest) else 1):
             found["pointwise"] = pointwise.delta(epsilon)
         if math.isfinite(runs.largest):
-            found["composition"] = 1.0
-            if _open(found, 1.0):
-                found["composition"] = self._composed_delta(int(runs.largest), epsilon)
+            found["composition"] = self._composed_delta(int(runs.largest), epsilon)
         return found
 
     def _composed(self, best: float, count: int, delta: float) -> float:
@@ -207,7 +203,7 @@ class Methods:
         many, found = self._repeated(count), math.inf
         for tolerance in (ROUGH, COMPOSED):
             try:
-                certified = certified_epsilon(many, delta, tolerance, engine=self.engine)
+                certified = certified_epsilon(many, delta, tolerance, engine=self._cheapest)
             except NotCertifiedError:
                 break
             found = min(found, certified.bound.upper)
@@ -223,9 +219,14 @@ class Methods:
             return 1.0
         many = self._repeated(count)
         try:
-            return certified_delta(many, epsilon, COMPOSED, engine=self.engine).bound.upper
+            return certified_delta(many, epsilon, COMPOSED, engine=self._cheapest).bound.upper
         except NotCertifiedError:
             return 1.0
+
+    @property
+    def _cheapest(self) -> str:
+        """Return the engine for compositions; once no work is left, that which needs none."""
+        return "rdp" if self.engine == "auto" and not left() > 0.0 else self.engine
 
     def _repeated(self, count: int) -> Composition:
         from privcalc.engine.composition import Composition
@@ -235,11 +236,6 @@ class Methods:
             tuple((law, n * count) for law, n in once.terms),
             tuple((curve, n * count) for curve, n in once.curves),
         )
-
-
-def _open(found: dict[str, float], nothing: float) -> bool:
-    """Say whether another method is to be asked: with work left, or where none proved anything."""
-    return left() > 0.0 or min(found.values()) >= nothing
 
 
 def _share(runs: Runs, delta: float) -> float:
