@@ -26,7 +26,7 @@ from privcalc.engine.mollified.parted import parted_at
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.ranges import Range, Ranges
 from privcalc.engine.renyi import NAME as RDP
-from privcalc.engine.renyi import rough_deltas
+from privcalc.engine.renyi import STOPPED, rough_deltas
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import applies, is_split, split_at
 from privcalc.engine.wish import POINTS, ROUGH_LATTICES, affordable
@@ -205,7 +205,8 @@ class ManyDeltas:
         if self._rough is None:
             self._rough = rough_deltas(self._composition)
         for epsilon, delta in zip(wide, self._rough(np.array(wide)).tolist(), strict=True):
-            work.keep(epsilon, Certified(Bound(delta).plus(self._mass), RDP))
+            bound = Bound(delta).plus(self._mass)
+            work.keep(epsilon, Certified(bound, RDP, notes=(STOPPED,)))
 
     def _settle(self, work: Work) -> None:
         """Prove what no source knew that is there already."""
@@ -240,11 +241,15 @@ class ManyDeltas:
     def estimates(self, epsilons: Array) -> tuple[Array, Array] | None:
         """Return the finite part of delta and P(epsilon < L < inf) without error bound, fast.
 
-        The nearest sources that have served brackets are asked; None where there are none.
+        The nearest sources that have served brackets are asked; None where there are none, or no
+        work is left.
         """
-        if self._whole:
-            return self._whole[0].estimates(epsilons)
-        return self._ranges.estimates(epsilons)
+        try:
+            if self._whole:
+                return self._whole[0].estimates(epsilons)
+            return self._ranges.estimates(epsilons)
+        except OutOfWorkError:
+            return None
 
     def _by_contours(self, work: Work) -> None:
         """Serve groups of epsilons by contours, from left to right."""

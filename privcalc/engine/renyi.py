@@ -17,6 +17,7 @@ from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import exp
 from privcalc.numerics.rounding import exp_bound, non_negative
+from privcalc.numerics.work import left
 from privcalc.renyi.conversion.formulas import balle_epsilon, balle_log_delta, joint_log_delta
 from privcalc.renyi.conversion.many_epsilons import TINY
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
@@ -40,6 +41,8 @@ MIDDLE, FIRST_STEP = 18, 8
 NAME = "rdp"
 # What is dropped from each law, as a part of the smallest delta in question.
 DROPPED = 1e-6
+# What is said where the best order may not have been found.
+STOPPED = "the search for the best Renyi order stopped early: all work that is allowed was done"
 # The conversion that no other undercuts.
 BEST = "trade_off"
 
@@ -160,7 +163,10 @@ def _best(curve: RenyiCurve, quantity: str, at: float, every: int) -> tuple[floa
 
 
 def _certified(found: Converted, upper: float) -> Certified:
-    return Certified(Bound(upper), NAME, order=found.order, conversion=found.conversion)
+    notes = () if left() > 0.0 else (STOPPED,)
+    return Certified(
+        Bound(upper), NAME, notes=notes, order=found.order, conversion=found.conversion
+    )
 
 
 def _truncated_epsilon(composition: Composition, delta: float) -> Certified:

@@ -36,16 +36,22 @@ class Sample:
     """What a sampled law is a sample of, for what its Renyi divergences are by sums.
 
     Attributes:
-        event: the event's law for adding a record, without masses at infinity.
-        reverse: its law for removing one; the same where the pair is symmetric.
+        events: the laws of both orders of the event, without masses at infinity; once where they
+            are the same, and none for a curve.
         q: sampling probability.
+        plain: whether the sum without weights bounds the divergences: for removing a record it is
+            that moment itself, and for symmetric pairs adding one costs no more.
         halves: how many of the sampled laws the law is joined from.
+        curve: bounds the event's divergences, in both orders where the sum is not plain.
+        slope: what its K has more than that of the sample, for each c.
     """
 
-    event: LossLaw
-    reverse: LossLaw
+    events: tuple[LossLaw, ...]
     q: float
+    plain: bool
     halves: int = 1
+    curve: RenyiCurve | None = None
+    slope: float = 0.0
 
 
 class LossLaw(ABC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -160,12 +161,12 @@ def _sum(sample: Sample, c: Array) -> Array:
     # Most questions need no sums.
     from privcalc.renyi.sampled.amplified import PoissonCurve
 
-    event: RenyiCurve = _Plain(sample.event)
-    symmetric = sample.event == sample.reverse
-    if not symmetric:
-        event = WorseCurve(event, _Plain(sample.reverse))
+    curves: list[RenyiCurve] = [_Plain(law) for law in sample.events]
+    event = sample.curve or reduce(WorseCurve, curves)
     q = min(1.0, sample.q * (1.0 + 4.0 * UNIT))
-    k = PoissonCurve(event, q, symmetric).upper(c)
+    k = PoissonCurve(event, q, sample.plain).upper(c)
+    if sample.slope > 0.0:
+        k = (k + sample.slope * c) * (1.0 + 4.0 * UNIT)
     if sample.halves == 1:
         return k
     doubled = np.log1p(sample.halves * np.expm1(np.minimum(k, 1.0))) * (1.0 + 32.0 * UNIT)

@@ -105,7 +105,7 @@ class GluedLaw(LossLaw):
     @property
     def sample(self) -> Sample | None:
         """Return that of either half: M - 1 is part of the sum of both."""
-        half = self.up.sample
+        half = self.down.sample
         return None if half is None else replace(half, halves=2)
 
     def concentration(self, c: Array) -> Array:

@@ -301,7 +301,9 @@ class SampledTailLaw(LossLaw):
         """Return the event, where no mass is at infinity."""
         if self.base.infinity_mass > 0.0 or self.base.lower_infinity_mass > 0.0:
             return None
-        return Sample(self.base, self.reverse, self.q)
+        if self.base == self.reverse:
+            return Sample((self.base,), self.q, plain=True)
+        return Sample((self.base, self.reverse), self.q, plain=self.remove)
 
     def log_excess(self, c: float, *, positive: bool = False) -> Logs:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
