@@ -88,7 +88,7 @@ def both(ask: Ask) -> tuple[Result, Result]:
         return whole, ask()
 
 
-# Each of these takes less than half a second.
+# Of these the others are much the same; each takes less than half a second of work.
 FAST = {"curve of a sample of a fixed size", "contour", "sampled curve", "groups beside a curve"}
 SLOW = pytest.mark.slow
 
