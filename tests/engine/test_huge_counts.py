@@ -51,7 +51,7 @@ def test_laplace_noise_of_any_count_is_known_to_all_digits(
 ) -> None:
     """The oracle integrates the moments at forty digits and more."""
     composition = composition_of(f"laplace:scale={scale}@{count}")
-    leaf: Leaf = {"mechanism": "laplace", "scale": scale, "count": count}
+    leaf: Leaf = {"mechanism": "laplace", "scale": float(scale), "count": count}
     truth = contour([leaf], "add", 0, epsilon=mp.mpf(epsilon), digits=15)[0].delta(
         mp.mpf(float(epsilon))
     )[0]
