@@ -200,9 +200,14 @@ def _adaptive(found: Realized, terms: Terms) -> Realized | None:
     for term, count in terms:
         if term.members is not None and term.members.adaptive:
             classes.setdefault(type(term.members), []).append((term, count))
-    if not classes:
+    open_classes = [
+        uses
+        for kind, uses in classes.items()
+        if not kind.at_once or sum(count for _, count in uses) == 1
+    ]
+    if not open_classes:
         return None
-    late = max(classes.values(), key=_variance)
+    late = max(open_classes, key=_variance)
     last, before = _last(late)
     choices = [
         (_members(term), count) for term, count in terms if term not in [each for each, _ in late]

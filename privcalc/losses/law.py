@@ -231,6 +231,14 @@ class LossLaw(ABC):
         del epsilon
         return None
 
+    def delta_at(self, epsilon: Fraction) -> tuple[float, float] | None:
+        """Return proved bounds on delta of one use at the very number epsilon >= 0.
+
+        None where masses are known as doubles only.
+        """
+        del epsilon
+        return None
+
     @property
     def alone(self) -> Callable[[float], tuple[float, float]] | None:
         """What bounds the finite part of delta at epsilon >= 0 where there is one use.

@@ -28,6 +28,8 @@ class Members:
     Attributes:
         by_order: whether finite orders differ in the members that cost most.
         adaptive: whether the member of a use may be chosen in view of what came out before.
+        at_once: whether several uses may be parts of one release, of which nothing comes out before
+            the others; then one use alone is chosen in view of other mechanisms.
         directed: whether each has one law where the record is removed, and another where it is
             added.
         one_pair: whether all is about one pair of data sets, whose trade-off curve is known; an
@@ -38,6 +40,7 @@ class Members:
 
     by_order: ClassVar[bool] = True
     adaptive: ClassVar[bool] = False
+    at_once: ClassVar[bool] = False
     directed: ClassVar[bool] = False
     one_pair: ClassVar[bool] = False
 

@@ -61,6 +61,17 @@ def grouped(law: AtomicLaw, records: int) -> AtomicLaw:
     return upper_law(last)
 
 
+def checked_size(records: int) -> int:
+    """Return the size of a group.
+
+    Raises:
+        UnsupportedError: it is too large.
+    """
+    if records > LARGEST_GROUP:
+        raise UnsupportedError(f"a group may have at most {LARGEST_GROUP} records, got {records}")
+    return records
+
+
 def chain(step: Curve, records: int, *, below: bool = False) -> list[Curve]:
     """Return the power functions of 1, 2, ... records.
 
@@ -72,8 +83,7 @@ def chain(step: Curve, records: int, *, below: bool = False) -> list[Curve]:
     Raises:
         UnsupportedError: the group is too large.
     """
-    if records > LARGEST_GROUP:
-        raise UnsupportedError(f"a group may have at most {LARGEST_GROUP} records, got {records}")
+    checked_size(records)
     curves, fewer = [step], joined if below else thinned
     for _ in range(records - 1):
         curves.append(fewer(composed(step, curves[-1], below=below)))

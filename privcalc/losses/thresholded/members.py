@@ -44,12 +44,16 @@ class KeyMembers(DirectedMembers):
 class CountMembers(DirectedMembers):
     """A key with some count, which is published with one probability or another.
 
+    Several uses may be the keys of one person, which are published together.
+
     Attributes:
         pairs: the probability with the record, and without it, of some counts; the first of them
             that of a count of 0.
         remove: see `DirectedMembers`.
     """
 
+    adaptive: ClassVar[bool] = True
+    at_once: ClassVar[bool] = True
     pairs: tuple[Outcome, ...]
     remove: bool
 

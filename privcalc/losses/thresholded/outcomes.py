@@ -8,13 +8,14 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from privcalc.losses.atomic.exact import exact_law, merged
+from privcalc.losses.atomic.polygon import with_masses
 from privcalc.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.polygon import PolygonLaw
 
 # Logarithms have so many digits, far more than a double.
 DIGITS = 60
@@ -22,7 +23,7 @@ DIGITS = 60
 
 def law_of(
     outcomes: Sequence[Outcome], *, remove: bool, largest: Fraction | None = None
-) -> AtomicLaw:
+) -> PolygonLaw:
     """Return the law of a pair, or of the other order, with losses that are rounded once.
 
     Args:
@@ -34,7 +35,8 @@ def law_of(
     with localcontext(Context(prec=DIGITS)):
         ratios = [p / q for p, q in merged(ordered)[0]]
         losses = [Fraction((Decimal(r.numerator) / Decimal(r.denominator)).ln()) for r in ratios]
-    return replace(exact_law(ordered, losses), known_loss=largest)
+    law = replace(exact_law(ordered, losses), known_loss=largest)
+    return with_masses(law, ordered)
 
 
 def at_least(outcomes: Iterable[Outcome], mass: Fraction) -> list[Outcome]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
@@ -67,14 +68,37 @@ class PartitionSelection(Mechanism):
     and is that of a pair with so many outcomes: its edges. At epsilon itself one use costs delta,
     and elsewhere, and in compositions, less than `approx`, whose corner no n attains.
 
+    A group of k people has the corners (p(n), p(n + k)), where all have the key of n others. More
+    costs no group: with G for the hull of one person, a chain of k neighbours has at most the k-fold
+    composition of G (`losses/atomic/grouped.py`). All (p(n), p(n + 1)) lie on G, for the rules are
+    the minimum of increasing linear functions, so that it bends at some p(m) only; the composition
+    is p(n + k) at p(n), and bends where some p(n + i), i < k, is such a p(m): at a p(n).
+
+    In a Poisson sample (`sampled`) the others are sampled, too: n of them leave N of binomial law.
+    With r(n) = E p(N) the key shows with probability r(n) without the person, and, as the person is
+    one more who may be sampled, with r(n + 1). So a sample has the corners (r(n), r(n + k)).
+
+    Which n others share the key may be chosen in view of what came out before, as the keys that are
+    asked for are.
+
     Attributes:
         epsilon: as written, a rational number.
         delta: as written, a rational number.
+        records: k.
     """
 
     def __init__(self, *, epsilon: float, delta: float) -> None:
         """Take the guarantee, whose numbers are needed exactly."""
         self.epsilon, self.delta = exact(epsilon), exact(delta)
+        self.records = 1
+
+    def grouped(self, records: int) -> PartitionSelection:
+        """Return the mechanism for a group of people."""
+        from privcalc.losses.atomic.grouped import checked_size
+
+        other = copy(self)
+        other.records = checked_size(self.records * records)
+        return other
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of one direction; one count or another attains each of its profile."""
@@ -85,9 +109,10 @@ class PartitionSelection(Mechanism):
         remove = adjacency is not Adjacency.ADD
         curve = Probabilities(self.epsilon, self.delta)
         # Removing, the steepest edge but the upright one is that of the first rule.
-        largest = self.epsilon if remove and curve.first > 1 else None
-        law = law_of(curve.edges(), remove=remove, largest=largest)
-        return Term(law, law, members=CountMembers(curve.pairs(TRIED), remove))
+        k = self.records
+        largest = k * self.epsilon if remove and curve.first > k else None
+        law = law_of(curve.edges(k), remove=remove, largest=largest)
+        return Term(law, law, members=CountMembers(curve.pairs(TRIED, k), remove))
 
 
 class Probabilities:
@@ -133,10 +158,11 @@ class Probabilities:
             left = rest * (-self._epsilon * (n - self.first)).exp() - self._c
             return min(Fraction(1 - left), Fraction(1))
 
-    def edges(self) -> list[Outcome]:
-        """Return the edges of the hull of all corners, as masses with and without the person."""
-        counts = sorted({0, self.first - 1, self.first, self.last - 2, self.last - 1} - {-1})
-        corners = [(Fraction(0), Fraction(0)), *((self.at(n), self.at(n + 1)) for n in counts)]
+    def edges(self, group: int = 1) -> list[Outcome]:
+        """Return the edges of the hull of all corners, as masses with and without the people."""
+        bends = (self.first - 1, self.first, self.last - 2, self.last - 1)
+        counts = sorted({0, *(max(0, bend - i) for bend in bends for i in range(group))})
+        corners = [(Fraction(0), Fraction(0)), *((self.at(n), self.at(n + group)) for n in counts)]
         corners.append((Fraction(1), Fraction(1)))
         return [
             (end[1] - start[1], end[0] - start[0])
@@ -144,11 +170,11 @@ class Probabilities:
             if end != start
         ]
 
-    def pairs(self, most: int) -> tuple[Outcome, ...]:
-        """Return pairs (p(n + 1), p(n)) of some n: of 0 first, of the corner of `approx` last."""
+    def pairs(self, most: int, group: int = 1) -> tuple[Outcome, ...]:
+        """Return pairs (p(n + k), p(n)) of some n: of 0 first, of the corner of `approx` last."""
         step = max(1, self.last // most)
-        counts = [0, *range(1, self.last, step), self.first - 1]
-        return tuple((self.at(n + 1), self.at(n)) for n in counts)
+        counts = [0, *range(1, self.last, step), max(0, self.first - group)]
+        return tuple((self.at(n + group), self.at(n)) for n in counts)
 
     def _by_first(self, n: int) -> Decimal:
         return self._c * ((self._epsilon * n).exp() - 1)
