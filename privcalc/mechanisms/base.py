@@ -35,7 +35,7 @@ class Mechanism:
     Attributes:
         opposite_records: whether one record may do to the outputs the mirror image of what another
             does, as `losses/replaced/pair.py` has it.
-        knows_replaced: whether `replaced_in_sample` says more than that.
+        knows_replaced: whether `in_sample` knows what replacing a record costs.
         run: whether it is a run of many steps, of which samples see one each.
         sampling: how the answer names what the mechanism itself draws, whatever is written, or "".
         parts: specifications among its parameters, of which it is made.
@@ -74,9 +74,22 @@ class Mechanism:
         del records
         return None
 
-    def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | Term:
-        """Return the law of a Poisson-sampled use where a record is replaced."""
-        raise NotImplementedError
+    def in_sample(
+        self, rate: tuple[float, bool], adjacency: Adjacency, records: int
+    ) -> Term | None:
+        """Return what is known of a use that sees a Poisson sample, where its law says less.
+
+        Args:
+            rate: the sampling probability below 1, and whether it is exact.
+            adjacency: the direction in which the sampled use is asked for.
+            records: how many records are sampled that come, go or change together.
+
+        Returns:
+            None where its law, sampled, says all that is known; without upper law where that is
+            to prove upper ends.
+        """
+        del rate, adjacency, records
+        return None
 
     def rounds(self, records: int) -> list[tuple[Mechanism, int]]:
         """Return what a group of records meets where the steps of a run see samples, with counts.

@@ -125,7 +125,9 @@ class RandomizedResponse(Mechanism):
         del records
         return self
 
-    def replaced_in_sample(self, q: float, *, exact: bool) -> LossLaw | Term:
+    def in_sample(
+        self, rate: tuple[float, bool], adjacency: Adjacency, records: int
+    ) -> Term | None:
         """Return the law of a Poisson-sampled response where a record is replaced.
 
         With i, j, k the true categories without the record and with its two values, and h the
@@ -142,11 +144,14 @@ class RandomizedResponse(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.relation import Adjacency
 
+        if adjacency is not Adjacency.REPLACE or records > 1:
+            return None
+        q, exact = rate
         law = self.laws(Adjacency.ADD)
         upper = glued(law, q, exact=exact)
         likely = self.probability is None or self.probability * self.categories >= 1
         if self.categories > 2 and likely:
-            return upper
+            return Term.of(upper)
         return Term(upper, sampled(law, q, remove=True, exact=exact))
 
     def laws(self, adjacency: Adjacency) -> LossLaw:

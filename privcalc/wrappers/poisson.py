@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
+from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
@@ -157,6 +158,17 @@ class PoissonSampled(Sampling):
             )
         return walk.terms(event, adjacency, 2 * records)
 
+    def at_rate(self, asked: Sampled) -> Term:
+        """Return the term of an event that is sampled, as its mechanism knows it if it does."""
+        found = None
+        if isinstance(asked.event, Leaf) and asked.q > 0.0:
+            mechanism = asked.walk.mechanism(asked.event)
+            found = mechanism.in_sample((asked.q, asked.exact), asked.adjacency, asked.records)
+        if found is not None and found.upper is not None:
+            return found
+        term = super().at_rate(asked)
+        return term if found is None else replace(found, upper=term.above)
+
     def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record.
 
@@ -169,10 +181,6 @@ class PoissonSampled(Sampling):
         if asked.adjacency is not Adjacency.REPLACE:
             remove = asked.adjacency is Adjacency.REMOVE
             return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
-        if not member and isinstance(event, Leaf):
-            mechanism = asked.walk.mechanism(event)
-            if mechanism.knows_replaced:
-                return Term.of(mechanism.replaced_in_sample(q, exact=exact))
         from privcalc.losses.replaced.pair import replaced
 
         opposite = not member and _opposite(event, asked.walk)

@@ -151,11 +151,11 @@ class Sampling(Wrapper):
                 f" of those of nested {spelled(tree)}, must be at least {SMALLEST_PRODUCT:g}"
             )
         if not error or (q <= LARGEST_PRODUCT and error <= 1.01 * UNIT):
-            return [(self._at(asked), 1)]
+            return [(self.at_rate(asked), 1)]
         low, high = product.doubles()
-        term = self._at(replace(asked, q=high, exact=True))
+        term = self.at_rate(replace(asked, q=high, exact=True))
         if term.upper is not None:
-            below = self._at(replace(asked, q=low, exact=True))
+            below = self.at_rate(replace(asked, q=low, exact=True))
             term = Term(term.upper, below.lower, members=below.members, back=below.back)
         return [(term, 1)]
 
@@ -198,7 +198,7 @@ class Sampling(Wrapper):
             )
         return event, product
 
-    def _at(self, asked: Sampled) -> Term:
+    def at_rate(self, asked: Sampled) -> Term:
         """Return the term of an event that is sampled with probability q < 1."""
         from privcalc.engine.terms import one_law
         from privcalc.losses.term import Term

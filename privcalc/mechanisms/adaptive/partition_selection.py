@@ -69,8 +69,8 @@ class PartitionSelection(Mechanism):
     and elsewhere, and in compositions, less than `approx`, whose corner no n attains.
 
     A group of k people has the corners (p(n), p(n + k)), where all have the key of n others. More
-    costs no group: with G for the hull of one person, a chain of k neighbours has at most the k-fold
-    composition of G (`losses/atomic/grouped.py`). All (p(n), p(n + 1)) lie on G, for the rules are
+    costs no group: with G for the hull of one person, a chain of k neighbours has at most the
+    k-fold composition of G (`losses/atomic/grouped.py`). All (p(n), p(n + 1)) lie on G, for the rules are
     the minimum of increasing linear functions, so that it bends at some p(m) only; the composition
     is p(n + k) at p(n), and bends where some p(n + i), i < k, is such a p(m): at a p(n).
 
@@ -113,6 +113,18 @@ class PartitionSelection(Mechanism):
         largest = k * self.epsilon if remove and curve.first > k else None
         law = law_of(curve.edges(k), remove=remove, largest=largest)
         return Term(law, law, members=CountMembers(curve.pairs(TRIED, k), remove))
+
+    def in_sample(
+        self, rate: tuple[float, bool], adjacency: Adjacency, records: int
+    ) -> Term | None:
+        """Return the law of a release that sees a sample, with all others sampled, too."""
+        from privcalc.losses.thresholded.sampled_counts import MOST_COUNTS, sampled_counts
+
+        curve = Probabilities(self.epsilon, self.delta)
+        if curve.last > MOST_COUNTS:
+            return None
+        shown = [curve.at(n) for n in range(curve.last + 1)]
+        return sampled_counts(shown, records, rate, remove=adjacency is not Adjacency.ADD)
 
 
 class Probabilities:

@@ -1,0 +1,291 @@
+"""Keys that are published with a probability of their count, among people who are sampled.
+
+Let p(0) = 0, p(1), ... increase to p(m) = 1 with increments f(j) = p(j + 1) - p(j) that are log-
+concave: the corners (p(j), p(j + 1)) lie on one concave function. Of n people with a key N ~ Bin(n,
+q) are sampled, and it shows with probability r(n) = E p(N). k more people, who are sampled as the
+others are, make that r(n + k). So all tests of a sample are the corners (r(n), r(n + k)), n >= 0.
+
+They are the corners of a concave function, too. Its slopes are d(n + k) / d(n) with d(n) = r(n + 1)
+- r(n) = q E f(N), and d is log-concave: with F(j) = E f(N + j), a convolution of log-concave
+sequences and so one itself, E f over n, n + 1, n + 2 people are
+
+    F0,    (1 - q) F0 + q F1,    (1 - q)^2 F0 + 2 q (1 - q) F1 + q^2 F2,
+
+and the square of the second less the product of the others is q^2 (F1^2 - F0 F2) >= 0. Each slope
+is at least its limit for n -> infinity, (1 - q)^k, where the largest j of f decides alone.
+
+So between two corners the function is below both tangents there, and above the chord. Corners are
+added where the two differ by much. No n is left out above, and below each corner is that of an n.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from privcalc.losses.atomic.polygon import polygon_law
+from privcalc.losses.term import Term
+from privcalc.losses.thresholded.members import CountMembers
+from privcalc.numerics.binomials import log_probabilities
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+# More counts take too long to add up, and people are counted in doubles.
+MOST_COUNTS, MOST_PEOPLE, HALF = 20_000, 2.0**30, 0.5
+# Chances of all but one of the counts with the most people that are looked at, and with a group
+# more: far above what is left out.
+LEAST_LOG, LEAST_GROUP_LOG = -150.0, -300.0
+# The two functions may differ by this part of what the test there gains, or by this probability.
+CLOSE, FAINT = 1e-7, 1e-40
+# Corners; products of a probability of N and a p(N) that are formed for them, at once and in all.
+MOST_CORNERS, AT_ONCE, MOST_PRODUCTS = 1200, 2_000_000, 8_000_000
+# Work for one of them.
+PER_PRODUCT = 4.0
+# Corners among which members are, and other numbers of corners to begin with.
+TRIED, FIRST = 32, 40
+# Probabilities of N below that are left out, which is nothing beside r(n) and d(n) where the
+# least increment is not too small.
+NO_DOUBLE, LEAST_STEP = -650.0, Fraction(1, 10**60)
+# More counts, where keys are shown for certain, that have a part in small r(n).
+BEYOND = 300
+
+
+@record
+class Corner:
+    """A corner, or another point of a function above all, with what both miss to 1.
+
+    Attributes:
+        y: probability under Q, and 1 less it.
+        g: probability under P, and 1 less it.
+        left: slope on its left.
+        right: slope on its right.
+        people: n, or -1 of another point.
+    """
+
+    y: tuple[float, float]
+    g: tuple[float, float]
+    left: float = 0.0
+    right: float = 0.0
+    people: int = -1
+
+
+class Keys:
+    """Corners of a release of keys that sees a sample, in one order of the neighbours.
+
+    Attributes:
+        error: bounds the relative error of each number of a corner.
+    """
+
+    def __init__(
+        self, shown: Sequence[Fraction], k: int, rate: tuple[float, bool], *, remove: bool
+    ) -> None:
+        """Take p(0), ..., p(m) = 1, the group, the sampling probability, and the direction."""
+        self.q, exact = rate
+        self.k, self.remove = k, remove
+        self._shown = np.array([*map(float, shown), *[1.0] * BEYOND])
+        self._hidden = np.array([*(float(1 - p) for p in shown), *[0.0] * BEYOND])
+        self._steps = np.array([float(b - a) for a, b in pairwise(shown)])
+        self._known: dict[int, tuple[tuple[float, float], float]] = {}
+        self._off = 0.0 if exact else 2.0
+        self.error = 0.0
+        self.products = 0
+
+    def corners(self, people: Iterable[int]) -> list[Corner]:
+        """Return the corners of some n, in increasing order of y."""
+        numbers = sorted(people, reverse=not self.remove)
+        self._work_out({max(0, n + i + j) for n in numbers for i in (0, self.k) for j in (-1, 0)})
+        return [self._corner(n) for n in numbers]
+
+    def _corner(self, n: int) -> Corner:
+        (y, _), (g, _) = self._known[n], self._known[n + self.k]
+        after = self._slope(n)
+        before = self._slope(n - 1) if n else math.inf
+        if self.remove:
+            return Corner(y, g, before, after, n)
+        return Corner(g[::-1], y[::-1], 1.0 / after, 1.0 / before, n)
+
+    def _slope(self, n: int) -> float:
+        return self._known[n + self.k][1] / self._known[n][1]
+
+    def _work_out(self, people: Iterable[int]) -> None:
+        """Work out r(n), 1 - r(n) and d(n) where they are not known.
+
+        Logarithms of probabilities have their own errors, exponentials two units and one of the
+        exponent, and sums one of each term. Where q is off by 2 units, terms are off by 2 (j + q n
+        / (1 - q)) of them, for j of n people. What is beyond the last term falls by quotients that
+        fall themselves.
+        """
+        new = sorted(n for n in people if n not in self._known)
+        rows = max(1, AT_ONCE // len(self._shown))
+        for i in range(0, len(new), rows):
+            self._add(new[i : i + rows])
+
+    def _add(self, people: list[int]) -> None:
+        n = np.array(people, dtype=float)[:, None]
+        counts = np.arange(len(self._shown), dtype=float)
+        j = np.minimum(counts, n)
+        self.products += j.size
+        charge(PER_PRODUCT * j.size)
+        logs, wrong = log_probabilities(np.maximum(np.broadcast_to(n, j.shape), 1.0), j, self.q)
+        logs = np.where(n == 0.0, 0.0, logs)
+        used = (counts <= n) & (logs > NO_DOUBLE)
+        chances = np.where(used, np.exp(np.where(used, logs, 0.0)), 0.0)
+        units = np.abs(logs) + self._off * (j + self.q / (1.0 - self.q) * n)
+        most = float(np.where(used, wrong + UNIT * units, 0.0).max())
+        hidden, shown = chances @ self._hidden, chances @ self._shown
+        last = len(counts) - 1.0
+        falls = np.maximum(n[:, 0] - last, 0.0) * self.q / ((last + 1.0) * (1.0 - self.q))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rest = np.where(falls < 1.0, chances[:, -1] * falls / (1.0 - falls), np.inf)
+            lost = float(np.where(hidden > HALF, rest / shown, 0.0).max())
+        self.error = max(self.error, 1.01 * (most + lost + UNIT * (2.0 * len(counts) + 32.0)))
+        steps = self.q * (chances[:, : len(self._steps)] @ self._steps)
+        for number, few, many, step in zip(
+            people, shown.tolist(), hidden.tolist(), steps.tolist(), strict=True
+        ):
+            pair = (few, 1.0 - few) if many > HALF else (1.0 - many, many)
+            self._known[number] = pair, step
+
+    def above(self, corners: Sequence[Corner]) -> list[Corner]:
+        """Return points of a function above all corners, those of any n.
+
+        The first and the last corner have the limit of the slopes beyond.
+        """
+        limit = (1.0 - self.q) ** self.k
+        start, end = Corner((0.0, 1.0), (0.0, 1.0)), Corner((1.0, 0.0), (1.0, 0.0))
+        if self.remove:
+            chain = [*corners, replace(end, left=limit)]
+        else:
+            chain = [replace(start, right=1.0 / limit), *corners]
+        found = []
+        for a, b in pairwise(chain):
+            found.append(a)
+            if abs(a.people - b.people) > 1 or min(a.people, b.people) < 0:
+                found.append(self._between(a, b))
+        return [*found, chain[-1]]
+
+    def _between(self, a: Corner, b: Corner) -> Corner:
+        """Return a point above both tangents, where they meet.
+
+        Wherever it is, the chords to a and b are above the tangents if it is. Slopes and corners
+        are off by `error`, which moves a tangent by 4 times that: of its values, as G(0) >= 0.
+        """
+        width, rise = _less(b.y, a.y), _less(b.g, a.g)
+        bend = a.right - b.left
+        part = width
+        if bend > 1e-12 * a.right:
+            part = min(max((rise - b.left * width) / bend, 0.0), width)
+        rest = width - part
+        slack = (4.0 * self.error + 16.0 * UNIT) * (1.0 + 1e-9)
+        y = (a.y[0] + part, max(a.y[1] - part, b.y[1]))
+        up = a.right * part, b.left * rest
+        g = max(a.g[0] + up[0], b.g[0] - up[1]) + slack * b.g[0]
+        left = min(a.g[1] - up[0], b.g[1] + up[1]) - slack * a.g[1]
+        return Corner(y, (min(g, 1.0), max(left, 0.0)))
+
+    def rough(self, corners: Sequence[Corner]) -> list[int]:
+        """Return more n, between neighbouring corners with too much between chord and tangents."""
+        more = []
+        for a, b in pairwise(corners):
+            if abs(a.people - b.people) < 2:
+                continue
+            middle = self._between(a, b)
+            width = _less(b.y, a.y)
+            share = _less(middle.y, a.y) / width if width > 0.0 else 0.0
+            gap = _less(middle.g, a.g) - share * _less(b.g, a.g)
+            gained = max(a.g[0] - a.right * a.y[0], FAINT / CLOSE)
+            if gap > CLOSE * gained + 8.0 * self.error * b.g[0]:
+                more.append((a.people + b.people) // 2)
+        return more
+
+
+def _less(b: tuple[float, float], a: tuple[float, float]) -> float:
+    """Return b - a >= 0 of numbers that are given with what they miss to 1."""
+    return max(0.0, b[0] - a[0] if b[0] < HALF else a[1] - b[1])
+
+
+def sampled_counts(
+    shown: Sequence[Fraction], k: int, rate: tuple[float, bool], *, remove: bool
+) -> Term | None:
+    """Return the term of a release of keys that sees a Poisson sample.
+
+    Args:
+        shown: p(0), p(1), ... up to the first 1.
+        k: how many people come or go together.
+        rate: the sampling probability, and whether it is exact.
+        remove: whether P has them.
+
+    Returns:
+        The term; None where there is too much to add up.
+    """
+    end = _most_people(len(shown) - 1, k, rate[0])
+    if end < 1 or min(b - a for a, b in pairwise(shown)) < LEAST_STEP:
+        return None
+    keys = Keys(shown, k, rate, remove=remove)
+    first = np.geomspace(1.0, end, FIRST).round().astype(int)
+    people = {0, *range(8), *first.tolist()}
+    corners = keys.corners(people)
+    while len(people) < MOST_CORNERS and keys.products < MOST_PRODUCTS:
+        more = keys.rough(corners)
+        if not more:
+            break
+        people |= set(more)
+        corners = keys.corners(people)
+    error = Fraction(2.0 * keys.error + 8.0 * UNIT)
+    above = [(_moved(each.y, -error), _moved(each.g, error)) for each in keys.above(corners)]
+    below = [(_moved(each.y, error), _moved(each.g, -error)) for each in corners]
+    # The limit at the end is a tangent, too: what is beyond the last point is 1.
+    step = max(1, len(below) // TRIED)
+    none = below[0] if remove else below[-1]
+    tests = [none, *below[1:-1:step], below[len(below) // 2]]
+    pairs = tuple((g, y) if remove else (1 - y, 1 - g) for y, g in tests)
+    return Term(
+        polygon_law(above, above=True),
+        polygon_law(below, above=False),
+        members=SampledCountMembers(pairs, remove),
+    )
+
+
+def _most_people(last: int, k: int, q: float) -> int:
+    """Return the most people with chances that can be told from 0 of N = m - 1; or 0 or less."""
+
+    def chance(n: int) -> float:
+        at = np.array([float(n)]), np.array([float(last - 1)])
+        return float(log_probabilities(*at, q)[0][0])
+
+    # Beyond the mode the chances of a count fall with the people.
+    low, high = math.ceil(last / q), 1
+    if chance(low) < LEAST_LOG or chance(low + k) < LEAST_GROUP_LOG:
+        return 0
+    while chance(low + high) >= LEAST_LOG and chance(low + high + k) >= LEAST_GROUP_LOG:
+        high *= 2
+        if low + high + k > MOST_PEOPLE:
+            return 0
+    left, right = low, low + high
+    while right - left > 1:
+        middle = (left + right) // 2
+        enough = chance(middle) >= LEAST_LOG and chance(middle + k) >= LEAST_GROUP_LOG
+        left, right = (middle, right) if enough else (left, middle)
+    return left
+
+
+def _moved(number: tuple[float, float], error: Fraction) -> Fraction:
+    """Return a number that is given with what it misses to 1, moved by a part of the smaller."""
+    value, rest = map(Fraction, number)
+    moved = value * (1 + error) if value <= rest else 1 - rest * (1 - error)
+    return min(max(moved, Fraction(0)), Fraction(1))
+
+
+@record
+class SampledCountMembers(CountMembers):
+    """A key with some count, of people who are sampled anew in every use."""
+
+    at_once: ClassVar[bool] = False

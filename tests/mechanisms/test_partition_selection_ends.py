@@ -1,0 +1,164 @@
+"""Partition selection for groups and samples: both ends against enumerated keys."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from typing import Any
+
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.spec.parse import parse
+
+
+def kept(epsilon: Any, delta: Any) -> list[Any]:
+    """Return p(0), p(1), ... until 1, by the recursion of the paper (Theorem 1)."""
+    growth, found = mp.exp(epsilon), [mpf(0)]
+    while found[-1] < 1:
+        p = found[-1]
+        found.append(min(growth * p + delta, 1 - (1 - p - delta) / growth, mpf(1)))
+    return found
+
+
+def bounds(text: str, epsilons: list[float]) -> list[Any]:
+    """Return the brackets of delta."""
+    return [answer.bound for answer in compose(parse(text).tree, epsilons=epsilons).answers]
+
+
+def largest(pairs: list[tuple[Any, Any]], epsilon: Any) -> Any:
+    """Return the largest delta of pairs of probabilities, with and without, in both orders."""
+    a = mp.exp(epsilon)
+    tests = (
+        x - a * y for p, q in pairs for x, y in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p))
+    )
+    return max(max(tests), mpf(0))
+
+
+def parted(total: int, least: int = 1) -> list[list[int]]:
+    """Return the ways to write a number as a sum of increasing ones."""
+    found = [[total]]
+    for first in range(least, total // 2 + 1):
+        found += [[first, *rest] for rest in parted(total - first, first)]
+    return found
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.05"), ("0.7", "0.02"), ("3", "0.3")])
+@pytest.mark.parametrize("group", [2, 3])
+def test_groups_with_any_keys(epsilon: str, delta: str, group: int) -> None:
+    """No way to give a group their keys costs more, and one key of all attains both ends."""
+    with mp.workdps(50):
+        p = [*kept(mpf(epsilon), mpf(delta)), *[mpf(1)] * group]
+        last = len(p) - group
+        losses = [0.0, 0.2, 0.9, 1.7, 2.5]
+        best = [mpf(0)] * len(losses)
+        for sizes in parted(group):
+            for others in product(range(last), repeat=len(sizes)):
+                rows = [
+                    [
+                        mp.fprod(
+                            p[n + c] if s else 1 - p[n + c]
+                            for s, n, c in zip(shown, others, there, strict=True)
+                        )
+                        for there in (sizes, [0] * len(sizes))
+                    ]
+                    for shown in product((0, 1), repeat=len(sizes))
+                ]
+                for i, loss in enumerate(losses):
+                    a = mp.exp(mpf(loss))
+                    for order in (1, -1):
+                        pairs = (row[::order] for row in rows)
+                        best[i] = max(best[i], mp.fsum(max(x - a * y, 0) for x, y in pairs))
+        text = f"partition-selection:epsilon={epsilon},delta={delta}@group:k={group}"
+        for bound, true in zip(bounds(text, losses), best, strict=True):
+            assert bound.lower <= true * (1 + mpf("1e-15"))
+            assert true <= bound.upper * (1 + mpf("1e-15"))
+            assert bound.upper - bound.lower <= 1e-14 * bound.upper
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "q", "group", "people"),
+    [
+        ("0.5", "1e-8", "0.1", 1, 500),
+        ("1", "0.001", "0.5", 1, 100),
+        ("1", "0.001", "0.5", 3, 100),
+        ("2", "0.05", "0.9", 2, 40),
+        ("0.2", "0.01", "0.03", 1, 900),
+    ],
+)
+def test_samples_with_any_number_of_others(
+    epsilon: str, delta: str, q: str, group: int, people: int
+) -> None:
+    """Delta is the largest over all numbers of others, each of whom is sampled as well."""
+    with mp.workdps(30):
+        p, rate = kept(mpf(epsilon), mpf(delta)), mpf(q)
+        last, shown = len(p) - 1, []
+        chances = [mpf(1)]
+        for _ in range(people + group + 1):
+            shown.append(mp.fdot(chances, [*p, *[mpf(1)] * len(chances)][: len(chances)]))
+            more = [*chances, mpf(0)]
+            chances = [
+                (1 - rate) * a + rate * b for a, b in zip(more, [mpf(0), *chances], strict=True)
+            ]
+            if len(chances) > last + 1:
+                # Beyond the last count the key is shown for certain.
+                chances = [*chances[:last], mp.fsum(chances[last:])]
+        pairs = list(zip(shown[group:], shown, strict=False))
+        losses = [0.0, 0.01, 0.1, 0.4, 1.2]
+        text = f"partition-selection:epsilon={epsilon},delta={delta}@poisson:q={q}@group:k={group}"
+        found = bounds(text.removesuffix("@group:k=1"), losses)
+        for loss, bound in zip(losses, found, strict=True):
+            true = largest(pairs, mpf(loss))
+            assert bound.lower <= true * (1 + mpf("1e-12"))
+            assert true <= bound.upper * (1 + mpf("1e-12"))
+            assert bound.upper <= bound.lower * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [("0.3", "1e-12"), ("0.5", "1e-20"), ("1/3", "1e-150"), ("7", "1e-9")]
+)
+def test_delta_at_the_very_epsilon(epsilon: str, delta: str) -> None:
+    """It is the delta that is written, where doubles lose what is left of a difference."""
+    text = f"partition-selection:epsilon={epsilon},delta={delta}"
+    answer = compose(parse(text).tree, epsilons=[parse_number(epsilon)]).answers[0].bound
+    assert answer.lower <= float(delta) <= answer.upper
+    assert answer.upper - answer.lower <= 1e-14 * answer.upper
+
+
+def parse_number(text: str) -> Any:
+    """Return a number as the parser has it."""
+    leaf = parse(f"pure:epsilon={text}").tree
+    return dict(leaf.parameters)["epsilon"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("delta", [1e-6])
+def test_a_key_chosen_in_view_of_noise(delta: float) -> None:
+    """After Laplace noise the key with the best number of others attains the pair of both."""
+    tree = parse("partition-selection:epsilon=0.3,delta=1e-7+laplace:scale=5").tree
+    bound = compose(tree, deltas=[delta]).answers[0].bound
+    assert bound.upper is not None
+    assert bound.lower is not None
+    assert bound.upper <= bound.lower * (1 + 1e-6)
+    with mp.workdps(40):
+        pairs = list(pairwise(kept(mpf("0.3"), mpf("1e-7"))))
+
+        def cost(epsilon: Any) -> Any:
+            """Return the mean over the noise of the largest delta at what it leaves."""
+
+            # Loss 0.2 with probability 1/2, -0.2 with e^-0.2 / 2, and density e^{(l - 0.2)/2} / 4.
+            # Of removing: the largest over the keys.
+            def left(loss: Any) -> Any:
+                a = mp.exp(epsilon - loss)
+                tests = [
+                    max(x - a * y, mpf(0)) + max(1 - x - a * (1 - y), mpf(0)) for y, x in pairs
+                ]
+                return max(tests)
+
+            step = mpf("0.2")
+            points = 60
+            grid = [-step + 2 * step * (i + mpf("0.5")) / points for i in range(points)]
+            middle = mp.fsum(left(x) * mp.exp((x - step) / 2) / 4 for x in grid) * 2 * step / points
+            return left(step) / 2 + left(-step) * mp.exp(-step) / 2 + middle
+
+        assert cost(mpf(bound.lower) - mpf("0.01")) > delta
+        assert cost(mpf(bound.upper) + mpf("0.01")) < delta
