@@ -21,18 +21,19 @@ def kept(epsilon: Any, delta: Any) -> list[Any]:
     return found
 
 
-def bounds(text: str, epsilons: list[float]) -> list[Any]:
-    """Return the brackets of delta."""
-    return [answer.bound for answer in compose(parse(text).tree, epsilons=epsilons).answers]
+def bounds(text: str, epsilons: list[Any], deltas: list[float] | None = None) -> list[Any]:
+    """Return the brackets of epsilon at deltas, then of delta at epsilons."""
+    tree = parse(text).tree
+    answers = compose(tree, epsilons=epsilons, deltas=deltas or []).answers
+    return [answer.bound for answer in answers]
 
 
 def largest(pairs: list[tuple[Any, Any]], epsilon: Any) -> Any:
     """Return the largest delta of pairs of probabilities, with and without, in both orders."""
     a = mp.exp(epsilon)
-    tests = (
-        x - a * y for p, q in pairs for x, y in ((p, q), (q, p), (1 - p, 1 - q), (1 - q, 1 - p))
-    )
-    return max(max(tests), mpf(0))
+    tests = [p - a * q for p, q in pairs] + [q - a * p for p, q in pairs]
+    tests += [(1 - p) - a * (1 - q) for p, q in pairs] + [(1 - q) - a * (1 - p) for p, q in pairs]
+    return max(*tests, mpf(0))
 
 
 def parted(total: int, least: int = 1) -> list[list[int]]:
@@ -120,7 +121,7 @@ def test_samples_with_any_number_of_others(
 def test_delta_at_the_very_epsilon(epsilon: str, delta: str) -> None:
     """It is the delta that is written, where doubles lose what is left of a difference."""
     text = f"partition-selection:epsilon={epsilon},delta={delta}"
-    answer = compose(parse(text).tree, epsilons=[parse_number(epsilon)]).answers[0].bound
+    answer = bounds(text, [parse_number(epsilon)])[0]
     assert answer.lower <= float(delta) <= answer.upper
     assert answer.upper - answer.lower <= 1e-14 * answer.upper
 
@@ -134,10 +135,7 @@ def parse_number(text: str) -> Any:
 @pytest.mark.parametrize("delta", [1e-6])
 def test_a_key_chosen_in_view_of_noise(delta: float) -> None:
     """After Laplace noise the key with the best number of others attains the pair of both."""
-    tree = parse("partition-selection:epsilon=0.3,delta=1e-7+laplace:scale=5").tree
-    bound = compose(tree, deltas=[delta]).answers[0].bound
-    assert bound.upper is not None
-    assert bound.lower is not None
+    bound = bounds("partition-selection:epsilon=0.3,delta=1e-7+laplace:scale=5", [], [delta])[0]
     assert bound.upper <= bound.lower * (1 + 1e-6)
     with mp.workdps(40):
         pairs = list(pairwise(kept(mpf("0.3"), mpf("1e-7"))))

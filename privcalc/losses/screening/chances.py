@@ -63,7 +63,7 @@ def chances(places: Sequence[Fraction], moved: Fraction) -> Chances:
     with localcontext(Context(prec=DIGITS)):
         cells = [(cell(a - moved, b - moved), cell(a, b)) for a, b in pairwise(places)]
         last = places[-1]
-        cells.append((_tail(_decimal(last - moved)), _tail(_decimal(last))))
+        cells.append((tail(_decimal(last - moved)), tail(_decimal(last))))
         tails = [cells[-1]]
         for p, q in reversed(cells[:-1]):
             tails.append((tails[-1][0] + p, tails[-1][1] + q))
@@ -107,7 +107,7 @@ def _cell(a: Decimal, b: Decimal) -> Decimal:
     return total / _root()
 
 
-def _tail(z: Decimal) -> Decimal:
+def tail(z: Decimal) -> Decimal:
     """Return P(N > z): 1/2 less phi(z) times the sum of z^{2n+1} / (2n+1)!!, all of one sign.
 
     What the difference loses, about z^2/2 in the logarithm, is added to the digits. Terms fall by

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.exact import exact
@@ -72,12 +72,18 @@ class NoisyScreening(Mechanism):
     k / c on reports up to 49 times too little of a sample). The answer is the smaller of both; its
     lower end is that of one count in every use.
 
+    In a Poisson sample a record that is replaced may raise the count by its old value and lower it
+    by its new one. That, and groups of records that are sampled one by one, is known exactly for
+    one use, too (`losses/screening/sampled.py`).
+
     Attributes:
         sigma: as written, a rational number.
         threshold: as written, a rational number.
         votes: k.
         records: r.
     """
+
+    knows_replaced: ClassVar[bool] = True
 
     def __init__(self, *, standard_deviation: float, threshold: float, votes: int) -> None:
         """Take the noise and the threshold, which are needed exactly."""
@@ -125,3 +131,15 @@ class NoisyScreening(Mechanism):
         from privcalc.losses.screening.law import screening
 
         return screening(self.sigma, self.threshold, self.votes, self.records)
+
+    def in_sample(
+        self, rate: tuple[float, bool], adjacency: Adjacency, records: int
+    ) -> Term | None:
+        """Return the law of a sampled test, where records are replaced or several; else None."""
+        from privcalc.losses.screening.sampled import sampled_screening
+        from privcalc.relation import Adjacency
+
+        if records == 1 and adjacency is not Adjacency.REPLACE:
+            return None
+        setting = self.sigma, self.threshold, self.votes
+        return sampled_screening(setting, records, rate, adjacency)

@@ -70,9 +70,10 @@ class PartitionSelection(Mechanism):
 
     A group of k people has the corners (p(n), p(n + k)), where all have the key of n others. More
     costs no group: with G for the hull of one person, a chain of k neighbours has at most the
-    k-fold composition of G (`losses/atomic/grouped.py`). All (p(n), p(n + 1)) lie on G, for the rules are
-    the minimum of increasing linear functions, so that it bends at some p(m) only; the composition
-    is p(n + k) at p(n), and bends where some p(n + i), i < k, is such a p(m): at a p(n).
+    k-fold composition of G (`losses/atomic/grouped.py`). All (p(n), p(n + 1)) lie on G, for the
+    rules are the minimum of increasing linear functions, so that it bends at some p(m) only; the
+    composition is p(n + k) at p(n), and bends where some p(n + i), i < k, is such a p(m): at a
+    p(n).
 
     In a Poisson sample (`sampled`) the others are sampled, too: n of them leave N of binomial law.
     With r(n) = E p(N) the key shows with probability r(n) without the person, and, as the person is

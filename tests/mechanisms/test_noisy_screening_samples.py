@@ -1,0 +1,132 @@
+"""Noisy screening of samples where records are replaced, or several: against all counts."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+
+# sigma, threshold, votes
+SETTINGS = [
+    ("1.5", "2.3", 5),
+    ("0.7", "2", 3),
+    ("4", "-1.5", 4),
+    ("0.2", "1.5", 3),
+    ("2", "0.5", 1),
+]
+LOSSES = [0.0, 0.005, 0.05, 0.3, 1.0, 2.5]
+
+
+def bounds(text: str, relation: Relation | None = None) -> list[Any]:
+    """Return the brackets of delta."""
+    answers = compose(parse(text).tree, epsilons=LOSSES, relation=relation).answers
+    return [answer.bound for answer in answers]
+
+
+def worst(pairs: list[tuple[Any, Any]], a: Any) -> Any:
+    """Return the largest profile of pairs of probabilities of yes."""
+    return max(max(p - q * a, 0) + max((1 - p) - (1 - q) * a, 0) for p, q in pairs)
+
+
+def walks(count: int, votes: int, records: int) -> list[list[int]]:
+    """Return where 0, 1, ... records may move a count, each by at most 1."""
+    found = [[count]]
+    for _ in range(records):
+        found = [
+            [*walk, after]
+            for walk in found
+            for after in (walk[-1] - 1, walk[-1], walk[-1] + 1)
+            if 0 <= after <= votes
+        ]
+    return found
+
+
+def enumerated(
+    setting: tuple[str, str, int], q: str, records: int, relation: Relation
+) -> list[Any]:
+    """Return the largest delta over all counts, and all that records may do to them."""
+    sigma, threshold, votes = mpf(setting[0]), mpf(setting[1]), setting[2]
+    yes = [mp.ncdf((t - threshold) / sigma) for t in range(votes + 1)]
+    rate = mpf(q)
+    chances = [
+        mp.binomial(records, j) * rate**j * (1 - rate) ** (records - j) for j in range(records + 1)
+    ]
+    pairs = []
+    for t in range(votes + 1):
+        means = {mp.fdot(chances, [yes[s] for s in walk]) for walk in walks(t, votes, records)}
+        if relation is Relation.REPLACE_ONE:
+            pairs += list(product(means, repeat=2))
+        else:
+            pairs += [pair for mean in means for pair in ((mean, yes[t]), (yes[t], mean))]
+    return [worst(pairs, mp.exp(mpf(loss))) for loss in LOSSES]
+
+
+@pytest.mark.parametrize("relation", [Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE])
+@pytest.mark.parametrize(("q", "records"), [("0.01", 1), ("0.4", 1), ("0.4", 3), ("0.97", 2)])
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_all_that_records_may_do(
+    setting: tuple[str, str, int], q: str, records: int, relation: Relation
+) -> None:
+    """Both ends are the largest delta of any count and any influence of the records."""
+    text = "noisy-screening:sigma={},threshold={},votes={}".format(*setting)
+    text += f"@poisson:q={q}" + (f"@group:k={records}" if records > 1 else "")
+    with mp.workdps(40):
+        truths = enumerated(setting, q, records, relation)
+        for bound, true in zip(bounds(text, relation), truths, strict=True):
+            assert bound.lower <= true * (1 + mpf("1e-12"))
+            assert true <= bound.upper * (1 + mpf("1e-12")) + mpf("1e-120")
+            assert bound.upper - bound.lower <= 1e-8 * bound.upper + 1e-15
+
+
+def test_counts_far_from_the_threshold() -> None:
+    """Counts whose answer is all but certain leave the others' cost as it is."""
+    text = "noisy-screening:sigma=0.5,threshold=20,votes=60@poisson:q=0.1"
+    found = bounds(text, Relation.REPLACE_ONE)
+    with mp.workdps(40):
+        yes = [mp.ncdf((t - mpf(20)) / mpf("0.5")) for t in range(61)]
+        rate = mpf("0.1")
+        pairs = [
+            ((1 - rate) * yes[t] + rate * yes[t + 1], (1 - rate) * yes[t] + rate * yes[t - 1])
+            for t in range(1, 60)
+        ]
+        pairs += [pair[::-1] for pair in pairs]
+        for loss, bound in zip(LOSSES, found, strict=True):
+            true = worst(pairs, mp.exp(mpf(loss)))
+            assert bound.lower <= true * (1 + mpf("1e-12"))
+            assert true <= bound.upper * (1 + mpf("1e-12"))
+            assert bound.upper <= bound.lower * (1 + 1e-8)
+
+
+def test_a_sample_of_everything() -> None:
+    """At q = 1 replacing a record is two steps of the count."""
+    text = "noisy-screening:sigma=1.5,threshold=2.3,votes=5"
+    whole = bounds(f"{text}@poisson:q=1", Relation.REPLACE_ONE)
+    two = bounds(f"{text}@group:k=2", Relation.REPLACE_ONE)
+    assert [bound.upper for bound in whole] == [bound.upper for bound in two]
+
+
+def test_opposite_records_of_many_votes() -> None:
+    """A lower end that was a quarter of the truth meets it."""
+    setting = "5", "20", 50
+    text = "noisy-screening:sigma=5,threshold=20,votes=50@poisson:q=0.1"
+    with mp.workdps(40):
+        sigma, threshold = mpf(setting[0]), mpf(setting[1])
+        yes = [mp.ncdf((t - threshold) / sigma) for t in range(51)]
+        pairs = [
+            (
+                mpf("0.9") * yes[t] + mpf("0.1") * yes[t + 1],
+                mpf("0.9") * yes[t] + mpf("0.1") * yes[t - 1],
+            )
+            for t in range(1, 50)
+        ]
+        for loss, bound in zip(LOSSES, bounds(text, Relation.REPLACE_ONE), strict=True):
+            true = worst([*pairs, *(pair[::-1] for pair in pairs)], mp.exp(mpf(loss)))
+            assert bound.lower <= true * (1 + mpf("1e-12"))
+            assert true <= bound.upper * (1 + mpf("1e-12"))
+            assert bound.upper - bound.lower <= 1e-8 * bound.upper + 1e-15
