@@ -118,26 +118,20 @@ class _Walk:
     def _of_parts(
         self, leaf: Leaf, mechanism: Mechanism, adjacency: Adjacency, records: int
     ) -> Term:
-        """Return the term of a mechanism that is made of others, the same for both orders.
-
-        What it proves of neighbours it proves of one record; a group is a chain of them.
-        """
+        """Return the term of a mechanism that is made of others, the same for both orders."""
         orders: tuple[Adjacency, ...] = (adjacency,)
         if adjacency is not Adjacency.REPLACE:
             orders = (Adjacency.ADD, Adjacency.REMOVE)
         key = distinct(leaf), orders, records
         if key not in self.kept:
-            term = mechanism.of_parts(
-                tuple(
-                    {each.value: self.terms(part, each, 1) for each in orders}
+
+            def parts_of(size: int) -> tuple[dict[str, Terms], ...]:
+                return tuple(
+                    {each.value: self.terms(part, each, size) for each in orders}
                     for part in mechanism.parts
                 )
-            )
-            if records > 1:
-                from privcalc.engine.lattice.groups import chained_term
 
-                term = chained_term(term.above, records)
-            self.kept[key] = term
+            self.kept[key] = mechanism.of_parts(parts_of, records)
         return self.kept[key]
 
     def mechanism(self, leaf: Leaf) -> Mechanism:

@@ -71,12 +71,15 @@ class DirectedMembers(Members):
     """Members of which each has one law where the record is removed, and another where it is added.
 
     Attributes:
+        sees_one: whether records are there that have no influence, so that in a sample the one that
+            comes or goes is all that counts.
         remove: whether P has the record.
     """
 
     __slots__ = ()
 
     directed: ClassVar[bool] = True
+    sees_one: ClassVar[bool] = False
     remove: bool
 
     def chosen(self, c: float | None, *, remove: bool) -> LossLaw:

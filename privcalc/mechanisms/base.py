@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw
@@ -107,11 +109,15 @@ class Mechanism:
         """
         raise NotImplementedError
 
-    def of_parts(self, parts: tuple[dict[str, Terms], ...]) -> Term:
+    def of_parts(
+        self, parts_of: Callable[[int], tuple[dict[str, Terms], ...]], records: int
+    ) -> Term:
         """Return what is known of both orders of the neighbours, where there are `parts`.
 
         Args:
-            parts: what is known of each of them, in each order by its name.
+            parts_of: says for a group of so many records what is known of each of the parts, in
+                each order by its name.
+            records: size of the group that is asked for.
         """
         raise NotImplementedError
 

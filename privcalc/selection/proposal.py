@@ -22,6 +22,20 @@ the sum over E is at most H_TM, and what is left is p at most:
 
     H_TM + p.
 
+A group of k records changes data sets D_0, ..., D_k one after the other. If the claim holds for
+each of the steps, M and T for groups are composed. If it fails for the step from D_i to D_{i+1},
+both are bad, and what passes with probability p at most at D_i does so at D_0 with p_i = G_i(p) at
+most, where G_i(y) is the largest probability that T gives an event for i records that has y without
+them. So p_{k-1} takes the place of p where the claim is fixed before: for where only is seen
+whether it passed, D_0 and D_k pass with p_i and p_{k-1-i}, and as above the larger of both is what
+they cost at most. Where claims are made from what T publishes, let B_i be what makes one that fails
+for that step. It fails for D_i and for D_{i+1}, so that T has B_{i-1} or B_i with probability p at
+most at D_i. Two steps at a time, from the last on, T has at D_{i-1} one of those from i - 2 on with
+probability p + G_2(m) at most, if it has at D_{i+1} one of those from i on with m; and what comes
+out at D_1 for an even k is taken to D_0 by G_1. For noise on a number these are tails: the group
+whose first data set is bad in its last step alone attains p_{k-1} (a bad data set tells everything
+if it passes, and D_0 is at the distance of the noise that does so most often).
+
 All of this is for both orders, which gives the profiles at a < 1 (`losses/atomic/from_profile.py`).
 (Redberg, Zhu, Wang 2023, Theorem 4.3 and its proof, with profiles for points.) The mass p is at
 infinity in the law, and H_TM is not scaled by 1 - p: the mixture that does so is too small by up to
@@ -34,6 +48,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
@@ -43,11 +58,13 @@ from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
+from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.atomic.from_profile import profile_law
 from privcalc.losses.atomic.proved import ProvedLaw
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.closed.power import largest_power
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.losses.thresholded.cut import cut, gaussian_heights, laplace_heights
 from privcalc.losses.thresholded.law import ThresholdedLaw
@@ -61,14 +78,14 @@ from privcalc.selection.node_points import LARGEST_EPSILON, node_points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from fractions import Fraction
 
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Terms
-    from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
+
+    Parts = Callable[[int], tuple[Mapping[str, Terms], ...]]
 
 MAX, BIT = "max", "bit"
 # Of profiles that engines prove: points lose more.
@@ -80,25 +97,33 @@ ABOVE, SMALLEST = 1e-6, 1e-30
 # Where the end is looked for, and how well.
 FIRST_STEP, GROWTH, STEPS = 1e-3, 1.25, 60
 FAR_TOLERANCE = 0.01
+# Slopes at which events are bounded.
+TRIED = 60
 # Where the points begin: so many evenly spaced, then so many at equal ratios of delta; and so many
 # more where they are far from one another.
 FIRST, RATIOS, MORE = 48, 130, 50
 
 
-def proposed(
-    test: Mapping[str, Terms], mechanism: Mapping[str, Terms], failure: Enclosed, mode: str
-) -> Term:
+def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) -> Term:
     """Return the term of both orders of the neighbours.
 
     Args:
-        test: what is known of the test in each order.
-        mechanism: what is known of the mechanism as it is claimed to be.
+        parts_of: what is known of the test, and of the mechanism as it is claimed to be, for so
+            many records, in each order.
         failure: p.
         mode: `max` for a fixed claim, `bit` where only the outcome is seen besides; else any.
+        records: size of the group.
 
     Raises:
         NotCertifiedError: nothing is proved.
     """
+    if records > 1:
+        failure = _of_group(lambda j: parts_of(j)[0], failure, mode, records)
+        if failure.high >= 1:
+            from privcalc.engine.lattice.groups import chained_term
+
+            return chained_term(proposed(parts_of, failure, mode).above, records)
+    test, mechanism = parts_of(records)
     whole = {name: _not_nothing([*test[name], *mechanism[name]]) for name in test}
     first = tuple(next(iter(each.values())) for each in (whole, mechanism, test))
     if failure.high == 0:
@@ -214,6 +239,46 @@ class Shape:
         return node_points(self.deltas, start, smallest=self.failure, count=len(start) + MORE)
 
 
+def _of_group(
+    tests: Callable[[int], Mapping[str, Terms]], failure: Enclosed, mode: str, records: int
+) -> Enclosed:
+    """Return bounds on the probability that takes the place of p for a group."""
+    found = failure.doubles()
+    if mode in (BIT, MAX):
+        found = _grown(tests(records - 1), found)
+    else:
+        for _ in range((records - 1) // 2):
+            low, high = _grown(tests(2), found)
+            p = failure.doubles()
+            found = (p[0] + low) * (1.0 - 2.0 * UNIT), (p[1] + high) * (1.0 + 2.0 * UNIT)
+        if records % 2 == 0:
+            found = _grown(tests(1), found)
+        # Which claims fail at once is known of the last step only.
+        found = _grown(tests(records - 1), failure.doubles())[0], found[1]
+    least, most = (Fraction(min(1.0, max(0.0, each))) for each in found)
+    return Enclosed(least, most)
+
+
+def _grown(test: Mapping[str, Terms], y: tuple[float, float]) -> tuple[float, float]:
+    """Return bounds on the largest probability, in either order, of events that have y without.
+
+    In closed form where that is known. Otherwise no less than y, and at most H(a) + a y for each a.
+    """
+    if y[1] >= 1.0:
+        return y
+    laws = [one_law([(term.law, n) for term, n in each]) for each in test.values()]
+    known = [largest_power(law, y) for law in laws if law is not None]
+    ends = [each for each in known if each is not None]
+    if len(ends) == len(test):
+        return min(low for low, _ in ends), max(high for _, high in ends)
+    bases = _bases(Realized.directions(dict(test)))
+    furthest = min(max(base.largest for base in bases), LARGEST_EPSILON)
+    places = np.concatenate([[0.0], np.geomspace(FIRST_STEP, max(furthest, 1.0), TRIED)])
+    logs = np.unique(np.append(places, furthest))
+    bounds = _worst(bases, logs, upper=True) + np.exp(logs) * y[1]
+    return y[0], float(bounds.min()) * (1.0 + 8.0 * UNIT)
+
+
 def _worst(directions: tuple[Base, ...], epsilons: Array, *, upper: bool) -> Array:
     found = [base.upper(epsilons) if upper else base.lower(epsilons) for base in directions]
     known = [each for each in found if each is not None]
@@ -319,6 +384,7 @@ class GoodOrBad(DirectedMembers):
     """
 
     by_order: ClassVar[bool] = False
+    sees_one: ClassVar[bool] = True
     good: LossLaw
     bad: LossLaw
     remove: bool = True

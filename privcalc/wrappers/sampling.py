@@ -239,21 +239,31 @@ class Sampling(Wrapper):
         member attains, or is above the one of a law that proves lower ends. Of a group only the
         upper end is known.
         """
-        from privcalc.losses.sampled.members import SampledMembers
-        from privcalc.losses.term import Term
+        from privcalc.losses.sampled.members import SampledMembers, SampledPairs
+        from privcalc.losses.term import DirectedMembers, Term
 
         known = self.known(event.above, other.above, asked, member=True)
         lower = known.lower
+        there, members = asked.adjacency is not Adjacency.ADD, event.members
         if event.lower is not event.upper and event.lower is not None and other.lower is not None:
-            lower = self.known(event.lower, other.lower, asked, member=True).lower
+            ends = event.lower, other.lower
+            if isinstance(members, DirectedMembers) and ends[0] == ends[1]:
+                # One law of both orders is that of what is more likely first.
+                turned = ends[0].backward or ends[0]
+                ends = (turned, ends[0]) if there else (ends[0], turned)
+            lower = self.known(*ends, asked, member=True).lower
         if asked.records > 1 and asked.q > 0.0:
             return Term(self.of_group(event.above, other.above, known, asked).above)
-        if event.members is None:
+        if members is None:
             raise AssertionError("an envelope has members")
-        there, members = asked.adjacency is not Adjacency.ADD, event.members
-        if members.directed:
-            # A key is old as other people have it; in a sample their number is noise of its own.
-            return Term(known.upper)
+        if isinstance(members, DirectedMembers):
+            if not members.sees_one:
+                # A key is old as other people have it; in a sample their number is noise.
+                return Term(known.upper)
+            pairs, others = (
+                SampledPairs(members, asked.q, way, asked.exact) for way in (there, not there)
+            )
+            return Term(known.upper, lower, members=pairs, back=others)
         sampled, back = (
             SampledMembers(members, asked.q, way, asked.exact) for way in (there, not there)
         )

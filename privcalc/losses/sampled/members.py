@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.members import reverse_of
 from privcalc.losses.sampled.law import sampled
-from privcalc.losses.term import Members
+from privcalc.losses.term import DirectedMembers, Members
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -37,3 +37,25 @@ class SampledMembers(Members):
             raise TypeError("members have two outcomes")
         event = reverse_of(law)
         return sampled(event, self.q, remove=self.remove, exact=self.exact, reverse=law)
+
+
+@record
+class SampledPairs(DirectedMembers):
+    """Members with a law for each order, that are sampled in the same way.
+
+    Attributes:
+        base: members in either order.
+        q: sampling probability.
+        remove: whether P is the sample that may hold the record.
+        exact: whether q is exact.
+    """
+
+    base: DirectedMembers
+    q: float
+    remove: bool
+    exact: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the law of the sampled member."""
+        event, reverse = (self.base.chosen(c, remove=way) for way in (False, True))
+        return sampled(event, self.q, remove=remove, exact=self.exact, reverse=reverse)

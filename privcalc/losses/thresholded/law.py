@@ -21,7 +21,7 @@ import numpy as np
 from privcalc.losses.law import LossLaw
 from privcalc.losses.tails import Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,6 +48,11 @@ class ThresholdedLaw(LossLaw):
     cut: float
     cut_error: float
     remove: bool
+
+    @property
+    def backward(self) -> ThresholdedLaw:
+        """Return the law of the pair in the other order."""
+        return replace(self, remove=not self.remove)
 
     @property
     def max_loss(self) -> float:

@@ -13,6 +13,8 @@ from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.tree import Leaf
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.engine.terms import Terms
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Node
@@ -120,12 +122,13 @@ class ProposeTestRelease(Mechanism):
         else:
             self.failure = _tail(test, threshold)
 
-    def of_parts(self, parts: tuple[dict[str, Terms], ...]) -> Term:
+    def of_parts(
+        self, parts_of: Callable[[int], tuple[dict[str, Terms], ...]], records: int
+    ) -> Term:
         """Return what is known of both orders of the neighbours."""
         from privcalc.selection.proposal import proposed
 
-        test, mechanism = parts
-        return proposed(test, mechanism, self.failure, self.mode)
+        return proposed(parts_of, self.failure, self.mode, records)
 
 
 def _tail(test: Node, threshold: float) -> Enclosed:
