@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.errors import UnsupportedError
+from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Wrapped
 from privcalc.wrappers.base import Wrapper, built, lone_selection
@@ -46,7 +46,8 @@ class Group(Wrapper):
     anyway; of a Poisson sample a mixture over how many of the records are in it; and otherwise the
     composition of trade-off functions along a chain of k neighbours (Dong, Roth, Su 2022,
     Theorem 2.14). Of what is known by its pair alone some mechanism attains the chain; elsewhere
-    it is an upper bound only.
+    it is an upper bound only. Releases of keys, and tests that decide whether something runs, know
+    what several people do to them.
 
     Attributes:
         records: k.
@@ -75,9 +76,9 @@ class Group(Wrapper):
 
 def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term:
     """Return what is known of an unsampled mechanism for a group of several records."""
-    scaled = mechanism.grouped(records)
-    if scaled is not None:
-        return scaled.term(adjacency)
+    found = scaled_term(mechanism, adjacency, records)
+    if found is not None:
+        return found
     term = mechanism.term(adjacency)
     law = term.upper
     if law is None:
@@ -91,6 +92,20 @@ def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term
     # Where a record is replaced the step has to be the same in both orders.
     attained = mechanism.any_program and term.members is None
     return chained_term(law, records, term.lower if attained else None)
+
+
+def scaled_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term | None:
+    """Return what a mechanism knows of a group itself; None where it does not, or cannot prove it.
+
+    Then there is the chain of neighbours.
+    """
+    scaled = mechanism.grouped(records)
+    if scaled is None:
+        return None
+    try:
+        return scaled.term(adjacency)
+    except NotCertifiedError:
+        return None
 
 
 def grouped(tree: Node, records: int) -> Node:

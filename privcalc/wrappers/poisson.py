@@ -12,6 +12,7 @@ from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 from privcalc.wrappers.base import spelled
 from privcalc.wrappers.capped import MOST_RECORDS
+from privcalc.wrappers.group import scaled_term
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -259,8 +260,10 @@ def _of_sampled_records(law: LossLaw, asked: Sampled) -> Term | None:
         # Nothing is said of any record.
         return Term(law, law)
     mechanism = asked.walk.mechanism(asked.event) if isinstance(asked.event, Leaf) else None
-    scaled = [mechanism.grouped(j) for j in range(1, k + 1)] if mechanism else []
-    terms = [each.term(asked.adjacency) for each in scaled if each is not None]
+    scaled = (
+        [scaled_term(mechanism, asked.adjacency, j) for j in range(1, k + 1)] if mechanism else []
+    )
+    terms = [each for each in scaled if each is not None]
     laws = [term.upper for term in terms if term.upper is not None]
     whole = len(laws) == k
     attained = whole and all(term.law is not None for term in terms)

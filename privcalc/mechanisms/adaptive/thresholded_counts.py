@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.errors import DomainError
-from privcalc.exact import Enclosed, exact
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.exact import Enclosed, doubles, exact
 from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
@@ -108,6 +109,7 @@ class ThresholdedCounts(Mechanism):
         rate: 1 / scale or 1 / sigma.
         threshold: as written.
         keys: k.
+        group: how many people come or go together.
     """
 
     def __init__(
@@ -124,16 +126,15 @@ class ThresholdedCounts(Mechanism):
         if spread is None or (standard_deviation is not None) != (noise in NORMAL):
             takes = "sigma (standard_deviation)" if noise in NORMAL else "scale"
             raise DomainError(f"noise={noise.replace('_', '-')} takes {takes}")
-        self.noise, self.keys = noise, keys
+        self.noise, self.keys, self.group = noise, keys, 1
         self.rate = Enclosed.of(1) / Enclosed.of(spread)
-        low, high = (end - 1 for end in _ends(threshold))
-        self._distance = Enclosed(max(low, Fraction(0)), high) * self.rate
+        self._threshold = _ends(threshold)
         if not SMALLEST_RATIO <= self.rate.nearest()[0] <= LARGEST_RATIO:
             raise DomainError(
                 f"1 / noise must be in [{SMALLEST_RATIO:g}, {LARGEST_RATIO:g}], got"
                 f" {self.rate.nearest()[0]:.6g}"
             )
-        if self._distance.high > LONGEST[noise]:
+        if (self._threshold[1] - 1) * self.rate.high > LONGEST[noise]:
             raise DomainError(
                 f"(threshold - 1) / noise must be at most {LONGEST[noise]}: beyond, new keys never"
                 f" show, and {noise.replace('_', '-')} without a threshold is as good"
@@ -145,12 +146,20 @@ class ThresholdedCounts(Mechanism):
                     f" upper bound for a person with {keys} keys"
                 )
             self._spread = exact(spread)
-            # The least noise that takes a new key to the threshold.
-            self._needed = math.ceil(exact(threshold)) - 1
+            # The least count that is published.
+            self._least = math.ceil(exact(threshold))
         if noise == DISCRETE_GAUSSIAN and not SMALLEST_SIGMA <= self._spread <= LARGEST_SIGMA:
             raise DomainError(
                 f"sigma must be in [{float(SMALLEST_SIGMA):g}, {LARGEST_SIGMA:g}], got {spread!r}"
             )
+
+    def grouped(self, records: int) -> ThresholdedCounts:
+        """Return the mechanism for a group of people."""
+        from privcalc.losses.atomic.grouped import checked_size
+
+        other = copy(self)
+        other.group = checked_size(self.group * records)
+        return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return what is known of one direction.
@@ -165,49 +174,66 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.closed.gaussian import GaussianLaw
         from privcalc.losses.closed.laplace import LaplaceLaw
         from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-        from privcalc.losses.thresholded import cut
+        from privcalc.losses.thresholded import cut, release
 
-        def gaussian(count: int) -> tuple[LossLaw, Heights]:
-            rate = self.rate * self.rate * count
+        def gaussian(units: int) -> tuple[LossLaw, Heights]:
+            rate = self.rate * self.rate * units * self.group
             law = GaussianLaw.of(rate.root())
             return law, cut.gaussian_heights(law)
 
-        def laplace(count: int) -> tuple[LossLaw, Heights]:
-            law = LaplaceLaw(*(self.rate * count).nearest())
+        def laplace(units: int) -> tuple[LossLaw, Heights]:
+            law = LaplaceLaw(*(self.rate * units).nearest())
             return law, cut.laplace_heights(law)
 
-        def discrete_gaussian(count: int) -> tuple[LossLaw, Heights]:
-            law = DiscreteGaussianLaw(self._spread**2, count)
+        def discrete_gaussian(units: int) -> tuple[LossLaw, Heights]:
+            law = DiscreteGaussianLaw(self._spread**2, units)
             return law, cut.discrete_heights(law)
 
-        from privcalc.losses.thresholded.release import thresholded
-
         noises = {GAUSSIAN: gaussian, LAPLACE: laplace, DISCRETE_GAUSSIAN: discrete_gaussian}
-        term = thresholded(noises[self.noise], self._new_key(), self.keys, remove=remove)
-        return (
-            self._tested(term, remove=remove) if self.keys > 1 and self.noise == LAPLACE else term
+        new = self._new_key(1)
+        if self.group > 1:
+            new = release.of_units(new, self._new_key(self.group), self.group)
+        discrete = self.noise == DISCRETE_GAUSSIAN
+        if discrete and self.group > 1:
+            one = DiscreteGaussianLaw(self._spread**2, 1)
+            release.check_mixtures(one, self._least - 1, self.group, new[1])
+        units = self.keys * self.group
+        term = release.thresholded(
+            noises[self.noise], new, units, remove=remove, continuous=not discrete
         )
+        if self.keys > 1 and self.noise == LAPLACE:
+            return self._tested(term, remove=remove)
+        return term
 
-    def _new_key(self) -> tuple[float, float]:
-        """Bound p: half of e^{-t} for Laplace noise, t = (threshold - 1) / scale."""
+    def _new_key(self, count: int) -> tuple[float, float]:
+        """Bound the probability that a new key of so many people is published.
+
+        For Laplace noise it is half of e^{-t}, t = (threshold - count) / scale, or 1 less half of
+        e^t for t < 0.
+        """
         if self.noise == DISCRETE_GAUSSIAN:
             import numpy as np
 
             from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 
             law = DiscreteGaussianLaw(self._spread**2, 1)
-            found = law.masses_around(np.array([self._needed]), 0)
+            found = law.masses_around(np.array([self._least - count]), 0)
             value, error = float(found.above[0]), float(found.error[0])
-            return value * (1.0 - 2.0 * error), value * (1.0 + 2.0 * error)
-        low, high = self._distance.doubles()
+            return value * (1.0 - 2.0 * error), min(value * (1.0 + 2.0 * error), 1.0)
+        from privcalc.numerics.rounding import UNIT
+
+        least, most = (end - count for end in self._threshold)
+        low = doubles(least * (self.rate.low if least > 0 else self.rate.high))[0]
+        high = doubles(most * (self.rate.high if most > 0 else self.rate.low))[1]
         if self.noise == GAUSSIAN:
             from privcalc.numerics.normal_tails import upper_tail
 
             return upper_tail(high)[0], upper_tail(low)[1]
-        from privcalc.numerics.rounding import UNIT
 
-        least, most = 0.5 * math.exp(-high), 0.5 * math.exp(-low)
-        return least * (1.0 - 8.0 * UNIT), most * (1.0 + 8.0 * UNIT)
+        def tail(t: float) -> float:
+            return 0.5 * math.exp(-t) if t >= 0.0 else 1.0 - 0.5 * math.exp(t)
+
+        return tail(high) * (1.0 - 8.0 * UNIT), min(tail(low) * (1.0 + 8.0 * UNIT), 1.0)
 
     def _tested(self, term: Term, *, remove: bool) -> Term:
         """Give Laplace noise on several counts its lower end: how many of them are large.
@@ -220,7 +246,8 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.thresholded.outcomes import at_least, law_of, several
         from privcalc.numerics.rounding import UNIT
 
-        e = self.rate.doubles()[0]
+        # All people of a group have the same keys.
+        e = (self.rate * self.group).doubles()[0]
         count = min(self.keys, MOST_TESTED, max(1, int(LARGEST_TESTED / e)))
         q = Fraction(0.5 * math.exp(-e) * (1.0 + 8.0 * UNIT))
         outcomes = several(Fraction(1, 2), q, count)
@@ -231,19 +258,42 @@ class ThresholdedCounts(Mechanism):
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
 
     def _discrete_laplace(self, *, remove: bool) -> Term:
-        """Return the law of two outcomes and a new key; masses have DIGITS digits.
+        """Return the law of old keys and a new one; masses have DIGITS digits.
 
-        Noise is k with probability (1 - a) / (1 + a) a^|k|, a = e^{-1/scale}: at least m >= 0 with
-        probability a^m / (1 + a).
+        Noise is v with probability (1 - a) / (1 + a) a^|v|, a = e^{-1/scale}: at least m >= 0 with
+        probability a^m / (1 + a). With g people more the outcomes are what is at least g, what is
+        at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
+        is at most 1 - a (`losses/thresholded/release.py`: that is s_0 >= 0).
         """
+        from privcalc.losses.atomic.exact import SMALLEST_MASS
         from privcalc.losses.term import Term
         from privcalc.losses.thresholded.members import KeyMembers
         from privcalc.losses.thresholded.outcomes import at_least, law_of
+        from privcalc.losses.thresholded.release import may_mix
 
+        g = self.group
         with localcontext(Context(prec=DIGITS)):
             a = (-Decimal(self._spread.denominator) / Decimal(self._spread.numerator)).exp()
-            most, p = Fraction(1 / (1 + a)), Fraction(a**self._needed / (1 + a))
-        outcomes = [(most, 1 - most), (1 - most, most)]
+
+            def tail(m: int) -> Decimal:
+                return a**m / (1 + a) if m >= 0 else 1 - a ** (1 - m) / (1 + a)
+
+            between = [(1 - a) / (1 + a) * a**v for v in range(1, g)]
+            outcomes = [
+                (Fraction(x), Fraction(y)) for x, y in zip(between[::-1], between, strict=True)
+            ]
+            one, all_ = tail(self._least - 1), tail(self._least - g)
+            hidden = min((1 - one) ** g, 1 - all_)
+            p, shown = Fraction(1 - hidden), Fraction(max(one, 1 - hidden ** (Decimal(1) / g)))
+            if g == 1:
+                p = Fraction(one)
+            elif shown > Fraction(1 - a) * Fraction(999, 1000) or hidden <= 0:
+                raise may_mix(float(shown), g)
+            least = Fraction(a**g / (1 + a))
+            if least < SMALLEST_MASS:
+                raise NotCertifiedError("the losses of a group are beyond the range of doubles")
+            most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
+        outcomes += [(most, least), (least, most)]
         law = law_of(at_least(outcomes, p), remove=remove)
         return Term(law, law, members=KeyMembers(law_of(outcomes, remove=True), p, remove))
 
