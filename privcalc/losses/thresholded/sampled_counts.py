@@ -31,12 +31,14 @@ from privcalc.losses.atomic.polygon import polygon_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholded.members import CountMembers
 from privcalc.numerics.binomials import log_probabilities
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from privcalc.numerics.arrays import Array
 
 # More counts take too long to add up, and people are counted in doubles.
 MOST_COUNTS, MOST_PEOPLE, HALF = 20_000, 2.0**30, 0.5
@@ -77,6 +79,23 @@ class Corner:
     people: int = -1
 
 
+def binomial_chances(n: Array, counts: Array, q: float, *, exact: bool) -> tuple[Array, float]:
+    """Return P(N = j), N ~ Bin(n, q), for each n and each j, and a bound on relative errors.
+
+    Logarithms have their own errors, exponentials two units and one of the exponent. Where q is off
+    by 2 units, chances are off by 2 (j + q n / (1 - q)) of them. Those below e^NO_DOUBLE are 0.
+    """
+    n = n[:, None]
+    j = np.minimum(counts, n)
+    charge(PER_PRODUCT * j.size)
+    logs, wrong = log_probabilities(np.maximum(np.broadcast_to(n, j.shape), 1.0), j, q)
+    logs = np.where(n == 0.0, 0.0, logs)
+    used = (counts <= n) & (logs > NO_DOUBLE)
+    units = np.abs(logs) + 4.0 + (0.0 if exact else 2.0) * (j + q / (1.0 - q) * n)
+    most = float(np.where(used, wrong + UNIT * units, 0.0).max())
+    return np.where(used, np.exp(np.where(used, logs, 0.0)), 0.0), most * MARGIN
+
+
 class Keys:
     """Corners of a release of keys that sees a sample, in one order of the neighbours.
 
@@ -88,13 +107,12 @@ class Keys:
         self, shown: Sequence[Fraction], k: int, rate: tuple[float, bool], *, remove: bool
     ) -> None:
         """Take p(0), ..., p(m) = 1, the group, the sampling probability, and the direction."""
-        self.q, exact = rate
+        self.q, self._exact = rate
         self.k, self.remove = k, remove
         self._shown = np.array([*map(float, shown), *[1.0] * BEYOND])
         self._hidden = np.array([*(float(1 - p) for p in shown), *[0.0] * BEYOND])
         self._steps = np.array([float(b - a) for a, b in pairwise(shown)])
         self._known: dict[int, tuple[tuple[float, float], float]] = {}
-        self._off = 0.0 if exact else 2.0
         self.error = 0.0
         self.products = 0
 
@@ -118,9 +136,7 @@ class Keys:
     def _work_out(self, people: Iterable[int]) -> None:
         """Work out r(n), 1 - r(n) and d(n) where they are not known.
 
-        Logarithms of probabilities have their own errors, exponentials two units and one of the
-        exponent, and sums one of each term. Where q is off by 2 units, terms are off by 2 (j + q n
-        / (1 - q)) of them, for j of n people. What is beyond the last term falls by quotients that
+        Sums are off by a unit of each term. What is beyond the last term falls by quotients that
         fall themselves.
         """
         new = sorted(n for n in people if n not in self._known)
@@ -129,20 +145,13 @@ class Keys:
             self._add(new[i : i + rows])
 
     def _add(self, people: list[int]) -> None:
-        n = np.array(people, dtype=float)[:, None]
+        n = np.array(people, dtype=float)
         counts = np.arange(len(self._shown), dtype=float)
-        j = np.minimum(counts, n)
-        self.products += j.size
-        charge(PER_PRODUCT * j.size)
-        logs, wrong = log_probabilities(np.maximum(np.broadcast_to(n, j.shape), 1.0), j, self.q)
-        logs = np.where(n == 0.0, 0.0, logs)
-        used = (counts <= n) & (logs > NO_DOUBLE)
-        chances = np.where(used, np.exp(np.where(used, logs, 0.0)), 0.0)
-        units = np.abs(logs) + self._off * (j + self.q / (1.0 - self.q) * n)
-        most = float(np.where(used, wrong + UNIT * units, 0.0).max())
+        chances, most = binomial_chances(n, counts, self.q, exact=self._exact)
+        self.products += chances.size
         hidden, shown = chances @ self._hidden, chances @ self._shown
         last = len(counts) - 1.0
-        falls = np.maximum(n[:, 0] - last, 0.0) * self.q / ((last + 1.0) * (1.0 - self.q))
+        falls = np.maximum(n - last, 0.0) * self.q / ((last + 1.0) * (1.0 - self.q))
         with np.errstate(divide="ignore", invalid="ignore"):
             rest = np.where(falls < 1.0, chances[:, -1] * falls / (1.0 - falls), np.inf)
             lost = float(np.where(hidden > HALF, rest / shown, 0.0).max())

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
     from privcalc.losses.thresholded.cut import Heights
+    from privcalc.numerics.arrays import Array
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
 DISCRETE_LAPLACE, DISCRETE_GAUSSIAN = "discrete_laplace", "discrete_gaussian"
@@ -204,6 +205,66 @@ class ThresholdedCounts(Mechanism):
         if self.keys > 1 and self.noise == LAPLACE:
             return self._tested(term, remove=remove)
         return term
+
+    def in_sample(
+        self, rate: tuple[float, bool], adjacency: Adjacency, records: int
+    ) -> Term | None:
+        """Return lower ends of a release that sees a sample; the upper end is its law, sampled."""
+        from privcalc.losses.thresholded.release import several_new
+        from privcalc.losses.thresholded.sampled_release import sampled_release
+        from privcalc.numerics.rounding import UNIT
+
+        one = rate[0] * several_new(self._new_key(1), self.keys)[0]
+        new = -math.expm1(records * math.log1p(-one)) * (1.0 - 64.0 * UNIT)
+        discrete = self.noise in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
+        threshold = float(self._least) if discrete else doubles(self._threshold[1])[1]
+        return sampled_release(
+            (self._tail, 1.0 / self.rate.nearest()[0]),
+            threshold,
+            Fraction(new),
+            records,
+            rate,
+            remove=adjacency is not Adjacency.ADD,
+        )
+
+    def _tail(self, x: Array) -> tuple[Array, float]:
+        """Return P(noise >= x), and a bound on relative errors.
+
+        An argument that is off by 4 units of z deviations moves a normal tail by 4 (z^2 + 1) of
+        itself; tails beyond 38 deviations are 0.
+        """
+        import numpy as np
+
+        from privcalc.numerics.rounding import UNIT
+
+        if self.noise == DISCRETE_GAUSSIAN:
+            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+
+            least = np.ceil(x)
+            places, back = np.unique(least, return_inverse=True)
+            found = DiscreteGaussianLaw(self._spread**2, 1).masses_around(places, 0)
+            return found.above[back].reshape(x.shape), float(np.max(np.asarray(found.error))) * 2.0
+        rate = self.rate.nearest()[0]
+        if self.noise == GAUSSIAN:
+            from scipy.special import erfc
+
+            z = rate * x
+            return 0.5 * erfc(z * math.sqrt(0.5)), UNIT * (16.0 + 8.0 * 38.0**2)
+        if self.noise == DISCRETE_LAPLACE:
+            m = np.ceil(x)
+            size = 1.0 / (1.0 + math.exp(-rate))
+            few, many = np.maximum(m, 0.0), np.maximum(1.0 - m, 0.0)
+            tails = np.where(
+                m >= 0.0, np.exp(-rate * few) * size, 1.0 - np.exp(-rate * many) * size
+            )
+            return tails, UNIT * (32.0 + 8.0 * rate * float(np.abs(m).max()))
+        z = rate * x
+        tails = np.where(
+            z >= 0.0,
+            0.5 * np.exp(-np.maximum(z, 0.0)),
+            1.0 - 0.5 * np.exp(np.minimum(z, 0.0)),
+        )
+        return tails, UNIT * (16.0 + 8.0 * float(np.abs(z).max()))
 
     def _new_key(self, count: int) -> tuple[float, float]:
         """Bound the probability that a new key of so many people is published.
