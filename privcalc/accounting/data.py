@@ -69,14 +69,16 @@ def on_data(
             f" {len(mechanisms)}"
         )
     read *= len(mechanisms) if len(read) == 1 else 1
-    part = Realized.of(
-        [
+    built = [cast("Mechanism", registry.build(each)) for each in mechanisms]
+    parts = {
+        adjacency.value: [
             term
-            for each, file in zip(mechanisms, read, strict=True)
-            for term in cast("Mechanism", registry.build(each)).on_data(file)
+            for each, file in zip(built, read, strict=True)
+            for term in each.on_data(file, adjacency)
         ]
-    )
-    directions = Directions({"both": part}, tolerance)
+        for adjacency in relation.adjacencies
+    }
+    directions = Directions(Realized.directions(parts), tolerance)
     found: list[Converted] = []
     if question.to == "rdp":
         bounds = tuple(directions.renyi(question.orders))

@@ -101,8 +101,8 @@ class Mechanism:
         """
         raise NotImplementedError
 
-    def on_data(self, file: str) -> list[tuple[Term, int]]:
-        """Return what uses on the data at hand cost, with counts, by numbers in a file.
+    def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
+        """Return what uses on the data at hand cost in one direction, by numbers in a file.
 
         That is about these data and their neighbours, and no guarantee. Only asked of mechanisms
         that have a method of their own.

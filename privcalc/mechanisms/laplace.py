@@ -89,8 +89,9 @@ class Laplace(Mechanism):
         # Of a sensitivity of 1.
         self._rate = self.epsilon / top
 
-    def on_data(self, file: str) -> list[tuple[Term, int]]:
+    def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return uses with the local sensitivities of a file in the place of the sensitivity."""
+        del adjacency
         from privcalc.losses.atomic.atoms import AtomicLaw
         from privcalc.losses.closed.laplace import LaplaceLaw
         from privcalc.losses.term import Term

@@ -11,6 +11,7 @@ from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
     from privcalc.losses.term import Term
+    from privcalc.relation import Adjacency
 
 MOST_CLASSES = 200
 
@@ -60,8 +61,9 @@ class Gnmax(Gaussian):
         self._sigma = Enclosed.of(standard_deviation).doubles()[0]
         self.mu = checked_mu((Enclosed.of(2) / (_square(standard_deviation))).root())
 
-    def on_data(self, file: str) -> list[tuple[Term, int]]:
+    def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return a curve for each line of votes: its worst neighbour, in both orders."""
+        del adjacency
         from privcalc.losses.term import Term
         from privcalc.mechanisms.files.lists import numbers
         from privcalc.renyi.votes import VotesCurve

@@ -106,11 +106,12 @@ class NoisyScreening(Mechanism):
             )
         return other
 
-    def on_data(self, file: str) -> list[tuple[Term, int]]:
+    def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
         """Return a curve for each count in a file: of the counts next to it, in both orders.
 
         A line has the largest count of a query, or all its votes as for `gnmax`.
         """
+        del adjacency
         from privcalc.losses.screening.law import screening_of
         from privcalc.mechanisms.files.lists import numbers
 

@@ -13,6 +13,8 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
 
@@ -100,9 +102,16 @@ class PosteriorRegression(Mechanism):
     says nothing true of the record's removal. The lower end is that of no record next to one.
 
     On the data at hand (a line with the least eigenvalue e of X^T X, and |theta|; one for each
-    use) M is X^2 / (lambda + e) where a record comes, with R = Y + X |theta|. Where one goes, with
-    h = x^T H^{-1} x <= min(M, X^2 / (X^2 + lambda)) the data without it have m = h / (1 - h) and
-    r / (1 - h).
+    use) the pair itself is known: with k = gamma r^2 / (1 + m) it costs the more, in both orders,
+    the larger m and k are. In the deviation of the smaller data along x, the laws are N(0, 1) and
+    N(d, v) with v = 1 / (1 + m), d^2 = k (1 - v). For m <= m', c^2 = (1 - v) / (1 - v') and N
+    normal, c Z + (1 - c^2)^{1/2} N makes of the laws of (m', k') N(0, 1) and N((k' (1 - v))^{1/2},
+    v), and of two normal laws of given variances the profile grows with the distance of the means:
+    the sets where either is above a level are intervals, and overlap less and less. Where a record
+    goes, r is (1 + m) times what it is with the record, at most Y + X |theta|, and h = x^T H^{-1} x
+    <= min(X^2 / (lambda + e), X^2 / (lambda + X^2)): so m <= h / (1 - h) and k <= gamma (Y + X
+    |theta|)^2 / (1 - h). Where one comes both are less. Any data have m <= M and k <= gamma R^2.
+    Data in one dimension attain this where they may have that e and |theta| (`_gone`).
 
     Attributes:
         gamma: the precision.
@@ -148,32 +157,117 @@ class PosteriorRegression(Mechanism):
         """Return the law of the proved profile, and that of one record next to none."""
         from privcalc.losses.term import Term
 
-        return Term(_law([self._curve()]), self._of_one_record(adjacency))
+        return Term(_law(self._curve()), self._of_one_record(adjacency))
 
-    def on_data(self, file: str) -> list[tuple[Term, int]]:
-        """Return the laws of lines of eigenvalues and norms."""
+    def on_data(self, file: str, adjacency: Adjacency) -> list[tuple[Term, int]]:
+        """Return the laws of lines of eigenvalues and norms.
+
+        One record is gone from, or has come to, the data of all lines.
+        """
         from privcalc.losses.term import Term
         from privcalc.mechanisms.files.lists import numbers
 
-        found = []
+        lines = []
         for place, values in numbers(file):
             if len(values) != 2 or min(values) < 0:
                 raise DomainError(
                     f"{place}: expected the least eigenvalue of X^T X and the norm of theta, both"
                     " at least 0"
                 )
-            least, norm = (Enclosed(value, value) for value in values)
-            residual = self.response + self.row * norm
-            come = self.row * self.row / (self.ridge + least)
-            h = min(come.high, (self._share / (self._share + Enclosed.of(1.0))).high)
-            gone, rest = Fraction(h) / (1 - Fraction(h)), residual.high / (1 - Fraction(h))
-            ends = (float(come.high), float(residual.high)), (float(gone), float(rest))
-            found.append((Term(_law([self._of(*each) for each in ends])), 1))
-        return found
+            lines.append((Fraction(values[0]), Fraction(values[1])))
+        lowers: list[LossLaw | None] = [None] * len(lines)
+        for way in (self._gone, self._come):
+            pairs = [way(*line) for line in lines]
+            known = [pair for pair in pairs if pair is not None]
+            if len(known) == len(pairs):
+                lowers = [self._pair(*pair, adjacency) for pair in known]
+                break
+        uppers = [self._pair(*self._worst(*line), adjacency) for line in lines]
+        return [
+            (Term(upper, upper if lower == upper else lower), 1)
+            for upper, lower in zip(uppers, lowers, strict=True)
+        ]
+
+    def _worst(self, least: Fraction, norm: Fraction) -> tuple[Fraction, Fraction]:
+        """Return bounds on m and k on data with this least eigenvalue and norm of theta."""
+        square = (self.row * self.row).high
+        h = max(square / (self.ridge.low + max(least, square)), Fraction(0))
+        residual = self.response.high + self.row.high * norm
+        anywhere = self.response + self.row * self._largest_norm()
+        return (
+            min(h / (1 - h), self._share.high),
+            self.gamma.high * min(residual**2 / (1 - h), anywhere.high**2),
+        )
+
+    def _gone(self, least: Fraction, norm: Fraction) -> tuple[Fraction, Fraction] | None:
+        """Return m and k of a record of modulus X and response -Y that goes; None if there is none.
+
+        Where theta = |theta| is along its features, and X^T X has a square E >= X^2 there. The
+        others of that direction, N of them, have squares of sum E - X^2 and products with their
+        responses of sum |theta| (lambda + E) + X Y, which is (N (E - X^2))^{1/2} Y at most: any
+        such sum is attained by equal features. E is e, or the least number that this allows; then
+        e is the square of a few records of response 0 in another direction.
+        """
+        x, y, ridge = self.row.low, self.response.low, self.ridge.high
+        for square, others in self._squares(least, norm):
+            left, needed = square - x * x, norm * (ridge + square) + x * y
+            if 0 <= left <= others * x * x and needed**2 <= y * y * others * left:
+                h = x * x / (ridge + square)
+                return h / (1 - h), self.gamma.low * (y + x * norm) ** 2 / (1 - h)
+        return None
+
+    def _squares(self, least: Fraction, norm: Fraction) -> Iterator[tuple[Fraction, int]]:
+        """Yield squares E to try, and how many others there are with each.
+
+        The least E is the smaller root of (|theta| (lambda + E) + X Y)^2 = N Y^2 (E - X^2); what is
+        above it by rounding is tried.
+        """
+        yield least, self.others
+        x, y, ridge = (each.nearest()[0] for each in (self.row, self.response, self.ridge))
+        others = self.others - math.ceil(least / self.row.low**2)
+        if others < 1:
+            return
+        size, most = float(norm), others * y * y
+        fixed = size * ridge + x * y
+        # In E - X^2 = d: (a + |theta| d)^2 = N Y^2 d.
+        a = fixed + size * x * x
+        half = 0.5 * most - a * size
+        inner = half * half - (a * size) ** 2
+        if half > 0.0 and inner >= 0.0:
+            step = Fraction(a * a / (half + math.sqrt(inner)) * (1.0 + 1e-9))
+            yield max(self.row.high**2 + step, least), others
+
+    def _come(self, least: Fraction, norm: Fraction) -> tuple[Fraction, Fraction] | None:
+        """Return m and k of a record of modulus X and response -Y that comes to such data."""
+        x, y, ridge = self.row.low, self.response.low, self.ridge.high
+        if least > self.others * x * x or (norm * (ridge + least)) ** 2 > (
+            y * y * self.others * least
+        ):
+            return None
+        m = x * x / (ridge + least)
+        return m, self.gamma.low * (y + x * norm) ** 2 / (1 + m)
+
+    def _pair(self, m: Fraction, k: Fraction, adjacency: Adjacency) -> LossLaw:
+        """Return the law of the smaller data next to the larger, or in the other order.
+
+        In units of the deviation with the record the means are (k m)^{1/2} apart.
+        """
+        from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.numerics.rounding import UNIT
+
+        theta, theta_error, _ = Enclosed(k * m, k * m).root().nearest()
+        ratio, ratio_error, _ = Enclosed(1 + m, 1 + m).nearest()
+        excess, excess_error, _ = Enclosed(m, m).nearest()
+        units = max(theta_error / 4.0, ratio_error, excess_error) / UNIT
+        law = UnequalGaussiansLaw(theta, ratio, excess, max(1.0, units))
+        return law.backward if adjacency is Adjacency.REMOVE else law
+
+    def _largest_norm(self) -> Enclosed:
+        return self.response * (Enclosed.of(self.others) / self.ridge).root() / 2
 
     def _curve(self) -> tuple[float, float, float]:
         """Return what f is made of, of any data."""
-        norm = self.response * (Enclosed.of(self.others) / self.ridge).root() / 2
+        norm = self._largest_norm()
         return self._of(float(self._share.high), float((self.response + self.row * norm).high))
 
     def _of(self, m: float, r: float) -> tuple[float, float, float]:
@@ -182,35 +276,21 @@ class PosteriorRegression(Mechanism):
         return math.sqrt(gamma * m) * r, 0.5 * gamma * r * r * m / (1.0 + m), m
 
     def _of_one_record(self, adjacency: Adjacency) -> LossLaw:
-        """Return the law of no record, where r = Y and m = M, next to one.
-
-        In units of the deviation with the record, (M / (gamma (1 + M)))^{1/2}, the means are
-        Y (gamma M / (1 + M))^{1/2} apart, and the variance without it is 1 + M.
-        """
-        from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
-        from privcalc.numerics.rounding import UNIT
-
-        m = self._share
-        h = m / (m + Enclosed.of(1.0))
-        theta, theta_error, _ = (self.response * (self.gamma * h).root()).nearest()
-        ratio, ratio_error, _ = (m + Enclosed.of(1.0)).nearest()
-        excess, excess_error, _ = m.nearest()
-        units = max(theta_error / 4.0, ratio_error, excess_error) / UNIT
-        law = UnequalGaussiansLaw(theta, ratio, excess, max(1.0, units))
-        return law.backward if adjacency is Adjacency.REMOVE else law
+        """Return the law of no record, where r = Y and m = M, next to one."""
+        m = self._share.low
+        return self._pair(m, self.gamma.low * self.response.low**2 / (1 + m), adjacency)
 
 
-def _law(curves: list[tuple[float, float, float]]) -> LossLaw:
-    """Return the law of delta(f(t)) <= P(|Z| > t), f the largest of some."""
+def _law(curve: tuple[float, float, float]) -> LossLaw:
+    """Return the law of delta(f(t)) <= P(|Z| > t)."""
     from privcalc.losses.atomic.from_profile import profile_law
 
+    slope, constant, m = curve
     points = []
     for k in range(POINTS + 1):
         t = FARTHEST * k / POINTS
-        epsilon = max(
-            slope * t + constant + 0.5 * max(m * t * t, math.log1p(m))
-            for slope, constant, m in curves
-        ) * (1.0 + ROUNDED)
+        epsilon = slope * t + constant + 0.5 * max(m * t * t, math.log1p(m))
+        epsilon *= 1.0 + ROUNDED
         if epsilon > LARGEST_EPSILON:
             break
         delta = min(1.0, math.erfc(t / math.sqrt(2.0)) * (1.0 + ROUNDED))
