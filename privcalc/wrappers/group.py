@@ -86,6 +86,9 @@ def group_term(mechanism: Mechanism, adjacency: Adjacency, records: int) -> Term
             "@group of a mechanism that is known by points of its Renyi curve is not available;"
             " state the points for the group itself"
         )
+    if max(law.max_loss, law.infinity_mass) <= 0.0 and term.lower is law:
+        # Nothing is said of any record.
+        return term
     # Groups that do not scale are rare, and bring half of the FFT engine with them.
     from privcalc.engine.lattice.groups import chained_term
 

@@ -178,3 +178,65 @@ def test_relations_and_wrappers(run: Callable[..., Outcome]) -> None:
     assert "a record that is there or not" in refused.stderr
     for wrapped in ("@poisson:q=0.1@3", "@group:k=2", "@2+gaussian:sigma=9"):
         assert run("compose", text + wrapped, "--delta", "1e-5").status == 0
+
+
+@pytest.mark.parametrize(
+    ("least", "norm", "n"),
+    [("20", "1", 10000), ("3", "0.4", 500), ("1", "0.2", 300), ("0", "0.5", 400)],
+)
+def test_data_with_these_numbers_attain_both_ends(
+    least: str, norm: str, n: int, tmp_path: Path
+) -> None:
+    """One direction has the record and equal others, and what has no response the square e."""
+    gamma, ridge = mpf("0.7"), mpf(50)
+    file = tmp_path / "data.txt"
+    file.write_text(f"{least} {norm}\n")
+    tree = parse(f"ops:gamma=0.7,lambda=50,n={n}").tree
+    asked = Question(to="dp", epsilons=tuple(EPSILONS))
+    with mp.workdps(80):
+        e, theta = mpf(least), mpf(norm)
+        others = n - 1 if e >= 1 else n - 1 - int(mp.ceil(e))
+        # The least square that leaves the others enough for theta; or e itself.
+        square = e
+        if e <= 1 or (theta * (ridge + e) + 1) ** 2 > others * (e - 1):
+            others = n - 1 - int(mp.ceil(e))
+            square = mp.findroot(
+                lambda s: (theta * (ridge + s) + 1) ** 2 - others * (s - 1),
+                1 + (theta * (ridge + 1) + 1) ** 2 / others,
+            )
+        size = mp.sqrt((square - 1) / others)
+        response = (theta * (ridge + square) + 1) / (others * size)
+        assert size <= 1
+        assert abs(response) <= 1 + mpf("1e-15")
+        before = others * size * response / (ridge + square - 1)
+        after = (others * size * response - 1) / (ridge + square)
+        assert mp.almosteq(after, theta, 1e-12)
+        pair = (before, 1 / (gamma * (ridge + square - 1))), (after, 1 / (gamma * (ridge + square)))
+        for epsilon, answer in zip(EPSILONS, on_data(tree, str(file), asked).answers, strict=True):
+            bound = answer.result["delta"]
+            assert isinstance(bound, Bound)
+            assert bound.lower is not None
+            true = max(profile(*pair, mpf(epsilon)), profile(*pair[::-1], mpf(epsilon)))
+            assert bound.lower <= true * (1 + mpf("1e-9"))
+            assert true <= bound.upper * (1 + mpf("1e-9"))
+            assert true <= bound.lower * (1 + mpf("1e-4"))
+            if e > 1:
+                assert bound.upper <= bound.lower * (1 + 1e-6)
+            elif true:
+                assert bound.upper <= 1.3 * bound.lower + 1e-6
+
+
+def test_two_numbers_order_the_pairs() -> None:
+    """The larger m and gamma r^2 / (1 + m) are, the more it costs, at each epsilon."""
+    rng = random.Random(4)
+    for _ in range(150):
+        m, k = 10.0 ** rng.uniform(-3, 0.7), 10.0 ** rng.uniform(-3, 1)
+        more = m * rng.choice([1.0, rng.uniform(1, 4)]), k * rng.choice([1.0, rng.uniform(1, 4)])
+        epsilon = mpf(rng.uniform(0, 3))
+        costs = []
+        for a, b in ((m, k), more):
+            v = 1 / (1 + mpf(a))
+            pair = (mpf(0), mpf(1)), (mp.sqrt(b * (1 - v)), v)
+            costs.append((profile(*pair, epsilon), profile(*pair[::-1], epsilon)))
+        assert costs[0][0] <= costs[1][0] + mpf("1e-13")
+        assert costs[0][1] <= costs[1][1] + mpf("1e-13")

@@ -1,0 +1,147 @@
+"""Stability and propose-test-release for groups and samples: distances and data sets in chains."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.accounting.realize import realize
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.closed.power import largest_power
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+
+EPSILONS = [0.0, 0.2, 0.7, 1.4, 3.0]
+
+
+def bounds(text: str, epsilons: list[float] = EPSILONS) -> list[Any]:
+    """Return the brackets of delta."""
+    return [answer.bound for answer in compose(parse(text).tree, epsilons=epsilons).answers]
+
+
+def tail(noise: str, spread: Any, x: Any) -> Any:
+    """Return P(noise > x)."""
+    if noise == "sigma":
+        return mp.ncdf(-x / spread)
+    return mp.exp(-x / spread) / 2 if x > 0 else 1 - mp.exp(x / spread) / 2
+
+
+def release(first: tuple[Any, Any], second: tuple[Any, Any], a: Any) -> Any:
+    """Return the profile of an answer with a probability or none, for two data sets."""
+    (answer, p), (other, q) = first, second
+    if answer == other:
+        return max(p - a * q, mpf(0)) + max(1 - p - a * (1 - q), mpf(0))
+    return p + max(1 - p - a * (1 - q), mpf(0))
+
+
+@pytest.mark.parametrize(
+    ("noise", "spread", "threshold"), [("scale", "2", 9), ("sigma", "1.5", 4), ("scale", "0.8", 2)]
+)
+@pytest.mark.parametrize("group", [2, 3])
+def test_stability_of_every_chain(noise: str, spread: str, threshold: int, group: int) -> None:
+    """All answers and distances that a chain of data sets may have, distances in halves."""
+    with mp.workdps(30):
+        best = [mpf(0)] * len(EPSILONS)
+        steps = [mpf(each) / 2 for each in range(-2, 2 * threshold + 24)]
+        for answers in product((0, 1), repeat=group + 1):
+            broken = [i for i in range(group) if answers[i] != answers[i + 1]]
+            limits = []
+            for end in (0, group):
+                # A distance is at most 0 where a neighbour has another answer.
+                away = [min(abs(end - i), abs(end - i - 1)) for i in broken]
+                limits.append(min(away, default=mp.inf))
+            for first, second in product(steps, repeat=2):
+                if first > limits[0] or second > limits[1] or abs(first - second) > group:
+                    continue
+                ends = [
+                    (answers[end], tail(noise, mpf(spread), threshold - distance))
+                    for end, distance in ((0, first), (group, second))
+                ]
+                for i, epsilon in enumerate(EPSILONS):
+                    best[i] = max(best[i], release(ends[0], ends[1], mp.exp(mpf(epsilon))))
+        text = f"stability:{noise}={spread},threshold={threshold}@group:k={group}"
+        for bound, true in zip(bounds(text), best, strict=True):
+            assert true <= bound.upper * (1 + mpf("1e-12"))
+            # Distances in halves miss the best one by little.
+            assert bound.lower <= true * mpf("1.05")
+            assert bound.upper <= bound.lower * 1.001
+
+
+@pytest.mark.parametrize("mode", ["sum", "max", "bit"])
+def test_chains_with_a_bad_last_step(mode: str) -> None:
+    """The first data set passes with what the noise makes of p, step by step, and tells all."""
+    group, p = 3, mpf("1e-7")
+    text = f"ptr:test=(laplace:scale=4),mechanism=(laplace:scale=9),false_positive=1e-7,mode={mode}"
+    found = bounds(f"{text}@group:k={group}", [5.0])[0]
+    true = p * mp.exp(mpf(2) / 4)
+    assert found.lower <= true * (1 + mpf("1e-12"))
+    assert true <= found.upper * (1 + mpf("1e-12"))
+    assert found.lower >= true * (1 - mpf("1e-9"))
+    # Where claims depend on what is published, the first step may fail as well.
+    most = true + p if mode == "sum" else true
+    assert found.upper <= most * (1 + mpf("1e-4"))
+
+
+@pytest.mark.parametrize("mode", ["sum", "max", "bit"])
+@pytest.mark.parametrize("group", [2, 4])
+def test_groups_cost_no_more_than_their_chains(mode: str, group: int) -> None:
+    """The bound of a group is below that of one neighbour after the other."""
+    from privcalc.engine.lattice.groups import chained_term
+    from privcalc.losses.term import Term
+
+    text = (
+        f"ptr:test=(gaussian:sigma=9),mechanism=(gaussian:sigma=5),false_positive=1e-6,mode={mode}"
+    )
+    (one,) = realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE).values()
+    (whole,) = realize(parse(f"{text}@group:k={group}").tree, Relation.ADD_OR_REMOVE_ONE).values()
+    chain = chained_term(Term.of(one.upper.terms[0][0]).above, group).above
+    for epsilon in (0.3, 1.0, 2.5):
+        upper = bounds(f"{text}@group:k={group}", [epsilon])[0].upper
+        tails = chain.tails(np.array([epsilon]))
+        before = float(tails.above_p[0] - np.exp(epsilon) * tails.above_q[0])
+        assert upper <= (before + chain.infinity_mass) * (1 + 1e-6)
+    assert whole.lower is not None
+
+
+@pytest.mark.parametrize("y", ["1e-200", "1e-9", "0.003", "0.2", "0.49", "0.5", "0.9"])
+@pytest.mark.parametrize("size", [0.01, 0.7, 3.0])
+def test_powers_of_noise(y: str, size: float) -> None:
+    """Tails of the noise are the events that gain most, by closed forms of the shifted noise."""
+    value = float(y)
+    with mp.workdps(60):
+        exact = mpf(value)
+        z = mp.sqrt(2) * mp.erfinv(1 - 2 * exact) if exact > mpf("1e-30") else None
+        if z is None:
+            z = mp.findroot(lambda t: mp.log(mp.erfc(t / mp.sqrt(2)) / 2) - mp.log(exact), 30)
+        normal = mp.erfc((z - mpf(size)) / mp.sqrt(2)) / 2
+        x = -mp.log(2 * exact) if exact <= 0.5 else mp.log(2 * (1 - exact))
+        moved = x - mpf(size)
+        laplace = mp.exp(-moved) / 2 if moved > 0 else 1 - mp.exp(moved) / 2
+    for law, true in ((GaussianLaw(size), normal), (LaplaceLaw(size, 0.0, None), laplace)):
+        found = largest_power(law, (value, value))
+        assert found is not None
+        assert found[0] <= true <= found[1]
+        assert found[1] - found[0] <= 1e-9 * found[1]
+
+
+@pytest.mark.parametrize(
+    "text", ["stability:scale=2,threshold=12", "stability:sigma=2,threshold=9"]
+)
+@pytest.mark.parametrize("q", [0.05, 0.6])
+def test_samples_of_tests(text: str, q: float) -> None:
+    """Other records have no influence: the sampled noise, or q times a bad answer."""
+    kind, noise, spread = ("laplace", "scale", 2) if "scale" in text else ("gaussian", "sigma", 2)
+    p = tail("scale", mpf(2), mpf(12)) if noise == "scale" else tail("sigma", mpf(2), mpf(9))
+    losses = [0.0, 0.02, 0.1, 0.3, 2.0]
+    good = bounds(f"{kind}:{noise}={spread}@poisson:q={q}", losses)
+    for bound, each in zip(bounds(f"{text}@poisson:q={q}", losses), good, strict=True):
+        true = max(each.lower, q * float(p))
+        assert bound.lower <= max(each.upper, q * float(p)) * (1 + 1e-9)
+        assert true <= bound.upper * (1 + 1e-9)
+        assert bound.lower >= true * (1 - 1e-3)
