@@ -44,6 +44,18 @@ def laplace_heights(law: LaplaceLaw) -> Heights:
     return law.profile
 
 
+def two_point_heights(e: float) -> Heights:
+    """Return (1 - e^(l - e)) / (1 + e^-e), of two losses e and -e; e is off by a unit."""
+
+    def heights(loss: float) -> tuple[float, float]:
+        whole, room = 1.0 + math.exp(-e), 16.0 * UNIT
+        ends = (loss - e + sign * 4.0 * UNIT * (e + loss) for sign in (1.0, -1.0))
+        low, high = (max(0.0, -math.expm1(min(end, 0.0)) / whole) for end in ends)
+        return low * (1.0 - room), high * (1.0 + room)
+
+    return heights
+
+
 def discrete_heights(law: DiscreteGaussianLaw) -> Heights:
     """Return P(A) - e^l Q(A) for the outcomes A with a loss above l, but for displaced ones.
 

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 # Numbers of others, and thresholds of tests; deviations of noise that these reach.
-PEOPLE, TESTS, FARTHEST = 48, 64, 30.0
+PEOPLE, TESTS, FARTHEST = 300, 160, 30.0
 # Larger counts of a sample are not looked at, and numbers beyond these are not counted.
 MOST_COUNTS, MOST_PEOPLE = 4000, 2.0**30
+# Slopes, by their logarithms, for which the best tests are kept.
+SLOPES = np.concatenate([[0.0], np.geomspace(1e-4, 40.0, 160)])
 # What is added to upper bounds for what underflows.
 TINY = 1e-280
 
@@ -103,11 +105,15 @@ def _tests(
         rest = chances[:, -1] * falls / np.maximum(1.0 - falls, TINY)
         beyond = np.where(falls < 1.0, rest, 1.0)
         found.append((sums, error, beyond[:, None]))
-    (y, y_error, y_beyond), (g, g_error, _) = found
-    right = np.minimum(y * (1.0 + y_error) + y_beyond + TINY, 1.0)
-    down = np.maximum(g * (1.0 - g_error), 0.0)
+    (before, before_error, beyond), (after, after_error, _) = found
+    right = np.minimum(before * (1.0 + before_error) + beyond + TINY, 1.0)
+    down = np.maximum(after * (1.0 - after_error), 0.0)
     useful = (down > right) & (right < 1.0)
-    return [
-        (Fraction(a), Fraction(b))
-        for a, b in zip(right[useful].tolist(), down[useful].tolist(), strict=True)
-    ]
+    if not useful.any():
+        return []
+    y, g = right[useful], down[useful]
+    best = {int(np.argmax(g - math.exp(a) * y)) for a in SLOPES.tolist()}
+    best |= {int(np.argmax(g * math.exp(-a) - y)) for a in SLOPES.tolist()}
+    # Without the people, what is less likely with them is the complement.
+    best |= {int(np.argmax((1.0 - y) - math.exp(a) * (1.0 - g))) for a in SLOPES.tolist()}
+    return [(Fraction(float(y[i])), Fraction(float(g[i]))) for i in best]

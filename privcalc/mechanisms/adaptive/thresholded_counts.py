@@ -172,39 +172,44 @@ class ThresholdedCounts(Mechanism):
         remove = adjacency is not Adjacency.ADD
         if self.noise == DISCRETE_LAPLACE:
             return self._discrete_laplace(remove=remove)
-        from privcalc.losses.closed.gaussian import GaussianLaw
-        from privcalc.losses.closed.laplace import LaplaceLaw
-        from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-        from privcalc.losses.thresholded import cut, release
+        from privcalc.losses.thresholded import release
 
-        def gaussian(units: int) -> tuple[LossLaw, Heights]:
-            rate = self.rate * self.rate * units * self.group
-            law = GaussianLaw.of(rate.root())
-            return law, cut.gaussian_heights(law)
-
-        def laplace(units: int) -> tuple[LossLaw, Heights]:
-            law = LaplaceLaw(*(self.rate * units).nearest())
-            return law, cut.laplace_heights(law)
-
-        def discrete_gaussian(units: int) -> tuple[LossLaw, Heights]:
-            law = DiscreteGaussianLaw(self._spread**2, units)
-            return law, cut.discrete_heights(law)
-
-        noises = {GAUSSIAN: gaussian, LAPLACE: laplace, DISCRETE_GAUSSIAN: discrete_gaussian}
         new = self._new_key(1)
         if self.group > 1:
             new = release.of_units(new, self._new_key(self.group), self.group)
         discrete = self.noise == DISCRETE_GAUSSIAN
         if discrete and self.group > 1:
+            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+
             one = DiscreteGaussianLaw(self._spread**2, 1)
             release.check_mixtures(one, self._least - 1, self.group, new[1])
         units = self.keys * self.group
         term = release.thresholded(
-            noises[self.noise], new, units, remove=remove, continuous=not discrete
+            self._noise_on, new, units, remove=remove, continuous=not discrete
         )
         if self.keys > 1 and self.noise == LAPLACE:
             return self._tested(term, remove=remove)
         return term
+
+    def _noise_on(self, units: int) -> tuple[LossLaw, Heights]:
+        """Return the law of the noise on old keys with so many changes, and its profile."""
+        from privcalc.losses.thresholded import cut
+
+        if self.noise == DISCRETE_GAUSSIAN:
+            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+
+            lattice = DiscreteGaussianLaw(self._spread**2, units)
+            return lattice, cut.discrete_heights(lattice)
+        if self.noise == GAUSSIAN:
+            from privcalc.losses.closed.gaussian import GaussianLaw
+
+            rate = self.rate * self.rate * units * self.group
+            normal = GaussianLaw(*rate.root().nearest())
+            return normal, cut.gaussian_heights(normal)
+        from privcalc.losses.closed.laplace import LaplaceLaw
+
+        law = LaplaceLaw(*(self.rate * units).nearest())
+        return law, cut.laplace_heights(law)
 
     def in_sample(
         self, rate: tuple[float, bool], adjacency: Adjacency, records: int
@@ -213,19 +218,38 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.thresholded.release import several_new
         from privcalc.losses.thresholded.sampled_release import sampled_release
         from privcalc.numerics.rounding import UNIT
+        from privcalc.record import replace
 
         one = rate[0] * several_new(self._new_key(1), self.keys)[0]
         new = -math.expm1(records * math.log1p(-one)) * (1.0 - 64.0 * UNIT)
         discrete = self.noise in (DISCRETE_LAPLACE, DISCRETE_GAUSSIAN)
         threshold = float(self._least) if discrete else doubles(self._threshold[1])[1]
-        return sampled_release(
-            (self._tail, 1.0 / self.rate.nearest()[0]),
-            threshold,
-            Fraction(new),
-            records,
-            rate,
-            remove=adjacency is not Adjacency.ADD,
+        deviation, remove = 1.0 / self.rate.nearest()[0], adjacency is not Adjacency.ADD
+        found = sampled_release(
+            (self._tail, deviation), threshold, Fraction(new), records, rate, remove=remove
         )
+        if records > 1 or self.keys > 1:
+            return found
+        from privcalc.losses.thresholded.sampled_bound import sampled_bound
+
+        q, exact = rate
+        upper = sampled_bound(
+            (self._tail, deviation, self._heights()),
+            threshold if discrete else doubles(self._threshold[0])[0],
+            self._new_key(1)[1],
+            q if exact else min(q * (1.0 + 4.0 * UNIT), 1.0),
+            remove=remove,
+            discrete=discrete,
+        )
+        return replace(found, upper=upper)
+
+    def _heights(self) -> Heights:
+        """Return the profile of the noise on one old key."""
+        if self.noise != DISCRETE_LAPLACE:
+            return self._noise_on(1)[1]
+        from privcalc.losses.thresholded.cut import two_point_heights
+
+        return two_point_heights(self.rate.nearest()[0])
 
     def _tail(self, x: Array) -> tuple[Array, float]:
         """Return P(noise >= x), and a bound on relative errors.
@@ -278,11 +302,17 @@ class ThresholdedCounts(Mechanism):
             from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
 
             law = DiscreteGaussianLaw(self._spread**2, 1)
-            found = law.masses_around(np.array([self._least - count]), 0)
-            value, error = float(found.above[0]), float(found.error[0])
+            masses = law.masses_around(np.array([self._least - count]), 0)
+            value, error = float(masses.above[0]), float(masses.error[0])
             return value * (1.0 - 2.0 * error), min(value * (1.0 + 2.0 * error), 1.0)
         from privcalc.numerics.rounding import UNIT
 
+        if self.noise == DISCRETE_LAPLACE:
+            import numpy as np
+
+            found, wrong = self._tail(np.array([float(self._least - count)]))
+            value = float(found[0])
+            return value * (1.0 - 2.0 * wrong), min(value * (1.0 + 2.0 * wrong), 1.0)
         least, most = (end - count for end in self._threshold)
         low = doubles(least * (self.rate.low if least > 0 else self.rate.high))[0]
         high = doubles(most * (self.rate.high if most > 0 else self.rate.low))[1]

@@ -1,0 +1,247 @@
+"""An upper law of noisy counts above a threshold, of people who are sampled.
+
+Each of a key's n others is in the sample with probability q; one more is asked about. S_n(c) is the
+probability that a noisy count of at least c is published (`sampled_release.py`). For each n all
+tests are corners (S_n(c), S_{n+1}(c)), c >= threshold, and (1, 1): likelihood ratios grow with the
+published count, and are least where nothing is published. (N is binomial, of which ratios grow with
+the count for one more person; the noise is log-concave, so that what is published given N has
+growing ratios, too; and so has the mixture, Karlin 1968, chapter 1, the basic composition formula.
+A key that is not in the sample publishes nothing, as the least of all counts.) So the corners of
+one n are those of a concave function, which between two neighbours of some of them is below the
+chords on either side, extended to where they meet.
+
+All n up to N are listed. With more others the published count is made of the number in the sample
+alone, with noise that nobody adds to: the pair costs no more than Bin(n + 1, q) against Bin(n, q),
+and this no more than the same at N, to which independent people are added. Besides, no n costs more
+than the release without a sample does, sampled. So at some slopes a the largest g - a y is known
+from above, b(a), and the power function is below all lines b(a) + a y.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.losses.atomic.polygon import polygon_law
+from privcalc.losses.thresholded.cut import at_any
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from numpy.typing import NDArray
+
+    from privcalc.losses.atomic.polygon import Point, PolygonLaw
+    from privcalc.losses.thresholded.cut import Heights
+    from privcalc.numerics.arrays import Array
+
+# Of the mean count, in units of the threshold and the variance of the noise, what N makes of it.
+FAR = 8.0
+# Products of others and counts in the sample; tests of each number of others; rows at once.
+MOST_PRODUCTS, TESTS, ROWS = 20_000_000, 90, 256
+# Slopes on either side of 1: logarithms from this part of the largest that counts on.
+SLOPES, NEAREST = 90, 1e-3
+PER_PRODUCT = 1.0
+# Counts that are left out, and tests that are, have less than this.
+FAINT = 1e-25
+SMALLEST = 1e-280
+
+
+def sampled_bound(
+    noise: tuple[Callable[[Array], tuple[Array, float]], float, Heights],
+    threshold: float,
+    shown: float,
+    q: float,
+    *,
+    remove: bool,
+    discrete: bool,
+) -> PolygonLaw | None:
+    """Return a law above all pairs of a release that sees a Poisson sample.
+
+    Args:
+        noise: P(noise >= x) with a relative error, about its deviation, and bounds on the profile
+            of one more count.
+        threshold: the least count that is published, or less.
+        shown: the probability that a new key is published, or more.
+        q: sampling probability, or more.
+        remove: whether P has the person.
+        discrete: whether noise is a whole number.
+
+    Returns:
+        The law; None where there is too much to add up.
+    """
+    tail, deviation, heights = noise
+    mean = FAR * (threshold + 2.0 * deviation * deviation)
+    counts = math.ceil(mean + 14.0 * math.sqrt(mean) + 80.0)
+    people = math.ceil(min(mean / q, MOST_PRODUCTS / counts))
+    if people * q < threshold:
+        return None
+    charge(PER_PRODUCT * people * counts)
+    losses = np.geomspace(NEAREST, 1.0, SLOPES) * _largest(heights, shown, q)
+    slopes = np.exp(np.concatenate([-losses[::-1], [0.0], losses]))
+    whole = np.array([_sampled(heights, shown, q, a, remove=remove) for a in slopes.tolist()])
+    steps = np.geomspace(0.1 * deviation, counts + 32.0 * deviation, TESTS - 1)
+    places = threshold + np.concatenate([[0.0], steps])
+    at: Array = np.unique(np.ceil(places)) if discrete else places
+    found = _gained(tail, at, (people, counts), q, slopes, remove=remove, discrete=discrete)
+    lines = zip(slopes.tolist(), np.minimum(whole, found).tolist(), strict=True)
+    return polygon_law(_below(lines), above=True)
+
+
+def _largest(heights: Heights, mass: float, q: float) -> float:
+    """Return about the loss from where on new keys cost more than old ones."""
+    loss = 1e-3
+    while heights(loss)[1] > mass and loss < 600.0:
+        loss *= 1.05
+    return math.log1p(q * math.expm1(min(loss, 600.0)))
+
+
+def _sampled(heights: Heights, mass: float, q: float, a: float, *, remove: bool) -> float:
+    """Return no less than the profile at a of the release without a sample, sampled.
+
+    With R without the person and W with it, that of (1 - q) R + q W against R is q that of W
+    against R at (a - 1 + q) / q; of R against it (1 - a (1 - q)) that of R against W at a q over
+    that. Old keys have one profile for both orders, and a new key p + (1 - p - b)_+ and
+    (1 - b (1 - p))_+ at b.
+    """
+    scale, b = (q, (a - 1.0 + q) / q) if remove else (1.0 - a * (1.0 - q), a * q)
+    if not remove:
+        if scale <= 0.0:
+            return max(0.0, 1.0 - a)
+        b /= scale
+    if b <= SMALLEST:
+        return (1.0 - a) * (1.0 + 8.0 * UNIT)
+    # Differences from 1 are off by units of 1.
+    room = 64.0 * UNIT * (1.0 + 1.0 / q + 1.0 / scale)
+    new = mass + max(0.0, 1.0 - mass - b) if remove else max(0.0, 1.0 - b * (1.0 - mass))
+    loss = math.log(b)
+    old = at_any(heights, loss - room * (1.0 + abs(loss)))[1] if loss < 650.0 else 0.0
+    found = scale * (max(old, new) + (room * (1.0 + b) if b < 2.0 else 0.0)) * (1.0 + room)
+    return max(found, 1.0 - a) * (1.0 + 8.0 * UNIT)
+
+
+def _gained(
+    tail: Callable[[Array], tuple[Array, float]],
+    at: Array,
+    sizes: tuple[int, int],
+    q: float,
+    slopes: Array,
+    *,
+    remove: bool,
+    discrete: bool,
+) -> Array:
+    """Return what bounds the largest g - a y at each slope, of any number of others.
+
+    Chances of a number of people are formed from those of one fewer, and are off by 2 units more;
+    counts beyond the last are taken to be the last one. Both are in what is added.
+    """
+    people, counts = sizes
+    shown, wrong = tail(at[None, :] - np.arange(1.0, counts)[:, None])
+    # Of whole numbers nothing is between neighbours.
+    closed = np.diff(at) <= (1.0 if discrete else 0.0)
+    room = 8.0 * (wrong + UNIT * (2.0 * people + 2.0 * counts + 64.0))
+    chances: Array = np.zeros(counts)
+    chances[0] = 1.0
+    rows: list[Array] = [chances]
+    best: Array = np.zeros(len(slopes))
+    for n in range(1, people + 2):
+        chances = _one_more(chances, q)
+        rows.append(chances)
+        if len(rows) > ROWS or n == people + 1:
+            sums = np.array(rows)[:, 1:] @ shown
+            y, g = _above(sums[:-1], sums[1:], room, closed, remove=remove)
+            found = [float(np.max(g - a * y)) for a in slopes.tolist()]
+            best = np.maximum(best, np.array(found))
+            rows = rows[-1:]
+    after = _one_more(chances, q)
+    p, r = (after, chances) if remove else (chances, after)
+    more = np.maximum(p[None, :] - slopes[:, None] * r[None, :], 0.0)
+    bound = more.sum(axis=1) + room * (p[None, :] * (more > 0.0)).sum(axis=1)
+    largest: Array = np.maximum(best, bound) + FAINT
+    return largest
+
+
+def _one_more(chances: Array, q: float) -> Array:
+    """Return the chances of counts with one person more."""
+    more: Array = (1.0 - q) * chances
+    more[1:] += q * chances[:-1]
+    more[-1] += q * chances[-1]
+    return more
+
+
+def _above(
+    y: Array, g: Array, room: float, closed: NDArray[np.bool_], *, remove: bool
+) -> tuple[Array, Array]:
+    """Return points above concave functions: corners, and where chords on either side meet.
+
+    Beyond the smallest set a function is at most what it is there. Complements are off by units of
+    1, by which they are lowered; a larger part of the heights is charged for all that is off (as a
+    function with G(0) >= 0 that is y (1 + e) instead of y is at most (1 + e) times as large).
+
+    Args:
+        y: probabilities without the person, for each number of others, of smaller and smaller sets.
+        g: probabilities with it.
+        room: relative error that is charged.
+        closed: between which of the sets there is none.
+        remove: whether P has the person; else complements change places.
+    """
+    if remove:
+        y, g = y[:, ::-1], g[:, ::-1]
+    else:
+        y, g = np.maximum(1.0 - g - 4.0 * room, 0.0), 1.0 - y
+    # Increasing, up to (1, 1).
+    y, g = np.sort(np.clip(y, 0.0, 1.0), axis=1), np.sort(np.clip(g, 0.0, 1.0), axis=1)
+    edge = np.ones((len(y), 1))
+    first, last = (g[:, :1], edge) if remove else (0.0 * edge, edge)
+    y = np.concatenate([0.0 * edge, y, edge], axis=1)
+    g = np.concatenate([first, g, last], axis=1)
+    if not remove:
+        # The largest set of what is published is told apart from all at once.
+        g[:, -2] = 1.0
+    width, rise = np.diff(y, axis=1), np.diff(g, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slope = np.where(width > 0.0, rise / width, np.inf)
+        left, right = slope[:, :-2], slope[:, 2:]
+        inner, up = width[:, 1:-1], rise[:, 1:-1]
+        part = np.clip((up - right * inner) / (left - right), 0.0, inner)
+        part = np.where(np.isfinite(part), part, 0.0)
+        height = np.maximum(g[:, 1:-2] + left * part, g[:, 2:-1] - right * (inner - part))
+    # Wherever it is a chord that is not known gives way to the next corner.
+    height = np.where(np.isfinite(height), np.minimum(height, g[:, 2:-1]), g[:, 2:-1])
+    alone = closed[::-1] if remove else closed
+    part[:, alone], height[:, alone] = 0.0, g[:, 1:-2][:, alone]
+    xs = np.concatenate([y, y[:, 1:-2] + part], axis=1)
+    heights = np.concatenate([g, height], axis=1)
+    return xs, np.minimum(heights * (1.0 + room), 1.0)
+
+
+def _below(lines: Iterable[tuple[float, float]]) -> list[Point]:
+    """Return the corners of what is below all lines and 1, for 0 <= y <= 1.
+
+    Args:
+        lines: slopes and heights at y = 0.
+    """
+    lowest: dict[Fraction, Fraction] = {Fraction(0): Fraction(1)}
+    for a, above in lines:
+        slope, height = Fraction(a), Fraction(above)
+        lowest[slope] = min(height, lowest.get(slope, height))
+    # By falling slope: a line counts from where it is below the one before.
+    kept: list[tuple[Fraction, Fraction, Fraction]] = []
+    for slope, height in sorted(lowest.items(), reverse=True):
+        start = Fraction(0)
+        while kept:
+            begins, steeper, lower = kept[-1]
+            start = (height - lower) / (steeper - slope)
+            if start > begins:
+                break
+            kept.pop()
+            start = Fraction(0)
+        if start < 1:
+            kept.append((start, slope, height))
+    points = [(start, height + slope * start) for start, slope, height in kept]
+    _, slope, height = kept[-1]
+    return [*points, (Fraction(1), min(Fraction(1), slope + height))]
