@@ -14,7 +14,9 @@ outcome of the test, and something else with probability p at most, so that for 
 in the latter case both fail with probability 1 - p at least. Hence, at a >= 1,
 
     max(H_T + p, H_TM)                  for a claim that is fixed before, and
-    max(p, H_TM)                        if besides only the outcome itself is seen.
+    max(p, H_TM)                        if besides only the outcome itself is seen,
+
+and there less than H_TM where both are normal noise (`passing.py`).
 
 Where the claim is made from what the test publishes, such as a bound that holds with probability
 1 - p, let E be its being true for the first data set. On E each release is dominated by M, so that
@@ -75,6 +77,7 @@ from privcalc.selection.base.gaussian import GaussianBase
 from privcalc.selection.base.pair import Base
 from privcalc.selection.base.proved import bases
 from privcalc.selection.node_points import LARGEST_EPSILON, node_points
+from privcalc.selection.passing import Passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -140,7 +143,8 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
         return max(_far(each.upper, more) for part in parts for each in part.values())
 
     others = found[1] if mode == MAX else ()
-    shape = Shape(found[0], others, high, mode, None if closed else far)
+    passing = _passing(test, mechanism) if closed and mode == BIT else None
+    shape = Shape(found[0], others, high, mode, None if closed else far, passing)
     last = shape.last()
     mass = float(shape.deltas(np.array([last]))[0])
     if mass >= 1.0:
@@ -159,7 +163,20 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
         law = ProvedLaw(mass, last, name, shape.ends, joined)
     else:
         law = joined()
-    return _with_lower_end(law, first, failure, mode)
+    term = _with_lower_end(law, first, failure, mode)
+    return term if passing is None else replace(term, lower=passing.below(failure.doubles()[0]))
+
+
+def _passing(test: Mapping[str, Terms], mechanism: Mapping[str, Terms]) -> Passing | None:
+    """Return the bound for normal noise of both, or None."""
+    laws = [
+        {one_law([(term.law, n) for term, n in each]) for each in part.values()}
+        for part in (test, mechanism)
+    ]
+    first, second = (each.pop() if len(each) == 1 else None for each in laws)
+    if isinstance(first, GaussianLaw) and isinstance(second, GaussianLaw):
+        return Passing(first, second)
+    return None
 
 
 @record
@@ -172,6 +189,7 @@ class Shape:
         failure: p.
         mode: as of `proposed`.
         far: says where delta is what remains at infinity and so much more; None for closed forms.
+        passing: what is known where only is seen whether it passed, and noise is normal.
     """
 
     whole: tuple[Base, ...]
@@ -179,6 +197,7 @@ class Shape:
     failure: float
     mode: str
     far: Callable[[float], float] | None = None
+    passing: Passing | None = None
 
     def ends(self, epsilons: Array) -> tuple[Array, Array]:
         """Return both ends of the bound at epsilons >= 0; a lower end is 0 where it is not known.
@@ -200,6 +219,8 @@ class Shape:
 
     def _bound(self, epsilons: Array, *, upper: bool) -> Array:
         found = _worst(self.whole, epsilons, upper=upper)
+        if self.passing is not None:
+            found = np.minimum(found, self.passing.upper(epsilons)) if upper else 0.0 * found
         if self.mode not in (BIT, MAX):
             return found + self.failure
         other = self.failure + (_worst(self.test, epsilons, upper=upper) if self.test else 0.0)

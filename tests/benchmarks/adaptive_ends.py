@@ -1,15 +1,17 @@
 """Table of both ends of delta for the data-adaptive mechanisms, wrapped in ways of their own.
 
-Run `python -m tests.benchmarks.adaptive_ends` for 40 random cells of each mechanism and wrapper: the
-median and the largest ratio of the upper end of delta to the lower, how many cells have no lower
-end, and the median CPU time. An epsilon is drawn where delta is between 1e-9 and 0.3, as far as the
-cell has such. With PYTHONPATH at another tree the same cells are asked of that one. It asserts
+Run `python -m tests.benchmarks.adaptive_ends` for 40 random cells of each mechanism and wrapper:
+the median and the largest ratio of the upper end of delta to the lower, how many cells have no
+lower end, and the median CPU time. An epsilon is drawn where delta is between 1e-9 and 0.3, as far
+as the cell has such. With `--save FILE` the cells are kept; `--load FILE` asks the same ones, also
+of another tree: `PYTHONPATH=OTHER python tests/benchmarks/adaptive_ends.py --load FILE`. It asserts
 nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import random
 import statistics
@@ -34,7 +36,6 @@ CELLS = 40
 LEAST, MOST = 1e-9, 0.3
 # So many are tried for a cell.
 TRIES = 12
-OPS = "ops on the data at hand"
 
 
 class Cells:
@@ -109,67 +110,76 @@ def deltas(text: str, epsilon: float, relation: Relation | None) -> Bound | None
     return compose(parse(text).tree, epsilons=[epsilon], relation=relation).answers[0].bound
 
 
-def data(cells: Cells, directory: Path) -> tuple[str, Callable[[float], Bound | None]]:
-    """Return a posterior sample on data, and what asks for its delta."""
-    file = directory / "data.txt"
-    records = int(cells.size(200, 1e5))
-    least = float(f"{cells.rng.uniform(1, 0.3 * records):.4g}")
-    ridge = cells.size(5, 500)
-    norm = float(f"{cells.rng.uniform(0, 0.9):.3g}")
-    text = f"ops:gamma={cells.size(0.1, 3)},lambda={ridge},n={records}"
-
-    def ask(epsilon: float) -> Bound | None:
-        file.write_text(f"{least} {norm}\n")
+def on_file(text: str, numbers: str, epsilon: float) -> Bound | None:
+    """Return the bracket of delta on data that such numbers describe."""
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "data.txt"
+        file.write_text(f"{numbers}\n")
         asked = Question(to="dp", epsilons=(epsilon,))
         found = on_data(parse(text).tree, str(file), asked).answers[0].result["delta"]
-        return found if isinstance(found, Bound) else None
-
-    return f"{text} on {least} {norm}", ask
+    return found if isinstance(found, Bound) else None
 
 
-def cell(
-    cells: Cells, text: str, ask: Callable[[float], Bound | None]
-) -> tuple[float, float, str] | None:
-    """Return the ratio at an epsilon that is drawn, the CPU time, and what was asked."""
+def ask(cell: list[str], epsilon: float) -> Bound | None:
+    """Return the bracket of delta of a cell: a specification, and a relation or numbers."""
+    text, *others = cell
+    if others and others[0] != Relation.REPLACE_ONE.value:
+        return on_file(text, others[0], epsilon)
+    return deltas(text, epsilon, Relation(others[0]) if others else None)
+
+
+def answered(cell: list[str], epsilon: float) -> tuple[float, float] | None:
+    """Return the ratio of the ends, infinite without a lower one, and the CPU time."""
+    start = time.process_time()
+    try:
+        bound = ask(cell, epsilon)
+    except PrivcalcError:
+        return math.inf, time.process_time() - start
+    if bound is None:
+        return None
+    ratio = bound.upper / bound.lower if bound.lower else math.inf
+    return ratio, time.process_time() - start
+
+
+def chosen(cells: Cells, cell: list[str]) -> float | None:
+    """Return an epsilon at which delta is neither large nor nothing, or None."""
     top = 8.0
     for _ in range(TRIES):
         epsilon = cells.size(top / 30.0, top)
-        start = time.process_time()
         try:
-            bound = ask(epsilon)
+            bound = ask(cell, epsilon)
         except PrivcalcError:
             return None
-        taken = time.process_time() - start
         if bound is None or bound.upper < LEAST:
             top = epsilon
-            continue
-        if bound.upper <= MOST:
-            ratio = bound.upper / bound.lower if bound.lower else math.inf
-            return ratio, taken, f"{text} at {epsilon}"
-        top = min(4.0 * epsilon, 30.0)
+        elif bound.upper <= MOST:
+            return epsilon
+        else:
+            top = min(4.0 * epsilon, 30.0)
     return None
 
 
-def rows(cells: Cells) -> dict[str, Callable[[], tuple[str, Relation | None]]]:
-    """Return what draws a specification of each row."""
+def rows(cells: Cells) -> dict[str, Callable[[], list[str]]]:
+    """Return what draws a cell of each row."""
 
-    def wrapped(
-        base: Callable[[], str], wrapper: Callable[[], str]
-    ) -> Callable[[], tuple[str, None]]:
-        return lambda: (base() + wrapper(), None)
+    def wrapped(base: Callable[[], str], *wrappers: Callable[[], str]) -> Callable[[], list[str]]:
+        return lambda: ["".join(each() for each in (base, *wrappers))]
 
-    def replaced() -> tuple[str, Relation]:
-        return cells.noisy_screening() + cells.poisson(), Relation.REPLACE_ONE
+    def replaced() -> list[str]:
+        return [cells.noisy_screening() + cells.poisson(), Relation.REPLACE_ONE.value]
 
-    def nothing() -> str:
-        return ""
+    def posterior() -> list[str]:
+        records = int(cells.size(200, 1e5))
+        least, norm = cells.rng.uniform(1, 0.3 * records), cells.rng.uniform(0, 0.9)
+        text = f"ops:gamma={cells.size(0.1, 3)},lambda={cells.size(5, 500)},n={records}"
+        return [text, f"{least:.4g} {norm:.3g}"]
 
     return {
         "ptr @group": wrapped(cells.ptr, cells.group),
         "ptr @poisson": wrapped(cells.ptr, cells.poisson),
         "stability @group": wrapped(cells.stability, cells.group),
         "stability @poisson": wrapped(cells.stability, cells.poisson),
-        "partition-selection": wrapped(cells.partition_selection, nothing),
+        "partition-selection": wrapped(cells.partition_selection),
         "partition-selection @group": wrapped(cells.partition_selection, cells.group),
         "partition-selection @poisson": wrapped(cells.partition_selection, cells.poisson),
         "partition-selection +laplace": wrapped(cells.partition_selection, cells.beside),
@@ -177,14 +187,23 @@ def rows(cells: Cells) -> dict[str, Callable[[], tuple[str, Relation | None]]]:
         "thresholded-counts @poisson": wrapped(cells.thresholded_counts, cells.poisson),
         "noisy-screening @poisson, replace-one": replaced,
         "noisy-screening @poisson@group": wrapped(
-            cells.noisy_screening, lambda: cells.poisson() + cells.group()
+            cells.noisy_screening, cells.poisson, cells.group
         ),
+        "ops on the data at hand": posterior,
     }
 
 
-def asked_of(text: str, relation: Relation | None) -> Callable[[float], Bound | None]:
-    """Return what asks for delta of a specification."""
-    return lambda epsilon: deltas(text, epsilon, relation)
+def drawn(seed: int, row: str, count: int) -> list[tuple[list[str], float]]:
+    """Return cells of a row, each with an epsilon."""
+    cells, found = Cells(seed), []
+    for _ in range(8 * count):
+        cell = rows(cells)[row]()
+        epsilon = chosen(cells, cell)
+        if epsilon is not None:
+            found.append((cell, epsilon))
+        if len(found) == count:
+            break
+    return found
 
 
 def main() -> None:
@@ -193,38 +212,29 @@ def main() -> None:
     parser.add_argument("--cells", type=int, default=CELLS)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="")
+    parser.add_argument("--save", type=Path)
+    parser.add_argument("--load", type=Path)
     options = parser.parse_args()
-    print(
-        f"{'mechanism, wrapper':40} {'median':>10} {'worst':>10} {'none':>5} {'ms':>5}  worst cell"
-    )
-    with tempfile.TemporaryDirectory() as name:
-        for row in [*rows(Cells(0)), OPS]:
-            if options.only not in row:
-                continue
-            cells = Cells(options.seed)
-            found: list[tuple[float, float, str]] = []
-            refused = 0
-            while len(found) < options.cells and refused < 4 * options.cells:
-                if row == OPS:
-                    text, ask = data(cells, Path(name))
-                else:
-                    text, relation = rows(cells)[row]()
-                    ask = asked_of(text, relation)
-                answer = cell(cells, text, ask)
-                if answer is None:
-                    refused += 1
-                else:
-                    found.append(answer)
-            ratios = [ratio for ratio, _, _ in found]
-            known = [ratio for ratio in ratios if ratio < math.inf]
-            worst = max(found, key=lambda each: each[0] if each[0] < math.inf else 0.0)
-            median = statistics.median(ratios) if ratios else math.nan
-            milliseconds = 1e3 * statistics.median(taken for _, taken, _ in found)
-            print(
-                f"{row:40} {median:10.6g} {max(known, default=math.nan):10.6g}"
-                f" {len(ratios) - len(known):5} {milliseconds:5.0f}  {worst[2]}",
-                flush=True,
-            )
+    kept = json.loads(options.load.read_text()) if options.load else {}
+    print(f"{'mechanism, wrapper':40} {'median':>9} {'worst':>9} {'none':>5} {'ms':>5}  worst cell")
+    for row in rows(Cells(0)):
+        if options.only not in row:
+            continue
+        asked = kept[row] if kept else drawn(options.seed, row, options.cells)
+        if options.save:
+            kept_now = json.loads(options.save.read_text()) if options.save.exists() else {}
+            options.save.write_text(json.dumps({**kept_now, row: asked}))
+        answers = [(answered(cell, epsilon), cell, epsilon) for cell, epsilon in asked]
+        found = [(*answer, f"{' '.join(c)} at {e}") for answer, c, e in answers if answer]
+        known = [each for each in found if each[0] < math.inf]
+        median = statistics.median(ratio for ratio, _, _ in found)
+        worst = max(known, default=(math.nan, 0.0, ""))
+        milliseconds = 1e3 * statistics.median(taken for _, taken, _ in found)
+        print(
+            f"{row:40} {median:9.6g} {worst[0]:9.6g} {len(found) - len(known):5}"
+            f" {milliseconds:5.0f}  {worst[2]}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -81,7 +81,12 @@ class ProposeTestRelease(Mechanism):
     publishes.
 
     `bit`: the larger of p and TM. For a fixed proposal where nothing is published of the test but
-    whether it passed.
+    whether it passed, on which alone it depends what is released. Where both are normal noise it is
+    less than TM: the most that a bit of the test and a release can do (`selection/passing.py`).
+
+    A group of k records may end at data sets of which one passes more often than p, as the test
+    tells k - 1 records apart; for that and for claims that depend on what is published see
+    `selection/proposal.py`.
 
     All of these are below the published epsilons and deltas, which are added. In compositions p is
     the probability of an infinite loss, and TM is not scaled. The published bound on Renyi

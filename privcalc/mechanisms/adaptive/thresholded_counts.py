@@ -105,6 +105,11 @@ class ThresholdedCounts(Mechanism):
     noise takes one key: for k keys write @k, an upper bound of theirs, as for any noise. Publishing
     less than the noisy counts, such as the keys only, costs no more.
 
+    A group adds several units to counts: to an old key, where noise for its size is what hides it,
+    or to new keys, one each or one for all (`losses/thresholded/release.py`). In a Poisson sample
+    the others are sampled as well, which hides old keys better than the noise by itself: for one
+    key and one person all numbers of others are tried (`losses/thresholded/sampled_bound.py`).
+
     Attributes:
         noise: the law of the noise.
         rate: 1 / scale or 1 / sigma.
