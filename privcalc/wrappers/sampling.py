@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.exact import Enclosed
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.term import Term
+    from privcalc.losses.term import DirectedMembers, Term
     from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
@@ -239,35 +239,50 @@ class Sampling(Wrapper):
         member attains, or is above the one of a law that proves lower ends. Of a group only the
         upper end is known.
         """
-        from privcalc.losses.sampled.members import SampledMembers, SampledPairs
+        from privcalc.losses.sampled.members import SampledMembers
         from privcalc.losses.term import DirectedMembers, Term
 
         known = self.known(event.above, other.above, asked, member=True)
-        lower = known.lower
         there, members = asked.adjacency is not Adjacency.ADD, event.members
-        if event.lower is not event.upper and event.lower is not None and other.lower is not None:
-            ends = event.lower, other.lower
-            if isinstance(members, DirectedMembers) and ends[0] == ends[1]:
-                # One law of both orders is that of what is more likely first.
-                turned = ends[0].backward or ends[0]
-                ends = (turned, ends[0]) if there else (ends[0], turned)
-            lower = self.known(*ends, asked, member=True).lower
         if asked.records > 1 and asked.q > 0.0:
             return Term(self.of_group(event.above, other.above, known, asked).above)
         if members is None:
             raise AssertionError("an envelope has members")
         if isinstance(members, DirectedMembers):
-            if not members.sees_one:
-                # A key is old as other people have it; in a sample their number is noise.
-                return Term(known.upper)
-            pairs, others = (
-                SampledPairs(members, asked.q, way, asked.exact) for way in (there, not there)
-            )
-            return Term(known.upper, lower, members=pairs, back=others)
+            return self._of_directed(event, known, members, asked)
+        lower = known.lower
+        if event.lower is not event.upper and event.lower is not None and other.lower is not None:
+            lower = self.known(event.lower, other.lower, asked, member=True).lower
         sampled, back = (
             SampledMembers(members, asked.q, way, asked.exact) for way in (there, not there)
         )
         return Term(known.upper, lower, members=sampled, back=back)
+
+    def _of_directed(
+        self, event: Term, known: Term, members: DirectedMembers, asked: Sampled
+    ) -> Term:
+        """Return the same for members with a law for each order; `event.lower` is more likely in P.
+
+        A key is old as other people have it, and their number in a sample is noise: there is no
+        lower end.
+        """
+        from privcalc.losses.sampled.members import SampledPairs
+        from privcalc.losses.term import Term
+
+        there, below = asked.adjacency is not Adjacency.ADD, event.lower
+        if not members.sees_one or below is None:
+            return Term(known.upper)
+        turned = below.backward or below
+        ends = (turned, below) if there else (below, turned)
+        try:
+            lower = self.known(*ends, asked, member=True).lower
+        except UnsupportedError:
+            # What is known of it by its tails alone.
+            return Term(known.upper)
+        pairs, others = (
+            SampledPairs(members, asked.q, way, asked.exact) for way in (there, not there)
+        )
+        return Term(known.upper, lower, members=pairs, back=others)
 
     def _by_curve(self, terms: Terms, back: Terms, asked: Sampled) -> Term:
         """Bound the Renyi curve of a sampled event that has no law of its own.
