@@ -4,8 +4,11 @@ Run `python -m tests.benchmarks.adaptive_ends` for 40 random cells of each mecha
 the median and the largest ratio of the upper end of delta to the lower, how many cells have no
 lower end, and the median CPU time. An epsilon is drawn where delta is between 1e-9 and 0.3, as far
 as the cell has such. With `--save FILE` the cells are kept; `--load FILE` asks the same ones, also
-of another tree: `PYTHONPATH=OTHER python tests/benchmarks/adaptive_ends.py --load FILE`. It asserts
-nothing.
+of another tree:
+
+    PYTHONPATH=OTHER python -P tests/benchmarks/adaptive_ends.py --load FILE
+
+It asserts nothing.
 """
 
 from __future__ import annotations
