@@ -97,7 +97,7 @@ def screening(sigma: Fraction, threshold: Fraction, votes: int, records: int) ->
     moved, half = step / sigma, Fraction(step, 2)
     right = {half + abs(threshold - t - half) for t in range(votes - step + 1)}
     near = sorted(x / sigma for x in right if x <= FARTHEST * sigma)
-    pair = GaussianLaw(*Enclosed(moved, moved).nearest())
+    pair = GaussianLaw.of(Enclosed(moved, moved))
     if not near:
         coin = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
         room = Fraction(math.exp(-0.5 * (FARTHEST - float(moved)) ** 2 * (1.0 - 64.0 * UNIT)))

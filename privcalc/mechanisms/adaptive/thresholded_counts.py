@@ -209,7 +209,7 @@ class ThresholdedCounts(Mechanism):
             from privcalc.losses.closed.gaussian import GaussianLaw
 
             rate = self.rate * self.rate * units * self.group
-            normal = GaussianLaw(*rate.root().nearest())
+            normal = GaussianLaw.of(rate.root())
             return normal, cut.gaussian_heights(normal)
         from privcalc.losses.closed.laplace import LaplaceLaw
 
