@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
+
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.numerics.arrays import Array, ComplexArray
@@ -42,11 +44,21 @@ class LevyInversion:
         self._mass_p, self._mass_q = float(ends[0]), float(ends[1])
         self._infinity = composition.infinity_mass().upper
 
+    @np.errstate(all="ignore")
     def delta(self, epsilon: float) -> float:
-        """Estimate delta at an epsilon; it may lie outside [0, 1]."""
+        """Estimate delta at an epsilon; it may lie outside [0, 1].
+
+        Raises:
+            NotCertifiedError: no number comes out: products overflow.
+        """
         above = self._mass_p - self._distribution(self._upper, self._mass_p, epsilon)
         below = self._distribution(self._lower, self._mass_q, -epsilon)
-        return self._infinity + above - math.exp(min(epsilon, 700.0)) * below
+        found = self._infinity + above - math.exp(min(epsilon, 700.0)) * below
+        if not math.isfinite(found):
+            raise NotCertifiedError(
+                f"the quadrature of the engine afa gives no number at epsilon {epsilon:.6g}"
+            )
+        return found
 
     def epsilon(self, delta: float) -> float:
         """Estimate the epsilon at a delta by bisection, as if the estimate were monotone."""

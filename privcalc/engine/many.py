@@ -336,7 +336,10 @@ class ManyDeltas:
 
     def _roughly(self, work: Work) -> None:
         """Prove wide brackets of what is left by few points: one by one takes all of the work."""
-        for place in ROUGHLY_AT if len(work.pending) >= MANY_LEFT else ():
+        for place in ROUGHLY_AT:
+            # One lattice may settle all that was left.
+            if len(work.pending) < MANY_LEFT:
+                break
             pivot = work.pending[int(place * len(work.pending))]
             if work.relative(pivot) <= HOPELESS:
                 continue

@@ -19,7 +19,7 @@ from privcalc.errors import DomainError, SpecError, UsageError
 from privcalc.exact import Written, standing_for
 from privcalc.library.result import Result
 from privcalc.relation import Relation
-from privcalc.reporting.numbers import read_all, read_count, read_number
+from privcalc.reporting.numbers import LEAST_TOLERANCE, read_all, read_count, read_number
 from privcalc.reporting.questions import question, summed
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def tolerance_of(given: object) -> float:
         raise UsageError("tolerance takes a number such as 1e-9, got None")
     if not 0.0 < found[0] < 1.0:
         raise DomainError(f"tolerance must be > 0 and < 1, got {found[0]!r}")
-    return found[0]
+    return max(found[0], LEAST_TOLERANCE)
 
 
 def whole(name: str, given: object) -> int:

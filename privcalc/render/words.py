@@ -51,8 +51,10 @@ def number(value: float) -> str:
 
 
 def short_exponent(text: str) -> str:
-    """Write the exponent as brackets have it: 1e-5 for 1e-05."""
-    return re.sub(r"e([+-]?)0*", lambda found: "e" + found[1].strip("+"), text)
+    """Write the exponent as brackets have it: 1e-5 for 1e-05, and none for e+00."""
+    return re.sub(
+        r"e([+-]?)0*([0-9]*)", lambda f: f"e{f[1].strip('+')}{f[2]}" if f[2] else "", text
+    )
 
 
 def bracket(bound: Bound) -> str:

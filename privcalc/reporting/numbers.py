@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 LARGEST_ORDER = 1e6
+# Doubles that differ are farther apart than this, relatively: what is smaller asks for the same.
+LEAST_TOLERANCE = 2.0**-54
 
 
 def read_number(option: str, text: str) -> float:
@@ -65,7 +67,7 @@ def read_tolerance(option: str, text: str) -> float:
     value = read_number(option, text)
     if not 0 < exact(value) < 1:
         raise DomainError(f"{option} must be > 0 and < 1, got {text.strip()}")
-    return value
+    return max(value, LEAST_TOLERANCE)
 
 
 def read_rate(option: str, text: str) -> float:

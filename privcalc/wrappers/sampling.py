@@ -76,9 +76,8 @@ class Sampling(Wrapper):
     def unsampled(
         self, tree: Wrapped, event: Node, adjacency: Adjacency, records: int, walk: Walk
     ) -> Terms:
-        """Return the event itself: the sample is everything."""
-        del tree
-        return walk.terms(event, adjacency, records)
+        """Return the event itself: the sample is everything, or as good as that."""
+        raise NotImplementedError
 
     def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record.
@@ -126,7 +125,8 @@ class Sampling(Wrapper):
         replacement of such a sample is one, too. A rounded probability above 1/2, where 1 - q
         would feel it, or one that is off by more than a unit, is enclosed by its neighbours:
         profiles increase with q, because a sample at a lower rate is a mixture of one at the higher
-        rate and of none. Of a run each round is sampled.
+        rate and of none. Above the last double below 1 that is the event without sampling. Of a run
+        each round is sampled.
         """
         from privcalc.losses.term import Term
         from privcalc.numerics.rounding import UNIT
@@ -153,11 +153,18 @@ class Sampling(Wrapper):
         if not error or (q <= LARGEST_PRODUCT and error <= 1.01 * UNIT):
             return [(self.at_rate(asked), 1)]
         low, high = product.doubles()
-        term = self.at_rate(replace(asked, q=high, exact=True))
-        if term.upper is not None:
-            below = self.at_rate(replace(asked, q=low, exact=True))
-            term = Term(term.upper, below.lower, members=below.members, back=below.back)
-        return [(term, 1)]
+        if high == 1.0:
+            above = self.unsampled(tree, event, adjacency, records, walk)
+        else:
+            above = [(self.at_rate(replace(asked, q=high, exact=True)), 1)]
+        (term, count), alone = above[0], len(above) == 1
+        if term.upper is None or count > 1 or not alone:
+            return [
+                (Term(each.upper, curve=each.curve, accuracy=each.accuracy), n)
+                for each, n in above
+            ]
+        below = self.at_rate(replace(asked, q=low, exact=True))
+        return [(Term(term.upper, below.lower, members=below.members, back=below.back), 1)]
 
     def rough_divergence(self, inner: float) -> float:
         """Multiply e^s - 1 by q^2."""

@@ -117,6 +117,16 @@ class SampledWithoutReplacement(Sampling):
                 " replace-one"
             )
 
+    def unsampled(
+        self, tree: Wrapped, event: Node, adjacency: Adjacency, records: int, walk: Walk
+    ) -> Terms:
+        """Return the event itself, in which a record is replaced whatever the result is asked for.
+
+        Its pair is the same in both orders, and so is that of adding and of removing.
+        """
+        del tree, adjacency
+        return walk.terms(event, Adjacency.REPLACE, records)
+
     def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record."""
         del member

@@ -162,10 +162,12 @@ def _lines() -> Iterator[tuple[int, str | SpecError]]:
             yield number, SpecError(words)
             return
         kept = line.removeprefix(BOM_UTF8).rstrip()
-        if not kept.strip():
-            continue
         try:
-            yield number, kept.decode()
+            text = kept.decode()
         except UnicodeDecodeError as error:
             place = error.start + 1 - (len(kept) - len(kept.lstrip()))
             yield number, SpecError("not UTF-8 text", hint=f"byte {place} of the line")
+            continue
+        # Of text more is blank than of bytes: separators that are no ASCII spaces.
+        if text.strip():
+            yield number, text.rstrip()

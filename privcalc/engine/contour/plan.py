@@ -160,7 +160,8 @@ def best_step(
     log_scale, relative = accuracy
     allowed = math.log(relative / 4.0) + log_scale
     step = 2.0 * math.pi * c / (math.log(4.0 / relative) - min(log_scale, 0.0)) / refine
-    for _ in range(STEP_TRIALS if candidates else 0):
+    # Of a delta far below all doubles the step may be 0.
+    for _ in range(STEP_TRIALS if candidates and step > 0.0 else 0):
         step = few_bits(step)
         log_alias, right = min(
             (log_right(c, right, log_mgf, epsilon, step), right) for right, log_mgf in candidates

@@ -263,6 +263,8 @@ def sampled(
     """
     if q == 0.0:
         return AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+    if q == 1.0:
+        return (reverse or event) if remove else event
     of_one_kind = event.sampled(q, remove=remove)
     if of_one_kind is not None:
         return of_one_kind
