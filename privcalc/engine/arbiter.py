@@ -7,6 +7,7 @@ are an error. An engine is loaded when it is first asked: many questions have cl
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -102,6 +103,9 @@ def certified_delta(
     lower = found.bound.lower
     if low == high or lower is None or found.bound.upper == 0.0:
         return found
+    if high == math.inf:
+        # A number that rounds to the largest double may be above it.
+        return found.with_bound(Bound(found.bound.upper, mass.lower))
     if high - low <= VISIBLE * tolerance * lower:
         return found.with_bound(Bound(found.bound.upper, lower - 2.0 * (high - low)))
     other = _delta_at(composition, high, tolerance, engine, stop).bound

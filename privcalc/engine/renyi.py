@@ -154,11 +154,11 @@ def _best(curve: RenyiCurve, quantity: str, at: float, every: int) -> tuple[floa
 
     best, step = MIDDLE, FIRST_STEP
     while step >= every:
-        # The first of equals: to the left.
-        following = min(best - step, best, best + step, key=value)
+        # The first of equals: to the left, which ends at the first place.
+        following = max(0, min(best - step, best, best + step, key=value))
         if following == best:
             step //= 2
-        best = max(following, 0)
+        best = following
     return ABSCISSAS[best], value(best)
 
 

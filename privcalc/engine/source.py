@@ -126,5 +126,5 @@ def why(name: str, found: Deltas) -> str:
     if not sizes:
         return f"the errors of the {name} engine cannot be brought below delta"
     term = max(sizes, key=lambda term: np.inf if sizes[term] != sizes[term] else sizes[term])
-    size = sizes[term]
-    return f"the {term} error of the {name} engine ({size:.2g} of delta) cannot be brought below"
+    size = f" ({sizes[term]:.2g} of delta)" if np.isfinite(sizes[term]) else ""
+    return f"the {term} error of the {name} engine{size} cannot be brought below delta"

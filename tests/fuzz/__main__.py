@@ -22,7 +22,7 @@ def one(seed: int, number: int) -> None:
     """Show a line, what it prints, and what is wrong with it."""
     line = line_of(seed, number)
     done = run(line, 10 * SECONDS)
-    print("privcalc", shlex.join(line.arguments))
+    print("privcalc", ascii(shlex.join(line.arguments)))
     for name, content in {"stdin": line.stdin, **line.files}.items():
         print(f"{name}: {content!r}")
     print(done.stdout, done.stderr, sep="\n")
@@ -36,7 +36,7 @@ def many(seed: int, first: int, last: int) -> None:
     print(f"seed {seed}, lines {first} to {last}: {report.statuses}")
     print(f"slowest {report.slowest}")
     for number, line, wrong in report.found:
-        print(f"{seed} {number}: {shlex.join(line.arguments)}\n    {line.files}\n    {wrong}")
+        print(f"{seed} {number}: {line.arguments!a}\n    {line.stdin} {line.files}\n    {wrong!a}")
 
 
 if __name__ == "__main__":
