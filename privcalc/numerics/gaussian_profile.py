@@ -145,7 +145,8 @@ def least_mu(
         return found.upper <= delta or found.rest_lower >= rest
 
     # About the least mu: enough on the right, not on the left.
-    left, right = _about(enough, max(1.0, math.sqrt(2.0 * epsilon)))
+    start = math.sqrt(2.0) * math.sqrt(epsilon)
+    left, right = _about(enough, min(max(1.0, start), LARGEST_MU))
     if right >= LARGEST_MU or left <= SMALLEST_MU:
         return (math.inf if right >= LARGEST_MU else right) if above else 0.0
     if above:

@@ -27,7 +27,7 @@ RUNS = (
 )  # fmt: skip
 BUDGETS = {"zcdp": "rho", "gdp": "mu", "risk": "advantage"}
 # Units of work, and how often.
-WORK = (1e4, 1e5, 1e6, 5e6, math.inf), (1, 4, 4, 1, 0.2)
+WORK = (1e4, 1e5, 1e6, 5e6, math.inf), (0.5, 4, 4, 0.7, 0.1)
 # What questions on one or two epsilons cost is little beside curves of many points.
 FEW_POINTS = (*("2", "3", "5") * 6, "1", "0", "1000001", "x", "1e3")
 
@@ -88,10 +88,10 @@ class Lines:
         line = rng.choices(list(kinds), list(kinds.values()))[0]()
         line.files.update(self.specs.files)
         line.work = rng.choices(*WORK)[0]
-        if rng.random() < 0.12 and line.arguments:
+        if rng.random() < 0.06 and line.arguments:
             place = rng.randrange(len(line.arguments))
             line.arguments[place] = mutated(rng, line.arguments[place])
-        if rng.random() < 0.03:
+        if rng.random() < 0.01:
             rng.shuffle(line.arguments)
         return line
 
@@ -100,7 +100,7 @@ class Lines:
         text = self.specs.text()
         if self.rng.random() < 0.12:
             text = self.json(text)
-        return mutated(self.rng, text) if self.rng.random() < 0.15 else text
+        return mutated(self.rng, text) if self.rng.random() < 0.08 else text
 
     def json(self, text: str) -> str:
         """Return the JSON twin of a specification, with the numbers at borders that JSON has."""
@@ -267,7 +267,7 @@ class Lines:
                b'["pure:epsilon=1"]', b"null", b"\x0b", b"\x0c", b"\r", b"[[", b"-")  # fmt: skip
         for _ in range(rng.randint(1, 4)):
             kind = rng.random()
-            if kind < 0.35:
+            if kind < 0.2:
                 found.append(rng.choice(odd))
             elif kind < 0.6:
                 found.append(self.spec().encode(errors="replace"))
@@ -295,7 +295,7 @@ class Lines:
             name = rng.choice((*[f"part {k}"] * 9, "training", "é", "a\\u2028", ""))
             text += f'[[mechanism]]\nname = "{name}"\nspec = {json.dumps(self.spec())}\n'
             text += 'note = "x"\n' if rng.random() < 0.1 else ""
-        if rng.random() < 0.2:
+        if rng.random() < 0.1:
             text = mutated(rng, text)
         content = text.encode(errors="replace")
         tail = self.output()

@@ -22,6 +22,10 @@ CHEAP, OFTEN = frozenset({
     "exponential", "gnmax", "bernoulli_pair", "discrete_laplace", "staircase", "stability",
     "partition_selection", "truncated_laplace", "profile", "pmf", "opacus",
 }), 5  # fmt: skip
+SAMPLINGS = {
+    "poisson_sampled": 12, "sampled_without_replacement": 4, "randomly_allocated": 1,
+    "shuffled_batches": 1, "shuffled_reports": 1,
+}  # fmt: skip
 RATES = frozenset({
     "probability", "p", "other_p", "sampling_probability", "false_positive", "delta", "gamma",
 })  # fmt: skip
@@ -43,6 +47,8 @@ class Specs:
         self.rng = rng
         self.wild = wild
         self.files: dict[str, bytes] = {}
+        # Two kinds of sampling in one specification are refused.
+        self.sampling = rng.choices(list(SAMPLINGS), list(SAMPLINGS.values()))[0]
 
     def text(self, depth: int = 0) -> str:
         """Return a sum of a few parts."""
@@ -67,10 +73,13 @@ class Specs:
         return self.rng.choices(entries, weights)[0]
 
     def wrapper(self) -> Entry:
-        """Return a wrapper: mostly Poisson sampling."""
-        entries = wrappers()
-        weights = [8 if "poisson" in each.name else 1 for each in entries]
-        return self.rng.choices(entries, weights)[0]
+        """Return a wrapper: mostly the sampling of this specification."""
+        entries, rng = wrappers(), self.rng
+        if rng.random() < 0.05:
+            return rng.choice(entries)
+        others = [each for each in entries if each.name not in SAMPLINGS]
+        sampling = next(each for each in entries if each.name == self.sampling)
+        return sampling if rng.random() < 0.8 else rng.choice(others)
 
     def call(self, entry: Entry, depth: int = 0) -> str:
         """Return a call of an entry in text."""
