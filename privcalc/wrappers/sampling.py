@@ -160,8 +160,7 @@ class Sampling(Wrapper):
         (term, count), alone = above[0], len(above) == 1
         if term.upper is None or count > 1 or not alone:
             return [
-                (Term(each.upper, curve=each.curve, accuracy=each.accuracy), n)
-                for each, n in above
+                (Term(each.upper, curve=each.curve, accuracy=each.accuracy), n) for each, n in above
             ]
         below = self.at_rate(replace(asked, q=low, exact=True))
         return [(Term(term.upper, below.lower, members=below.members, back=below.back), 1)]

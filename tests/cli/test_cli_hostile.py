@@ -95,9 +95,7 @@ def test_profile_of_a_wide_wish(spec: str, tolerance: str, run: Run) -> None:
 @pytest.mark.parametrize(
     "q", [NEXT_TO_1[0], *(pytest.param(q, marks=pytest.mark.slow) for q in NEXT_TO_1[1:])]
 )
-def test_rates_next_to_1(
-    q: str, spec: str, whole: str, options: tuple[str, ...], run: Run
-) -> None:
+def test_rates_next_to_1(q: str, spec: str, whole: str, options: tuple[str, ...], run: Run) -> None:
     """What hardly ever leaves a record out costs what all records cost, to ten digits.
 
     The probability is 1e-16 away from 1, or less, and delta 1e-5: epsilon moves by far less than
@@ -139,7 +137,7 @@ def test_rates_next_to_1_elsewhere(run: Run) -> None:
     ["1e308", *(pytest.param(e, marks=pytest.mark.slow) for e in ("1e307", "1e300", "1e155"))],
 )
 def test_epsilon_beyond_all_losses(at: str, spec: str, run: Run) -> None:
-    """delta is below every double: P(L > epsilon) is, with a loss of mean and deviation below 100.
+    """Delta is below every double: P(L > epsilon) is, with a loss of mean and deviation below 100.
 
     The upper end is the smallest double at most, and the lower one nothing.
     """
@@ -168,6 +166,22 @@ def test_epsilon_beyond_all_losses_keeps_the_mass(run: Run) -> None:
     mass = 1 - (1 - mpmath.mpf("1e-6")) ** 3
     assert found["delta"]["lower"] <= mass <= found["delta"]["upper"]
     assert found["delta"]["upper"] <= mass * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("spec", "value"),
+    [
+        ("gaussian:sigma=_@3", "sigma"), ("laplace:scale=_", "scale"), ("zcdp:rho=_", "rho"),
+        ("gaussian:sigma=2@_", "count"), ("pure:epsilon=_", "epsilon"),
+        ("gaussian:sigma=1@poisson:q=_@5", "q"), ("exponential:epsilon=_", "epsilon"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("target", ["1e308", "1.7976931348623158e308", "1e200"])
+def test_targets_beyond_all_costs(target: str, spec: str, value: str, run: Run) -> None:
+    """Whatever the value, the target is met: that is said, and no search goes on for ever."""
+    done = run("calibrate", spec, "--epsilon", target, "--delta", "0.0754")
+    assert (done.status, done.stdout) == (2, "")
+    assert f"every {value} " in done.stderr
 
 
 @pytest.mark.parametrize("at", ["1e308", "1.7e308", "1e307"])

@@ -36,7 +36,8 @@ def many(seed: int, first: int, last: int) -> None:
     print(f"seed {seed}, lines {first} to {last}: {report.statuses}")
     print(f"slowest {report.slowest}")
     for number, line, wrong in report.found:
-        print(f"{seed} {number}: {line.arguments!a}\n    {line.stdin} {line.files}\n    {wrong!a}")
+        print(f"{seed} {number}: {line.arguments!a}", line.stdin, line.files, sep="\n    ")
+        print(f"    {wrong!a}")
 
 
 if __name__ == "__main__":

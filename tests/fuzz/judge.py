@@ -60,7 +60,8 @@ def run(line: Line, seconds: float) -> Done:
     """Run a line in the current directory, and stop it after so much processor time."""
     for name, content in line.files.items():
         Path(name).write_bytes(content)
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+    held, other = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(each, "utf-8", newline="") for each in (held, other))
     before, stdin = time.process_time(), sys.stdin
     sys.stdin = io.TextIOWrapper(io.BytesIO(line.stdin))
     status: int | None = None
@@ -76,8 +77,8 @@ def run(line: Line, seconds: float) -> Done:
         Path(name).unlink()
     out.flush()
     err.flush()
-    texts = (each.buffer.getvalue().decode() for each in (out, err))  # type: ignore[attr-defined]
-    return Done(status, *texts, taken)
+    said, complained = (each.getvalue().decode() for each in (held, other))
+    return Done(status, said, complained, taken)
 
 
 @contextmanager
@@ -187,8 +188,8 @@ def _inverted(value: Any) -> list[str]:
         return []
     found = [each for part in value.values() for each in _inverted(part)]
     low, high = value.get("lower"), value.get("upper")
-    numbers = [_number(each) for each in (low, high)]
-    if None not in numbers and numbers[0] > numbers[1]:
+    first, second = _number(low), _number(high)
+    if first is not None and second is not None and first > second:
         found.append(f"inverted: {value}")
     return found
 

@@ -17,6 +17,18 @@ from tests.fuzz.specs import Specs, mutated
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# Values that JSON has, and that are none here, or at borders.
+WILD = (
+    "1e308", "1e-320", "NaN", "Infinity", "null", "1e999", "true", "[]", "{}", "-0", '"1/3"', "-1",
+    "0.9999999999999999", '"1e5"', "1" * 50, '"_"', "0.1e0", "0.12345678901234567890", "1e-999",
+    '"\\ud800"',
+)  # fmt: skip
+# Lines of standard input that are no questions, or may begin one.
+ODD = (
+    b"\x1c", b"\x1f", b"\x85", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\xa8", b"", b" ", b"[", b"{",
+    b"]", b'"', b"[]", b"{}", b"\xff", b"\x00", b"# x", b"\xef\xbb\xbf", b"1", b"[1]", b"null",
+    b'["pure:epsilon=1"]', b"\x0b", b"\x0c", b"\r", b"[[", b"-",
+)  # fmt: skip
 FORMATS = ("table", "json", "json", "csv", "markdown", "github", "statement")
 RELATIONS = (*("add-or-remove-one", "replace-one", "replace-special") * 6, "x", "")
 ENGINES = (*("auto", "contour", "fft", "rdp", "afa") * 4, "x")
@@ -111,13 +123,10 @@ class Lines:
             return text
         found = json.dumps(value)
         if rng.random() < 0.3:
-            wild = ("1e308", "1e-320", "NaN", "Infinity", "null", "1e999", "true", "[]", "{}", "-0",
-                    "0.9999999999999999", '"1e5"', "1" * 50, '"_"', "0.1e0", "0.12345678901234567890",
-                    "1e-999", "-1", '"1/3"', '"\\ud800"')  # fmt: skip
             words = found.split(" ")
             place = rng.randrange(len(words))
             tail = words[place].lstrip("0123456789.e-+")
-            words[place] = rng.choice(wild) + (tail if tail != words[place] else "")
+            words[place] = rng.choice(WILD) + (tail if tail != words[place] else "")
             found = " ".join(words)
         return found
 
@@ -262,13 +271,10 @@ class Lines:
     def stream(self) -> Line:
         """Return questions on standard input."""
         rng, found = self.rng, list[bytes]()
-        odd = (b"\x1c", b"\x1f", b"\x85", b"\xc2\x85", b"\xc2\xa0", b"\xe2\x80\xa8", b"", b" ", b"[",
-               b"{", b"]", b'"', b"[]", b"{}", b"\xff", b"\x00", b"# x", b"\xef\xbb\xbf", b"1", b"[1]",
-               b'["pure:epsilon=1"]', b"null", b"\x0b", b"\x0c", b"\r", b"[[", b"-")  # fmt: skip
         for _ in range(rng.randint(1, 4)):
             kind = rng.random()
             if kind < 0.2:
-                found.append(rng.choice(odd))
+                found.append(rng.choice(ODD))
             elif kind < 0.6:
                 found.append(self.spec().encode(errors="replace"))
             elif kind < 0.8:
@@ -328,9 +334,9 @@ class Lines:
         """Return what needs no question."""
         rng = self.rng
         name = rng.choice(("gaussian", "poisson", "x", "ops", "", "svt"))
-        some = (["--version"], ["--help-spec", name], ["--schema", "result"], ["-h"], [],
-                ["--show-completion", "bash"], ["compose"], ["compose", "-h"], ["x"], ["--x"],
-                ["compose", "--help-all"], ["select"], ["--schema", "x"])  # fmt: skip
+        some = [["--version"], ["--help-spec", name], ["--schema", "result"], ["-h"], ["compose"],
+                ["--show-completion", "bash"], ["compose", "-h"], ["x"], ["--x"], ["select"],
+                ["compose", "--help-all"], ["--schema", "x"], []]  # fmt: skip
         return Line(list(rng.choice(some)))
 
 

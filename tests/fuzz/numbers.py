@@ -57,7 +57,9 @@ def extreme(rng: random.Random) -> str:
         return rng.choice((f"0.{digits}", f"{digits[:2]}.{digits[2:]}", f"{digits}e-30", digits))
     if kind < 0.95:
         return repr(log_uniform(rng, 1e-300, 1e300))
-    return repr(math.nextafter(rng.choice((0.5, 1.0, 2.0, 0.1, 700.0, 1e15)), rng.choice((0, 9e99))))
+    return repr(
+        math.nextafter(rng.choice((0.5, 1.0, 2.0, 0.1, 700.0, 1e15)), rng.choice((0, 9e99)))
+    )
 
 
 def number(rng: random.Random, wild: float) -> str:
@@ -72,7 +74,8 @@ def rate(rng: random.Random, wild: float) -> str:
     if rng.random() < wild:
         return number(rng, 1.0)
     small = log_uniform(rng, 1e-6, 0.9)
-    return rng.choice((repr(small), f"{log_uniform(rng, 0.01, 99)!r}%", f"{rng.randint(1, 99)}/100"))
+    percentage = f"{log_uniform(rng, 0.01, 99)!r}%"
+    return rng.choice((repr(small), percentage, f"{rng.randint(1, 99)}/100"))
 
 
 def delta(rng: random.Random, wild: float) -> str:
