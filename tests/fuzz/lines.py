@@ -12,7 +12,7 @@ from privcalc.errors import PrivcalcError
 from privcalc.spec.json.form import to_json
 from privcalc.spec.parse import parse
 from tests.fuzz import numbers
-from tests.fuzz.specs import Specs, mutated
+from tests.fuzz.specs import Specs, mutated, touched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,6 +110,8 @@ class Lines:
     def spec(self) -> str:
         """Return a specification as one argument, in text or JSON."""
         text = self.specs.text()
+        if self.wild == 0.0 and self.rng.random() < 0.4:
+            text = touched(self.rng, text)
         if self.rng.random() < 0.12:
             text = self.json(text)
         return mutated(self.rng, text) if self.rng.random() < 0.08 else text

@@ -5,6 +5,7 @@ after an accident.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from privcalc.spec.registry import mechanisms, wrappers
@@ -31,6 +32,7 @@ RATES = frozenset({
 })  # fmt: skip
 # Written both, or neither of them.
 TOGETHER = {"truncated_batch_size", "source_dataset_size"}
+NUMBER = re.compile(r"(?<=[=,])[0-9][0-9.e/%-]*")
 WORDS = ("true", "false", "gaussian", "laplace", "x", "1", "_", "tree", "fixed", "None", "(", "é")
 PIECES = (
     "@", "+", "(", ")", ":", ",", "=", "_", "@_", "@10", "/", "%", "-", "e", "1e999", "\t", " ",
@@ -69,7 +71,8 @@ class Specs:
 
     def one_of(self, entries: tuple[Entry, ...]) -> Entry:
         """Return an entry, mostly a cheap one."""
-        weights = [OFTEN if each.name in CHEAP else 1 for each in entries]
+        often = OFTEN if self.rng.random() < 0.7 else 1
+        weights = [often if each.name in CHEAP else 1 for each in entries]
         return self.rng.choices(entries, weights)[0]
 
     def wrapper(self) -> Entry:
@@ -187,6 +190,15 @@ class Specs:
             return float(wild)
         except ValueError:
             return wild
+
+
+def touched(rng: random.Random, text: str) -> str:
+    """Return a specification with one of its numbers at a border, and all else as it was."""
+    found = list(NUMBER.finditer(text))
+    if not found:
+        return text
+    start, stop = rng.choice(found).span()
+    return text[:start] + numbers.extreme(rng) + text[stop:]
 
 
 def mutated(rng: random.Random, text: str) -> str:

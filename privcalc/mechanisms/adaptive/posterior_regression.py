@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
-from privcalc.exact import Enclosed
+from privcalc.exact import Enclosed, doubles
 from privcalc.mechanisms.base import Mechanism
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, mechanism
@@ -268,17 +268,22 @@ class PosteriorRegression(Mechanism):
     def _curve(self) -> tuple[float, float, float]:
         """Return what f is made of, of any data."""
         norm = self._largest_norm()
-        return self._of(float(self._share.high), float((self.response + self.row * norm).high))
+        return self._of(_above(self._share.high), _above((self.response + self.row * norm).high))
 
     def _of(self, m: float, r: float) -> tuple[float, float, float]:
         """Return (gamma M)^{1/2} R, the constant, and M, to a few units."""
-        gamma = float(self.gamma.high)
+        gamma = _above(self.gamma.high)
         return math.sqrt(gamma * m) * r, 0.5 * gamma * r * r * m / (1.0 + m), m
 
     def _of_one_record(self, adjacency: Adjacency) -> LossLaw:
         """Return the law of no record, where r = Y and m = M, next to one."""
         m = self._share.low
         return self._pair(m, self.gamma.low * self.response.low**2 / (1 + m), adjacency)
+
+
+def _above(number: Fraction) -> float:
+    """Return the least double that is not below a number: infinity beyond all of them."""
+    return doubles(number)[1]
 
 
 def _law(curve: tuple[float, float, float]) -> LossLaw:
