@@ -153,7 +153,7 @@ class SelectionBrackets:
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
         from privcalc.engine.composition import Composition
         from privcalc.losses.atomic.from_profile import profile_law
-        from privcalc.selection.node_points import node_points
+        from privcalc.selection.node_points import LARGEST_EPSILON, node_points
 
         first = max(found.methods["pointwise"] for found in each)
         delta, epsilon = (at, first) if quantity == "epsilon" else (first, at)
@@ -164,7 +164,8 @@ class SelectionBrackets:
             worst: Array = np.max([found.pointwise.present(epsilons) for found in each], axis=0)
             return worst
 
-        places = np.linspace(0.0, BEYOND * max(epsilon, LEAST_END), HULL_POINTS)
+        end = min(BEYOND * max(epsilon, LEAST_END), LARGEST_EPSILON)
+        places = np.linspace(0.0, end, HULL_POINTS)
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
         try:
             law = profile_law(node_points(evaluate, places))

@@ -239,9 +239,9 @@ class Methods:
 
 
 def _share(runs: Runs, delta: float) -> float:
-    """Return delta / E[K], rounded down: E[K] H <= delta where H is at most that."""
+    """Return delta / E[K], rounded down: E[K] H <= delta where H is at most that, and 1."""
     mean = runs.mean.upper
-    share = delta / mean
+    share = min(1.0, delta / mean)
     exact = Fraction(share) * Fraction(mean) <= Fraction(delta)
     return share if exact else math.nextafter(share, 0.0)
 

@@ -13,6 +13,7 @@ import privcalc
 from privcalc.accounting.realize import realize
 from privcalc.engine import renyi
 from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
@@ -244,6 +245,42 @@ def test_blank_lines_of_other_characters(blank: bytes, run: Run) -> None:
     assert (done.status, done.stderr) == (2, "privcalc: no question on standard input\n")
     array = b"[" + blank + b'\n"pure:epsilon=1"\n]\n'
     assert len(run("compose", "-", "--delta", "0", "-t", stdin=array).stdout.split()) <= 1
+
+
+@pytest.mark.parametrize("mean", ["5e-324", "1e-320", "1e-310", "1e-300", "1e-9"])
+@pytest.mark.parametrize("spec", ["stability:scale=2,threshold=40", "gaussian:sigma=2"])
+def test_hardly_any_runs(mean: str, spec: str, run: Run) -> None:
+    """A number of runs that is 0 but with a chance of its mean publishes nothing at delta 1e-5."""
+    done = run("select", spec, "--delta", "1e-5", "--runs", f"poisson:mean={mean}", "--json")
+    assert answers(done)[0]["epsilon"]["upper"] == 0.0
+
+
+@pytest.mark.parametrize("at", ["1e308", "1.7976931348623157e308", "1e300", "700"])
+def test_selection_at_an_epsilon_beyond_all(at: str, run: Run) -> None:
+    """With too little work for a sharp answer, too, delta is a number from 0 to 1."""
+    spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+    with allowance(1e5):
+        done = run("select", spec, "--runs", "tnb:shape=0.5,mean=4", "--epsilon", at, "--json")
+    (found,) = answers(done)
+    assert 0.0 <= found["delta"]["upper"] <= 1.0
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "ops:gamma=1.7976931348623157e308,lambda=1,n=10000",
+        "ops:gamma=1.7976931348623157e308,lambda=1,n=10000,response=0.5@3",
+        "ops:gamma=1,lambda=1,n=10000,response=1.7976931348623157e308",
+        "ops:gamma=1,lambda=1.7e308,n=10000,row_norm=1e154,response=1.7e308",
+        "ops:gamma=1,lambda=5e-324,n=1000000000000,row_norm=5e-324",
+        "ops:gamma=5e-324,lambda=5e-324,n=1",
+    ],
+)
+def test_posteriors_beyond_all_doubles(spec: str, run: Run) -> None:
+    """What no double holds is outside the range, and is refused as such."""
+    done = run("compose", spec, "--delta", "1e-5")
+    assert (done.status, done.stdout) == (2, "")
+    assert " in [1e-" in done.stderr
 
 
 @pytest.mark.parametrize("quantity", ["epsilon", "delta"])
