@@ -55,7 +55,9 @@ def rare_outcomes_matter(
     except NotCertifiedError:
         return True
     less = composition.truncated(log_delta + math.log(SMALL))
-    return not 1.0 - less.cumulants(c)[2] / whole.cumulants(c)[2] < MUCH
+    spread = whole.cumulants(c)[2]
+    # Far beyond all losses the tilted loss has no spread that doubles know.
+    return not spread > 0.0 or not 1.0 - less.cumulants(c)[2] / spread < MUCH
 
 
 def applies(composition: Composition) -> bool:
