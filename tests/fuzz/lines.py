@@ -39,7 +39,7 @@ RUNS = (
 )  # fmt: skip
 BUDGETS = {"zcdp": "rho", "gdp": "mu", "risk": "advantage"}
 # Units of work, and how often.
-WORK = (1e4, 1e5, 1e6, 5e6, math.inf), (0.5, 4, 4, 0.7, 0.1)
+WORK = (1e4, 1e5, 1e6, 5e6, math.inf), (3, 6, 1, 0.1, 0.02)
 # What questions on one or two epsilons cost is little beside curves of many points.
 FEW_POINTS = (*("2", "3", "5") * 6, "1", "0", "1000001", "x", "1e3")
 

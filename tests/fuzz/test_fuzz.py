@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SEED = 36
 FEW, MANY = 150, 20_000
 # Processor time of one line. What takes longer is left to the tests of work.
-SECONDS = 2.0
+SECONDS = 1.0
 ALL = Line(["compose", "pure:epsilon=1", "--delta", "0", "--json"])
 
 
