@@ -19,6 +19,7 @@ from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.conftest import Outcome
 
@@ -281,6 +282,24 @@ def test_posteriors_beyond_all_doubles(spec: str, run: Run) -> None:
     done = run("compose", spec, "--delta", "1e-5")
     assert (done.status, done.stdout) == (2, "")
     assert " in [1e-" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["1e300/1e-300", "1/1e-310", "1e200/1e-101"])
+@pytest.mark.parametrize("kind", ["pmf", "profile", "rdp"])
+def test_ratios_beyond_all_doubles(kind: str, word: str, run: Run, tmp_path: Path) -> None:
+    """A ratio in a file is refused in its line, as a decimal of that size is."""
+    file = tmp_path / "table.csv"
+    file.write_text(f"2 1/2\n3 {word}\n")
+    done = run("compose", f"{kind}:file={file}", "--delta", "1e-5")
+    assert (done.status, done.stdout) == (2, "")
+    assert "line 2: expected a number such as" in done.stderr
+
+
+def test_sample_of_sampled_votes(run: Run) -> None:
+    """A sample that is sampled again has no member with few outcomes, which is no crash."""
+    question = ("subsample", "gnmax:sigma=3@wor:q=5/100@1", "--n", "108", "--m", "5")
+    done = run(*question, "--orders", "2,3.5")
+    assert "internal" not in done.stderr
 
 
 @pytest.mark.parametrize("quantity", ["epsilon", "delta"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.members import reverse_of
 from privcalc.losses.sampled.law import sampled
@@ -34,7 +35,8 @@ class SampledMembers(Members):
         """Return the law of the sampled member."""
         law = self.base.member(c)
         if not isinstance(law, AtomicLaw):
-            raise TypeError("members have two outcomes")
+            # As a member of a sample that is sampled again may be: it proves no lower end.
+            raise NotCertifiedError("no member with few outcomes is known")
         event = reverse_of(law)
         return sampled(event, self.q, remove=self.remove, exact=self.exact, reverse=law)
 

@@ -85,7 +85,7 @@ def exact(place: str, word: str) -> Fraction:
     """
     top, slash, bottom = word.partition("/")
     value, divisor = _decimal(top.strip()), _decimal(bottom.strip()) if slash else Fraction(1)
-    if value is None or not divisor:
+    if value is None or not divisor or abs(value / divisor) > _LARGEST:
         raise DomainError(
             f"{place}: expected a number such as 0.25, 1e-9 or 1/3, got {_short(word)}"
         )
