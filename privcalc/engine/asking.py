@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # What a contour that missed a finer tolerance by little is asked for once more.
 NEST = 1e-8
+# The source of one large loss, which hardly gets any narrower than QUICKLY.
+LARGE = "one large loss"
 # Beyond this relative width a Renyi order may do better.
 HOPELESS = 0.1
 # One of many questions is not asked of a second contour for less.
@@ -56,8 +58,7 @@ def ask(question: Question, wish: Wish, engine: str) -> Certified:
     for step in _steps(question, wish, engine, worth):
         if known.vain(step):
             continue
-        # A contour that takes long is likely to be in vain, and must leave work for a lattice.
-        most = CONTOUR_PART * left() if step.name == CONTOUR and engine == "auto" else math.inf
+        most = CONTOUR_PART * left() if engine == "auto" and known.leaves_work(step) else math.inf
         try:
             with allowance(most):
                 certified = step.solve()
@@ -146,10 +147,10 @@ def _around_contours(question: Question, wish: Wish) -> Iterator[_Step]:
     rare, first = far_out(question)
     large = None if rare is None else partial(question.source, rare, wish.tolerance)
     if large is not None and first:
-        yield _Step("one large loss", large, last=True)
+        yield _Step(LARGE, large, last=True)
     yield from _contours(question, wish)
     if large is not None and not first:
-        yield _Step("one large loss", large, further=True)
+        yield _Step(LARGE, large, further=True)
 
 
 def _divergences(question: Question, engine: str, *, cheap: bool) -> Iterator[_Step]:
@@ -210,6 +211,8 @@ class _Known:
         width = _width(self.found.bound)
         if step.name == "divergences":
             return self.found.bound.width <= HOPELESS * self.found.bound.upper
+        if step.name == LARGE:
+            return self.wish.met(self.found.bound) or width <= QUICKLY
         if step.name == "fft":
             return self.wish.met(self.found.bound) or width <= FFT_REACH
         if step.nested:
@@ -218,6 +221,15 @@ class _Known:
         if not step.further:
             return False
         return self.wish.met(self.found.bound) or (self.wish.stop.quick and width < QUICKLY)
+
+    def leaves_work(self, step: _Step) -> bool:
+        """Say whether a step must leave work for a lattice: if it takes long it is likely in vain.
+
+        What is wide after contours is hardly made narrower by a lattice.
+        """
+        if step.name == LARGE:
+            return self.found is not None and _width(self.found.bound) <= HOPELESS
+        return step.name == CONTOUR
 
     def failed(self, step: _Step, error: NotCertifiedError) -> None:
         """Keep why an engine has no answer."""

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.polygon import polygon_law
-from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.selection.base.gaussian import GaussianBase
 
@@ -36,6 +35,8 @@ ROOM = 1e-11
 # So many epsilons of either sign get their best event.
 EPSILONS = 250
 AT_ONCE = 400_000
+# What underflow hides.
+TINY = 1e-300
 
 
 @record
@@ -52,7 +53,9 @@ class Passing:
 
     def upper(self, logs: Array) -> Array:
         """Return upper ends of the largest f at e^x, x >= 0."""
-        c, d = _corners(self.test.mu * (1.0 + 2.0 * self.test.error))
+        tests = _corners(self.test.mu * (1.0 + 2.0 * self.test.error))
+        c, d = tests.passes
+        not_c, not_d = tests.fails
         base = GaussianBase(self.release.mu, self.release.error)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.where(c > 0.0, np.log(d) - np.log(c), np.inf)
@@ -63,9 +66,10 @@ class Passing:
             both = np.clip(x + ratio[None, :], -700.0, 700.0)
             heights = base.upper(both.ravel()).reshape(both.shape)
             with np.errstate(over="ignore"):
-                failed = np.maximum((1.0 - c) - np.exp(np.minimum(x, 700.0)) * (1.0 - d), 0.0)
+                fell = np.exp(np.minimum(x, 700.0)) * not_d * (1.0 - ROOM)
+                failed = np.maximum(not_c * (1.0 + ROOM) - fell, 0.0)
             found.append((c * heights + failed).max(axis=1))
-        result: Array = np.minimum(np.concatenate(found) * (1.0 + ROOM) + 1e-18, 1.0)
+        result: Array = np.minimum(np.concatenate(found) * (1.0 + ROOM) + TINY, 1.0)
         return result
 
     def below(self, failure: float) -> PolygonLaw:
@@ -78,7 +82,9 @@ class Passing:
 
         mu, distance = (law.mu * (1.0 - 2.0 * law.error) for law in (self.test, self.release))
         z = np.arange(-REACH, REACH + mu, 2.0 * STEP)
-        c, d = np.concatenate([ndtr(mu - z), ndtr(-z)]), np.concatenate([ndtr(-z), ndtr(mu - z)])
+        passes, fails = (ndtr(mu - z), ndtr(-z)), (ndtr(z - mu), ndtr(z))
+        c, d = np.concatenate(passes), np.concatenate(passes[::-1])
+        not_c, not_d = np.concatenate(fails), np.concatenate(fails[::-1])
         ratio = np.log(d) - np.log(c)
         most = min(REACH * (mu + distance), 40.0)
         losses = np.linspace(0.0, most, EPSILONS)
@@ -86,32 +92,59 @@ class Passing:
         for x in np.concatenate([-losses[:0:-1], losses]).tolist():
             t = (x + ratio) / distance + 0.5 * distance
             y, g = d * ndtr(-t), c * ndtr(distance - t)
-            failed = (1.0 - c) > math.exp(x) * (1.0 - d)
-            y, g = y + np.where(failed, 1.0 - d, 0.0), g + np.where(failed, 1.0 - c, 0.0)
+            failed = not_c > math.exp(x) * not_d
+            y, g = y + np.where(failed, not_d, 0.0), g + np.where(failed, not_c, 0.0)
             best = int(np.argmax(g - math.exp(x) * y))
             right = min(float(y[best]) * (1.0 + ROOM) + 1e-30, 1.0)
             kept.append((Fraction(right), Fraction(float(g[best]) * (1.0 - ROOM))))
         return polygon_law(kept, Fraction(failure), above=False)
 
 
-def _corners(mu: float) -> tuple[Array, Array]:
+@record
+class _Tests:
+    """Corners of a polygon around all tests.
+
+    Attributes:
+        passes: c and d; c may be above 1, where f is still convex.
+        fails: 1 - c and 1 - d, with digits of their own where they are small.
+    """
+
+    passes: tuple[Array, Array]
+    fails: tuple[Array, Array]
+
+
+def _corners(mu: float) -> _Tests:
     """Return probabilities c and d of a polygon around all tests, in either order.
 
     Tests of the noise are z -> (P(N > z - mu), P(N > z)), with the slope e^{mu z - mu^2 / 2}. At
     a d between two of them a point above both tangents is above the border, and so are the chords
-    from it to both. Beyond the last z the corners are at d = 0 and c = 1.
+    from it to both. Beyond the last z the corners are at d = 0 and c = 1. All are known to ROOM of
+    themselves: differences of d are those of the smaller tails, and what a tangent takes from 1 - c
+    is STEP times about |z| of it.
     """
     from scipy.special import ndtr
 
     z = np.arange(-REACH, REACH + mu + STEP, STEP)
     middle = 0.5 * (z[1:] + z[:-1])
-    c, d, slope = ndtr(mu - z), ndtr(-z), np.exp(mu * z - 0.5 * mu * mu)
-    between = ndtr(-middle)
-    tangents = (
-        c[1:] + slope[1:] * (between - d[1:]),
-        c[:-1] - slope[:-1] * (d[:-1] - between),
+    c, d, not_c, not_d = ndtr(mu - z), ndtr(-z), ndtr(z - mu), ndtr(z)
+    slope = np.exp(mu * z - 0.5 * mu * mu)
+    between, not_between = ndtr(-middle), ndtr(middle)
+
+    def moved(side: slice) -> Array:
+        """Return what the tangents at one side add to c."""
+        small = np.where(middle < 0.0, not_d[side] - not_between, between - d[side])
+        result: Array = slope[side] * small
+        return result
+
+    right, left = slice(1, None), slice(None, -1)
+    over = np.maximum(c[right] + moved(right), c[left] + moved(left))
+    under = np.minimum(not_c[right] - moved(right), not_c[left] - moved(left))
+    one = np.array([c[-1], 1.0, 0.0, 1.0]), np.array([0.0, d[0], 0.0, 1.0])
+    rest = np.array([not_c[-1], 0.0, 1.0, 0.0]), np.array([1.0, not_d[0], 1.0, 0.0])
+    firsts, others = np.concatenate([c, over, one[0]]), np.concatenate([d, between, one[1]])
+    not_firsts = np.concatenate([not_c, under, rest[0]])
+    not_others = np.concatenate([not_d, not_between, rest[1]])
+    return _Tests(
+        (np.concatenate([firsts, others]), np.concatenate([others, firsts])),
+        (np.concatenate([not_firsts, not_others]), np.concatenate([not_others, not_firsts])),
     )
-    over = np.minimum(np.maximum(*tangents) * (1.0 + 64.0 * UNIT), 1.0)
-    firsts = np.concatenate([c, over, [c[-1], 1.0, 0.0, 1.0]])
-    others = np.concatenate([d, between, [0.0, d[0], 0.0, 1.0]])
-    return np.concatenate([firsts, others]), np.concatenate([others, firsts])

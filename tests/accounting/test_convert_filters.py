@@ -123,7 +123,8 @@ def test_the_command_prints_both(run: Callable[..., Outcome]) -> None:
     result = data["result"]
     assert result["epsilon"]["upper"] > result["fixed_epsilon"]["upper"]
     assert (result["spent"], result["left"], result["admitted"]) == (0.625, 0.375, 5)
-    assert float(run(*asked, "-t").stdout) == result["epsilon"]["upper"]
+    upper = result["epsilon"]["upper"]
+    assert upper <= float(run(*asked, "-t").stdout) <= upper * (1.0 + 1e-9)
     table = run(*asked).stdout
     assert "fixed_epsilon at most" in table
     assert "however steps are chosen" in table

@@ -119,22 +119,21 @@ def test_convert_says_what_compose_says() -> None:
     assert along.epsilon(1e-5) > composed.upper
 
 
-def test_a_distance_that_is_hardly_known_is_enclosed() -> None:
-    """Means of long decimals that nearly cancel: bounds hold at all distances they may have."""
-    first, other = 0.30000000000000004, 0.30000000001000002
-    # Each mean may be half a step of doubles away; a little less is certainly possible.
-    step = Fraction(math.ulp(first)) * (1 - Fraction(1, 2**20))
-    low, high = (float(Fraction(other) - Fraction(first) + sign * step) for sign in (-1, 1))
-    means = f"mean={first!r},deviation=1,other_mean={other!r},other_deviation=1"
+def test_a_distance_of_long_decimals_is_known() -> None:
+    """Means that nearly cancel are subtracted as they were written."""
+    first, other = "0.30000000000000004", "0.30000000001000002"
+    distance = Fraction(other) - Fraction(first)
+    means = f"mean={first},deviation=1,other_mean={other},other_deviation=1"
     text = f"gaussian-pair:{means}@poisson:q=0.1"
     upper = realize(parse(text).tree, REPLACE)["replace"].upper.terms[0][0]
     assert isinstance(upper, ReplacedGaussianLaw)
-    assert upper.base.mu >= high
-    assert upper.base.error == 0.0
+    assert upper.base.enclosure.exact == distance
+    assert upper.base.error <= 2.0**-53
     groups = realize(parse(f"{text}@group:k=2").tree, Relation.ADD_OR_REMOVE_ONE)
     assert set(groups) == {"add", "remove"}
     for found in groups.values():
         upper, lower = (end.terms[0][0] for end in (found.upper, found.lower) if end is not None)
         assert isinstance(upper, GaussianMixtureLaw)
         assert isinstance(lower, GaussianMixtureLaw)
-        assert lower.mu <= low < high <= upper.mu
+        # The law counts a unit of its distance.
+        assert all(abs(Fraction(law.mu) / distance - 1) <= 2.0**-53 for law in (lower, upper))

@@ -102,6 +102,29 @@ def test_normal_tests_to_40_digits(seed: int) -> None:
                 assert bound.upper <= float(least) * 1.05 + 1e-15
 
 
+@pytest.mark.parametrize(
+    ("t", "m", "mass", "epsilon"),
+    [
+        (0.125, 0.25, 1e-29, 2.0),
+        (0.125, 0.25, 1e-29, 5.0),
+        (0.125, 0.25, 1e-40, 3.0),
+        (0.5, 0.01, 1e-30, 4.0),
+        (0.01, 0.5, 1e-30, 5.0),
+        (2.0, 0.3, 1e-60, 25.0),
+        (0.3, 1.5, 1e-18, 20.0),
+        (1.0, 1.0, 1e-12, 12.0),
+    ],
+)
+def test_bits_far_out(t: float, m: float, mass: float, epsilon: float) -> None:
+    """Where next to nothing is left, probabilities near 1 have digits of their own."""
+    with mp.workdps(60):
+        (found,) = deltas(spec(f"gdp:mu={t}", f"gdp:mu={m}", mass, "bit"), [epsilon])
+        truth = _passing(t, m, epsilon, mpf(repr(mass)))
+        assert found.lower is not None
+        assert found.lower <= truth * 1.05
+        assert truth <= found.upper
+
+
 def _passing(t: float, m: float, epsilon: float, p: Any) -> Any:
     """Return the largest cost of a test of the noise and of the release where it passes, or p."""
     a, distance, best = mp.exp(mpf(repr(epsilon))), mpf(repr(m)), p

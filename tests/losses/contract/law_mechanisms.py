@@ -191,7 +191,14 @@ def _gdp(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | N
 
 def _discrete_gaussian(given: Any, read: Any, adjacency: Adjacency, records: int) -> Truth | None:
     del adjacency
-    sigma, shift = read(given["standard_deviation"]), int(given.get("sensitivity", 1)) * records
+    shift = int(given.get("sensitivity", 1))
+    if "variance" in given:
+        sigma = mp.sqrt(read(given["variance"]))
+    elif "rho" in given:
+        sigma = shift / mp.sqrt(2 * read(given["rho"]))
+    else:
+        sigma = read(given["standard_deviation"])
+    shift *= records
     reach = int(38 * sigma) + 4 + LARGEST_TILT * shift
     if reach > MOST_OUTCOMES:
         return None
