@@ -193,7 +193,7 @@ class ManyDeltas:
             for epsilon in sorted(known)[:: 1 + len(known) // MOST_SHARPENED]:
                 if left_over() <= 0.0:
                     break
-                work.keep(epsilon, sharpened_delta(self._composition, epsilon, known[epsilon]))
+                work.below(epsilon, sharpened_delta(self._composition, epsilon, known[epsilon]))
             found = work.sharpened(epsilons)
         return found
 
