@@ -44,6 +44,7 @@ from privcalc.engine.contour.aliasing import log_payoff_supremum
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
+from privcalc.exact import LARGEST
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -74,6 +75,8 @@ ENOUGH, MERGED = 2e-7, 4
 # Work for a level: its Chernoff bounds; and for a value of a profile.
 PER_LEVEL, PER_VALUE = 4e4, 600.0
 POWERS = 7
+# Beyond, exponentials leave the range of doubles.
+FARTHEST = 700.0
 
 
 @record
@@ -160,7 +163,7 @@ class OneLargeLoss:
     @np.errstate(all="ignore")
     def _bracket(self, epsilon: float) -> tuple[float, float]:
         """Bracket delta at one epsilon; (0, infinity) where nothing is proved."""
-        if not epsilon > 0.0:
+        if not 0.0 < epsilon < FARTHEST:
             return 0.0, math.inf
         try:
             uses = [_Use(law, count, epsilon) for law, count in self._laws]
@@ -215,7 +218,9 @@ class _Use:
             low, high = self._law.log_excess(1.0)
         except NotCertifiedError:
             return 0.0, math.inf
-        return math.exp(low) * (1.0 - 1e-13), math.exp(high) * (1.0 + 1e-13)
+        # Beyond doubles it is infinite, which bounds nothing.
+        least, most = np.exp([low, high]).tolist()
+        return min(least, LARGEST) * (1.0 - 1e-13), most * (1.0 + 1e-13)
 
     def _grid(self, epsilon: float) -> Array:
         """Return losses on both sides of 0, denser than what most of them are, up to epsilon."""

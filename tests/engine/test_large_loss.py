@@ -150,3 +150,11 @@ def test_inverse() -> None:
             89 * one_use(1.88, 8.73e-10, mp.e ** mp.mpf(x)) for x in (bound.lower, bound.upper)
         )
         assert low * 0.9999 <= mp.mpf(10) ** -100 <= high * 1.0001
+
+
+@pytest.mark.parametrize("sigma", [0.0117, 0.03])
+def test_hardly_any_noise_is_no_fault(sigma: float) -> None:
+    """Where moments leave the range of doubles, other engines answer."""
+    found = compose(f"gaussian:sigma={sigma}@poisson:q=0.000739@80", delta=1.13e-8).epsilon
+    assert found.lower is not None
+    assert 0.5 / sigma**2 < found.upper
