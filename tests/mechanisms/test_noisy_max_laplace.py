@@ -147,3 +147,25 @@ def test_largest_loss_is_exact() -> None:
     """No test has more than s, and tests come near to it."""
     found = compose("noisy-max:noise=laplace,scale=2,candidates=3", delta=0).epsilon
     assert (found.lower, found.upper) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(("move", "candidates"), [(150, 7), (250, 7), (350, 4), (350, 1000)])
+def test_moves_near_the_largest(move: float, candidates: int) -> None:
+    """Far moves are answered in the range of doubles, with no less than a vector of scores."""
+    step = 2 * move
+    lower, upper = bracket(f"scale=1,sensitivity={move},candidates={candidates}", step - 1.0)
+    # One candidate against others with the same score, by integrals over the largest of these.
+    others = min(candidates - 1, 6)
+
+    def tail(t: Any) -> Any:
+        def density(x: Any) -> Any:
+            largest = others * mp.e ** -abs(x) / 2 * below(x) ** (others - 1)
+            return below(-x - t) * largest
+
+        return mp.quad(density, sorted({-t - 60, -t, *map(mp.mpf, (-8, 0, 8, 60))}))
+
+    with mp.workdps(DIGITS):
+        a = mp.e ** mp.mpf(step - 1)
+        best = max(tail(t) - a * tail(t + step) for t in (mp.mpf(0), mp.mpf(1) / 2, mp.mpf(1)))
+        assert best <= upper
+        assert best * mp.mpf("0.999") <= lower <= upper

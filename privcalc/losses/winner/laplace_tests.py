@@ -85,9 +85,10 @@ def _rest(k: int, j: int, t: Array) -> tuple[Array, Array]:
     value = 0.5 ** (k + j) * np.exp(-j * t) * j / (k + j)
     size = value.copy()
     for i in range(k + 1):
-        rate = j - i
+        # With the larger of both ends taken out, which may leave the range of doubles by itself.
+        rate = abs(j - i)
         between = t if rate == 0 else -np.expm1(-rate * t) / rate
-        part = j * 0.5**j * math.comb(k, i) * 0.5**i * np.exp(-i * t) * between
+        part = j * 0.5**j * math.comb(k, i) * 0.5**i * np.exp(-min(i, j) * t) * between
         value += part * (-1.0) ** i
         size += part
     v = 0.25 * (1.0 + ABSCISSAS)
