@@ -7,12 +7,14 @@ With V the profile of the one, as a function of a = e^epsilon, and L the loss of
 Where the others have finitely many outcomes this is a sum. Where they are one law with a density it
 is one in cells: V is convex, so that in a cell with masses p and q the mean of V is at least p V at
 e^-l = q / p (Jensen), and at most that of the masses at both ends that have the same p and q
-together. Nothing is tilted, so that this is as good next to the largest loss as elsewhere, where
-contours have no saddle point, and lattices few points.
+together. Cells begin where V does, at epsilon less the largest loss of the one, however far that is
+below the losses of the others. Nothing is tilted, so that this is as good next to the largest loss
+as elsewhere, where contours have no saddle point, and lattices few points.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -161,7 +163,7 @@ class _Dense:
         """
         law = self.law
         top = law.max_loss * (1.0 + law.max_loss_error) + TINY
-        low = max(epsilon - reach, -top)
+        low = epsilon - reach
         if not low < top:
             return 0.0, 0.0
         ends = self._ends(low, top)
@@ -185,8 +187,18 @@ class _Dense:
         return lower * (1.0 - slack), upper * (1.0 + slack) + TINY
 
     def _ends(self, low: float, top: float) -> Array:
-        """Return ends of cells, evenly spaced, with narrow ones about each atom."""
-        ends = [np.linspace(low, top, CELLS + 1)]
+        """Return ends of cells, evenly spaced, with narrow ones about each atom.
+
+        The least loss is -top in a pair that is symmetric, and may be far below it in others: it is
+        an atom there, or none is known. All cells together reach from `low` on in any case.
+        """
+        least = min((-top, *self.law.anchors))
+        places = [low, *(each for each in (least, -top) if each > low), top]
+        ends = [
+            np.linspace(start, end, CELLS + 1)
+            for start, end in itertools.pairwise(places)
+            if start < end
+        ]
         for each in (*self.law.anchors, top):
             width = NARROW * (1.0 + abs(each))
             ends.append(np.array([each - width, each + width]))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from mpmath import mp
 
 from privcalc import compose
+from privcalc.accounting.realize import default_relation, realize
+from privcalc.engine.averaged import averaged
+from privcalc.spec.read import read
 
 DIGITS = 40
 
@@ -99,3 +103,31 @@ def test_several_uses_by_hand() -> None:
         found = compose("exponential:epsilon=0.472@2+rr:epsilon=0.951", epsilon=epsilon).delta
         assert found.lower is not None
         assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize("direction", ["add", "remove"])
+@pytest.mark.parametrize(
+    ("eta", "scale", "q", "epsilon"),
+    [("3", "0.5", "0.1", "0.1"), ("0.5", "0.5", "0.01", "0.25"), ("8", "0.3", "0.5", "2.5")],
+)
+def test_sampled_laplace(eta: str, scale: str, q: str, epsilon: str, direction: str) -> None:
+    """Losses of a sample to which a record is added are far below minus the largest."""
+    tree = read(f"exponential:epsilon={eta}+laplace:scale={scale}@poisson:q={q}").tree
+    source = averaged(realize(tree, default_relation(tree))[direction].upper)
+    assert source is not None
+    found = source.deltas(np.array([float(epsilon)]))
+    with mp.workdps(DIGITS):
+        b, rate = mp.mpf(scale), mp.mpf(q)
+
+        def part_at(x: Any) -> Any:
+            without = mp.e ** (-abs(x) / b) / (2 * b)
+            held = (1 - rate) * without + rate * mp.e ** (-abs(x - 1) / b) / (2 * b)
+            p, other = (held, without) if direction == "remove" else (without, held)
+            return p * bounded(mp.mpf(eta), mp.mpf(epsilon) - mp.log(p / other))
+
+        # Outside of [0, 1] the loss is constant.
+        truth = b * (part_at(mp.mpf(0)) + part_at(mp.mpf(1)))
+        truth += mp.quad(part_at, mp.linspace(0, 1, 65))
+        assert found.lower[0] <= truth * (1 + mp.mpf("1e-9"))
+        assert found.upper[0] >= truth * (1 - mp.mpf("1e-9"))
+    assert found.upper[0] <= found.lower[0] * (1.0 + 1e-5)
