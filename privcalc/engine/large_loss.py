@@ -12,11 +12,12 @@ beyond epsilon. Where L_i > l, the others have the product V, and together that 
 as long as E / V > e^l: the profile of one use, a little off, as V is about 1. So
 
     sum_i E[F_i(V); |L_j| <= b for j != i] <= delta
-        <= N + sum_i (E[F_i(V); the same] (1 + sum_j Q(L_j < -b)) + T_i).
+        <= N + sum_i (E[F_i(V); the same] prod_j (1 + Q(L_j < -b) / Q(|L_j| <= b)) + T_i).
 
-Below, these events exclude each other, as b < l. Above, the sum counts the sets where some L_i > l
-once at least; losses below -b make V smaller, and F increases. T_i is for another loss L_j > b: on
-a cell (x, x'] of it E[(V U_i - E)_+; L_i > l] is at most what it is at V = e^x' (1 + s), where the
+Below, these events exclude each other where V < E e^-b. Above, the sum counts the sets where some
+L_i > l once at least. F increases, so that a loss L_j below -b has E[F(v U_j); L_j < -b] of at most
+Q(L_j < -b) F(v e^-b), and E[F(v U_j); |L_j| <= b] is Q(|L_j| <= b) F(v e^-b) at least: their
+quotient is what a use adds to its factor. T_i is for another loss L_j > b: on a cell (x, x'] of it E[(V U_i - E)_+; L_i > l] is at most what it is at V = e^x' (1 + s), where the
 rest of V is at most 1 + s, and that is F_i, or V P(L_i > l) - E Q(L_i > l) if E / V < e^l; where
 the rest is more, or a third loss is above b, or L_j > epsilon, the P-mass is enough.
 
@@ -45,7 +46,7 @@ from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import LARGEST
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -229,6 +230,8 @@ class _Use:
         inside = 1.0 - tails.above_q[200:] - tails.below_q[:200][::-1]
         usual = float(rough[int(np.argmax(inside > USUAL))]) if (inside > USUAL).any() else epsilon
         positive = np.geomspace(min(SMALLEST * usual, 0.1 * epsilon), 2.0 * epsilon, LOSSES)
+        # Levels are among them: what is above one and what is not are divided at the same place.
+        positive = np.union1d(positive, epsilon * SECOND)
         return np.concatenate([-positive[::-1], positive])
 
     def values(self, log_v: Array) -> tuple[Array, Array]:
@@ -236,7 +239,7 @@ class _Use:
         charge(PER_VALUE * len(log_v))
         found = SingleUse(self._law).deltas(self._epsilon - log_v[::-1])
         v = np.exp(log_v)
-        # The difference is rounded: by a unit of epsilon, at the slope of F's logarithm.
+        # Callers see to the rounding of the difference, which F may be steep in.
         return found.lower[::-1] * v * (1.0 - 8.0 * UNIT), found.upper[::-1] * v * (
             1.0 + 8.0 * UNIT
         )
@@ -259,9 +262,12 @@ class _Use:
         return v * p - math.exp(self._epsilon) * q
 
     def masses(self, ends: Array) -> Array:
-        """Return upper bounds on the Q-masses between neighbouring places."""
-        tails = self._law.tails(ends)
-        return _cells(tails, np.broadcast_to(np.asarray(tails.error), ends.shape))[1][1]
+        """Return upper bounds on the Q-masses between neighbouring levels."""
+        places = np.searchsorted(self._losses, ends)
+        above, below, error = (
+            each[places] for each in (self._tails.above_q, self._tails.below_q, self._error)
+        )
+        return _between(above, below, error)[1]
 
     def far_below(self, level: float) -> float:
         """Return an upper bound on Q(L < -level)."""
@@ -316,16 +322,21 @@ def _cells(tails: Tails, error: Array) -> tuple[tuple[Array, Array], tuple[Array
     """Return bounds on the P- and Q-masses of cells, by subtracting whichever tail is smaller."""
     found = []
     for above, below in ((tails.above_p, tails.below_p), (tails.above_q, tails.below_q)):
-        use = above[:-1] < below[1:]
-        mass = np.where(use, above[:-1] - above[1:], below[1:] - below[:-1])
-        wrong = np.where(
-            use,
-            (above * error)[:-1] + (above * error)[1:],
-            (below * error)[:-1] + (below * error)[1:],
-        )
-        wrong = wrong * MARGIN + 4.0 * UNIT * np.abs(mass)
-        found.append((np.maximum(mass - wrong, 0.0), mass + wrong))
+        found.append(_between(above, below, error))
     return found[0], found[1]
+
+
+def _between(above: Array, below: Array, error: Array) -> tuple[Array, Array]:
+    """Return bounds on the masses between neighbouring places."""
+    use = above[:-1] < below[1:]
+    mass = np.where(use, above[:-1] - above[1:], below[1:] - below[:-1])
+    wrong = np.where(
+        use,
+        (above * error)[:-1] + (above * error)[1:],
+        (below * error)[:-1] + (below * error)[1:],
+    )
+    wrong = wrong * MARGIN + 4.0 * UNIT * np.abs(mass)
+    return np.maximum(mass - wrong, 0.0), mass + wrong
 
 
 def _together(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
@@ -362,28 +373,36 @@ class _Level:
     Attributes:
         level: b.
         above: bound on the sum of P(L_j > b).
-        below: on the sum of Q(L_j < -b).
-        log_tilted: bounds on log E_P[e^{cS}; |L_j| <= b], for c = ORDERS / b.
+        smaller: on the product of 1 + Q(L_j < -b) / Q(|L_j| <= b).
+        log_tilted: bounds on log E_P[e^{cS}; |L_j| <= b], for c = ORDERS / b, of all uses, or of
+            all but any one or two.
         moments: of each use.
     """
 
     level: float
     above: float
-    below: float
+    smaller: float
     log_tilted: Array
     moments: list[tuple[Array, Array]]
 
     @classmethod
     def of(cls, uses: list[_Use], level: float) -> _Level:
         orders = ORDERS / level
-        tilted = sum(use.count * use.log_tilted(level, orders, both=True) for use in uses)
-        return cls(
-            level,
-            math.fsum(use.count * use.above(level * 0.98)[1] for use in uses),
-            math.fsum(use.count * use.far_below(level * 0.98) for use in uses),
-            np.asarray(tilted),
-            [use.moments(level) for use in uses],
-        )
+        each = np.array([use.log_tilted(level, orders, both=True) for use in uses])
+        counts = np.array([float(use.count) for use in uses])
+        # Where hardly any loss is so small, those that are left out have made the sum less.
+        tilted = counts @ each + 2.0 * np.maximum(-each, 0.0).max(axis=0)
+        moments = [use.moments(level) for use in uses]
+        inside = [float(centres[0] - radii[0]) for centres, radii in moments]
+        smaller = math.inf
+        if min(inside) > 0.0:
+            quotients = (
+                use.count * use.far_below(level * 0.98) / mass
+                for use, mass in zip(uses, inside, strict=True)
+            )
+            smaller = exp_bound(math.fsum(quotients) * (1.0 + 8.0 * UNIT))
+        above = math.fsum(use.count * use.above(level * 0.98)[1] for use in uses)
+        return cls(level, above, smaller, tilted, moments)
 
     def others(self, uses: list[_Use], which: int) -> tuple[Array, Array]:
         """Return the moments of D for all but one use."""
@@ -450,7 +469,9 @@ def _bracket(uses: list[_Use], epsilon: float) -> tuple[float, float]:
                 math.fsum(use.count * mean[end] for use, mean in zip(uses, means, strict=True))
                 for end in (0, 1)
             )
-            lower = max(lower, low * (1.0 - 64.0 * UNIT))
+            # Where V is larger another loss, of b at most, might be the large one.
+            if all(level.level < epsilon - fit.largest for fit in fits):
+                lower = max(lower, low * (1.0 - 64.0 * UNIT))
             first = range(len(SECOND))[SMALL][place]
             rare = max(fit.far(level) for fit in fits) + level.above
             for large in larges:
@@ -466,7 +487,7 @@ def _bracket(uses: list[_Use], epsilon: float) -> tuple[float, float]:
                     for other, mass in zip(uses, masses, strict=True)
                 )
                 rest = large.above * (level.above * rare + rare - level.above + large.beyond)
-                total = large.none + high * (1.0 + level.below) + second + rest
+                total = large.none + high * level.smaller + second + rest
                 upper = min(upper, total * (1.0 + 64.0 * UNIT))
     return min(lower, upper), upper
 
@@ -485,17 +506,23 @@ class _Fit:
         self._f, self._s, self.largest = f, s, math.log1p(s)
         self._clean, self._power = degree.clean * f, degree.last
         self._use, self._epsilon = use, epsilon
-        self._log_v = SECOND[1:] * epsilon + self.largest
+        # Ends of cells are displaced, and the difference from epsilon is rounded.
+        self._log_v = (SECOND[1:] * epsilon + self.largest) * (1.0 + 1e-9) + 1e-12 * epsilon
         self._second = use.values(np.minimum(self._log_v, 0.999 * epsilon))[1]
         if degree.last == 0:
-            lower, upper = use.values(np.log1p(np.array([-s, s])))
+            apart = np.array([-4.0, 4.0]) * UNIT * (epsilon + 1.0)
+            lower, upper = use.values(np.log1p(np.array([-s, s])) + apart)
             self._c, self._last = np.array([f]), 0.0
             self._clean = max(float(upper[1]) - f, f - float(lower[0])) * (1.0 + 4.0 * UNIT)
             return
         nearest = NEAREST * f / steep
         far = np.geomspace(nearest, s, 2 + int(math.log(s / nearest) / math.log(degree.ratio)))
-        d = np.concatenate([-far[::-1], [0.0], far])
-        lower, upper = use.values(np.log1p(d))
+        # The differences from epsilon at which F is known are doubles, and within a factor of 2.
+        x = epsilon - np.log1p(np.concatenate([-far[::-1], [0.0], far]))
+        d = np.expm1(epsilon - x)
+        s = self._s = float(min(-d[0], d[-1]))
+        self.largest = math.log1p(s)
+        lower, upper = use.values(epsilon - x)
         rest = 0.5 * (lower + upper) - f - steep * d
         # Least squares, relative to the sixth power and what is off without notice.
         weights = 1.0 / (self._clean + f * (np.abs(d) / s) ** degree.last)
@@ -544,7 +571,8 @@ class _Fit:
         sag = np.where(x + y > 0.0, x * y / (x + y), 0.0)
         sag = np.where(np.isnan(sag), np.fmax(x, y), sag)
         low = np.minimum(lower[:-1] - smooth[:-1], lower[1:] - smooth[1:]) - sag - bent
-        off = np.maximum(high, -low) + 64.0 * UNIT * (f + steep * self._s)
+        terms = np.polynomial.polynomial.polyval(size, np.abs(self._c))
+        off = np.maximum(high, -low) + 64.0 * UNIT * terms
         near = np.where((a < 0.0) & (b > 0.0), 0.0, np.minimum(np.abs(a), np.abs(b)))
         over = np.maximum(off - self._clean, 0.0)
         if not np.isfinite(over).all() or (over[near == 0.0] > 0.0).any():

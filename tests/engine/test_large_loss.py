@@ -13,7 +13,7 @@ from mpmath import mp
 
 from privcalc import compose
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.engine.large_loss import OneLargeLoss, one_large_loss
+from privcalc.engine.large_loss import SECOND, OneLargeLoss, one_large_loss
 from privcalc.losses.atomic.exact import exact_law
 from privcalc.spec.read import read
 
@@ -158,3 +158,38 @@ def test_hardly_any_noise_is_no_fault(sigma: float) -> None:
     found = compose(f"gaussian:sigma={sigma}@poisson:q=0.000739@80", delta=1.13e-8).epsilon
     assert found.lower is not None
     assert 0.5 / sigma**2 < found.upper
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "epsilon"), [(0.2, 0.01, 10.0), (0.3, 0.003, 8.0), (0.5, 0.02, 6.0)]
+)
+def test_usual_losses_below_levels(sigma: float, q: float, epsilon: float) -> None:
+    """Where samples that can be told apart usually lose -q, small levels hold nothing."""
+    text = f"gaussian:sigma={sigma}@poisson:q={q}@2"
+    found = OneLargeLoss(removing(text).terms).deltas(np.array([epsilon]))
+    with mp.workdps(DIGITS):
+        truth = two_uses((sigma, q), (sigma, q), epsilon)
+        assert found.lower[0] <= truth <= found.upper[0]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("epsilon", [0.005, 0.17, 1.0])
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        [(0.087, 0.03), (4.2e-4, 0.23), (1e-10, 1.37)],
+        [(1e-3, 0.0199), (0.02, 8e-4), (5e-11, 1.33)],
+        [(1e-2, float(SECOND[9]) * 0.999), (1e-6, 0.3), (1e-9, 1.1)],
+    ],
+)
+def test_atoms_about_levels(
+    outcomes: list[tuple[float, float]], epsilon: float, count: int
+) -> None:
+    """Few outcomes that are common, some of them about a level, are bracketed."""
+    q = [Fraction(mass) for mass, _ in outcomes]
+    p = [x * Fraction(math.exp(loss * epsilon)) for x, (_, loss) in zip(q, outcomes, strict=True)]
+    pairs = [*zip(p, q, strict=True), (1 - sum(p), 1 - sum(q))]
+    found = OneLargeLoss(((exact_law(pairs), count),)).deltas(np.array([epsilon]))
+    truth = exact_sum(pairs, count, Fraction(math.exp(epsilon)))
+    assert found.lower[0] <= truth * (1 + Fraction(1, 10**12))
+    assert truth * (1 - Fraction(1, 10**12)) <= found.upper[0]
