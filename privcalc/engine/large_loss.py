@@ -17,9 +17,10 @@ as long as E / V > e^l: the profile of one use, a little off, as V is about 1. S
 Below, these events exclude each other where V < E e^-b. Above, the sum counts the sets where some
 L_i > l once at least. F increases, so that a loss L_j below -b has E[F(v U_j); L_j < -b] of at most
 Q(L_j < -b) F(v e^-b), and E[F(v U_j); |L_j| <= b] is Q(|L_j| <= b) F(v e^-b) at least: their
-quotient is what a use adds to its factor. T_i is for another loss L_j > b: on a cell (x, x'] of it E[(V U_i - E)_+; L_i > l] is at most what it is at V = e^x' (1 + s), where the
-rest of V is at most 1 + s, and that is F_i, or V P(L_i > l) - E Q(L_i > l) if E / V < e^l; where
-the rest is more, or a third loss is above b, or L_j > epsilon, the P-mass is enough.
+quotient is what a use adds to its factor. T_i is for another loss L_j > b: on a cell (x, x'] of it
+E[(V U_i - E)_+; L_i > l] is at most what it is at V = e^x' (1 + s), where the rest of V is at most
+1 + s, and that is F_i, or V P(L_i > l) - E Q(L_i > l) if E / V < e^l; where the rest is more, or a
+third loss is above b, or L_j > epsilon, the P-mass is enough.
 
 F is convex, and is compared with a polynomial in D = V - 1,
 
@@ -532,7 +533,7 @@ class _Fit:
         if len(powers):
             fitted = np.linalg.lstsq(columns * weights[:, None], rest * weights, rcond=None)[0]
         self._c = np.concatenate([[f, steep], fitted / s**powers])
-        self._last = self._off(d, lower, upper, use.slope[1])
+        self._last = self._off(d, lower, upper)
 
     def second(self, level: float) -> Array:
         """Return bounds on E[(V U - E)_+; L > level] at V = e^x' (1 + s), x' of each cell."""
@@ -541,7 +542,7 @@ class _Fit:
         value: Array = np.where(beyond, both, self._second)
         return value
 
-    def _off(self, d: Array, lower: Array, upper: Array, steep: float) -> float:
+    def _off(self, d: Array, lower: Array, upper: Array) -> float:
         """Return C_n, beside C_0.
 
         On a cell [a, b] F less the polynomial is at most the chord of F less the polynomial, and
@@ -550,7 +551,6 @@ class _Fit:
         before and after; with x and y what they are below the values at the far ends, the larger is
         below the chord by x y / (x + y) at most.
         """
-        f = self._f
         a, b = d[:-1], d[1:]
         width, size = b - a, np.maximum(np.abs(a), np.abs(b))
         smooth = np.polynomial.polynomial.polyval(d, self._c)
