@@ -136,14 +136,15 @@ def _gained(
 ) -> Array:
     """Return what bounds the largest g - a y at each slope, of any number of others.
 
-    Chances of a number of people are formed from those of one fewer, and are off by 2 units more;
+    Chances of a number of people are formed from those of one fewer, and are off by 3 units more;
     counts beyond the last are taken to be the last one. Both are in what is added.
     """
     people, counts = sizes
-    shown, wrong = tail(at[None, :] - np.arange(1.0, counts)[:, None])
-    # Of whole numbers nothing is between neighbours.
-    closed = np.diff(at) <= (1.0 if discrete else 0.0)
-    room = 8.0 * (wrong + UNIT * (2.0 * people + 2.0 * counts + 64.0))
+    # A place apart for nobody in the sample, of whom nothing is published.
+    parts, wrong = _parts(tail, at, counts, discrete=discrete)
+    # Of whole numbers nothing is between neighbours, and of what is not published neither.
+    closed = np.append(np.diff(at) <= (1.0 if discrete else 0.0), False)
+    room = 8.0 * (wrong + UNIT * (3.0 * people + 2.0 * counts + 64.0))
     chances: Array = np.zeros(counts)
     chances[0] = 1.0
     rows: list[Array] = [chances]
@@ -152,10 +153,9 @@ def _gained(
         chances = _one_more(chances, q)
         rows.append(chances)
         if len(rows) > ROWS or n == people + 1:
-            sums = np.array(rows)[:, 1:] @ shown
-            y, g = _above(sums[:-1], sums[1:], room, closed, remove=remove)
-            found = [float(np.max(g - a * y)) for a in slopes.tolist()]
-            best = np.maximum(best, np.array(found))
+            masses = np.array(rows) @ parts
+            y, g = _above(masses[:-1], masses[1:], room, closed, remove=remove)
+            best = np.maximum(best, _largest_gains(y, g, slopes))
             rows = rows[-1:]
     after = _one_more(chances, q)
     p, r = (after, chances) if remove else (chances, after)
@@ -163,6 +163,14 @@ def _gained(
     bound = more.sum(axis=1) + room * (p[None, :] * (more > 0.0)).sum(axis=1)
     largest: Array = np.maximum(best, bound) + FAINT
     return largest
+
+
+def _largest_gains(y: Array, g: Array, slopes: Array) -> Array:
+    """Return the largest g - a y at each slope, rounded up: a y to 2 units, differences to one."""
+    less = y * (1.0 - 4.0 * UNIT)
+    found = np.array([float(np.max(g - a * less)) for a in slopes.tolist()])
+    rounded: Array = np.maximum(found, 0.0) * (1.0 + 4.0 * UNIT)
+    return rounded
 
 
 def _one_more(chances: Array, q: float) -> Array:
@@ -173,49 +181,68 @@ def _one_more(chances: Array, q: float) -> Array:
     return more
 
 
+def _parts(
+    tail: Callable[[Array], tuple[Array, float]], at: Array, counts: int, *, discrete: bool
+) -> tuple[Array, float]:
+    """Return the probabilities of what is published between places, by count, and their error.
+
+    The first is that of nothing, the last that of what is beyond the last place. Each is the
+    difference of two tails of the noise, of the upper or of the lower ones, whichever are smaller,
+    which are as much larger as the error says.
+    """
+    x = at[None, :] - np.arange(1.0, counts)[:, None]
+    shown, wrong = tail(x)
+    # P(noise < x) of a symmetric law.
+    hidden, other = tail(1.0 - np.ceil(x) if discrete else -x)
+    few = shown[:, :-1] < hidden[:, 1:]
+    larger = np.where(few, shown[:, :-1], hidden[:, 1:])
+    between = np.where(few, shown[:, :-1] - shown[:, 1:], hidden[:, 1:] - hidden[:, :-1])
+    parts: Array = np.zeros((counts, len(at) + 1))
+    parts[0, 0] = 1.0
+    parts[1:, 0], parts[1:, -1] = hidden[:, 0], shown[:, -1]
+    parts[1:, 1:-1] = np.maximum(between, 0.0)
+    used = larger > SMALLEST
+    lost = float(np.max(larger[used] / np.maximum(between[used], SMALLEST), initial=1.0))
+    return parts, (max(wrong, other) + UNIT) * 2.0 * lost
+
+
 def _above(
-    y: Array, g: Array, room: float, closed: NDArray[np.bool_], *, remove: bool
+    without: Array, present: Array, room: float, closed: NDArray[np.bool_], *, remove: bool
 ) -> tuple[Array, Array]:
     """Return points above concave functions: corners, and where chords on either side meet.
 
-    Beyond the smallest set a function is at most what it is there. Complements are off by units of
-    1, by which they are lowered; a larger part of the heights is charged for all that is off (as a
-    function with G(0) >= 0 that is y (1 + e) instead of y is at most (1 + e) times as large).
+    Masses are added up from the largest ratios on, and none is a difference, so that the width and
+    the rise of every piece are known but for a part of themselves. Slopes are moved by twice that,
+    and a larger part of the heights is charged for all that is off (as a function with G(0) >= 0
+    that is y (1 + e) instead of y is at most (1 + e) times as large). Where a piece next to one has
+    no masses that are doubles, its slope may be any.
 
     Args:
-        y: probabilities without the person, for each number of others, of smaller and smaller sets.
-        g: probabilities with it.
+        without: masses without the person, for each number of others, of nothing, and then of what
+            is published between places, the last beyond all.
+        present: those with it.
         room: relative error that is charged.
-        closed: between which of the sets there is none.
-        remove: whether P has the person; else complements change places.
+        closed: between which of the places there is none.
+        remove: whether P has the person.
     """
+    q, p = (without, present) if remove else (present, without)
+    alone = np.concatenate([[True], closed])
     if remove:
-        y, g = y[:, ::-1], g[:, ::-1]
-    else:
-        y, g = np.maximum(1.0 - g - 4.0 * room, 0.0), 1.0 - y
-    # Increasing, up to (1, 1).
-    y, g = np.sort(np.clip(y, 0.0, 1.0), axis=1), np.sort(np.clip(g, 0.0, 1.0), axis=1)
-    edge = np.ones((len(y), 1))
-    first, last = (g[:, :1], edge) if remove else (0.0 * edge, edge)
-    y = np.concatenate([0.0 * edge, y, edge], axis=1)
-    g = np.concatenate([first, g, last], axis=1)
-    if not remove:
-        # The largest set of what is published is told apart from all at once.
-        g[:, -2] = 1.0
-    width, rise = np.diff(y, axis=1), np.diff(g, axis=1)
+        q, p, alone = q[:, ::-1], p[:, ::-1], alone[::-1]
+    edge = np.zeros((len(q), 1))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        slope = np.where(width > 0.0, rise / width, np.inf)
-        left, right = slope[:, :-2], slope[:, 2:]
-        inner, up = width[:, 1:-1], rise[:, 1:-1]
-        part = np.clip((up - right * inner) / (left - right), 0.0, inner)
-        part = np.where(np.isfinite(part), part, 0.0)
-        height = np.maximum(g[:, 1:-2] + left * part, g[:, 2:-1] - right * (inner - part))
-    # Wherever it is a chord that is not known gives way to the next corner.
-    height = np.where(np.isfinite(height), np.minimum(height, g[:, 2:-1]), g[:, 2:-1])
-    alone = closed[::-1] if remove else closed
-    part[:, alone], height[:, alone] = 0.0, g[:, 1:-2][:, alone]
-    xs = np.concatenate([y, y[:, 1:-2] + part], axis=1)
-    heights = np.concatenate([g, height], axis=1)
+        slope = np.where((q > SMALLEST) & (p > SMALLEST), p / q, np.nan)
+        left = np.concatenate([edge + np.inf, slope[:, :-1]], axis=1) * (1.0 + room)
+        right = np.concatenate([slope[:, 1:], edge], axis=1) * (1.0 - room)
+        left, right = np.where(np.isnan(left), np.inf, left), np.where(np.isnan(right), 0.0, right)
+        part = np.clip((p - right * q) / (left - right), 0.0, q)
+        part = np.where(np.isfinite(part) & (left > right), part, 0.0)
+        rise = np.maximum(np.where(part > 0.0, left * part, 0.0), p - right * (q - part))
+    rise = np.where(np.isfinite(rise), np.clip(rise, 0.0, p), p)
+    part, rise = np.where(alone, 0.0, part), np.where(alone, 0.0, rise)
+    y, g = (np.concatenate([edge, np.cumsum(x, axis=1)], axis=1) for x in (q, p))
+    xs = np.concatenate([y, y[:, :-1] + part], axis=1)
+    heights = np.concatenate([g, g[:, :-1] + rise], axis=1)
     return xs, np.minimum(heights * (1.0 + room), 1.0)
 
 
