@@ -54,16 +54,13 @@ class Passing:
     def upper(self, logs: Array) -> Array:
         """Return upper ends of the largest f at e^x, x >= 0."""
         tests = _corners(self.test.mu * (1.0 + 2.0 * self.test.error))
-        c, d = tests.passes
-        not_c, not_d = tests.fails
+        c, (not_c, not_d) = tests.passes[0], tests.fails
         base = GaussianBase(self.release.mu, self.release.error)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratio = np.where(c > 0.0, np.log(d) - np.log(c), np.inf)
         found = []
         rows = max(1, AT_ONCE // len(c))
         for i in range(0, len(logs), rows):
             x = logs[i : i + rows, None]
-            both = np.clip(x + ratio[None, :], -700.0, 700.0)
+            both = np.clip(x + tests.ratio[None, :], -700.0, 700.0)
             heights = base.upper(both.ravel()).reshape(both.shape)
             with np.errstate(over="ignore"):
                 fell = np.exp(np.minimum(x, 700.0)) * not_d * (1.0 - ROOM)
@@ -78,14 +75,15 @@ class Passing:
         Of a pair the best event is to pass with a noisy answer above t, where its ratio is a d / c,
         or not to pass if that is the likelier under P.
         """
-        from scipy.special import ndtr
+        from scipy.special import log_ndtr, ndtr
 
         mu, distance = (law.mu * (1.0 - 2.0 * law.error) for law in (self.test, self.release))
         z = np.arange(-REACH, REACH + mu, 2.0 * STEP)
         passes, fails = (ndtr(mu - z), ndtr(-z)), (ndtr(z - mu), ndtr(z))
         c, d = np.concatenate(passes), np.concatenate(passes[::-1])
         not_c, not_d = np.concatenate(fails), np.concatenate(fails[::-1])
-        ratio = np.log(d) - np.log(c)
+        logs = log_ndtr(-z) - log_ndtr(mu - z)
+        ratio = np.concatenate([logs, -logs])
         most = min(REACH * (mu + distance), 40.0)
         losses = np.linspace(0.0, most, EPSILONS)
         kept = []
@@ -107,10 +105,12 @@ class _Tests:
     Attributes:
         passes: c and d; c may be above 1, where f is still convex.
         fails: 1 - c and 1 - d, with digits of their own where they are small.
+        ratio: log(d / c), also where either is no double.
     """
 
     passes: tuple[Array, Array]
     fails: tuple[Array, Array]
+    ratio: Array
 
 
 def _corners(mu: float) -> _Tests:
@@ -120,31 +120,47 @@ def _corners(mu: float) -> _Tests:
     a d between two of them a point above both tangents is above the border, and so are the chords
     from it to both. Beyond the last z the corners are at d = 0 and c = 1. All are known to ROOM of
     themselves: differences of d are those of the smaller tails, and what a tangent takes from 1 - c
-    is STEP times about |z| of it.
+    is STEP times about |z - mu| of it. Where that is most of it, c = 1 is the corner instead.
+
+    Where mu is large slopes are no doubles, and tails at z neither. With phi the density, and
+    h(x) = P(N > x) / phi(x), what the tangent at z adds at x is phi(z - mu) times the difference of
+    h(z) and h(x) phi(x) / phi(z), or of those at -z and -x.
     """
-    from scipy.special import ndtr
+    from scipy.special import erfcx, log_ndtr, ndtr
 
     z = np.arange(-REACH, REACH + mu + STEP, STEP)
     middle = 0.5 * (z[1:] + z[:-1])
     c, d, not_c, not_d = ndtr(mu - z), ndtr(-z), ndtr(z - mu), ndtr(z)
-    slope = np.exp(mu * z - 0.5 * mu * mu)
     between, not_between = ndtr(-middle), ndtr(middle)
+    side = np.where(middle < 0.0, -1.0, 1.0)
 
-    def moved(side: slice) -> Array:
-        """Return what the tangents at one side add to c."""
-        small = np.where(middle < 0.0, not_d[side] - not_between, between - d[side])
-        result: Array = slope[side] * small
+    def moved(place: Array) -> Array:
+        """Return what the tangents at the places on one side add to c, up or down."""
+        there, here = (
+            math.sqrt(0.5 * math.pi) * erfcx(side * x * math.sqrt(0.5)) for x in (middle, place)
+        )
+        there = there * np.exp(0.5 * (place - middle) * (place + middle))
+        density = np.exp(-0.5 * (place - mu) ** 2) / math.sqrt(2.0 * math.pi)
+        result: Array = density * (there - here) * side
         return result
 
-    right, left = slice(1, None), slice(None, -1)
-    over = np.maximum(c[right] + moved(right), c[left] + moved(left))
-    under = np.minimum(not_c[right] - moved(right), not_c[left] - moved(left))
+    after, before = moved(z[1:]), moved(z[:-1])
+    under = np.minimum(not_c[1:] - after, not_c[:-1] - before)
+    lost = under < 0.25 * not_c[:-1]
+    under = np.where(lost, 0.0, under)
+    over = np.where(lost, 1.0, np.maximum(c[1:] + after, c[:-1] + before))
     one = np.array([c[-1], 1.0, 0.0, 1.0]), np.array([0.0, d[0], 0.0, 1.0])
     rest = np.array([not_c[-1], 0.0, 1.0, 0.0]), np.array([1.0, not_d[0], 1.0, 0.0])
     firsts, others = np.concatenate([c, over, one[0]]), np.concatenate([d, between, one[1]])
     not_firsts = np.concatenate([not_c, under, rest[0]])
     not_others = np.concatenate([not_d, not_between, rest[1]])
+    # Of (0, 0) any ratio will do.
+    ends = np.array([-np.inf, float(log_ndtr(REACH)), 0.0, 0.0])
+    ratio = np.concatenate(
+        [log_ndtr(-z) - log_ndtr(mu - z), log_ndtr(-middle) - np.log(over), ends]
+    )
     return _Tests(
         (np.concatenate([firsts, others]), np.concatenate([others, firsts])),
         (np.concatenate([not_firsts, not_others]), np.concatenate([not_others, not_firsts])),
+        np.concatenate([ratio, -ratio]),
     )

@@ -125,6 +125,20 @@ def test_bits_far_out(t: float, m: float, mass: float, epsilon: float) -> None:
         assert truth <= found.upper
 
 
+@pytest.mark.parametrize("sigma", [0.05, 0.033, 0.027])
+def test_a_bit_of_a_test_that_tells_nearly_everything(sigma: float) -> None:
+    """Slopes and tails of tests are no doubles; once an upper end of 0 was reported."""
+    text = spec(f"gaussian:sigma={sigma}", "gaussian:sigma=2", 1e-20, "bit")
+    epsilons = [0.0, 1.0, 50.0, 300.0, 560.0]
+    answers = compose(parse(text).tree, epsilons=epsilons).answers
+    for epsilon, answer in zip(epsilons, answers, strict=True):
+        with mp.workdps(400):
+            truth = _passing(1.0 / sigma, 0.5, epsilon, mpf("1e-20"))
+            assert answer.bound is not None
+            assert answer.bound.lower <= truth
+            assert truth <= mpf(answer.bound.upper) * (1 + mpf(10) ** -15)
+
+
 def _passing(t: float, m: float, epsilon: float, p: Any) -> Any:
     """Return the largest cost of a test of the noise and of the release where it passes, or p."""
     a, distance, best = mp.exp(mpf(repr(epsilon))), mpf(repr(m)), p
