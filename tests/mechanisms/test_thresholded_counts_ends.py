@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.spec.parse import parse
@@ -142,3 +143,23 @@ def test_samples_with_any_number_of_others(
         assert bound.lower >= 0.98 * true - 1e-13
         if group == 1:
             assert bound.upper <= 1.05 * true + 1e-13
+
+
+@pytest.mark.parametrize("group", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("scale", "threshold"), [("0.32", 56), ("0.44", 52), ("0.472", 73), ("0.5", 120)]
+)
+def test_groups_of_keys_that_hardly_ever_show(scale: str, threshold: int, group: int) -> None:
+    """The probability that one shows has digits of its own, far below those of 1 less it."""
+    loss = group / float(scale)
+    text = f"thresholded-counts:noise=discrete-laplace,scale={scale},threshold={threshold}"
+    with mp.workdps(600):
+        a = mp.exp(-1 / mpf(scale))
+        one, all_ = (a ** (threshold - j) / (1 + a) for j in (1, group))
+        truth = max(1 - (1 - one) ** group, all_)
+        # The losses 1 / 0.5 and 3 / 0.32 are doubles: there nothing but this is left.
+        far = loss if scale in ("0.5", "0.32") else 1.5 * loss
+        for bound in bounds(f"{text}@group:k={group}", [far, 1.5 * loss, 4.0 * loss]):
+            assert mpf(bound.lower) * (1 - mpf(10) ** -14) <= truth
+            assert truth <= mpf(bound.upper) * (1 + mpf(10) ** -14)
+            assert bound.lower > 0.0

@@ -354,7 +354,10 @@ class ThresholdedCounts(Mechanism):
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
 
     def _discrete_laplace(self, *, remove: bool) -> Term:
-        """Return the law of old keys and a new one; masses have DIGITS digits.
+        """Return the law of old keys and a new one.
+
+        Masses have DIGITS digits more than 1 less the probability of a new key loses, and than the
+        masses of old keys beside it, whose differences at the largest loss are below it.
 
         Noise is v with probability (1 - a) / (1 + a) a^|v|, a = e^{-1/scale}: at least m >= 0 with
         probability a^m / (1 + a). With g people more the outcomes are what is at least g, what is
@@ -368,7 +371,8 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.thresholded.release import may_mix
 
         g = self.group
-        with localcontext(Context(prec=DIGITS)):
+        lost = max(0, math.ceil((self._least - 1) / self._spread / 2))
+        with localcontext(Context(prec=DIGITS + lost)):
             a = (-Decimal(self._spread.denominator) / Decimal(self._spread.numerator)).exp()
 
             def tail(m: int) -> Decimal:
