@@ -170,3 +170,15 @@ def test_only_whether_it_passed_is_seen(test: float, release: float, group: int)
             assert true <= bound.upper * (1 + mpf("1e-12"))
             assert bound.lower <= true * mpf("1.002")
             assert bound.upper <= 1.01 * bound.lower
+
+
+def test_power_of_noise_beyond_the_range_of_doubles() -> None:
+    """A probability below all normal doubles may become one half."""
+    y = 1e-314
+    with mp.workdps(50):
+        for e in (1.0, 650.0, 699.5, 715.0, 721.0, 800.0):
+            low, high = largest_power(LaplaceLaw(e, 0.0), (y, y)) or (1.0, 0.0)
+            down, mass = mp.exp(-mpf(e)), mpf(y)
+            truth = mass / down if mass <= down / 2 else 1 - down / (4 * mass)
+            assert mpf(low) <= truth <= mpf(high)
+        assert largest_power(LaplaceLaw(800.0, 0.0), (0.0, 0.0)) == (0.0, 0.0)

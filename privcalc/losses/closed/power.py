@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 # What a few operations on doubles may be off.
 ROOM = 16.0 * UNIT
 # Below, logarithms and quantiles are not trusted.
-SMALLEST = 1e-290
+SMALLEST, LARGEST = 1e-290, 700.0
+# More than what doubles below all normal ones lose.
+LOST = 1e-300
 
 
 def largest_power(law: LossLaw, y: tuple[float, float]) -> tuple[float, float] | None:
@@ -50,12 +52,17 @@ def _of_normal(law: GaussianLaw, y: tuple[float, float]) -> tuple[float, float]:
 
 
 def _of_laplace(e: float, y: float) -> tuple[float, float]:
+    if y == 0.0:
+        return 0.0, 0.0
     down = math.exp(-e)
+    if e > LARGEST and y < SMALLEST:
+        # Neither e^e nor e^-e is a safe double.
+        return y, 1.0
     if y <= 0.5 * down:
-        value = math.exp(min(e, 700.0)) * y
+        value = math.exp(e) * y
     elif y < 0.5:
         value = 1.0 - 0.25 * down / y
     else:
         value = 1.0 - down * (1.0 - y)
-    room = ROOM * (1.0 + e)
-    return max(y, value * (1.0 - room)), min(1.0, value * (1.0 + room))
+    room, lost = ROOM * (1.0 + e), LOST if value < SMALLEST else 0.0
+    return max(y, value * (1.0 - room) - lost), min(1.0, value * (1.0 + room) + lost)

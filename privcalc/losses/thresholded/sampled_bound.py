@@ -114,12 +114,13 @@ def _sampled(heights: Heights, mass: float, q: float, a: float, *, remove: bool)
             return max(0.0, 1.0 - a)
         b /= scale
     if b <= SMALLEST:
-        return (1.0 - a) * (1.0 + 8.0 * UNIT)
+        # Here a - 1 + q may be a unit instead of 0, and H falls by no more than b.
+        return (1.0 - a) * (1.0 + 8.0 * UNIT) + (4.0 * UNIT if remove else 0.0)
     # Differences from 1 are off by units of 1.
     room = 64.0 * UNIT * (1.0 + 1.0 / q + 1.0 / scale)
     new = mass + max(0.0, 1.0 - mass - b) if remove else max(0.0, 1.0 - b * (1.0 - mass))
     loss = math.log(b)
-    old = at_any(heights, loss - room * (1.0 + abs(loss)))[1] if loss < 650.0 else 0.0
+    old = at_any(heights, min(loss - room * (1.0 + abs(loss)), 650.0))[1]
     found = scale * (max(old, new) + (room * (1.0 + b) if b < 2.0 else 0.0)) * (1.0 + room)
     return max(found, 1.0 - a) * (1.0 + 8.0 * UNIT)
 
