@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from privcalc.accounting.directions import Directions, divergences
+from privcalc.accounting.directions import Directions, divergences, order_doubles
 from privcalc.accounting.realize import realize
 from privcalc.bounds import Bound
 from privcalc.errors import UnsupportedError
+from privcalc.exact import Enclosed
 from privcalc.numerics.binomials import LEAST_PROBABILITY
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 from privcalc.relation import Adjacency, Relation
+from privcalc.renyi.curve import stated
 from privcalc.renyi.known import PointsCurve
 from privcalc.renyi.sampled import poisson, without_replacement
 from privcalc.renyi.sampled.base import BaseCurve, phase_transition
@@ -95,12 +97,18 @@ def amplification(
     # First of all what is refused.
     directions = Directions(realize(sampled, relation), tolerance)
     base = BaseCurve.of(realize(tree, inner))
-    at = np.array(orders, dtype=float)
+    # Divergences do not decrease with the order.
+    at_least, at = order_doubles(orders)
     exact_q = cast("Sampling", registry.build(sampled)).exact
     q = exact_q.nearest()[0]
     below, above = exact_q.doubles()
+    written = [Enclosed.of(order).low for order in orders]
     reasons = {"base": "Renyi divergence without sampling, the larger of both orders"}
-    lower, reasons["lower"] = _lower(base, sampled, below, at, fixed=fixed)
+    lower, reasons["lower"] = _lower(
+        base, sampled, below, np.maximum(at_least, np.nextafter(1.0, 2.0)), fixed=fixed
+    )
+    if lower is not None:
+        lower = np.where(at_least > 1.0, lower, 0.0)
     tight, reasons["tight"] = _tight(base, above, at, fixed=fixed)
     published = None
     if fixed:
@@ -121,10 +129,10 @@ def amplification(
             " smaller constants and caps"
         )
     shortened = None if fixed else _shortened(base.curve, above, at, tight=tight is not None)
-    exact, reasons["exact"] = _exact(directions, at, _ends(lower, tight))
+    exact, reasons["exact"] = _exact(directions, orders, _ends(lower, tight))
     return Amplification(
         orders=tuple(orders),
-        base=_numbers(base.curve.upper(at - 1.0) / (at - 1.0) * (1.0 + 4.0 * UNIT)),
+        base=_numbers(stated(base.curve, at - 1.0, written) / (at - 1.0) * (1.0 + 4.0 * UNIT)),
         lower=None if lower is None else _numbers(lower),
         tight=None if tight is None else _numbers(tight),
         upper=_numbers(upper),
@@ -228,7 +236,7 @@ def _ends(lower: Array | None, tight: Array | None) -> list[Bound] | None:
 
 
 def _exact(
-    directions: Directions, at: Array, sums: list[Bound] | None
+    directions: Directions, orders: Sequence[float], sums: list[Bound] | None
 ) -> tuple[tuple[Bound, ...] | None, str]:
     """Bracket the divergences of the sampled pair, the larger of both directions.
 
@@ -241,7 +249,6 @@ def _exact(
         return tuple(sums), (
             "the tight sum, which is that of the dominating pair; by convexity between whole orders"
         )
-    orders = at.tolist()
     if sums is None:
         worst = directions.renyi(orders)
     else:

@@ -15,6 +15,7 @@ from privcalc.accounting.points import error_rates, profile_points
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.exact import shown
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record
 from privcalc.spec.registry import holes
@@ -364,4 +365,4 @@ def check_question(tree: Node, question: Question, tolerance: float) -> None:
     for name, values, (low, high, words) in ranges:
         for value in values:
             if not low <= value <= high:
-                raise DomainError(f"{name} must be {words}, got {value!r}")
+                raise DomainError(f"{name} must be {words}, got {shown(value)}")

@@ -21,7 +21,7 @@ from privcalc.engine.limits import limit_delta
 from privcalc.engine.terms import reverse_of
 from privcalc.engine.wish import Stop
 from privcalc.errors import NotCertifiedError
-from privcalc.exact import Enclosed
+from privcalc.exact import Enclosed, exact
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import share
 from privcalc.record import replace
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
+    from privcalc.numerics.arrays import Array
 
 _T = TypeVar("_T")
 
@@ -339,21 +340,34 @@ def profile_of(
 
 
 def divergences(part: Realized, orders: Sequence[float]) -> list[Bound]:
-    """Bracket the Renyi divergence of one direction at each order; order - 1 is exact."""
+    """Bracket the Renyi divergence of one direction at each order as it was written.
+
+    The divergence does not decrease with the order: a double above is taken for the upper end, and
+    one below for the lower. A double less 1 is exact.
+    """
     part = part.for_divergences
-    c = np.array(orders, dtype=float) - 1.0
+    below, above = order_doubles(orders)
+    c = above - 1.0
     if part.upper.infinite_divergence():
         known = part.lower is part.upper
         return [Bound(math.inf, math.inf if known else None)] * len(c)
     with np.errstate(all="ignore"):
-        high = part.upper.renyi_curve().upper(c)
+        high = part.upper.renyi_curve().stated(c, [exact(order) for order in orders])
         # A quotient that underflows is rounded outward, too; 0 itself is exact.
         high = np.where(high > 0.0, np.nextafter(high / c * (1.0 + 4.0 * UNIT), np.inf), high)
+        # Below the first order that is a double, 0 is left.
+        c = np.maximum(below - 1.0, np.nextafter(1.0, 2.0) - 1.0)
         low = part.renyi_lower(c)
         if low is None:
             return [Bound(non_negative(float(each))) for each in high]
-        low = np.maximum(low / c * (1.0 - 4.0 * UNIT), 0.0)
+        low = np.where(below > 1.0, np.maximum(low / c * (1.0 - 4.0 * UNIT), 0.0), 0.0)
     return [Bound(float(b), float(a)) for a, b in zip(low, high, strict=True)]
+
+
+def order_doubles(orders: Sequence[float]) -> tuple[Array, Array]:
+    """Return the greatest doubles that are not above written orders, and the least not below."""
+    ends = np.array([Enclosed.of(order).doubles() for order in orders], dtype=float)
+    return ends[:, 0], ends[:, 1]
 
 
 def _at_written(epsilons: Sequence[float], bounds: Sequence[Bound]) -> list[Bound]:

@@ -11,6 +11,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize, sampling_words
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.exact import shown
 from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record
@@ -189,7 +190,7 @@ def _check(tree: Node, orders: Sequence[float], count: int) -> None:
     for order in orders:
         if not 1.0 < order <= LARGEST_ORDER:
             raise DomainError(
-                f"an order must be > 1 and at most {LARGEST_ORDER:.0f}, got {order!r}"
+                f"an order must be > 1 and at most {LARGEST_ORDER:.0f}, got {shown(order)}"
             )
     if count < 1:
         raise DomainError(f"the number of rounds must be at least 1, got {count}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
@@ -63,6 +64,7 @@ class Rdp(Mechanism):
 
     Attributes:
         points: pairs (order, epsilon) in increasing order.
+        last: the largest finite order, exactly, with its epsilon.
     """
 
     def __init__(
@@ -74,13 +76,18 @@ class Rdp(Mechanism):
             points = [_point(row) for row in rows]
         elif order is not None and epsilon is not None:
             # Divergences do not decrease with the order.
-            points = [(Enclosed.of(order).doubles()[0], Enclosed.of(epsilon).doubles()[1])]
+            stated = Enclosed.of(order)
+            points = [(stated.low, stated.doubles()[0], Enclosed.of(epsilon).doubles()[1])]
         else:
             raise DomainError("rdp needs order and epsilon, or file")
         best: dict[float, float] = {}
-        for place, value in points:
+        for _, place, value in points:
             best[place] = min(value, best.get(place, math.inf))
         self.points = tuple(sorted(best.items()))
+        # The largest order, and there the least divergence, as they were written.
+        finite = [(exactly, -value) for exactly, place, value in points if place < math.inf]
+        largest = max(finite, default=None)
+        self.last = None if largest is None else (largest[0], -largest[1])
 
     def renyi(self, adjacency: Adjacency) -> RenyiCurve:
         """Return the Renyi curve of one direction; it is the same in each.
@@ -95,13 +102,13 @@ class Rdp(Mechanism):
             for order, epsilon in self.points
             if order < math.inf
         )
-        return PointsCurve(finite, dict(self.points).get(math.inf, math.inf))
+        return PointsCurve(finite, dict(self.points).get(math.inf, math.inf), self.last)
 
 
-def _point(row: Row) -> tuple[float, float]:
-    """Read one row; epsilon is rounded up and the order down, as divergences do not decrease."""
+def _point(row: Row) -> tuple[Fraction, float, float]:
+    """Read one row: the order, rounded down too as divergences do not decrease, and epsilon."""
     word = row.entries[0].lower()
-    order = math.inf
+    order, stated = math.inf, Fraction(0)
     if word not in _INFINITY:
         stated = exact(row.place, word)
         order = float(stated)
@@ -118,4 +125,4 @@ def _point(row: Row) -> tuple[float, float]:
             f"{row.place}: epsilon must be in [0, {LARGEST_EPSILON:g}], got {row.entries[1]}"
         )
     epsilon = float(written)
-    return order, epsilon if epsilon >= written else math.nextafter(epsilon, math.inf)
+    return stated, order, epsilon if epsilon >= written else math.nextafter(epsilon, math.inf)

@@ -15,7 +15,8 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from privcalc.numerics.arrays import Array
 
@@ -92,6 +93,28 @@ class RenyiCurve(Protocol):
         A search begins with them, so that it has an answer before the work that is allowed is done.
         """
         return self.upper(c)
+
+
+class StatedCurve(RenyiCurve):
+    """A curve that may end at an order as it was written, which few doubles are."""
+
+    def stated(self, c: Array, orders: Sequence[Fraction]) -> Array:
+        """Return what the function `stated` does."""
+        del orders
+        return self.upper(c)
+
+
+def stated(curve: RenyiCurve, c: Array, orders: Sequence[Fraction]) -> Array:
+    """Return c times upper bounds on D at orders as they were written.
+
+    D does not decrease, so that it is at most that of a larger order.
+
+    Args:
+        curve: of which that is.
+        c: the least doubles that are not below the orders, less 1.
+        orders: the orders, exactly.
+    """
+    return curve.stated(c, orders) if isinstance(curve, StatedCurve) else curve.upper(c)
 
 
 @record
@@ -171,7 +194,7 @@ class LeastCurve(RenyiCurve):
 
 
 @record
-class SumCurve(RenyiCurve):
+class SumCurve(StatedCurve):
     """Adaptive composition: the sum of curves, each used a number of times.
 
     n additions and products of non-negative numbers are off by n + 1 units, relatively; a law that
@@ -225,6 +248,11 @@ class SumCurve(RenyiCurve):
         parts = [count * curve.upper(c) for curve, count in self.terms]
         return _rounded(parts, c, 1.0)
 
+    def stated(self, c: Array, orders: Sequence[Fraction]) -> Array:
+        """Return the sum of those bounds, rounded up."""
+        parts = [count * stated(curve, c, orders) for curve, count in self.terms]
+        return _rounded(parts, c, 1.0)
+
     def lower(self, c: Array) -> Array | None:
         """Return the sum of the lower bounds, rounded down; None if one is not known."""
         parts = []
@@ -248,7 +276,7 @@ class SumCurve(RenyiCurve):
 
 
 @record
-class WorseCurve(RenyiCurve):
+class WorseCurve(StatedCurve):
     """The larger of two curves at every order: a bound on both orders of the neighbours.
 
     No one pair need attain it at every order, and where one takes over there is a kink.
@@ -280,6 +308,10 @@ class WorseCurve(RenyiCurve):
     def upper(self, c: Array) -> Array:
         """Return the larger upper bound."""
         return np.maximum(self.first.upper(c), self.second.upper(c))
+
+    def stated(self, c: Array, orders: Sequence[Fraction]) -> Array:
+        """Return the larger of those bounds."""
+        return np.maximum(stated(self.first, c, orders), stated(self.second, c, orders))
 
     def estimate(self, c: Array) -> Array:
         """Return the larger estimate."""

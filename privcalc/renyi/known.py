@@ -12,9 +12,10 @@ import numpy as np
 from privcalc.exact import Enclosed
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
-from privcalc.renyi.curve import RenyiCurve
+from privcalc.renyi.curve import RenyiCurve, StatedCurve
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from fractions import Fraction
 
     from privcalc.numerics.arrays import Array
@@ -84,7 +85,7 @@ class LinearCurve(RenyiCurve):
 
 
 @record
-class PointsCurve(RenyiCurve):
+class PointsCurve(StatedCurve):
     """A Renyi curve that is known at some orders only.
 
     K is convex and 0 at c = 0, so between the known points it is below their chords. Its slope
@@ -94,10 +95,12 @@ class PointsCurve(RenyiCurve):
     Attributes:
         points: pairs (c, K) of orders above 1, increasing in c.
         limit: D at order infinity, or infinity.
+        last: the last order as it was written, which is at least that of the last point, with D.
     """
 
     points: tuple[tuple[float, float], ...]
     limit: float = math.inf
+    last: tuple[Fraction, float] | None = None
 
     cheap = True
     piecewise = True
@@ -121,6 +124,18 @@ class PointsCurve(RenyiCurve):
         raised: Array = values[left] + rise + 8.0 * UNIT * (values[left] + np.abs(rise))
         # Slopes below the normal range are off by the smallest double.
         return raised + 1e-322 * (1.0 + gap)
+
+    def stated(self, c: Array, orders: Sequence[Fraction]) -> Array:
+        """Return the hull, and up to the last order as it was written no more than D there.
+
+        Few decimals are doubles: the last point stands below the order that was written.
+        """
+        found = self.upper(c)
+        if self.last is None:
+            return found
+        order, value = self.last
+        known = np.array([each <= order for each in orders])
+        return np.where(known, np.minimum(found, c * value * (1.0 + 4.0 * UNIT)), found)
 
     @cached_property
     def _hull(self) -> tuple[Array, Array, Array]:
