@@ -16,7 +16,7 @@ from operator import index
 from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, SpecError, UsageError
-from privcalc.exact import Written, standing_for
+from privcalc.exact import Written, shown, standing_for
 from privcalc.library.result import Result
 from privcalc.relation import Relation
 from privcalc.reporting.numbers import LEAST_TOLERANCE, read_all, read_count, read_number
@@ -87,7 +87,7 @@ def _text(spec: Spec) -> str:
         return spec.to_json()
     if isinstance(spec, Mapping):
         try:
-            return json.dumps(dict(spec), allow_nan=False)
+            return json.dumps(_exactly(spec), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise SpecError(f"not JSON: {error}") from None
     kind = type(spec).__name__
@@ -208,6 +208,17 @@ def _number(name: str, given: object) -> float:
     if isinstance(given, Rational | Decimal):
         return standing_for(number, Fraction(given))
     return number
+
+
+def _exactly(value: object) -> object:
+    """Return an object of the JSON form with fractions, and what is no double, as texts there."""
+    if isinstance(value, Mapping):
+        return {key: _exactly(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_exactly(each) for each in value]
+    if isinstance(value, Fraction | Decimal):
+        value = _number("a value", value)
+    return shown(value) if isinstance(value, Written) else value
 
 
 def _plain(given: object) -> object:

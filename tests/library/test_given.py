@@ -181,3 +181,28 @@ def test_budgets_of_a_bracket() -> None:
     for wrong in (float("nan"), float("inf"), -float("inf"), Decimal("nan"), "0.3", None, [1]):
         with pytest.raises(privcalc.PrivcalcError, match="a budget"):
             bound.verdict(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (Fraction(1, 3), "1/3"),
+        (Fraction(5, 2), "2.5"),
+        (Decimal("1.1"), "1.1"),
+        (Decimal("1.00000000000000000000000000001"), "1.00000000000000000000000000001"),
+        (privcalc.compose(G, delta=Fraction(1, 3)).query["delta"], "1/3"),
+    ],
+)
+def test_exact_numbers_in_objects(given: object, text: str) -> None:
+    """Fractions, decimals and numbers of answers keep their value in objects."""
+    fields = {"type": "gaussian", "standard_deviation": given}
+    group = {"type": "group", "records": 2, "event": fields}
+    assert privcalc.compose(fields, delta=0.1).text == f"gaussian:sigma={text}"
+    assert privcalc.compose(group, delta=0.1).text == f"gaussian:sigma={text}@group:k=2"
+
+
+@pytest.mark.parametrize("given", [Decimal("nan"), Decimal("inf"), Fraction(1, DISTANT)])
+def test_what_is_no_number_in_objects_is_refused(given: object) -> None:
+    """Infinite numbers, and those that no double holds, are errors of privcalc."""
+    with pytest.raises(privcalc.PrivcalcError):
+        privcalc.compose({"type": "gaussian", "standard_deviation": given}, delta=0.1)
