@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import number
+from privcalc.render.written import least
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ def lines(report: Report) -> Iterator[str]:
     before = (report.text, report.relation.text, sampling)
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
-        after[2:] = [number(report.check.budget), report.check.verdict.value]
+        after[2:] = [number(least(report.check.budget)), report.check.verdict.value]
     for given, at, name, value in numbers(report):
         quantity = f"{name} ({report.caution})" if report.caution else name
         # A part that is named was not checked itself, nor asked of that engine.

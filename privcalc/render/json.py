@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.report import Estimate, OneSided
+from privcalc.render.written import least
 from privcalc.spec.json.form import to_json
 from privcalc.version import __version__
 
@@ -50,7 +51,7 @@ def as_object(report: Report) -> dict[str, object]:
         data["caution"] = report.caution
     if report.check is not None:
         check = report.check
-        data["check"] = {check.name: check.budget, "verdict": check.verdict.value}
+        data["check"] = {check.name: least(check.budget), "verdict": check.verdict.value}
     return data
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privcalc.exact import Written
+from privcalc.exact import Written, decimal_below
 from privcalc.render.words import number
 
 
@@ -34,6 +34,14 @@ def as_written(value: float, text: str) -> float:
     found = _Ratio(value, value.exact) if isinstance(value, Written) else _Double(value)
     found.text = text
     return found
+
+
+def least(budget: float) -> float:
+    """Return the greatest double that is printed as no more than a budget that was written.
+
+    Whoever compares a printed upper end with it passes nothing that does not pass here.
+    """
+    return decimal_below(budget.exact) if isinstance(budget, Written) else budget
 
 
 def written(value: float) -> str:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
+from privcalc.exact import decimal_text, exact
 from privcalc.record import record
 from privcalc.render.report import Check
 from privcalc.render.words import VERDICTS, number, short_exponent
 from privcalc.render.written import written
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from privcalc.bounds import Bound
 
@@ -70,12 +72,26 @@ def _proved(quantity: str, at: str, bound: Bound, budget: float) -> str:
     lower, upper = bound.decimals()
     verdict = bound.verdict(budget)
     if verdict is Verdict.WITHIN:
-        return f"{quantity} <= {upper if float(upper) <= budget else number(bound.upper)}{at}"
+        texts = _texts(upper, bound.upper, bound.exact)
+        proof = next((text for text, end in texts if end <= exact(budget)), upper)
+        return f"{quantity} <= {proof}{at}"
     if bound.lower is None:
         return f"{quantity} <= {upper}{at} and no lower end is known"
     if verdict is Verdict.EXCEEDED:
-        return f"{quantity} >= {lower if float(lower) > budget else number(bound.lower)}{at}"
+        texts = _texts(lower, bound.lower, bound.exact)
+        proof = next((text for text, end in texts if end > exact(budget)), lower)
+        return f"{quantity} >= {proof}{at}"
     return f"{quantity} is in [{lower}, {upper}]{at}"
+
+
+def _texts(
+    rounded: str, end: float, known: Fraction | None
+) -> Iterator[tuple[str, Fraction | float]]:
+    """Yield texts of an end, the shortest first, with what they are read as."""
+    yield rounded, math.inf if rounded == "Infinity" else Fraction(rounded)
+    yield number(end), end if math.isinf(end) else Fraction(repr(end))
+    if known is not None:
+        yield decimal_text(known) or str(known), known
 
 
 def _remedy(bound: Bound, *, narrowed: bool) -> str:

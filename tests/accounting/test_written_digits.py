@@ -186,3 +186,91 @@ def test_counts_that_just_fit(run: Callable[..., Outcome]) -> None:
     assert result(done)["insufficient"] == 201
     done = run("calibrate", "discrete-gaussian:variance=_@10", "--rho", "1", "--json")
     assert result(done)["sufficient"] == 5
+
+
+@pytest.mark.parametrize("order", ["2.1", "1.1", "8.3", "2", "7/3", "2.0000000000000000001"])
+def test_renyi_at_the_order_that_was_stated(run: Callable[..., Outcome], order: str) -> None:
+    """A point of a Renyi curve is known at its order as it was written, and at none beyond."""
+    stated = Fraction(order)
+    beyond, before = stated + Fraction(1, 10**20), stated - Fraction(1, 10**20)
+    orders = f"{order},{before},{beyond}"
+    for spec in (f"rdp:order={order},epsilon=0.1", f"rdp:order={order},epsilon=0.02@5"):
+        done = run("convert", spec, "--to", "rdp", "--orders", orders, "--json")
+        ends = [each["upper"] for each in result(done)["renyi_epsilon"]]
+        assert ends == [pytest.approx(0.1, rel=1e-12)] * 2 + ["Infinity"]
+        assert all(Fraction(str(end)) >= Fraction(1, 10) for end in ends[:2])
+    sampled = run("subsample", spec, "--q", "0.1", "--orders", orders, "--json")
+    assert result(sampled)["base"] == [pytest.approx(0.1, rel=1e-12)] * 2 + ["Infinity"]
+
+
+def test_renyi_orders_of_a_file(
+    run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last order of a file is known beside other mechanisms, too."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "renyi.txt").write_text("2.1 0.1\n3.3 0.2\n", encoding="utf-8")
+    spec = "rdp:file=./renyi.txt+gaussian:sigma=2"
+    orders = ("2.1", "3.3", "3.30000000000000000001")
+    done = run("convert", spec, "--to", "rdp", "--orders", ",".join(orders), "--json")
+    ends = [each["upper"] for each in result(done)["renyi_epsilon"]]
+    assert ends[2] == "Infinity"
+    for end, order, stated in zip(ends, orders, (Fraction(1, 10), Fraction(1, 5)), strict=False):
+        exactly = stated + Fraction(order) / 8
+        assert exactly <= Fraction(str(end)) <= exactly * (1 + Fraction(1, 10**12))
+
+
+@pytest.mark.parametrize("order", ["1.0000000000000002", "2.1", "7/3", "300.7", "1e6"])
+def test_renyi_brackets_hold_the_written_order(run: Callable[..., Outcome], order: str) -> None:
+    """Brackets hold the divergence at the written order, a / 8 for this noise."""
+    done = run("convert", "gaussian:sigma=2", "--to", "rdp", "--orders", order, "--json")
+    (bound,) = result(done)["renyi_epsilon"]
+    assert Fraction(str(bound["lower"])) <= Fraction(order) / 8 <= Fraction(str(bound["upper"]))
+    assert bound["upper"] - bound["lower"] <= 1e-12 * bound["upper"] or order.startswith("1.0")
+    at = ("--q", "1/3", "--orders", order)
+    assert run("subsample", "gaussian:sigma=2", *at, "--json").status == 0
+
+
+def test_an_order_that_is_refused_is_named_as_it_was_written(run: Callable[..., Outcome]) -> None:
+    """An order above 1 by less than doubles have is shown with its digits."""
+    at = ("--orders", "1.0000000000000000001")
+    for command in (("convert", "--to", "rdp"), ("subsample", "--q", "0.1")):
+        done = run(*command, "gaussian:sigma=2", *at)
+        assert done.status == 2
+        assert done.stderr.endswith("got 1.0000000000000000001\n")
+
+
+@pytest.mark.parametrize(
+    ("cost", "budget", "status"),
+    [
+        ("0.3", "0.29999999999999999999999", 1),
+        ("0.30000000000000000000000001", "0.3", 1),
+        ("1/3", "0.333333333333333333333333333333", 1),
+        ("1/3", "1/3", 0),
+        ("1/3", "0.333333333333333333333333333334", 0),
+        ("2/3", "2/3", 0),
+    ],
+)
+def test_what_is_printed_proves_the_verdict(
+    run: Callable[..., Outcome], cost: str, budget: str, status: int
+) -> None:
+    """The end that is printed is on the side of the budget that the verdict says."""
+    ask = ("compose", f"pure:epsilon={cost}", "--delta", "0", "--max-epsilon", budget)
+    done = run(*ask, "-t")
+    text = run(*ask, "--format", "github").stdout
+    assert done.status == status
+    words = text.split("epsilon ")[1].split(" at delta")[0]
+    sign, end = words.split()
+    if status:
+        assert sign == ">="
+        assert Fraction(budget) < Fraction(end) <= Fraction(cost)
+    else:
+        assert sign == "<="
+        assert Fraction(cost) <= Fraction(end) <= Fraction(budget)
+    # A comparison with the double of a budget passes nothing that does not pass here.
+    answer = json.loads(run(*ask, "--json").stdout)
+    most = answer["check"]["max_epsilon"]
+    assert Fraction(str(most)) <= Fraction(budget)
+    if status:
+        assert answer["result"]["epsilon"]["upper"] > most
+    row = run(*ask, "--format", "csv").stdout.splitlines()[1].split(",")
+    assert float(row[-2]) == most

@@ -448,3 +448,21 @@ class TestRecipes:
             assert self.shell(command, tmp_path).returncode == status
         (tmp_path / "privacy.toml").unlink()
         assert self.shell(command, tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("most", ["1.12499999999999999999999999999", '"1/3"', '"1%"'])
+def test_the_budget_is_shown_as_it_was_written(check: Callable[..., Outcome], most: str) -> None:
+    """The row of the budget has its digits, or the ratio."""
+    spec = '[[mechanism]]\nname = "a"\nspec = "gaussian:sigma=2/3"\n'
+    done = check(f"[budget]\nrho = {most}\n{spec}")
+    shown = most.strip('"')
+    assert done.status == 1
+    assert re.search(rf"^budget +{re.escape(shown)}$", done.stdout, re.MULTILINE)
+    assert f"budget {shown}" in done.stdout
+
+
+def test_every_quantity_is_named_where_none_is_known(check: Callable[..., Outcome]) -> None:
+    """A misspelled key of [budget] is answered with all that there may be."""
+    done = check(f"[budget]\nRho = 1\n{MECHANISMS}")
+    assert done.status == 2
+    assert "no key Rho; known: epsilon, delta, rho, mu, relation" in done.stderr

@@ -10,7 +10,7 @@ from privcalc.cli.output import Printer
 from privcalc.errors import FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
 from privcalc.record import replace
-from privcalc.render.words import number
+from privcalc.render.written import written
 from privcalc.reporting.budget import Budget
 from privcalc.reporting.convert import Converting, check_uses
 from privcalc.reporting.questions import relation_in_force, summed
@@ -116,7 +116,7 @@ def _with_parts(report: Report, found: BudgetFile, costs: list[Bound]) -> Report
         tables=(("mechanisms",),),
         closing=(
             {"name": "total", name: total},
-            {"name": "budget", "at least": "", "at most": number(found.most)},
+            {"name": "budget", "at least": "", "at most": written(found.most)},
         ),
         remarks=(*report.remarks, *notes),
         check=check,

@@ -204,7 +204,8 @@ class _Reader:
         needed = (quantity, "delta") if quantity == "epsilon" else (quantity,)
         if quantity != "epsilon" and "delta" in table:
             self.fail(f"{quantity} holds at every delta: leave delta out", lines, "delta")
-        self.check_keys("[budget]", table, needed, ("relation",), lines)
+        others = ("relation",) if named else (*QUANTITIES[1:], "relation")
+        self.check_keys("[budget]", table, needed, others, lines)
         most = self.number(read_epsilon, table, quantity, lines)
         if quantity != "epsilon":
             return quantity, most, None
