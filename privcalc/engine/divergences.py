@@ -24,6 +24,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
+from privcalc.errors import DisagreementError
 from privcalc.numerics.rounding import UNIT, non_negative
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ EXPONENTS = (2.0, 1.1, 1.4, 4.0)
 GAPS = (0.1, 1.0, 4.0, 30.0)
 # Units of rounding of sums and logarithms, relative to the moduli of their terms.
 ROUNDINGS = 64.0 * UNIT
+# Ends of the same number cross by less.
+CROSSING = 1.0 + 1e-9
 
 
 def epsilon_bracket(composition: Composition, low: float, high: float) -> Certified:
@@ -66,7 +69,7 @@ def epsilon_bracket(composition: Composition, low: float, high: float) -> Certif
     # A difference of two doubles, each off by a few units of the larger one.
     lower -= ROUNDINGS * (abs(lower) + GAPS[-1]) if lower > -math.inf else 0.0
     upper = found.bound.upper
-    return found.with_bound(Bound(upper, min(non_negative(lower), upper)))
+    return found.with_bound(_bound(upper, non_negative(lower)))
 
 
 def delta_bracket(composition: Composition, epsilon: float) -> Certified:
@@ -88,7 +91,18 @@ def delta_bracket(composition: Composition, epsilon: float) -> Certified:
 
     upper = found.bound.upper
     lower = math.exp(min(0.0, _best(composition, ends))) * (1.0 - ROUNDINGS)
-    return found.with_bound(Bound(upper, min(lower, upper)))
+    return found.with_bound(_bound(upper, lower))
+
+
+def _bound(upper: float, lower: float) -> Bound:
+    """Return a bracket; ends that cross by more than rounding contradict each other.
+
+    Raises:
+        DisagreementError: they do.
+    """
+    if lower > upper * CROSSING:
+        raise DisagreementError(f"divergences prove at least {lower!r} and at most {upper!r}")
+    return Bound(upper, min(lower, upper))
 
 
 @np.errstate(all="ignore")

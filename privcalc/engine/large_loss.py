@@ -45,7 +45,7 @@ from privcalc.engine.certified import CLOSED
 from privcalc.engine.contour.aliasing import log_payoff_supremum
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas
-from privcalc.errors import NotCertifiedError
+from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.exact import LARGEST
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
@@ -77,6 +77,8 @@ ENOUGH, MERGED = 2e-7, 4
 # Work for a level: its Chernoff bounds; and for a value of a profile.
 PER_LEVEL, PER_VALUE = 4e4, 600.0
 POWERS = 7
+# Ends of the same number cross by less.
+CROSSING = 1.0 + 1e-9
 # Beyond, exponentials leave the range of doubles.
 FARTHEST = 700.0
 
@@ -490,6 +492,8 @@ def _bracket(uses: list[_Use], epsilon: float) -> tuple[float, float]:
                 rest = large.above * (level.above * rare + rare - level.above + large.beyond)
                 total = large.none + high * level.smaller + second + rest
                 upper = min(upper, total * (1.0 + 64.0 * UNIT))
+    if lower > upper * CROSSING:
+        raise DisagreementError(f"one large loss proves at least {lower!r} and at most {upper!r}")
     return min(lower, upper), upper
 
 

@@ -29,7 +29,7 @@ Spec = str | Mapping[str, object] | Result
 """A specification: text, an object of its JSON form, or an answer (which is read as the guarantee
 that its numbers are about, under its relation, or refused)."""
 
-Number = float | str
+Number = float | str | Decimal | Fraction
 Numbers = Number | Sequence[Number] | None
 """One number or several; a text is read as on the command line: 1e-5, 1/60000, 0.1%."""
 

@@ -214,7 +214,8 @@ class Shape:
 
     def _upper(self, epsilons: Array) -> Array:
         high = self._bound(epsilons, upper=True)
-        found: Array = np.minimum(high * (1.0 + 4.0 * UNIT), 1.0)
+        # What is no number bounds nothing.
+        found: Array = np.where(np.isnan(high), 1.0, np.minimum(high * (1.0 + 4.0 * UNIT), 1.0))
         return found
 
     def _bound(self, epsilons: Array, *, upper: bool) -> Array:

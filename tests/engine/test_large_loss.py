@@ -188,7 +188,8 @@ def test_atoms_about_levels(
     """Few outcomes that are common, some of them about a level, are bracketed."""
     q = [Fraction(mass) for mass, _ in outcomes]
     p = [x * Fraction(math.exp(loss * epsilon)) for x, (_, loss) in zip(q, outcomes, strict=True)]
-    pairs = [*zip(p, q, strict=True), (1 - sum(p), 1 - sum(q))]
+    rest = Fraction(1) - sum(p), Fraction(1) - sum(q)
+    pairs = [*zip(p, q, strict=True), rest]
     found = OneLargeLoss(((exact_law(pairs), count),)).deltas(np.array([epsilon]))
     truth = exact_sum(pairs, count, Fraction(math.exp(epsilon)))
     assert found.lower[0] <= truth * (1 + Fraction(1, 10**12))
