@@ -171,9 +171,12 @@ class OneLargeLoss:
             return 0.0, math.inf
         try:
             uses = [_Use(law, count, epsilon) for law, count in self._laws]
-            return _bracket(uses, epsilon)
+            lower, upper = _bracket(uses, epsilon)
         except NotCertifiedError:
             return 0.0, math.inf
+        if lower > upper * CROSSING:
+            raise DisagreementError(f"one large loss proves at least {lower!r}, at most {upper!r}")
+        return min(lower, upper), upper
 
 
 class _Use:
@@ -492,9 +495,7 @@ def _bracket(uses: list[_Use], epsilon: float) -> tuple[float, float]:
                 rest = large.above * (level.above * rare + rare - level.above + large.beyond)
                 total = large.none + high * level.smaller + second + rest
                 upper = min(upper, total * (1.0 + 64.0 * UNIT))
-    if lower > upper * CROSSING:
-        raise DisagreementError(f"one large loss proves at least {lower!r} and at most {upper!r}")
-    return min(lower, upper), upper
+    return lower, upper
 
 
 class _Fit:
@@ -505,8 +506,14 @@ class _Fit:
     """
 
     def __init__(self, use: _Use, epsilon: float, degree: _Degree) -> None:
-        """Compare on cells."""
+        """Compare on cells.
+
+        Raises:
+            NotCertifiedError: F hardly changes where V does.
+        """
         f, steep = use.mass[0], use.slope[0]
+        if not steep > 0.0:
+            raise NotCertifiedError("no mass is known beyond epsilon")
         s = min(degree.reach * f / steep, 0.4 * epsilon, 0.4)
         self._f, self._s, self.largest = f, s, math.log1p(s)
         self._clean, self._power = degree.clean * f, degree.last
@@ -521,6 +528,8 @@ class _Fit:
             self._clean = max(float(upper[1]) - f, f - float(lower[0])) * (1.0 + 4.0 * UNIT)
             return
         nearest = NEAREST * f / steep
+        if not nearest < s:
+            raise NotCertifiedError("the profile of one use is flat")
         far = np.geomspace(nearest, s, 2 + int(math.log(s / nearest) / math.log(degree.ratio)))
         # The differences from epsilon at which F is known are doubles, and within a factor of 2.
         x = epsilon - np.log1p(np.concatenate([-far[::-1], [0.0], far]))

@@ -194,3 +194,15 @@ def test_atoms_about_levels(
     truth = exact_sum(pairs, count, Fraction(math.exp(epsilon)))
     assert found.lower[0] <= truth * (1 + Fraction(1, 10**12))
     assert truth * (1 - Fraction(1, 10**12)) <= found.upper[0]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 5.0, 362.0])
+def test_flat_profiles_are_no_fault(epsilon: float) -> None:
+    """Few samples with hardly any noise: beyond epsilon there is all of what a sample tells."""
+    source = one_large_loss(removing("gaussian:sigma=0.0371@poisson:q=3.39e-07@3").terms)
+    assert source is not None
+    found = source.deltas(np.array([epsilon]))
+    # Some sample holds the record, which is told for certain but for far less than doubles show.
+    truth = -math.expm1(3 * math.log1p(-3.39e-7))
+    assert found.lower[0] <= truth
+    assert truth * (1.0 - 1e-5) <= found.upper[0]
