@@ -199,7 +199,7 @@ def test_atoms_about_levels(
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 362.0])
 def test_flat_profiles_are_no_fault(epsilon: float) -> None:
     """Few samples with hardly any noise: beyond epsilon there is all of what a sample tells."""
-    source = one_large_loss(removing("gaussian:sigma=0.0371@poisson:q=3.39e-07@3").terms)
+    source = one_large_loss(removing("gaussian:sigma=0.0371@poisson:q=3.39e-07@3"))
     assert source is not None
     found = source.deltas(np.array([epsilon]))
     # Some sample holds the record, which is told for certain but for far less than doubles show.
