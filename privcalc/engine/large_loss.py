@@ -57,8 +57,8 @@ if TYPE_CHECKING:
     from privcalc.losses.tails import Tails
     from privcalc.numerics.arrays import Array
 
-# More uses, or expected large losses, are for contours.
-MOST_USES = 100_000
+# More uses, or expected large losses, are for contours and lattices, from which this took all work.
+MOST_USES, MOST_EXPECTED = 100_000, 0.25
 # Losses of a table, on either side; from so small a part of the usual size on.
 LOSSES, USUAL, SMALLEST = 2000, 0.3, 1e-3
 # Levels that are tried, as parts of epsilon.
@@ -121,7 +121,7 @@ def one_large_loss(composition: Composition) -> OneLargeLoss | None:
     laws = composition.terms
     if not 2 <= sum(count for _, count in laws) <= MOST_USES:
         return None
-    if not all(law.rare_large_losses for law, _ in laws):
+    if not math.fsum(count * law.large_loss_rate for law, count in laws) <= MOST_EXPECTED:
         return None
     if any(law.infinity_mass or law.lower_infinity_mass for law, _ in laws):
         return None

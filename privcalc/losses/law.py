@@ -199,9 +199,9 @@ class LossLaw(ABC):
         return False
 
     @property
-    def rare_large_losses(self) -> bool:
-        """Whether large losses are as rare as samples are, and not bounded by few of them."""
-        return False
+    def large_loss_rate(self) -> float:
+        """The chance of a large loss, where it is that of a sample and its size has no bound."""
+        return math.inf
 
     def square_beyond(self, level: float) -> float:
         """Bound E_Q[(e^L - 1)^2; L > level] from above, for losses that are large and rare."""

@@ -206,3 +206,11 @@ def test_flat_profiles_are_no_fault(epsilon: float) -> None:
     truth = -math.expm1(3 * math.log1p(-3.39e-7))
     assert found.lower[0] <= truth
     assert truth * (1.0 - 1e-5) <= found.upper[0]
+
+
+def test_common_samples_have_no_such_source() -> None:
+    """What is not rare is for lattices, which need the work."""
+    assert one_large_loss(removing("gaussian:sigma=1@poisson:q=0.01@100")) is None
+    assert one_large_loss(removing("gaussian:sigma=1@poisson:q=0.001@100")) is not None
+    found = compose("discrete-gaussian:sigma=1.26@wor:n=75202,m=31069@3", delta=3.25e-12).epsilon
+    assert found.width <= 1e-6 * found.upper

@@ -33,9 +33,9 @@ class GluedLaw(LossLaw):
     down: LossLaw
 
     @property
-    def rare_large_losses(self) -> bool:
-        """Return what holds of the half for removing; losses below 0 are as rare."""
-        return self.up.rare_large_losses
+    def large_loss_rate(self) -> float:
+        """That of the half for removing; losses below 0 are as rare."""
+        return self.up.large_loss_rate
 
     @property
     def infinity_mass(self) -> float:

@@ -215,9 +215,9 @@ class SampledTailLaw(LossLaw):
     remove: bool
 
     @property
-    def rare_large_losses(self) -> bool:
-        """Whether the record is removed, and what tells it is not bounded."""
-        return self.remove and self.max_loss == math.inf
+    def large_loss_rate(self) -> float:
+        """The sampling probability, where the record is removed and what tells it is not bounded."""
+        return self.q if self.remove and self.max_loss == math.inf else math.inf
 
     @property
     def everywhere(self) -> bool:
