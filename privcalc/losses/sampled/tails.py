@@ -216,7 +216,7 @@ class SampledTailLaw(LossLaw):
 
     @property
     def large_loss_rate(self) -> float:
-        """The sampling probability, where the record is removed and what tells it is not bounded."""
+        """The sampling probability, where a record is removed that may be told for certain."""
         return self.q if self.remove and self.max_loss == math.inf else math.inf
 
     @property
