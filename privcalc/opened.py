@@ -40,6 +40,10 @@ def read_text(file: str) -> str:
     if "\0" in file:
         raise DomainError(f"{file} cannot be read: no name has a null character")
     try:
+        os.fsencode(file)
+    except UnicodeEncodeError:
+        raise DomainError(f"{file!a} cannot be read: it is the name of no file") from None
+    try:
         content = _content(file)
     except OSError as error:
         raise DomainError(

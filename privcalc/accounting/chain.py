@@ -48,15 +48,18 @@ class Steps:
     def upper(self, epsilons: Array) -> Array:
         """Return upper bounds at epsilons >= 0.
 
-        The weights of a chord are formed from differences of exponentials relative to its left
-        end, off by a few units of 1 + |epsilon|.
+        The weights of a chord are formed from differences of exponentials relative to its ends,
+        off by a few units of 1 + |epsilon|.
         """
         index = np.searchsorted(self.epsilons, epsilons, side="right") - 1
         left = np.clip(index, 0, len(self.epsilons) - 2)
         start, end = self.epsilons[left], self.epsilons[left + 1]
         # Beyond the last point the value there holds.
         ahead = np.minimum(np.maximum(epsilons - start, 0.0), end - start)
-        share = np.clip(np.expm1(ahead) / np.expm1(end - start), 0.0, 1.0)
+        gap = end - start
+        # (e^ahead - 1) / (e^gap - 1), without exponentials that are no doubles.
+        share = np.exp(ahead - gap) * np.expm1(-ahead) / np.expm1(-gap)
+        share = np.clip(share, 0.0, 1.0)
         chord: Array = self.deltas[left] + share * (self.deltas[left + 1] - self.deltas[left])
         room = 1e-12 * (1.0 + epsilons) * self.deltas[left]
         return np.minimum(self.deltas[left], chord + room)

@@ -78,6 +78,8 @@ class Rdp(Mechanism):
             # Divergences do not decrease with the order.
             stated = Enclosed.of(order)
             points = [(stated.low, stated.doubles()[0], Enclosed.of(epsilon).doubles()[1])]
+            if points[0][1] <= 1.0:
+                raise DomainError(f"order must be above 1 by {2.0**-52:.3g} or more")
         else:
             raise DomainError("rdp needs order and epsilon, or file")
         best: dict[float, float] = {}

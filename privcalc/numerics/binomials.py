@@ -59,7 +59,7 @@ def stirling_errors(n: Array) -> Array:
     so that roundings are less than half a unit.
     """
     large = np.maximum(n, 16.0)
-    x = 1.0 / (large * large)
+    x = (1.0 / large) ** 2
     series = 1.0 / 1260.0 - x * (1.0 / 1680.0 - x / 1188.0)
     series = (1.0 / 12.0 - x * (1.0 / 360.0 - x * series)) / large
     small = _TABLE[np.minimum(n, 15.0).astype(np.intp)]

@@ -332,3 +332,45 @@ def test_not_certified_is_named() -> None:
     part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["remove"]
     with pytest.raises(NotCertifiedError):
         LevyInversion(part.upper).delta(1e308)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("compose", "--file", "pr\ud800.toml"), "is the name of no file"),
+        (("compose", "rdp:order=1.00000000000000000001,epsilon=2", "--delta", "1e-5"), "above 1"),
+        (("compose", "rdp:order=1.0000000000000002,epsilon=2", "--delta", "1e-5"), "above 1"),
+    ],
+)
+def test_names_and_orders_that_are_none(arguments: tuple[str, ...], words: str, run: Run) -> None:
+    """One line says what was wrong."""
+    done = run(*arguments)
+    assert done.status == 2
+    assert words in done.stderr
+    assert "internal" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (
+            "compose",
+            "partition-selection:epsilon=23.6%,delta=75.9%@poisson:q=1e-160@5",
+            "--epsilon",
+            "0.0502",
+        ),
+        (
+            "convert",
+            "gaussian-mixture:sigma=0.02,sensitivities=0,1,probabilities=0.5,0.5",
+            "--epsilon",
+            "12.6",
+            "--relation",
+            "replace-one",
+        ),
+    ],
+)
+def test_no_warnings_of_arithmetic(arguments: tuple[str, ...], run: Run) -> None:
+    """What leaves the range of doubles on the way is nothing that a user reads of."""
+    done = run(*arguments)
+    assert done.status == 0
+    assert "Warning" not in done.stderr

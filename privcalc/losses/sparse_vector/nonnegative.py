@@ -164,7 +164,8 @@ def answer_weights(
     concave = t * t > cutoff * s * s * (1.0 + 1e-9)
 
     def log_answers(z: Array) -> Array:
-        grown: Array = -cutoff * log_ndtr(-(threshold + s * z) / t)
+        with np.errstate(over="ignore"):
+            grown: Array = -cutoff * log_ndtr(-(threshold + s * z) / t)
         if least:
             part = betaincc(cutoff, least, ndtr(-(threshold + s * z) / t)) * ROUNDING
             grown += np.log(np.clip(part, 1e-300, 1.0))
