@@ -22,7 +22,7 @@ RATIONAL = [
     ("compose pure:epsilon=1/3@2 --delta 0", "--max-epsilon", "2/3"),
     ("compose pure:epsilon=0.12345678901234567890123@3 --delta 0", "--max-epsilon", None),
     ("compose laplace:scale=3@7 --delta 0", "--max-epsilon", "7/3"),
-    ("compose exponential:epsilon=0.1@10+rr:epsilon=0.7 --delta 0", "--max-epsilon", "1.7"),
+    ("compose laplace:scale=10@10+rr:epsilon=0.7 --delta 0", "--max-epsilon", "1.7"),
     ("compose approx:epsilon=1,delta=0.1@2 --epsilon 5", "--max-delta", "0.19"),
     ("convert gaussian:sigma=3 --to gdp", "--max-mu", "1/3"),
     ("convert gaussian:sigma=3@9+gdp:mu=0.75@9 --to gdp", "--max-mu", None),

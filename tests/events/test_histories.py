@@ -196,7 +196,7 @@ def test_noise_that_changes_at_every_step() -> None:
     assert answer.bound.width < 1e-4
 
 
-@pytest.mark.parametrize("levels", [200, 2_000])
+@pytest.mark.parametrize("levels", [200, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_what_the_library_read_is_no_text_of_limited_length(levels: int) -> None:
     """Noise that decays in many levels: as one text, pickled, in a sum, and converted."""
     noise = [round(20.0 + (i + 1 / 3) / levels, 9) for i in range(levels)]

@@ -160,3 +160,12 @@ def test_a_key_chosen_in_view_of_noise(delta: float) -> None:
 
         assert cost(mpf(bound.lower) - mpf("0.01")) > delta
         assert cost(mpf(bound.upper) + mpf("0.01")) < delta
+
+
+def test_samples_of_thousands_of_counts_are_answered() -> None:
+    """Where corners of all of them take too much work, there are fewer, and both ends are near."""
+    text = "partition-selection:epsilon=0.0127,delta=2.57e-13@poisson:q=1e-3"
+    bound = compose(parse(text).tree, deltas=[1e-14]).answers[0].bound
+    assert bound is not None
+    assert bound.lower is not None
+    assert bound.width <= 1e-4 * bound.upper

@@ -33,6 +33,7 @@ from privcalc.losses.thresholded.members import CountMembers
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
+from privcalc.numerics.work import left as left_over
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -49,8 +50,9 @@ LEAST_LOG, LEAST_GROUP_LOG = -150.0, -300.0
 CLOSE, FAINT = 1e-7, 1e-40
 # Corners; products of a probability of N and a p(N) that are formed for them, at once and in all.
 MOST_CORNERS, AT_ONCE, MOST_PRODUCTS = 1200, 2_000_000, 8_000_000
-# Work for one of them.
-PER_PRODUCT = 4.0
+# Work for one of them, and the part of what is left that one direction may take: of those of a few
+# thousand counts all would be gone.
+PER_PRODUCT, PART = 4.0, 0.2
 # Corners among which members are, and other numbers of corners to begin with.
 TRIED, FIRST = 32, 40
 # Probabilities of N below that are left out, which is nothing beside r(n) and d(n) where the
@@ -242,9 +244,10 @@ def sampled_counts(
     first = np.geomspace(1.0, end, FIRST).round().astype(int)
     people = {0, *range(8), *first.tolist()}
     corners = keys.corners(people)
-    while len(people) < MOST_CORNERS and keys.products < MOST_PRODUCTS:
+    most = min(MOST_PRODUCTS, PART * left_over() / PER_PRODUCT)
+    while len(people) < MOST_CORNERS:
         more = keys.rough(corners)
-        if not more:
+        if not more or keys.products + 4 * len(more) * len(shown) > most:
             break
         people |= set(more)
         corners = keys.corners(people)

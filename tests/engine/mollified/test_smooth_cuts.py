@@ -86,7 +86,10 @@ def three_samples(sigma: float, q: float, epsilon: float) -> float:
     return total
 
 
-@pytest.mark.parametrize(("sigma", "q", "epsilon"), THREE)
+@pytest.mark.parametrize(
+    ("sigma", "q", "epsilon"),
+    [THREE[0], *(pytest.param(*each, marks=pytest.mark.slow) for each in THREE[1:])],
+)
 def test_three_samples_by_integrals(sigma: float, q: float, epsilon: float) -> None:
     """Delta is what integrals over the outcomes of two of them come to."""
     found = parted.parted_delta(uses(sigma, q, 3), epsilon, 1e-8).bound
@@ -149,6 +152,7 @@ def test_the_cut_is_a_choice(width: float, line: float, monkeypatch: pytest.Monk
     assert max(relative(before), relative(after)) < 1e-9
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Uses up to the cut are bounded, not summed; were that not charged, the truth would be out."""
     composition, epsilon = uses(0.4, 0.02, 3), 9.0
