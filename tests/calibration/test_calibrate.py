@@ -38,16 +38,20 @@ def epsilon(tree: Node, delta: float) -> Bound:
     return bound
 
 
-def check_both_ends(found: Calibration) -> None:
-    """Check an epsilon calibration by `compose`, from the text of both specifications."""
+def check_both_ends(found: Calibration, *, same: bool = True) -> None:
+    """Check an epsilon calibration by `compose`, from the text of both specifications.
+
+    Its brackets are the same ones, unless a search left less work for them than a question has.
+    """
     delta, budget = found.target.at, found.target.budget
     assert delta is not None
     sufficient = epsilon(parse(to_text(found.tree)).tree, delta)
-    assert sufficient == found.bound
+    assert sufficient == found.bound or not same
+    assert sufficient.intersection(found.bound)
     assert sufficient.upper <= budget
     assert found.insufficient_tree is not None
     insufficient = epsilon(parse(to_text(found.insufficient_tree)).tree, delta)
-    assert insufficient == found.insufficient_bound
+    assert insufficient == found.insufficient_bound or not same
     assert insufficient.lower is not None
     assert insufficient.lower > budget
 
@@ -154,7 +158,7 @@ def test_every_kind_of_hole(text: str, budget: float, parameter: str) -> None:
 def test_ends_that_do_not_meet() -> None:
     """Of several uses of the exponential mechanism the values are as far apart as the brackets."""
     found = solve("exponential:epsilon=_@40", target(2.0, 1e-5))
-    check_both_ends(found)
+    check_both_ends(found, same=False)
     assert not found.method.tolerance_met
     assert found.insufficient is not None
     assert found.sufficient < found.insufficient < 1.05 * found.sufficient
