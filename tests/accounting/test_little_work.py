@@ -180,7 +180,6 @@ def test_select_of_many_parts(spec: str, runs: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "target"),
     [
-        pytest.param("gaussian:sigma=_@allocation:t=50", {"epsilon": 1, "delta": 1e-5}, marks=SLOW),
         ("gaussian:sigma=_@poisson:q=0.01@1000", {"epsilon": 3, "delta": 1e-5}),
         pytest.param(
             "gaussian:sigma=_@poisson:q=0.01@100+zcdp:rho=0.1",
