@@ -28,7 +28,7 @@ import numpy as np
 from privcalc.losses.atomic.polygon import polygon_law
 from privcalc.losses.thresholded.cut import at_any
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import charge, left
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,7 +45,8 @@ FAR = 8.0
 MOST_PRODUCTS, TESTS, ROWS = 20_000_000, 90, 256
 # Slopes on either side of 1: logarithms from this part of the largest that counts on.
 SLOPES, NEAREST = 90, 1e-3
-PER_PRODUCT = 1.0
+# Work for a product, as measured, and the part of what is left that one direction may take.
+PER_PRODUCT, PART = 0.4, 0.3
 # Counts that are left out, and tests that are, have less than this.
 FAINT = 1e-25
 SMALLEST = 1e-280
@@ -77,7 +78,8 @@ def sampled_bound(
     tail, deviation, heights = noise
     mean = FAR * (threshold + 2.0 * deviation * deviation)
     counts = math.ceil(mean + 14.0 * math.sqrt(mean) + 80.0)
-    people = math.ceil(min(mean / q, MOST_PRODUCTS / counts))
+    most = min(MOST_PRODUCTS, PART * left() / PER_PRODUCT)
+    people = math.ceil(min(mean / q, most / counts))
     if people * q < threshold:
         return None
     charge(PER_PRODUCT * people * counts)

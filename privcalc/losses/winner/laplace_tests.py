@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -97,7 +96,7 @@ def _rest(k: int, j: int, t: Array) -> tuple[Array, Array]:
     return value + last, UNIT * (SUM_UNITS + 4.0 * t) * (size + last)
 
 
-@lru_cache(maxsize=32)
+@remembered(32)
 def _tests(candidates: int, step: float) -> tuple[Array, Array]:
     """Return P, rounded down, and Q, rounded up, of many tests.
 
