@@ -164,7 +164,9 @@ class PoissonSampled(Sampling):
         found = None
         if isinstance(asked.event, Leaf) and asked.q > 0.0:
             mechanism = asked.walk.mechanism(asked.event)
-            found = mechanism.in_sample((asked.q, asked.exact), asked.adjacency, asked.records)
+            # What a sample makes of a record that comes or goes says nothing of a replaced one.
+            if asked.adjacency is not Adjacency.REPLACE or mechanism.knows_replaced:
+                found = mechanism.in_sample((asked.q, asked.exact), asked.adjacency, asked.records)
         if found is not None and found.upper is not None:
             return found
         term = super().at_rate(asked)

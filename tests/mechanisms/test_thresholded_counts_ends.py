@@ -163,3 +163,11 @@ def test_groups_of_keys_that_hardly_ever_show(scale: str, threshold: int, group:
             assert mpf(bound.lower) * (1 - mpf(10) ** -14) <= truth
             assert truth <= mpf(bound.upper) * (1 + mpf(10) ** -14)
             assert bound.lower > 0.0
+
+
+def test_a_replaced_record_of_a_sample_costs_more_than_one_that_goes() -> None:
+    """Enumerated programs attain 0.23238847 at epsilon 0, where one that goes costs 0.2031."""
+    text = "thresholded-counts:noise=gaussian,sigma=1.83,threshold=2.043@poisson:q=5/7"
+    answer = compose(parse(text).tree, relation=Relation.REPLACE_ONE, epsilons=[0.0]).answers[0]
+    assert answer.bound is not None
+    assert answer.bound.upper >= 0.23238847
