@@ -11,6 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
+from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
 LOSSES = [0.0, 0.1, 0.4, 0.9, 1.6, 2.4, 4.0]
