@@ -46,8 +46,10 @@ class CoinLaw(LossLaw):
 
     @property
     def log_dropped_mass(self) -> float:
-        """Return what was cut, pairs that are left out included."""
-        return self.log_dropped
+        """Return what was cut, with pairs that are left out; of pairs what they leave out."""
+        if self.log_dropped > -math.inf:
+            return self.log_dropped
+        return max(law.log_dropped_mass for law in self.laws) + 1e-9
 
     @property
     def max_loss(self) -> float:
