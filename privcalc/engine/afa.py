@@ -79,6 +79,7 @@ class LevyInversion:
         return mass / 2.0 - float((oscillation.imag * self._weights).sum())
 
 
+@np.errstate(all="ignore")
 def _characteristic(composition: Composition, z: ComplexArray) -> ComplexArray:
     total = np.zeros(z.shape, np.complex128)
     for law, count in composition:

@@ -55,7 +55,10 @@ def ask(question: Question, wish: Wish, engine: str) -> Certified:
         found = known.found
         return engine != "auto" or found is None or GAIN * width < _width(found.bound)
 
-    for step in _steps(question, wish, engine, worth):
+    def answered() -> bool:
+        return known.found is not None
+
+    for step in _steps(question, wish, engine, worth, answered):
         if known.vain(step):
             continue
         most = CONTOUR_PART * left() if engine == "auto" and known.leaves_work(step) else math.inf
@@ -99,7 +102,11 @@ class _Step:
 
 
 def _steps(
-    question: Question, wish: Wish, engine: str, worth: Callable[[float], bool]
+    question: Question,
+    wish: Wish,
+    engine: str,
+    worth: Callable[[float], bool],
+    answered: Callable[[], bool],
 ) -> Iterator[_Step]:
     """Yield the engines in order, with the tolerance that each is asked for.
 
@@ -107,9 +114,10 @@ def _steps(
     """
     if engine == "auto":
         alone = question.composition.best_alone
-        for step in _sums(question, wish):
+        for step in _sums(question, wish, answered):
             yield step
-            alone = alone or step.exclusive
+            # Where that took too much work, less is known of the others, and they are asked.
+            alone = alone or (step.exclusive and answered())
         if alone:
             return
     if engine == "auto":
@@ -125,7 +133,7 @@ def _steps(
         yield _Step("rdp", question.renyi)
 
 
-def _sums(question: Question, wish: Wish) -> Iterator[_Step]:
+def _sums(question: Question, wish: Wish, answered: Callable[[], bool]) -> Iterator[_Step]:
     """Yield what needs no transform: a mean of one profile, a list of outcomes, an integral."""
 
     def whole(prepare: Callable[[Composition], Source | None]) -> Certified | None:
@@ -136,7 +144,7 @@ def _sums(question: Question, wish: Wish) -> Iterator[_Step]:
     if mean is not None:
         solve = partial(question.source, mean, wish.tolerance)
         yield _Step("average", solve, exclusive=mean.exclusive)
-        if mean.exclusive:
+        if mean.exclusive and answered():
             return
     yield _Step("exact sum", partial(whole, exact_sum))
     yield _Step("few uses", partial(whole, few_uses))

@@ -128,10 +128,11 @@ class ThresholdTests(Members):
             return _two_outcomes(p, 1 - p)
         if c < 0.0:
             return reverse_of(self.member(-c))
-        with np.errstate(divide="ignore"):
+        # This only chooses.
+        with np.errstate(all="ignore"):
             up, down = np.log(self.p / self.q), np.log1p(-self.p) - np.log1p(-self.q)
-        forward = np.logaddexp(np.log(self.p) + c * up, np.log1p(-self.p) + c * down)
-        backward = np.logaddexp(np.log1p(-self.q) - c * down, np.log(self.q) - c * up)
+            forward = np.logaddexp(np.log(self.p) + c * up, np.log1p(-self.p) + c * down)
+            backward = np.logaddexp(np.log1p(-self.q) - c * down, np.log(self.q) - c * up)
         place, other = int(np.argmax(forward)), int(np.argmax(backward))
         if forward[place] >= backward[other]:
             return _two_outcomes(Fraction(float(self.p[place])), Fraction(float(self.q[place])))
