@@ -10,6 +10,7 @@ few; whatever it finds is proved by itself.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -94,7 +95,7 @@ def lower_end(
         found = reduce(Bound.maximum, resolutions(part.lower, solved, stop.suffices))
         simpler = part.lower.simpler()
         return found if simpler is None else Bound.maximum(found, solved(simpler))
-    start = best_order(part.upper, quantity, at.nearest()[0]) if part.by_order else 1.0
+    start = _start(part, quantity, at)
     listed = engine == "auto" and part.by_order
     outcomes = enumerate_outcomes(part.member(start)) if listed else None
     # Some member may lose as much to infinity as all together.
@@ -115,6 +116,14 @@ def lower_end(
     for factor in FINER:
         best = max((best, best / factor, best * factor), key=value)
     return solved(part.member(start * best if best else None))
+
+
+def _start(part: Realized, quantity: Quantity, at: Enclosed) -> float:
+    """Return about the best order minus 1; where no work is left for that, any will do."""
+    if part.by_order:
+        with suppress(NotCertifiedError):
+            return best_order(part.upper, quantity, at.nearest()[0])
+    return 1.0
 
 
 def lower_profile(
