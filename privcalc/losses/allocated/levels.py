@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
 # Large ratios of one level are followed until their mass is below.
 SMALLEST = 1e-24
-# Points of sums of large ratios, about: with four times as many `calibrate` takes 430 MB instead of
-# 300, and questions of several epochs more work than they may; at little noise lower ends lose their
-# fourth digit.
+# Points of sums of large ratios, about: with four times as many `calibrate` takes 430 MB, not 300,
+# and several epochs more work than they may. At little noise lower ends lose their fourth digit.
 MOST_POINTS = 2**15
 # No more than so many for each of small ratios.
 POINTS_PER_CELL = 8
