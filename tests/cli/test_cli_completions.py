@@ -123,7 +123,8 @@ def test_sweep_has_no_action_in_zsh(tmp_path: Path) -> None:
 
 
 def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
-    """--help-spec takes each mechanism and each wrapper by each of its names."""
+    """--help-spec takes each mechanism and wrapper by each of its names, and `max`."""
+    from privcalc.spec.describe import PARTS
     from privcalc.spec.events.history import OPACUS
     from privcalc.spec.registry import mechanisms, wrappers
     from privcalc.spec.spelling import word_text
@@ -131,7 +132,8 @@ def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
     needs("fish")
     (offered,) = fish(["privcalc --help-spec "], tmp_path)
     entries = (*mechanisms(), OPACUS, *wrappers())
-    assert set(offered) == {word_text(name) for each in entries for name in each.spellings}
+    names = {word_text(name) for each in entries for name in each.spellings}
+    assert set(offered) == {*names, PARTS}
 
 
 def _text(name: str) -> str:
