@@ -136,7 +136,7 @@ class CalibrationTarget:
         """
         from scipy.special import erfinv, ndtri
 
-        from privcalc.numerics.gaussian_profile import least_mu
+        from privcalc.numerics.normal import least_mu
 
         if not 0.0 < value < math.inf:
             mu = 0.0 if value <= 0.0 else math.inf

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.gaussian_profile import least_mu
+from privcalc.numerics.normal import least_mu
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:

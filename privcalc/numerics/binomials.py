@@ -1,4 +1,4 @@
-"""Logarithms of binomial probabilities and coefficients, in saddle-point form (Loader 2000).
+"""Binomial probabilities and coefficients by their logarithms, in saddle-point form, and tails.
 
     log C(n, k) p^k (1-p)^(n-k) = s(n) - s(k) - s(n-k) - D(k, n p) - D(n-k, n (1-p))
                                   + log(n / (2 pi k (n-k))) / 2,
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -55,7 +56,7 @@ def stirling_errors(n: Array) -> Array:
     """Return s(n) at integers n >= 1, to 2 units absolutely (0 at n = 0, where it is infinite).
 
     Tabulated up to 15; above, the series 1/(12 n) - 1/(360 n^3) + ..., whose error is below the
-    first term left out, 691 / (360360 n^11) < 1.1e-16 = 1 unit at n = 16. Values are below 0.082,
+    first truncated term, 691 / (360360 n^11) < 1.1e-16 = 1 unit at n = 16. Values are below 0.082,
     so that roundings are less than half a unit.
     """
     large = np.maximum(n, 16.0)
@@ -138,7 +139,7 @@ def _deviance(x: Array, mean: Array, gap: Array) -> tuple[Array, Array]:
         D = gap v + 2 x (v^3/3 + v^5/5 + ...),
 
     where for |v| <= 1/4 the series is at most 0.12 of the first term. That is off by 6 units, the
-    series by 25, and what is left out by less than 1 unit of D: 16 units together. Elsewhere
+    series by 25, and what is truncated by less than 1 unit of D: 16 units together. Elsewhere
     directly: the quotient is off by 2 units (so x log by 2 x), the logarithm by 8 and the product
     by 1 unit of x log; gap and the difference by 1 unit of each.
     """
@@ -154,3 +155,51 @@ def _deviance(x: Array, mean: Array, gap: Array) -> tuple[Array, Array]:
     far_error = 2.0 * x + 9.0 * np.abs(product) + np.abs(gap) + far
     close = np.abs(v) <= _NEAR
     return np.where(close, near, far), UNIT * np.where(close, 16.0 * near, far_error)
+
+
+# Deviations, and outcomes, beyond which terms are left to the bound on their sum.
+DEVIATIONS, OUTCOMES = 13.0, 80.0
+# Logs of probabilities below are those of no double.
+LEAST_LOG = -690.0
+PER_TERM = 2.0
+
+
+def binomial_tails(n: int, k: int, p: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return bounds on P(X >= k) and on P(X < k), X ~ Binomial(n, p).
+
+    The side without the mean is summed, away from it: beyond the last term the quotients r of
+    neighbouring probabilities fall, so that the rest is at most the last times r / (1 - r). Terms
+    have their own errors, exponentials 8 units and one of the exponent, which is above -60 for all
+    terms that count; the sum has a unit a term.
+
+    Args:
+        n: from 1 to 2^31.
+        k: from 1 to n.
+        p: in (0, 1), exactly.
+    """
+    above = k > n * p
+    span = math.ceil(DEVIATIONS * math.sqrt(n * p * (1.0 - p)) + OUTCOMES)
+    first, last = (k, min(n, k + span)) if above else (max(0, k - span), k - 1)
+    charge(PER_TERM * (last - first + 1))
+    outcomes = np.arange(first, last + 1, dtype=float)
+    logs, wrong = log_probabilities(np.full(len(outcomes), float(n)), outcomes, p)
+    top = float(logs.max())
+    if top < LEAST_LOG:
+        # Not more than n times the largest, which is the first.
+        tail = (0.0, min(1.0, n * math.exp(LEAST_LOG)))
+        return (tail, (1.0 - tail[1], 1.0)) if above else ((1.0 - tail[1], 1.0), tail)
+    terms = np.exp(logs - top)
+    total = float(terms.sum())
+    units = float((terms * wrong).sum()) / total * MARGIN
+    units += UNIT * (len(terms) + 80.0 + 2.0 * abs(top))
+    rest = 0.0
+    if above and last < n:
+        r = (n - last) * p / ((last + 1.0) * (1.0 - p)) * (1.0 + 8.0 * UNIT)
+        rest = float(terms[-1]) * r / (1.0 - r) * MARGIN
+    elif not above and first > 0:
+        r = first * (1.0 - p) / ((n - first + 1.0) * p) * (1.0 + 8.0 * UNIT)
+        rest = float(terms[0]) * r / (1.0 - r) * MARGIN
+    scale = math.exp(top)
+    low, high = scale * total * (1.0 - units), min(1.0, scale * (total + rest) * (1.0 + units))
+    other = (1.0 - high) * (1.0 - UNIT), min(1.0, (1.0 - low) * (1.0 + UNIT))
+    return ((low, high), other) if above else (other, (low, high))

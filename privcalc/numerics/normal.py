@@ -1,21 +1,34 @@
-"""Masses of the standard normal law: short intervals without cancellation, and far tails."""
+"""The standard normal distribution: masses, tails and quantiles; the profile of two at distance mu.
+
+With phi the normal density and R(x) = P(N > x) / phi(x) (Mills), s = epsilon / mu - mu / 2:
+
+    delta_mu(epsilon) = P(N > s) - e^epsilon P(N > s + mu) = phi(s) (R(s) - R(s + mu)),
+
+as (s + mu)^2 - s^2 = 2 epsilon. It increases in mu: its derivative is phi(s).
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from privcalc.numerics import bisection
 from privcalc.numerics.rounding import FUNCTION_ULPS, UNIT
+from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.numerics.arrays import Array
+
+    Number = TypeVar("Number", float, Array)
 
 # The rule is used where (width) (1 + |x|) is at most this.
 SHORT = 0.1
 # erfc is a normal double up to here.
-FAR = 37.0
+ERFC_FAR = 37.0
 _NODES = (0.3399810435848563, 0.8611363115940526)
 _WEIGHTS = (0.6521451548625461, 0.34785484513745385)
 
@@ -51,7 +64,7 @@ def log_tail(z: float) -> float:
     leaves the normal range, the density divided by z (Mills). Nothing of scipy: importing it takes
     longer than most questions.
     """
-    if z < FAR:
+    if z < ERFC_FAR:
         value = math.log(0.5 * math.erfc(z / math.sqrt(2.0)))
     else:
         value = -0.5 * z * z - math.log(z * math.sqrt(2.0 * math.pi))
@@ -70,3 +83,214 @@ def normal_tail(distance: float, mean: float, scale: float) -> tuple[float, floa
     moved = UNIT * (9.0 * abs(z) + (12.0 * scale * scale + 2.0 * abs(mean)) / scale)
     relative = 1.01 * (1.0 + max(z, 0.0)) * moved + 2.0 * FUNCTION_ULPS * UNIT
     return 0.5 * math.erfc(distance / (scale * math.sqrt(2.0))), relative
+
+
+# Below this mu the difference of two Mills ratios is a series.
+SMALL_MU = 1e-3
+# phi(38) is about 1e-314.
+FAR = 38.0
+NOTHING = 1e-310
+SMALLEST_MU, LARGEST_MU = 1e-290, 1e150
+ROOT = math.sqrt(0.5)
+MILLS = math.sqrt(0.5 * math.pi)
+DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
+
+
+@record
+class Profile:
+    """Bounds on delta and on 1 - delta, each with its own relative accuracy.
+
+    Attributes:
+        lower: lower bound on delta.
+        upper: upper bound on it.
+        rest_lower: lower bound on 1 - delta.
+        rest_upper: upper bound on it.
+    """
+
+    lower: float
+    upper: float
+    rest_lower: float
+    rest_upper: float
+
+
+def mills(x: float) -> float:
+    """Return R(x) = (pi / 2)^{1/2} erfcx(x / 2^{1/2}) for x >= 0, to 16 units.
+
+    The argument is off by 2 units of itself, which R passes on at most as they are:
+    |x R'(x)| = x (1 - x R) <= R, as R >= x / (1 + x^2).
+    """
+    from scipy.special import erfcx
+
+    return MILLS * float(erfcx(x * ROOT))
+
+
+def gaussian_profile(mu: float, epsilon: float) -> Profile:
+    """Bound delta_mu(epsilon) at mu > 0 and epsilon >= 0.
+
+    Rounding. Let s be off by d = 3 UNIT (epsilon / mu + mu / 2): then what is computed belongs to
+    an epsilon that is off by mu d, and d delta / d epsilon = -phi(s) R(s + mu). As -R' falls,
+    R(s) - R(s + mu) >= mu I(s + mu) with I(x) = 1 - x R(x) = -R'(x). By Sampford 1953,
+    1 / R(x) >= (3x + (x^2 + 8)^{1/2}) / 4, so that R(x) / I(x) <= x + 2, and delta is off by
+    d (s + mu + 2), relatively. phi(s) is off by 12 + 2 s^2 units. The two R
+    are off by 16 units each, their difference, or its series, by what its code says.
+    """
+    m, half = epsilon / mu, 0.5 * mu
+    s, t = m - half, m + half
+    moved = 3.0 * UNIT * (m + half)
+    if s > FAR:
+        return Profile(0.0, NOTHING, 1.0 - NOTHING, 1.0)
+    if s < -FAR:
+        return Profile(1.0 - UNIT, 1.0, 0.0, NOTHING)
+    density = DENSITY * math.exp(-0.5 * s * s)
+    common = UNIT * (20.0 + 2.0 * s * s)
+    if mu <= SMALL_MU:
+        difference, part_error = map(float, small_difference(m, mu, mills(m)))
+    elif s >= 0.0:
+        first, second = mills(s), mills(t)
+        difference = first - second
+        part_error = UNIT * 18.0 * (first + second) / difference
+    else:
+        # 1 - delta = phi(s) (R(-s) + R(s + mu)), of which an epsilon off by mu d changes mu d.
+        rest = density * (mills(-s) + mills(t))
+        error = (common + UNIT * 20.0 + mu * moved) * 1.01
+        low, high = rest * (1.0 - error), rest * (1.0 + error)
+        return Profile(1.0 - high - UNIT, 1.0 - low + UNIT, low, high)
+    delta = density * difference
+    error = (common + part_error + moved * (t + 2.0)) * 1.01
+    low, high = max(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
+    return Profile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
+
+
+def small_difference(m: Number, mu: float, ratio: Number) -> tuple[Number, Number]:
+    """Return R(m - mu/2) - R(m + mu/2), and its relative error, for mu <= SMALL_MU and R(m).
+
+    R(x) is the integral of e^{-xy - y^2/2} over y > 0, so that the difference is that of
+    2 sinh(mu y / 2) against the weight at m: mu I_1 + mu^3 I_3 / 24 + ..., I_k the integral of y^k,
+    I_1 = 1 - m R and I_3 = 2 + m^2 - (3m + m^3) R. The weight moves to smaller y with m, so that
+    I_3 <= 2 I_1 and I_5 <= 8 I_1 as at m = 0, and what is truncated is below mu^4 / 200 of I_1.
+    m R <= 1 is off by 20 units, and so is I_3 by 40 (m^2 + 1) units, of which mu^2 / 24 count.
+    """
+    first = 1.0 - m * ratio
+    third = np.clip(2.0 + m * m - (3.0 * m + m * m * m) * ratio, 0.0, 2.0 * first)
+    square = mu * mu
+    part_error = UNIT * (20.0 + 2.0 * square * (m * m + 1.0)) / first
+    return mu * (first + square * third / 24.0), part_error + 0.005 * square * square
+
+
+def least_mu(
+    epsilon: float, delta: float, rest: float | None = None, *, above: bool = True
+) -> float:
+    """Return a proved end of the bracket of the least mu with delta_mu(epsilon) >= delta.
+
+    Args:
+        epsilon: >= 0.
+        delta: in [0, 1]; 1 - delta is exact from 1/2 on.
+        rest: 1 - delta, where that is known better.
+        above: which end: a mu that is enough, or one that is at most just enough. Infinity (and
+            0) where nothing else can be proved.
+    """
+    if delta <= 0.0:
+        return 0.0
+    if rest is None:
+        rest = 1.0 - delta if delta >= 0.5 else math.nan
+    if delta >= 1.0 and not rest > 0.0:
+        return math.inf
+
+    def enough(mu: float) -> bool:
+        found = gaussian_profile(mu, epsilon)
+        return found.lower >= delta or found.rest_upper <= rest
+
+    def too_little(mu: float) -> bool:
+        found = gaussian_profile(mu, epsilon)
+        return found.upper <= delta or found.rest_lower >= rest
+
+    # About the least mu: enough on the right, not on the left.
+    start = math.sqrt(2.0) * math.sqrt(epsilon)
+    left, right = _about(enough, min(max(1.0, start), LARGEST_MU))
+    if right >= LARGEST_MU or left <= SMALLEST_MU:
+        return (math.inf if right >= LARGEST_MU else right) if above else 0.0
+    if above:
+        return right
+    step = 4.0 * UNIT
+    while step < 0.5:
+        if too_little(left * (1.0 - step)):
+            return left * (1.0 - step)
+        step *= 1.5
+    return 0.0
+
+
+def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]:
+    """Return neighbouring numbers, the right one enough."""
+    left, right = start, start
+    while not enough(right) and right < LARGEST_MU:
+        left, right = right, 2.0 * right
+    while left > SMALLEST_MU and enough(left):
+        left, right = 0.5 * left, left
+    return bisection.first(enough, left, right)
+
+
+def tail_quantile(log_p: float) -> tuple[float, float]:
+    """Return bounds on the z with log P(N > z) = log_p, for log_p <= log(1/2).
+
+    log P is concave, and Newton's steps from the right of z stay on that side. Where its value
+    at z is off by e, z is off by e / h with the hazard h = 1 / R(z) >= max(z, 0.79); log P, that is
+    log(R phi), is off by 20 units, 8 of log R and 3 of z^2 / 2. The last step is charged twice.
+    """
+    z = math.sqrt(max(0.0, -2.0 * (log_p + math.log(2.0))))
+    step = 0.0
+    for _ in range(60):
+        hazard = 1.0 / mills(z)
+        step = (_log_tail(z) - log_p) / hazard
+        z = max(0.0, z + step)
+        if abs(step) <= 4.0 * UNIT * (1.0 + z):
+            break
+    error = UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z) * mills(z)
+    error = 1.01 * error + 2.0 * abs(step) + 4.0 * UNIT * z
+    return z - error, z + error
+
+
+def log_tail_below(z: float) -> float:
+    """Return a lower bound on log P(N > z) for z >= 0; see `tail_quantile` for the units."""
+    return _log_tail(z) - _tail_error(z)
+
+
+def log_tail_above(z: float) -> float:
+    """Return an upper bound on log P(N > z) for z >= 0."""
+    return _log_tail(z) + _tail_error(z)
+
+
+def _tail_error(z: float) -> float:
+    return UNIT * (24.0 + 8.0 * abs(math.log(mills(z))) + 3.0 * z * z)
+
+
+def _log_tail(z: float) -> float:
+    return math.log(mills(z) * DENSITY) - 0.5 * z * z
+
+
+# Beyond, e^x has few digits or none.
+SMALLEST_LOG = -708.0
+SMALLEST = 1e-307
+
+
+def upper_tail(x: float) -> tuple[float, float]:
+    """Return bounds on P(N > x); its logarithm for x >= 0, the complement for x < 0."""
+    if x < 0.0:
+        low, high = upper_tail(-x)
+        return max(0.0, 1.0 - high - UNIT), min(1.0, 1.0 - low + UNIT)
+    low, high = log_tail_below(x), log_tail_above(x)
+    least = math.exp(low) * (1.0 - 16.0 * UNIT) if low > SMALLEST_LOG else 0.0
+    return least, math.exp(high) * (1.0 + 16.0 * UNIT) if high > SMALLEST_LOG else SMALLEST
+
+
+def quantile_of(alpha: float) -> tuple[float, float]:
+    """Return bounds on the z with P(N > z) = alpha, for alpha in (0, 1).
+
+    Above 1/2 the difference 1 - alpha is exact. Logarithms are charged 8 units.
+    """
+    if alpha > 0.5:
+        low, high = quantile_of(1.0 - alpha)
+        return -high, -low
+    log_alpha = math.log(alpha)
+    slack = 8.0 * UNIT * abs(log_alpha)
+    high = tail_quantile(log_alpha - slack)[1]
+    return tail_quantile(min(log_alpha + slack, -math.log(2.0)))[0], high

@@ -14,7 +14,7 @@ import numpy as np
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.numerics.enclosure import Enclosure, exp, log, log1mexp, log1p, logaddexp
-from privcalc.numerics.gaussian_profile import LARGEST_MU, least_mu
+from privcalc.numerics.normal import LARGEST_MU, least_mu
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.record import record
 from privcalc.selection.base.gaussian import GaussianBase

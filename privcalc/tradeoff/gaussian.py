@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.numerics.gaussian_profile import gaussian_profile
-from privcalc.numerics.normal_tails import quantile_of, upper_tail
+from privcalc.numerics.normal import gaussian_profile, quantile_of, upper_tail
 from privcalc.numerics.rounding import UNIT
 from privcalc.tradeoff.brackets import Curve, one_minus
 from privcalc.tradeoff.mu.caps import gaussian_cap, gaussian_floor

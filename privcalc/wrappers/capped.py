@@ -103,7 +103,7 @@ class Odds:
 
     def __init__(self, exact: Enclosed, most: int, size: int) -> None:
         """Take q > 0, B and n > B."""
-        from privcalc.numerics.binomial_tails import binomial_tails
+        from privcalc.numerics.binomials import binomial_tails
 
         low, self.q = exact.doubles()
         ends = []

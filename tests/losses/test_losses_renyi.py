@@ -19,7 +19,7 @@ from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.numerics.power_excess import (
+from privcalc.numerics.log_sums import (
     excess_slope,
     exponential_excess,
     log_exponential_excess,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.gauss_legendre import (
     ABSCISSAS,
     ELLIPSES,

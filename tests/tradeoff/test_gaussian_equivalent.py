@@ -22,7 +22,7 @@ from privcalc.losses.concentration import pure_mu
 from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
-from privcalc.numerics.gaussian_profile import (
+from privcalc.numerics.normal import (
     gaussian_profile,
     log_tail_below,
     mills,

@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.convert import Question, convert
 from privcalc.bounds import Bound
-from privcalc.numerics.normal_tails import quantile_of, upper_tail
+from privcalc.numerics.normal import quantile_of, upper_tail
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.gaussian import gaussian_trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile

@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.numerics.binomial_tails import binomial_tails
+from privcalc.numerics.binomials import binomial_tails
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.oracles.mixtures import mixture_profile

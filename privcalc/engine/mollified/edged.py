@@ -13,7 +13,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.phases import TiltedPhases
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.edged import FarSums
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record

@@ -27,7 +27,7 @@ import numpy as np
 from privcalc.engine.contour.aliasing import log_cut
 from privcalc.engine.contour.sum import SLACK, aliasings, trapezoid
 from privcalc.losses.quadrature.contour import DecayingContour
-from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
+from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import mutable, record

@@ -18,8 +18,7 @@ from privcalc.losses.contour import ContourLaw
 from privcalc.losses.log_ratio import LogRatio
 from privcalc.losses.rare import Measure
 from privcalc.losses.tails import Tails
-from privcalc.numerics.arrays import vertical
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 

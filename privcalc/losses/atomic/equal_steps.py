@@ -10,7 +10,7 @@ import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicContour, AtomicLaw
 from privcalc.losses.atomic.phases import tilted
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, lattice_block, lattice_sums, phase_sums
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.record import record

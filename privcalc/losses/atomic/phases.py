@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, block_sums, phase_sums, progression_sums
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.numerics.work import charge

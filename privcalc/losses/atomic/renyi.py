@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.power_excess import log1p_bracket, log_loss_excess
+from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
@@ -46,7 +46,7 @@ def atomic_renyi(
 
         M - 1 = sum_j p_j h_c(l_j) - (1 + c) m + c m',
 
-    where no term of the sum is negative (`numerics/power_excess.py`). Where the doubles miss
+    where no term of the sum is negative (`numerics/log_sums.py`). Where the doubles miss
     those two sums by more than their errors allow (a law that is what its doubles say), what they
     miss is added: (1 + c) (sum p + m - 1) - c (sum p e^{-l} + m' - 1). And K is the log of
     sum p e^{cl} as it stands, whose absolute error is small.

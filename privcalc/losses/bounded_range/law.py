@@ -27,9 +27,8 @@ from privcalc.losses.log_ratio import LogRatio, Piece
 from privcalc.losses.members import RangePairs
 from privcalc.losses.tails import Tails
 from privcalc.losses.term import Term
-from privcalc.numerics.arrays import vertical
-from privcalc.numerics.complexlog import log1p_with_error
-from privcalc.numerics.power_excess import TINY, around
+from privcalc.numerics.arrays import log1p_with_error, vertical
+from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -98,8 +97,8 @@ class BoundedRangeLaw(ExponentialLaw):
         slack = 32.0 * UNIT + 1.01 * self.error
         lower, upper = (rise * rise / divisor for rise in rises)
         # Squares of differences below 1e-150 leave the normal range.
-        return max(0.0, lower * (1.0 - slack) - TINY), min(
-            1.0, upper * (1.0 + slack) + (TINY if high > 0.0 else 0.0)
+        return max(0.0, lower * (1.0 - slack) - TINIEST), min(
+            1.0, upper * (1.0 + slack) + (TINIEST if high > 0.0 else 0.0)
         )
 
     def tails(self, losses: Array) -> Tails:

@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from privcalc.losses.bounded_range.chords import Chords
-from privcalc.numerics.power_excess import TINY
+from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
 from privcalc.record import record
@@ -136,11 +136,11 @@ class UsesProfile:
             # The gap is rounded once, so that the power is off by few units for each factor.
             rise = -math.expm1(-max(gap, 0.0) / (self._uses + 1))
             if rise == 0.0:
-                return TINY if up else 0.0
+                return TINIEST if up else 0.0
             log_value = (self._uses + 1) * math.log(rise) - self._log_whole
             slack = 64.0 * (self._uses + 1) * UNIT * (1.0 - math.log(rise) - self._log_whole)
             value = math.exp(min(0.0, log_value))
-            return value * (1.0 + slack) + TINY if up else value * (1.0 - slack)
+            return value * (1.0 + slack) + TINIEST if up else value * (1.0 - slack)
         # Multiples of the step are exact, its quotients are not.
         place = int(epsilon / self.step)
         place += (epsilon >= (place + 1) * self.step) - (epsilon < place * self.step)

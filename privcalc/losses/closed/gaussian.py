@@ -17,8 +17,8 @@ from privcalc.losses.law import LossLaw
 from privcalc.losses.log_ratio import MOST_UNITS, LogRatio, Piece
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
+from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.normal import short_intervals
-from privcalc.numerics.power_excess import TINY, around
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -67,7 +67,7 @@ class GaussianLaw(LossLaw):
     def concentration(self, c: Array) -> Array:
         """Return mu^2 / 2, raised: D_a = a mu^2 / 2."""
         relative = 12.0 * UNIT + 2.01 * self.error
-        return np.full(c.shape, 0.5 * self.mu * self.mu * (1.0 + relative) + TINY)
+        return np.full(c.shape, 0.5 * self.mu * self.mu * (1.0 + relative) + TINIEST)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:

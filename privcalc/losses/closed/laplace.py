@@ -27,10 +27,9 @@ from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.log_ratio import MOST_UNITS, LogRatio, Piece
 from privcalc.losses.tails import Tails
 from privcalc.numerics import work
-from privcalc.numerics.arrays import vertical
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.gauss_legendre import composite_rule
-from privcalc.numerics.power_excess import EXCESS_ULPS, log1p_bracket, log_exponential_excess
+from privcalc.numerics.log_sums import EXCESS_ULPS, log1p_bracket, log_exponential_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.numerics.normal_tails import quantile_of, upper_tail
+from privcalc.numerics.normal import quantile_of, upper_tail
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:

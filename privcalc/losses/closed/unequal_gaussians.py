@@ -28,7 +28,7 @@ from privcalc.losses.law import LossLaw
 from privcalc.losses.sampled.excess_ratio import Sampling
 from privcalc.losses.sampled.renyi import normal_excess
 from privcalc.numerics.arrays import vertical
-from privcalc.numerics.power_excess import TINY
+from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -148,7 +148,7 @@ class UnequalGaussiansLaw(LossLaw):
                 units = np.where(near, 40.0 * rho * rho * product, terms) + 20.0 * quotient
                 end = rest + quotient + sign * self.unit * (units + 2.0 * np.abs(rest + quotient))
             ends.append(np.where(u > 0.0, end, np.inf))
-        return np.maximum(ends[0] - TINY, 0.0), ends[1] + TINY
+        return np.maximum(ends[0] - TINIEST, 0.0), ends[1] + TINIEST
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> UnequalGaussiansContour:
         """Fix the abscissa; the closed form holds for every t.

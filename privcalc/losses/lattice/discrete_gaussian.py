@@ -31,9 +31,9 @@ from privcalc.losses.lattice.revival import Revival
 from privcalc.losses.law import LossLaw
 from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import vertical
-from privcalc.numerics.power_excess import TINY
+from privcalc.numerics.log_sums import TINIEST
+from privcalc.numerics.phases import LEAST_BETA, log_theta, log_theta_constant
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.theta import LEAST_BETA, log_theta, log_theta_constant
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class DiscreteGaussianLaw(LossLaw):
         slack = 16.0 * UNIT * level
         lower = np.where(whole, level - slack, value - error)
         upper = np.where(whole, level, np.minimum(value + error, level)) + slack
-        return np.maximum(lower - TINY, 0.0), upper + TINY
+        return np.maximum(lower - TINIEST, 0.0), upper + TINIEST
 
     def concentration(self, c: Array) -> Array:
         """Return D^2 / (2 v): K is at most that of the Gaussian (see `renyi`)."""

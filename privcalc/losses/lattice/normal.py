@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.arrays import vertical
+from privcalc.numerics.phases import log_theta, log_theta_constant
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.theta import log_theta, log_theta_constant
 from privcalc.record import record
 
 if TYPE_CHECKING:

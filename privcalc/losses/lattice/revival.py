@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.phases import LEAST_BETA
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.numerics.theta import LEAST_BETA
 from privcalc.record import record
 
 if TYPE_CHECKING:

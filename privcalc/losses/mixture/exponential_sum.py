@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
+from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record

@@ -13,7 +13,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.decay import far_point, steps_bound
 from privcalc.losses.quadrature.remainder import LOSS_UNITS, RemainderSum
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
 from privcalc.record import record

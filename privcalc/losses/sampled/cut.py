@@ -21,7 +21,7 @@ from privcalc.losses.quadrature.nodes import NodeSet
 from privcalc.losses.quadrature.part import Outcomes
 from privcalc.losses.quadrature.remainder import LOSS_UNITS
 from privcalc.losses.sampled.shifted import Path, ShiftedPart
-from privcalc.numerics.complexlog import log1p_with_error
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail
 from privcalc.numerics.phases import PHASE_ULPS, progression_sums
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound

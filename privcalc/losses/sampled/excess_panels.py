@@ -6,7 +6,7 @@ a mixture M to R (`losses/sampled/excess_ratio.py`), E_R y = 0, and alpha = c + 
     (M, R):  e^K - 1 = E_R[g],   g = r^alpha - 1 - alpha y = r h_c(log r)    ("remove"),
     (R, M):  e^K - 1 = E_R[g],   g = r^-c - 1 + c y        = h_c(-log r)     ("add"),
 
-with h_c >= 0 of `numerics/power_excess.py`: nothing cancels, at any order, and all of it is summed
+with h_c >= 0 of `numerics/log_sums.py`: nothing cancels, at any order, and all of it is summed
 as logarithms, so that nothing overflows. Outcomes far out are left to the caller.
 
 The rule and its error bound are those of `numerics/gauss_legendre.py`: it needs sup |f g| on an
@@ -37,7 +37,7 @@ from privcalc.numerics.gauss_legendre import (
     SEMI_AXES_REAL,
     composite_rule,
 )
-from privcalc.numerics.power_excess import excess_slope, log_loss_excess
+from privcalc.numerics.log_sums import excess_slope, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from privcalc.numerics.complexlog import expm1_with_error, log1p_with_error
+from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 

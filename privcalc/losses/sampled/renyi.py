@@ -22,8 +22,8 @@ from privcalc.losses.sampled.excess_panels import (
     log_total,
 )
 from privcalc.losses.sampled.excess_ratio import Sampling
+from privcalc.numerics.log_sums import log1p_bracket
 from privcalc.numerics.normal import log_tail
-from privcalc.numerics.power_excess import log1p_bracket
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left
 

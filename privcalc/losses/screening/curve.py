@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.numerics.power_excess import log1p_bracket, log_loss_excess
+from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
@@ -69,7 +69,7 @@ class ScreeningCurve:
     def upper(self, c: Array) -> Array:
         """Return the largest K, rounded up.
 
-        M - 1 is the sum of p h_c(l) over both outcomes (`numerics/power_excess.py`), none of them
+        M - 1 is the sum of p h_c(l) over both outcomes (`numerics/log_sums.py`), none of them
         negative. A loss that is off by a part d of itself moves log h_c by at most 2 + c l or
         2 + |l| times d.
         """

@@ -15,7 +15,7 @@ from privcalc.losses.sparse_vector.kinds import answer_kinds
 from privcalc.losses.sparse_vector.outcomes import outcome_profile
 from privcalc.losses.winner.law import WinnerLaw
 from privcalc.losses.winner.pieces import Chord, Normal, Pieces
-from privcalc.numerics.gaussian_profile import Profile
+from privcalc.numerics.normal import Profile
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, charge, remembered
 

@@ -12,7 +12,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.from_profile import profile_law
 from privcalc.losses.sparse_vector.kinds import stopped_kinds
 from privcalc.losses.sparse_vector.outcomes import outcome_profile
-from privcalc.numerics.gaussian_profile import DENSITY, MILLS, ROOT
+from privcalc.numerics.normal import DENSITY, MILLS, ROOT
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, charge, remembered
 

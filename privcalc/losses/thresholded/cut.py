@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.gaussian_profile import gaussian_profile
+from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import MARGIN, UNIT
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ import numpy as np
 
 from privcalc.losses.tails import Tails
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
-from privcalc.numerics.gaussian_profile import Profile, gaussian_profile
+from privcalc.numerics.normal import Profile, gaussian_profile
 from privcalc.numerics.rounding import UNIT
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ from privcalc.losses.tails import Tails
 from privcalc.losses.winner.hull import envelope, vector_mu
 from privcalc.losses.winner.limits import enough_mu, largest_quotient
 from privcalc.losses.winner.renyi import winner_renyi
-from privcalc.numerics.power_excess import TINY
+from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
 
@@ -141,7 +141,7 @@ class WinnerLaw(LossLaw):
 
     def concentration(self, c: Array) -> Array:
         """Bound D_a / a of the mechanism at all orders."""
-        return np.full(c.shape, _limits(self)[0] + TINY)
+        return np.full(c.shape, _limits(self)[0] + TINIEST)
 
     @property
     def gaussian_range(self) -> tuple[float, float]:

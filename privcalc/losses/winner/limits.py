@@ -11,7 +11,7 @@ import numpy as np
 from privcalc.losses.winner.curves import log_normal
 from privcalc.losses.winner.pieces import Normal
 from privcalc.losses.winner.renyi import winner_renyi
-from privcalc.numerics.gaussian_profile import gaussian_profile
+from privcalc.numerics.normal import gaussian_profile
 
 if TYPE_CHECKING:
     from privcalc.losses.winner.pieces import Pieces

@@ -15,7 +15,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.tails import Tails
 from privcalc.losses.winner.curves import LEAST_SHIFT, Largest, normal_side, normal_value
-from privcalc.numerics.gaussian_profile import Profile
+from privcalc.numerics.normal import Profile
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 

@@ -141,7 +141,7 @@ def _tail(test: Node, threshold: float) -> Enclosed:
 
     The exponential is off by 4 units, and by one more for each of the exponent.
     """
-    from privcalc.numerics.gaussian_profile import log_tail_above, log_tail_below
+    from privcalc.numerics.normal import log_tail_above, log_tail_below
 
     name, scale = _noise(test)
     low, high = (Enclosed.of(threshold) / Enclosed.of(scale)).doubles()

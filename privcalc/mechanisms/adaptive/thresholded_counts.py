@@ -322,7 +322,7 @@ class ThresholdedCounts(Mechanism):
         low = doubles(least * (self.rate.low if least > 0 else self.rate.high))[0]
         high = doubles(most * (self.rate.high if most > 0 else self.rate.low))[1]
         if self.noise == GAUSSIAN:
-            from privcalc.numerics.normal_tails import upper_tail
+            from privcalc.numerics.normal import upper_tail
 
             return upper_tail(high)[0], upper_tail(low)[1]
 

@@ -6,7 +6,7 @@ with p = P(A), q = Q(A), m = P(L = infinity) and only finite losses in A and in 
     F(p) = p (p/q)^c + (w - p) ((w - p)/(1 - q))^c <= e^K,    w = 1 - m.
 
 With l = log(p/q) inside A, l' = log((w - p)/(1 - q)) outside, and the excess
-h(l) = e^{cl} - 1 + c (e^{-l} - 1) >= 0 of `numerics/power_excess.py` this is
+h(l) = e^{cl} - 1 + c (e^{-l} - 1) >= 0 of `numerics/log_sums.py` this is
 
     p h(l) + (w - p) h(l') <= e^K - 1 + (1 + c) m,
 
@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from privcalc.numerics.enclosure import Enclosure, exp, expm1, log, log1p, maximum, where
-from privcalc.numerics.power_excess import excess_slope, log_loss_excess
+from privcalc.numerics.log_sums import excess_slope, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import spend
 from privcalc.record import record

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import DomainError
-from privcalc.numerics.gaussian_profile import (
+from privcalc.numerics.normal import (
     DENSITY,
     FAR,
     MILLS,
@@ -96,7 +96,7 @@ class GaussianBase(Base):
 def profile_brackets(mu: float, epsilons: Array) -> tuple[Array, Array]:
     """Return both ends of the privacy profile at many epsilon >= 0, of shape (n,).
 
-    The formulas and their rounding are those of `numerics/gaussian_profile.py` (proofs there); the
+    The formulas and their rounding are those of `numerics/normal.py` (proofs there); the
     three cases are a series for small mu, a difference of Mills ratios where s = epsilon / mu -
     mu / 2 is not negative, and 1 - delta where it is.
     """

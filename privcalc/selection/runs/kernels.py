@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from privcalc.numerics.power_excess import EXCESS_ULPS, exponential_excess
+from privcalc.numerics.log_sums import EXCESS_ULPS, exponential_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 

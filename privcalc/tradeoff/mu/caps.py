@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.engine.composition import Composition
-from privcalc.numerics.gaussian_profile import log_tail_below, tail_quantile
+from privcalc.numerics.normal import log_tail_below, tail_quantile
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 

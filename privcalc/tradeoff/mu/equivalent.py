@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.engine.certified import CLOSED
 from privcalc.errors import DomainError
-from privcalc.numerics.gaussian_profile import least_mu
+from privcalc.numerics.normal import least_mu
 from privcalc.record import record
 from privcalc.renyi.normal_sums import normal_mu
 from privcalc.tradeoff.mu.caps import gaussian_cap, gaussian_floor

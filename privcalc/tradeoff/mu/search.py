@@ -10,7 +10,7 @@ from privcalc.engine.arbiter import certified_delta
 from privcalc.engine.certified import CLOSED
 from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.gaussian_profile import least_mu
+from privcalc.numerics.normal import least_mu
 from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
 from privcalc.record import field, mutable

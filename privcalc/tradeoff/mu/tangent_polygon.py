@@ -16,7 +16,7 @@ import math
 from functools import lru_cache
 from itertools import pairwise
 
-from privcalc.numerics.gaussian_profile import tail_quantile
+from privcalc.numerics.normal import tail_quantile
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 

@@ -21,7 +21,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.quadrature.variation import Cells
 from privcalc.losses.sampled.cut import CutLaw
-from privcalc.numerics.complexlog import expm1_with_error
+from privcalc.numerics.arrays import expm1_with_error
 from privcalc.record import replace
 from tests.engine.split.cases import rare, uses
 

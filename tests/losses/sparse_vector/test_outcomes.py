@@ -17,7 +17,7 @@ from privcalc.losses.sparse_vector.bounds import answers_bound, gaussian_bound
 from privcalc.losses.sparse_vector.kinds import Kind, answer_kinds
 from privcalc.losses.sparse_vector.outcomes import outcome_profile
 from privcalc.losses.sparse_vector.races import Race, Technique, race_chances, race_tests
-from privcalc.numerics.gaussian_profile import gaussian_profile
+from privcalc.numerics.normal import gaussian_profile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from mpmath import mp, mpc, mpf
 
-from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.theta import (
+from privcalc.numerics.phases import (
     LEAST_BETA,
     NEGLIGIBLE,
     log_theta,
     log_theta_constant,
     terms_needed,
 )
+from privcalc.numerics.rounding import UNIT
 
 BETAS = (LEAST_BETA, 3.9, 7.0, 19.7, 60.0, 800.0, 1e5, 8e9)
 # What underflows.
