@@ -297,7 +297,7 @@ def test_the_rules_forbid(module: str, line: str) -> None:
 @pytest.mark.parametrize(
     ("module", "line"),
     [
-        ("privcalc.spec.parse", "from privcalc.spec.tokens import Scanner\nimport re"),
+        ("privcalc.spec.parse", "from privcalc.spec.syntax import Scanner\nimport re"),
         ("privcalc.mechanisms.gaussian", "from privcalc.spec.registry import mechanism"),
         ("privcalc.mechanisms.gaussian", "def f():\n    import numpy as np"),
         ("privcalc.mechanisms.gaussian", "if TYPE_CHECKING:\n    import numpy as np"),

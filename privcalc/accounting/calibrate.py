@@ -17,8 +17,8 @@ from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance, left, share
 from privcalc.record import record, replace
-from privcalc.spec.filled import without
 from privcalc.spec.registry import check_relation
+from privcalc.spec.tree import without
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from privcalc.spec.filled import filled, names, owner, value_at, written
-from privcalc.spec.tree import HOLE, Leaf
+from privcalc.spec.tree import HOLE, Leaf, filled, names, owner, value_at, written
 from privcalc.wrappers.base import Wrapper, wrappers_in
 
 if TYPE_CHECKING:
-    from privcalc.spec.holes import Path
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Node, Path
 
 # What noise is called; other values that lower the cost, such as the order of a proof, are none.
 NOISE = frozenset({"standard_deviation", "scale", "noise_multiplier"})

@@ -10,11 +10,10 @@ from privcalc.accounting.realize import default_relation
 from privcalc.bounds import Bound, Verdict
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.record import record
-from privcalc.spec.check import MAX_INTEGER
-from privcalc.spec.filled import filled
+from privcalc.spec.entry import MAX_INTEGER
 from privcalc.spec.registry import holes
 from privcalc.spec.text import to_text
-from privcalc.spec.tree import Leaf
+from privcalc.spec.tree import Leaf, filled
 from privcalc.wrappers.select import runs_of, selection
 
 if TYPE_CHECKING:

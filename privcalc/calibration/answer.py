@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.calibration.target import CalibrationTarget
     from privcalc.relation import Relation
-    from privcalc.spec.holes import Path
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Node, Path
 
 # How far apart the two values may be, relatively.
 GAP = 1e-8

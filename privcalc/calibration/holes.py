@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 from privcalc.calibration.grid import Decimals, Grid, WholeNumbers, exact_product
 from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.record import record
-from privcalc.spec.check import MAX_INTEGER
-from privcalc.spec.entry import Parameter
-from privcalc.spec.filled import COUNT, filled, owner
-from privcalc.spec.holes import holes
+from privcalc.spec.entry import MAX_INTEGER, Parameter, brief_text, number_text
 from privcalc.spec.registry import entry
-from privcalc.spec.spelling import brief_text, number_text
-from privcalc.spec.tree import Leaf, Repeated
+from privcalc.spec.tree import COUNT, Leaf, Repeated, filled, holes, owner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.spec.holes import Path
-    from privcalc.spec.tree import Node, Wrapped
+    from privcalc.spec.tree import Node, Path, Wrapped
 
 # Beyond these, decimals leave the range of normal doubles.
 SMALLEST, LARGEST = 1e-300, 1e300

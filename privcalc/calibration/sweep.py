@@ -9,10 +9,20 @@ from privcalc.accounting.calibrate import Calibration, calibrate
 from privcalc.calibration.holes import COUNTS, unknown
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.record import record
-from privcalc.spec.filled import COUNT, filled, names, owner, value_at, written
+from privcalc.spec.entry import brief_text, snake_case, word_text
 from privcalc.spec.registry import entry
-from privcalc.spec.spelling import brief_text, snake_case, word_text
-from privcalc.spec.tree import Hole, Leaf, Repeated, Wrapped
+from privcalc.spec.tree import (
+    COUNT,
+    Hole,
+    Leaf,
+    Repeated,
+    Wrapped,
+    filled,
+    names,
+    owner,
+    value_at,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,8 +30,7 @@ if TYPE_CHECKING:
     from privcalc.calibration.target import CalibrationTarget
     from privcalc.relation import Relation
     from privcalc.spec.entry import Parameter
-    from privcalc.spec.holes import Path
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Node, Path
 
 # Values of a sweep are rounded to so many digits, to be read.
 DIGITS = 6

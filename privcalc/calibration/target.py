@@ -11,7 +11,7 @@ from privcalc.accounting.convert import Question, convert
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError
 from privcalc.record import record
-from privcalc.spec.spelling import brief_text
+from privcalc.spec.entry import brief_text
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound

@@ -31,7 +31,7 @@ from privcalc.cli.topics import (
     print_schema,
     print_version,
 )
-from privcalc.spec.check import foreign
+from privcalc.spec.entry import foreign
 
 HELP = """Certified differential-privacy accounting.
 

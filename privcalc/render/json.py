@@ -11,7 +11,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.written import least
-from privcalc.spec.json.form import to_json
+from privcalc.spec.json import to_json
 from privcalc.version import __version__
 
 if TYPE_CHECKING:

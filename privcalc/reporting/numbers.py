@@ -23,8 +23,7 @@ def read_number(option: str, text: str) -> float:
         UsageError: it is none of these, or no double can hold it.
     """
     from privcalc.spec.hints import ANY_NUMBER
-    from privcalc.spec.syntax import Number
-    from privcalc.spec.tokens import Scanner
+    from privcalc.spec.syntax import Number, Scanner
 
     refusal = f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
     # Names, files and holes are values of a specification only.
@@ -87,8 +86,7 @@ def read_order(option: str, text: str) -> float:
 
 def read_count(option: str, text: str) -> int:
     """Read a whole number of at least 1, in digits as counts of a specification are."""
-    from privcalc.spec.syntax import Number
-    from privcalc.spec.tokens import Scanner
+    from privcalc.spec.syntax import Number, Scanner
 
     try:
         scanner = Scanner(text)

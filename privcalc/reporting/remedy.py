@@ -38,7 +38,7 @@ def remedy(
     from privcalc.accounting.calibrate import calibrate
     from privcalc.accounting.noise import emptied, noise
     from privcalc.calibration.target import CalibrationTarget
-    from privcalc.spec.holes import holes
+    from privcalc.spec.tree import holes
 
     found = noise(tree)
     if not 0 < len(found) <= MOST_NOISES:

@@ -10,12 +10,20 @@ from typing import TYPE_CHECKING
 from privcalc.errors import SpecError
 from privcalc.record import record
 from privcalc.relation import Relation
-from privcalc.spec.check import MAX_INTEGER, suggestion
+from privcalc.spec.entry import (
+    MAX_DEPTH,
+    MAX_INTEGER,
+    brief_text,
+    number_text,
+    snake_case,
+    suggestion,
+    word_text,
+)
 from privcalc.spec.events.history import OPACUS
-from privcalc.spec.json.form import to_json
-from privcalc.spec.parse import MAX_DEPTH, MAX_LENGTH, parse
+from privcalc.spec.json import to_json
+from privcalc.spec.parse import parse
 from privcalc.spec.registry import mechanisms, wrappers
-from privcalc.spec.spelling import brief_text, number_text, snake_case, word_text
+from privcalc.spec.syntax import MAX_LENGTH
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from privcalc.spec.check import MAX_INTEGER, foreign
-from privcalc.spec.spelling import snake_case
+from privcalc.spec.entry import MAX_INTEGER, foreign, snake_case
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry

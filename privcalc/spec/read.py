@@ -1,24 +1,26 @@
-"""One question: text, JSON, an answer that privcalc printed, or what other libraries write."""
+"""One question: text, JSON, an answer that privcalc printed, or what other libraries write.
+
+Whoever pipes an answer on means what its numbers are about. The field `spec` says that, with the
+sampling, the rounds, the selection and the group that a command added; an answer that guarantees
+nothing, or of which it is not certain what it guarantees, is refused.
+"""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import SpecError
 from privcalc.record import field, record
-from privcalc.spec.answered import guaranteed
-from privcalc.spec.json.form import from_json
-from privcalc.spec.json.text import is_json, load_json
+from privcalc.relation import Relation
+from privcalc.spec.json import from_json, is_json, load_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privcalc.relation import Relation
-    from privcalc.spec.holes import Path, Span
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Node, Path, Span
 
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
@@ -103,3 +105,118 @@ def _event(written: object, relation: Relation | None) -> Question:
     except RecursionError:
         raise SpecError("events are nested too deep") from None
     return Question(found.tree, found.relation, to_text(found.tree))
+
+
+RESULT_SCHEMA = "privcalc/result/v1"
+_FIELDS = {
+    "schema",
+    "version",
+    "command",
+    "spec",
+    "text",
+    "relation",
+    "query",
+    "result",
+    "method",
+    "check",
+}
+_SAMPLES = {
+    "poisson_sampled": ("sampling_probability",),
+    "sampled_without_replacement": ("source_dataset_size", "sample_size"),
+}
+_ASK = 'give its "text" to ask about that'
+
+
+def guaranteed(answer: Mapping[str, object]) -> tuple[object, Relation]:
+    """Return the specification that an answer is about, as JSON, and its relation.
+
+    Args:
+        answer: an object with a schema.
+
+    Raises:
+        SpecError: it is no answer, or none that guarantees something.
+    """
+    schema = answer["schema"]
+    if schema != RESULT_SCHEMA:
+        hint = "an error has no specification: the command before this one failed"
+        _no_answer(
+            f'an answer has the schema "{RESULT_SCHEMA}"',
+            hint if schema == "privcalc/error/v1" else "",
+        )
+    if "spec" not in answer or "relation" not in answer:
+        _no_answer('an answer has the fields "spec" and "relation"')
+    if "caution" in answer:
+        _no_answer(
+            "this answer depends on the data at hand: it is no guarantee, itself sensitive, and"
+            " part of no total",
+            "what its mechanism costs on all data is guaranteed; " + _ASK,
+        )
+    if set(answer) - _FIELDS:
+        # What they say of the guarantee is not known here.
+        _no_answer(
+            "this answer has fields that are not known: a later version of privcalc printed it"
+        )
+    _check_result(answer.get("command"), _object(answer, "query"), _object(answer, "result"))
+    if answer.get("command") == "subsample":
+        _check_sample(_object(answer, "query"), answer["spec"])
+    relations = {relation.value: relation for relation in Relation}
+    relation = answer["relation"]
+    if not isinstance(relation, str) or relation not in relations:
+        _no_answer(f"relation is one of {', '.join(relations)}")
+    return answer["spec"], relations[relation]
+
+
+def _check_result(
+    command: object, query: Mapping[str, object], result: Mapping[str, object]
+) -> None:
+    """Refuse numbers that are no guarantee, or not that of the specification beside them."""
+    if any(isinstance(value, dict) and "estimate" in value for value in result.values()):
+        _no_answer("this answer is an estimate without certificate, and guarantees nothing", _ASK)
+    if "thresholds" in result:
+        _no_answer("thresholds are about candidates, which this answer has not: it is no guarantee")
+    if "fixed_epsilon" in result:
+        _no_answer(
+            "a filter guarantees its budget, and not the list of its steps", "ask about that"
+        )
+    if command == "subsample" and "orders" in result and query.get("count", 1) != 1:
+        _no_answer(
+            f"this Renyi curve is of one round, and {query['count']!r} were asked about: take the"
+            " line with epsilon, which is of all"
+        )
+
+
+def _check_sample(query: Mapping[str, object], spec: object) -> None:
+    """Refuse an answer whose specification is without the sampling and rounds of its query.
+
+    So it was at first, and what was read from it was the mechanism on all records, once.
+    """
+    node = spec
+    count = query.get("count", 1)
+    if count != 1 and isinstance(node, dict):
+        node = node.get("event") if node.get("count") == count else None
+    if isinstance(node, dict):
+        names = _SAMPLES.get(str(node.get("type")), ())
+        if names and all(name in query and _same(query[name], node.get(name)) for name in names):
+            return
+    _no_answer(
+        "this answer is of an earlier version: its specification lacks the sampling; ask again"
+    )
+
+
+def _same(asked: object, kept: object) -> bool:
+    """Say whether a number of a query, a double, is the one of the specification."""
+    from privcalc.spec.json import read_number
+
+    number = read_number(kept)
+    return number is not None and asked == float(number)
+
+
+def _object(answer: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = answer.get(name, {})
+    if not isinstance(found, dict):
+        _no_answer(f'the field "{name}" of an answer is an object')
+    return cast("dict[str, object]", found)
+
+
+def _no_answer(message: str, hint: str = "") -> NoReturn:
+    raise SpecError(message, hint=hint)

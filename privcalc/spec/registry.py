@@ -16,11 +16,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.errors import UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.check import RESERVED, Fault, foreign, nearest, suggestion
-from privcalc.spec.entry import ALL, Entry, Kind, Parameter
-from privcalc.spec.holes import holes, reject_holes
-from privcalc.spec.spelling import shorten, snake_case, word_text
-from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, nested
+from privcalc.spec.entry import (
+    ALL,
+    RESERVED,
+    Entry,
+    Fault,
+    Kind,
+    Parameter,
+    foreign,
+    nearest,
+    shorten,
+    snake_case,
+    suggestion,
+    word_text,
+)
+from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped, holes, nested, reject_holes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

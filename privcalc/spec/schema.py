@@ -12,9 +12,9 @@ import json
 import sys
 from typing import TYPE_CHECKING
 
-from privcalc.spec.check import MAX_INTEGER
+from privcalc.spec.entry import MAX_INTEGER
 from privcalc.spec.registry import mechanisms, wrappers
-from privcalc.spec.tokens import FILE_NAME
+from privcalc.spec.syntax import FILE_NAME
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter

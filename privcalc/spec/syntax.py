@@ -1,28 +1,21 @@
-"""What the parser reads off a text before any name has a meaning: calls, sums, and their spans."""
+"""Tokens of a text, and what the parser reads off before any name has a meaning, with spans."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn
 
+from privcalc.errors import SpecError
+from privcalc.exact import MOST_DIGITS, decimal_text, significant_digits, standing_for
 from privcalc.record import record
+from privcalc.spec import hints
+from privcalc.spec.entry import MAX_INTEGER, shorten
 
 if TYPE_CHECKING:
-    from privcalc.spec.holes import Span
-
-__all__ = [
-    "Call",
-    "HoleMark",
-    "Number",
-    "Numbers",
-    "Pair",
-    "Parts",
-    "PathWord",
-    "Repeat",
-    "Sum",
-    "Syntax",
-    "Word",
-    "Wrap",
-]
+    from privcalc.spec.tree import Span
 
 
 @record
@@ -129,3 +122,217 @@ class Parts:
 
 
 Syntax = Call | Wrap | Repeat | Sum | Parts
+
+
+# Longest text that is read. The longest sensible specifications have some hundred characters.
+MAX_LENGTH = 10_000
+
+_DIGITS = r"[0-9]+(?:_[0-9]+)*"
+# Three digits of exponent reach past the doubles on both sides; more would only cost time.
+_NUMBER = rf"(?:{_DIGITS}(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?"
+
+_SPACE = re.compile(r"[ \t]*", re.ASCII)
+NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z0-9])?", re.ASCII)
+FILE_NAME = re.compile(r"(?=[A-Za-z0-9_-]*[./])[A-Za-z./][A-Za-z0-9./_-]*", re.ASCII)
+_COUNT = re.compile(_DIGITS, re.ASCII)
+_QUANTITY = re.compile(
+    rf"(-)?[ \t]*({_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
+)
+_FURTHER = re.compile(r",[ \t]*-?[ \t]*\.?[0-9]", re.ASCII)
+# A value that begins like a number or a word and runs on: what a message shows of it.
+_RUN = re.compile(r"[A-Za-z0-9./_-]+", re.ASCII)
+
+
+class Scanner:
+    """A text and a place in it. Each method reads one terminal, or raises SpecError."""
+
+    def __init__(self, text: str) -> None:
+        """Start at the first character that is no space."""
+        self.text = text
+        self.place = 0
+        if len(text) > MAX_LENGTH:
+            self.fail(
+                f"a specification has at most {MAX_LENGTH} characters, this one has {len(text)}",
+                (MAX_LENGTH, len(text)),
+            )
+        self.skip()
+
+    def skip(self) -> None:
+        """Pass over spaces and tabs."""
+        found = _SPACE.match(self.text, self.place)
+        if found:
+            self.place = found.end()
+
+    @property
+    def next(self) -> str:
+        """The next character, or "" at the end."""
+        return self.text[self.place : self.place + 1]
+
+    def take(self, character: str) -> bool:
+        """Pass over this character and the space after it, if it comes next."""
+        if self.next != character:
+            return False
+        self.place += 1
+        self.skip()
+        return True
+
+    def fail(self, message: str, span: Span | None = None, hint: str = "") -> NoReturn:
+        """Raise SpecError at a span, which is the next character where none is given."""
+        end = len(self.text)
+        start, stop = span or (min(self.place, end), min(self.place + 1, end))
+        raise SpecError(message, text=self.text, span=(start, stop), hint=hint)
+
+    def name(self) -> tuple[str, Span] | None:
+        """Read a name, if one comes next."""
+        found = NAME.match(self.text, self.place)
+        if found is None:
+            return None
+        if self.text[found.end() : found.end() + 1] in ("-", "_"):
+            self.fail("a name ends in a letter or a digit", (found.start(), found.end() + 1))
+        return self._end(found)
+
+    def hole(self) -> HoleMark | None:
+        """Read a hole, if one comes next: it is a whole value."""
+        if self.next != "_":
+            return None
+        start = self.place
+        run = self._run(start)
+        after = _SPACE.match(self.text, start + 1)
+        follows = self.text[after.end() : after.end() + 1] if after else ""
+        if run != "_" or follows in ("/", "%", "_"):
+            self.fail("a hole is a whole value: _ by itself", (start, start + len(run)))
+        self.place = start + 1
+        self.skip()
+        return HoleMark((start, start + 1))
+
+    def count(self) -> Number | HoleMark:
+        """Read the count of a repetition."""
+        hole = self.hole()
+        if hole is not None:
+            return hole
+        start = self.place
+        found = _COUNT.match(self.text, start)
+        quantity = _QUANTITY.match(self.text, start)
+        end = max(found.end() if found else start, quantity.end() if quantity else start)
+        end = max(end, start + len(self._run(start)))
+        if found is None or end > found.end():
+            end = max(end, start + 1)
+            written = self.text[start:end]
+            self.fail(
+                f"a count is written in digits, got {shorten(written)}",
+                (start, end),
+                hints.for_count(written),
+            )
+        text, span = self._end(found)
+        digits = text.replace("_", "").lstrip("0") or "0"
+        # The length is tested first: Python refuses to convert thousands of digits.
+        if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
+            self.fail(f"a count is at most {MAX_INTEGER}", span)
+        if digits == "0":
+            self.fail(f"a count is at least 1, got {shorten(text)}", span)
+        return Number(span, text, float(digits), int(digits))
+
+    def numbers(self, first: Number) -> Number | Numbers:
+        """Read what follows a number: after a comma, where no key may begin, the list goes on."""
+        items = [first]
+        while _FURTHER.match(self.text, self.place):
+            self.take(",")
+            start, value = self.place, self.value()
+            if not isinstance(value, Number):
+                self.fail("a number is expected in a list of numbers", (start, self.place))
+            items.append(value)
+        if len(items) == 1:
+            return first
+        span = (first.span[0], items[-1].span[1])
+        return Numbers(span, self.text[slice(*span)], tuple(items))
+
+    def value(self) -> Number | Word | PathWord | HoleMark | None:
+        """Read a value other than a specification in parentheses, if one comes next."""
+        hole = self.hole()
+        if hole is not None:
+            return hole
+        start = self.place
+        run = self._run(start)
+        quantity = _QUANTITY.match(self.text, start)
+        if quantity is not None and quantity.end() >= start + len(run):
+            return self._number(quantity)
+        found = NAME.fullmatch(run)
+        if found is not None:
+            return Word((start, self._pass(len(run))), run)
+        if FILE_NAME.fullmatch(run):
+            return PathWord((start, self._pass(len(run))), run)
+        if run:
+            self.fail(
+                f"cannot read the value {shorten(run)}",
+                (start, start + len(run)),
+                hints.for_number(run),
+            )
+        return None
+
+    def _number(self, found: re.Match[str]) -> Number:
+        text, span = self._end(found)
+        sign, top, bottom, percent = (each and each.replace("_", "") for each in found.groups())
+        value = self._double(top, span, percent=bool(percent) and bottom is None)
+        for each in (top, bottom or "0"):
+            if significant_digits(each) > MOST_DIGITS:
+                self.fail(f"a number has at most {MOST_DIGITS} significant digits", span)
+        number = _decimal(top) / (100 if percent else 1)
+        if bottom is not None:
+            if _decimal(bottom) == 0:
+                self.fail("division by zero", span)
+            number /= _decimal(bottom)
+            try:
+                value = float(number)
+            except OverflowError:
+                value = math.inf
+            value = self._finite(value, span, zero=number == 0)
+        ratio = f"{sign or ''}{top}/{bottom}" if bottom is not None and not percent else ""
+        if sign:
+            value, number = -value, -number
+        whole = None
+        if bottom is None and not percent and _COUNT.fullmatch(top):
+            digits = top.lstrip("0") or "0"
+            # One digit too many is as good as thousands: the range check refuses both.
+            whole = int(digits[: len(str(MAX_INTEGER)) + 1])
+            whole = -whole if sign else whole
+        # A ratio that is a decimal is spelled as one.
+        spelled = "" if decimal_text(number) else ratio
+        # Adding 0.0 makes 0.0 of -0.0.
+        return Number(span, text, standing_for(value + 0.0, number, spelled), whole)
+
+    def _double(self, text: str, span: Span, *, percent: bool = False) -> float:
+        """Convert to the nearest double; a percentage is the decimal with its point moved."""
+        mantissa, _, exponent = text.lower().partition("e")
+        shifted = int(exponent or "0") - (2 if percent else 0)
+        value = float(f"{mantissa}e{shifted}")
+        return self._finite(value, span, zero=not mantissa.strip("0."))
+
+    def _finite(self, value: float, span: Span, *, zero: bool) -> float:
+        """Refuse what would silently become infinity or zero."""
+        written = shorten(self.text[span[0] : span[1]])
+        if value in (float("inf"), float("-inf")):
+            self.fail(f"{written} is too large", span)
+        if value == 0 and not zero:
+            self.fail(f"{written} is too small", span)
+        return value
+
+    def _run(self, start: int) -> str:
+        found = _RUN.match(self.text, start)
+        return found.group() if found else ""
+
+    def _pass(self, length: int) -> int:
+        end = self.place + length
+        self.place = end
+        self.skip()
+        return end
+
+    def _end(self, found: re.Match[str]) -> tuple[str, Span]:
+        self.place = found.end()
+        self.skip()
+        return found.group(), found.span()
+
+
+def _decimal(text: str) -> Fraction:
+    """Return a decimal without its sign exactly."""
+    # Decimal takes any number of digits, Fraction some thousands.
+    return Fraction(Decimal(text))

@@ -5,8 +5,8 @@ Numbers are printed by `repr`, so reading the text again gives an equal tree.
 
 from __future__ import annotations
 
+from privcalc.spec.entry import number_text, word_text
 from privcalc.spec.registry import entry
-from privcalc.spec.spelling import number_text, word_text
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Value, Wrapped
 
 

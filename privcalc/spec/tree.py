@@ -1,12 +1,19 @@
-"""The specification tree: frozen data, no computing. Names and keys are the long ones.
+"""The specification tree, frozen data without computing; the holes in it, and trees filled.
 
-Parameters are kept as they were written (a sigma stays a standard deviation; it is not divided
-by the sensitivity here), in the order of the registry, with values of the registry's type.
+Names and keys are the long ones. Parameters are kept as they were written (a sigma stays a standard
+deviation; it is not divided by the sensitivity here), in the order of the registry, with values of
+the registry's type. Holes are the values written `_`, for `calibrate` to find.
 """
 
 from __future__ import annotations
 
-from privcalc.record import record
+from typing import TYPE_CHECKING, Protocol, cast
+
+from privcalc.errors import SpecError
+from privcalc.record import record, replace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 
 @record
@@ -69,3 +76,162 @@ Parameters = tuple[tuple[str, Value], ...]
 def nested(node: Leaf | Wrapped) -> tuple[Node, ...]:
     """Return the specifications among the parameters of a call."""
     return tuple(value for _, value in node.parameters if isinstance(value, Node))
+
+
+# The way from the root of a tree to a node or a parameter, step by step as in the JSON twin:
+# ("events", 0, "event", "standard_deviation").
+Path = tuple[str | int, ...]
+# Half-open range of characters.
+Span = tuple[int, int]
+
+
+class Located(Protocol):
+    """A tree, the text it was read from, and where in the text its parts are."""
+
+    @property
+    def tree(self) -> Node:
+        """The tree."""
+
+    @property
+    def text(self) -> str:
+        """The text."""
+
+    @property
+    def spans(self) -> Mapping[Path, Span]:
+        """The part of the text that each node and value was read from."""
+
+
+def holes(tree: Node) -> tuple[Path, ...]:
+    """Return the path of every hole, in the order of the text."""
+    return tuple(_holes(tree, ()))
+
+
+def reject_holes(located: Located) -> None:
+    """Refuse a specification that has a hole."""
+    message, hint = "only calibrate finds the value of a hole", "write a number for _"
+    for path in holes(located.tree):
+        span = located.spans.get(path)
+        if span is None:
+            # It was JSON, and its text is another: there is no place to point at.
+            raise SpecError(f"{message} (at {place_text(path)})", hint=hint)
+        raise SpecError(message, text=located.text, span=span, hint=hint)
+
+
+def place_text(path: Path) -> str:
+    """Return a path as messages show it: `events[0].event.count`; "" for the root."""
+    place = ""
+    for step in path:
+        place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else step
+    return place
+
+
+def _holes(node: Node, path: Path) -> Iterator[Path]:
+    if isinstance(node, Several):
+        for index, event in enumerate(node.events):
+            yield from _holes(event, (*path, "events", index))
+        return
+    if isinstance(node, Repeated | Wrapped):
+        yield from _holes(node.event, (*path, "event"))
+    if isinstance(node, Repeated):
+        if isinstance(node.count, Hole):
+            yield (*path, "count")
+        return
+    for name, value in node.parameters:
+        if isinstance(value, Hole):
+            yield (*path, name)
+        elif isinstance(value, Node):
+            yield from _holes(value, (*path, name))
+
+
+COUNT = "count"
+
+
+def filled(tree: Node, values: Mapping[Path, float | int]) -> Node:
+    """Return a tree with numbers in place of the values at these paths."""
+    for path, value in values.items():
+        tree = _put(tree, path, value)
+    return tree
+
+
+def owner(tree: Node, path: Path) -> Leaf | Wrapped | Repeated:
+    """Return the node that the value at a path belongs to."""
+    node: Value = tree
+    for step in path[:-1]:
+        node = _child(node, step)
+    return cast("Leaf | Wrapped | Repeated", node)
+
+
+def without(tree: Node, path: Path) -> Node | None:
+    """Leave out the innermost event of a composition that holds a value.
+
+    What is left costs no more than the whole, whatever the value. None where the value belongs to
+    everything there is.
+    """
+    if isinstance(tree, Several) and path[0] == "events":
+        index = int(path[1])
+        inner = without(tree.events[index], path[2:])
+        events = (*tree.events[:index], *(() if inner is None else (inner,)))
+        events += tree.events[index + 1 :]
+        return events[0] if len(events) == 1 else replace(tree, events=events)
+    if isinstance(tree, Repeated | Wrapped) and path[0] == "event":
+        inner = without(tree.event, path[1:])
+        return None if inner is None else replace(tree, event=inner)
+    # A specification among the parameters of a mechanism is not a part that adds up.
+    return None
+
+
+def written(tree: Node, name: str) -> tuple[Path, ...]:
+    """Return the paths of all values that are written under a long name, or of counts."""
+    return tuple(path for path in _values(tree) if path[-1] == name)
+
+
+def value_at(tree: Node, path: Path) -> Value:
+    """Return the value at a path."""
+    return _child(owner(tree, path), path[-1])
+
+
+def names(tree: Node) -> tuple[str, ...]:
+    """Return the long names of all parameters that are written, each once."""
+    return tuple(dict.fromkeys(str(path[-1]) for path in _values(tree)))
+
+
+def _values(tree: Node, path: Path = ()) -> list[Path]:
+    if isinstance(tree, Several):
+        inside = enumerate(tree.events)
+        return [each for i, event in inside for each in _values(event, (*path, "events", i))]
+    found = _values(tree.event, (*path, "event")) if isinstance(tree, Repeated | Wrapped) else []
+    if isinstance(tree, Repeated):
+        return [*found, (*path, COUNT)]
+    for name, value in tree.parameters:
+        if isinstance(value, Node):
+            found += _values(value, (*path, name))
+        else:
+            found.append((*path, name))
+    return found
+
+
+def _put(node: Node, path: Path, value: float) -> Node:
+    step, rest = path[0], path[1:]
+    if isinstance(node, Several):
+        index = int(path[1])
+        event = _put(node.events[index], path[2:], value)
+        return replace(node, events=(*node.events[:index], event, *node.events[index + 1 :]))
+    if isinstance(node, Repeated | Wrapped) and step == "event":
+        return replace(node, event=_put(node.event, rest, value))
+    if isinstance(node, Repeated):
+        return Repeated(int(value), node.event)
+    changed = [
+        (name, old if name != step else _put(cast("Node", old), rest, value) if rest else value)
+        for name, old in node.parameters
+    ]
+    return replace(node, parameters=tuple(changed))
+
+
+def _child(node: Value, step: str | int) -> Value:
+    if isinstance(node, Several):
+        return node if step == "events" else node.events[int(step)]
+    if isinstance(node, Repeated | Wrapped) and step == "event":
+        return node.event
+    if isinstance(node, Repeated):
+        return node.count
+    return dict(cast("Leaf | Wrapped", node).parameters)[str(step)]

@@ -19,7 +19,7 @@ from privcalc.calibration.target import CalibrationTarget
 from privcalc.exact import standing_for
 from privcalc.render.json import dumps
 from privcalc.reporting.numbers import read_number
-from privcalc.spec.json.form import loads, to_json
+from privcalc.spec.json import loads, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
 

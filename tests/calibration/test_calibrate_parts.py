@@ -10,11 +10,20 @@ from hypothesis import strategies as st
 from privcalc.calibration.grid import Decimals, WholeNumbers, exact_product
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.relation import Relation
-from privcalc.spec.filled import filled, names, owner, value_at, without, written
-from privcalc.spec.holes import holes
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
-from privcalc.spec.tree import HOLE, Leaf, Wrapped
+from privcalc.spec.tree import (
+    HOLE,
+    Leaf,
+    Wrapped,
+    filled,
+    holes,
+    names,
+    owner,
+    value_at,
+    without,
+    written,
+)
 
 
 class TestFilled:

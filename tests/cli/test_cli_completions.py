@@ -125,9 +125,9 @@ def test_sweep_has_no_action_in_zsh(tmp_path: Path) -> None:
 def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
     """--help-spec takes each mechanism and wrapper by each of its names, and `max`."""
     from privcalc.spec.describe import PARTS
+    from privcalc.spec.entry import word_text
     from privcalc.spec.events.history import OPACUS
     from privcalc.spec.registry import mechanisms, wrappers
-    from privcalc.spec.spelling import word_text
 
     needs("fish")
     (offered,) = fish(["privcalc --help-spec "], tmp_path)

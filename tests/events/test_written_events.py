@@ -12,7 +12,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.relation import Relation
 from privcalc.spec.events.to_event import event_text
-from privcalc.spec.json.form import from_json
+from privcalc.spec.json import from_json
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.registry import build, mechanisms, wrappers

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from privcalc.errors import PrivcalcError
-from privcalc.spec.json.form import to_json
+from privcalc.spec.json import to_json
 from privcalc.spec.parse import parse
 from tests.fuzz import numbers
 from tests.fuzz.specs import Specs, mutated, touched

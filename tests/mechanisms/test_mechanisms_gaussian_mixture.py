@@ -10,7 +10,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.json.form import from_json, to_json
+from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 from tests.oracles.mixtures import mixture_profile

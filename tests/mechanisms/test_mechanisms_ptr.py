@@ -21,7 +21,7 @@ from privcalc.calibration.target import CalibrationTarget
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
 from privcalc.relation import Relation
-from privcalc.spec.json.form import from_json, to_json
+from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 

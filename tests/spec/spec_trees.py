@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.relation import Relation
 from privcalc.spec import registry
-from privcalc.spec.check import MAX_INTEGER
+from privcalc.spec.entry import MAX_INTEGER
 from privcalc.spec.registry import Entry, Parameter, mechanism, wrapper
 from privcalc.spec.tree import (
     HOLE,

@@ -12,7 +12,7 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.spec import registry
 from privcalc.spec.describe import overview, page, rows
-from privcalc.spec.json.form import from_json
+from privcalc.spec.json import from_json
 from privcalc.spec.parse import parse
 from privcalc.spec.schema import spec_schema, spec_schema_text
 from privcalc.spec.tree import Composed

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from privcalc.errors import SpecError
 from privcalc.spec.carets import caret
-from privcalc.spec.json.form import from_json, to_json
+from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.text import to_text

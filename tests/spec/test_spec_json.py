@@ -9,9 +9,9 @@ import pytest
 
 from privcalc.errors import SpecError
 from privcalc.relation import Relation
-from privcalc.spec.json.form import from_json, loads, to_json
-from privcalc.spec.json.text import MAX_JSON_LENGTH
-from privcalc.spec.parse import MAX_DEPTH, parse
+from privcalc.spec.entry import MAX_DEPTH
+from privcalc.spec.json import MAX_JSON_LENGTH, from_json, loads, to_json
+from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.tree import HOLE, Leaf, Repeated
 from tests.spec.spec_trees import extra_entries

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.errors import SpecError
-from privcalc.spec.parse import MAX_DEPTH, MAX_LENGTH, parse
+from privcalc.spec.entry import MAX_DEPTH
+from privcalc.spec.parse import parse
+from privcalc.spec.syntax import MAX_LENGTH
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parallel, Repeated, Wrapped
 from tests.spec.spec_trees import extra_entries

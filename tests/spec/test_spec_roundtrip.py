@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from privcalc.spec.json.form import from_json, loads, to_json
+from privcalc.spec.json import from_json, loads, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.schema import spec_schema

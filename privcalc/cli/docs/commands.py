@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli.output import OPTIONS
 from privcalc.record import record, replace
-from privcalc.spec.spelling import word_text
+from privcalc.spec.entry import word_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from privcalc.spec.spelling import word_text
+from privcalc.spec.entry import word_text
 from privcalc.spec.text import value_text
 
 if TYPE_CHECKING:

@@ -143,7 +143,7 @@ class _Value:
 
 def _quoted(text: str) -> str | SpecError:
     """Return what stands in quotes."""
-    from privcalc.spec.json.text import load_json
+    from privcalc.spec.json import load_json
 
     try:
         return str(load_json(text))

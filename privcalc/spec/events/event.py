@@ -9,7 +9,7 @@ from privcalc.record import field, record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privcalc.spec.holes import Span
+    from privcalc.spec.tree import Span
 
 
 @record

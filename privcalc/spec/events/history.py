@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from privcalc.errors import DomainError, SpecError
 from privcalc.exact import distinct
 from privcalc.opened import read_text
-from privcalc.spec.check import Fault, check_integer
-from privcalc.spec.entry import Entry, Parameter
-from privcalc.spec.json.form import from_json
-from privcalc.spec.json.text import load_json
-from privcalc.spec.json.value import shown
+from privcalc.spec.entry import Entry, Fault, Parameter, check_integer
+from privcalc.spec.json import from_json, load_json, quoted
 from privcalc.spec.registry import build
 from privcalc.spec.tree import Composed, Repeated
 
@@ -92,14 +89,14 @@ def from_history(value: object) -> Node:
         _fail("a history is a JSON object with the fields history and mechanism", _FORM)
     for key in value:
         if key not in ("history", "mechanism"):
-            _fail(f"a history has no field {shown(key)}", _FORM)
+            _fail(f"a history has no field {quoted(key)}", _FORM)
     mechanism, history = value.get("mechanism"), value["history"]
     if mechanism not in ACCOUNTANTS:
         known = ", ".join(f'"{each}"' for each in ACCOUNTANTS)
-        got = f", got {shown(mechanism)}" if "mechanism" in value else ", and is missing"
+        got = f", got {quoted(mechanism)}" if "mechanism" in value else ", and is missing"
         _fail(f"mechanism is one of {known}{got}", "it names the accountant")
     if not isinstance(history, list):
-        _fail(f"history is a list of steps, got {shown(history)}", _FORM)
+        _fail(f"history is a list of steps, got {quoted(history)}", _FORM)
     if not history:
         hint = "it was written before the first step, or is of another accountant than the run's"
         if mechanism == "gdp":
@@ -120,14 +117,14 @@ def from_history(value: object) -> Node:
 def _numbers(entry: object, place: str) -> tuple[float, float, int]:
     """Read one entry of a history: noise, rate, and how many steps."""
     if not isinstance(entry, list) or len(entry) != len(_STEP):
-        got = f"a list of {len(entry)}" if isinstance(entry, list) else shown(entry)
+        got = f"a list of {len(entry)}" if isinstance(entry, list) else quoted(entry)
         _fail(f"{place}: expected [{', '.join(_STEP)}], got {got}", _FORM)
     for name, each in zip(_STEP, entry, strict=True):
         if isinstance(each, bool) or not isinstance(each, int | float):
-            _fail(f"{place}: expected a number for {name}, got {shown(each)}", _FORM)
+            _fail(f"{place}: expected a number for {name}, got {quoted(each)}", _FORM)
     noise, rate, count = entry
     if count < 1 or count != int(count):
-        _fail(f"{place}: steps is a whole number >= 1, got {shown(count)}")
+        _fail(f"{place}: steps is a whole number >= 1, got {quoted(count)}")
     return noise, rate, int(count)
 
 
@@ -141,7 +138,7 @@ def _event(noise: float, rate: float, place: str) -> Node:
             {"type": "poisson_sampled", "sampling_probability": rate, "event": gaussian}
         )
     except DomainError as error:
-        _fail(f"{place}: noise_multiplier {shown(noise)} is out of range: {error}")
+        _fail(f"{place}: noise_multiplier {quoted(noise)} is out of range: {error}")
     except SpecError as error:
         message = str(error).partition(" (at ")[0].replace("sampling_probability", "sample_rate")
         _fail(f"{place}: {message}", error.hint)

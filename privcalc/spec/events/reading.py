@@ -9,11 +9,9 @@ import struct
 from typing import NoReturn, cast
 
 from privcalc.errors import SpecError
-from privcalc.spec.check import suggestion
+from privcalc.spec.entry import shorten, suggestion
 from privcalc.spec.events.event import FIELDS, REFUSED, Event
-from privcalc.spec.json.text import MAX_JSON_LENGTH, read_float
-from privcalc.spec.json.value import shown
-from privcalc.spec.spelling import shorten
+from privcalc.spec.json import MAX_JSON_LENGTH, quoted, read_float
 
 SUFFIX = "DpEvent"
 _CALL = re.compile(r"\s*(?:[A-Za-z_]\w*\.)*\w*DpEvent\s*\(", re.ASCII)
@@ -142,7 +140,7 @@ def from_list(value: object) -> Event:
     """
     if not _is_event(value):
         raise SpecError(
-            f"a specification is an object, got {shown(value)}, which is no DpEvent",
+            f"a specification is an object, got {quoted(value)}, which is no DpEvent",
             hint='for example ["dp_accounting.dp_event", "GaussianDpEvent", 1.1]; a specification'
             ' is an object, such as {"type": "gaussian", "standard_deviation": 1.1}',
         )

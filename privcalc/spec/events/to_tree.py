@@ -10,11 +10,10 @@ from privcalc.errors import SpecError
 from privcalc.exact import exact, standing_for
 from privcalc.record import record, replace
 from privcalc.relation import Relation
-from privcalc.spec.check import MAX_DEPTH, MAX_INTEGER
+from privcalc.spec.entry import MAX_DEPTH, MAX_INTEGER
 from privcalc.spec.events.event import Event
 from privcalc.spec.events.reading import SUFFIX
-from privcalc.spec.json.form import from_json
-from privcalc.spec.json.value import shown
+from privcalc.spec.json import from_json, quoted
 from privcalc.spec.tree import Composed, Node, Repeated, Wrapped
 
 if TYPE_CHECKING:
@@ -128,7 +127,7 @@ class _Place:
 
 
 def _words(value: object) -> str:
-    return "a DpEvent" if isinstance(value, Event) else shown(value)
+    return "a DpEvent" if isinstance(value, Event) else quoted(value)
 
 
 Reader = Callable[[_Place], Meaning]

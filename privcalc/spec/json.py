@@ -1,0 +1,408 @@
+"""The JSON twin of the text: strict reading, typed values, trees to objects and back.
+
+The standard reader keeps the last of two equal keys, knows NaN and Infinity, and turns 1e999 into
+infinity. In a specification each of these would change a privacy claim without a word.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn, cast
+
+from privcalc.errors import SpecError
+from privcalc.exact import MOST_DIGITS, Written, shown, significant_digits, standing_for
+from privcalc.spec import registry
+from privcalc.spec.entry import (
+    MAX_DEPTH,
+    Fault,
+    brief_text,
+    check_arrangement,
+    check_integer,
+    check_range,
+    choice,
+    shorten,
+    snake_case,
+)
+from privcalc.spec.entry import suggestion as suggest
+from privcalc.spec.syntax import FILE_NAME, NAME, Number, Scanner
+from privcalc.spec.tree import (
+    HOLE,
+    Composed,
+    Hole,
+    Leaf,
+    Node,
+    Parallel,
+    Parameters,
+    Repeated,
+    Several,
+    Value,
+    Wrapped,
+    place_text,
+)
+
+if TYPE_CHECKING:
+    from privcalc.spec.entry import Entry, Kind, Parameter
+    from privcalc.spec.tree import Path
+
+# The JSON twin of the longest text that is read stays far below this.
+MAX_JSON_LENGTH = 1_000_000
+_MAX_DIGITS = 400
+
+
+def is_json(text: str) -> bool:
+    """Say whether a question is JSON: its first character decides."""
+    return text.lstrip(" \t\r\n")[:1] in ("{", "[")
+
+
+def load_json(text: str, *, infinity: bool = False) -> object:
+    """Read JSON text; SpecError (with a span where the reader tells one) if it is not strict JSON.
+
+    Numbers keep their type: `5` is an int, `5.0` a float. With `infinity`, the word that Python
+    writes is read too.
+    """
+    if len(text) > MAX_JSON_LENGTH:
+        _fail(f"JSON has at most {MAX_JSON_LENGTH} characters, this text has {len(text)}")
+    import json
+
+    try:
+        value: object = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=read_float,
+            parse_constant=_infinity if infinity else _constant,
+        )
+    except json.JSONDecodeError as error:
+        at = min(error.pos, len(text))
+        stop = min(at + 1, len(text))
+        raise SpecError(f"not JSON: {error.msg}", text=text, span=(at, stop)) from None
+    except RecursionError:
+        _fail("JSON is nested too deep")
+    return value
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for key, value in pairs:
+        if key in fields:
+            _fail(f'the field "{shorten(key)}" is given twice')
+        fields[key] = value
+    return fields
+
+
+def _integer(digits: str) -> int:
+    # Python refuses to convert more digits than some limit, with a ValueError of its own.
+    if len(digits) > _MAX_DIGITS:
+        _fail(f"{shorten(digits)} is too large")
+    return int(digits)
+
+
+def read_float(written: str) -> float:
+    """Return the double of a decimal, standing for what was written.
+
+    Raises:
+        SpecError: no double is near it.
+    """
+    value = float(written)
+    if value in (float("inf"), float("-inf")):
+        _fail(f"{shorten(written)} is too large")
+    if value == 0 and written.lower().partition("e")[0].strip("-0."):
+        _fail(f"{shorten(written)} is too small")
+    if significant_digits(written) > MOST_DIGITS:
+        _fail(f"a number has at most {MOST_DIGITS} significant digits")
+    return standing_for(value, Fraction(Decimal(written)))
+
+
+def _infinity(word: str) -> float:
+    return float("inf") if word == "Infinity" else _constant(word)
+
+
+def _constant(word: str) -> NoReturn:
+    _fail(f"{word} is not a number")
+
+
+def _fail(message: str) -> NoReturn:
+    raise SpecError(message)
+
+
+def typed_value(parameter: Parameter, value: object) -> Value:
+    """Return the value of any parameter but a specification; Fault where it is none."""
+    result: Value | None
+    if parameter.kind in ("number", "integer"):
+        result = HOLE if value == "_" else _quantity(parameter, value)
+    elif parameter.kind == "numbers":
+        result = _numbers(parameter, value)
+    elif parameter.kind == "flag":
+        result = value if isinstance(value, bool) else None
+    else:
+        result = _word(parameter, value) if isinstance(value, str) else None
+    if result is None:
+        raise Fault(f"{parameter.name} takes {parameter.takes}, got {quoted(value)}")
+    return result
+
+
+def typed_count(value: object) -> int | Hole:
+    """Return the count of a repetition."""
+    if value == "_":
+        return HOLE
+    number = read_number(value)
+    if number is None or not number.is_integer():
+        raise Fault(f"count takes a whole number, got {quoted(value)}")
+    count = int(number)
+    check_integer("count", count)
+    if count < 1:
+        raise Fault(f"count must be >= 1, got {count}")
+    return count
+
+
+def quoted(value: object) -> str:
+    """Return how a message shows a JSON value."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list):
+        return "a list"
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and abs(value) > 10**20:
+        return "a huge number"
+    if isinstance(value, int | float) and value - value == 0:
+        return brief_text(value)
+    return shorten(f'"{value}"' if isinstance(value, str) else repr(value))
+
+
+def _quantity(parameter: Parameter, value: object) -> float | int | None:
+    number = read_number(value)
+    if number is None:
+        return None
+    if parameter.kind == "number":
+        check_range(parameter, parameter.name, number)
+        return number
+    # The type of `value` decides nothing: JSON has one kind of number, and 5.0 is 5.
+    if not number.is_integer():
+        return None
+    check_integer(parameter.name, int(number))
+    check_range(parameter, parameter.name, int(number))
+    return int(number)
+
+
+def _numbers(parameter: Parameter, value: object) -> tuple[float, ...] | None:
+    if not isinstance(value, list) or not value:
+        return None
+    found: list[float] = []
+    for each in value:
+        number = read_number(each)
+        if number is None:
+            return None
+        check_range(parameter, parameter.name, number)
+        found.append(number)
+    return tuple(found)
+
+
+def read_number(value: object) -> float | None:
+    """Return a finite JSON number, or a string that is one of text, such as "256/60000"."""
+    if isinstance(value, str):
+        return _in_words(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = standing_for(float(value), Fraction(value)) if isinstance(value, int) else value
+    except OverflowError:
+        return None
+    if number == 0.0:
+        return 0.0  # and not -0.0
+    return number if number - number == 0 else None
+
+
+def _in_words(text: str) -> float | None:
+    """Return the number in a string: a ratio, or a decimal that no double prints."""
+    try:
+        scanner = Scanner(text)
+        number, rest = scanner.value(), scanner.next
+    except SpecError:
+        return None
+    if not isinstance(number, Number) or rest or "%" in text:
+        return None
+    # What readers of JSON do not round is a number there.
+    return number.value if "/" in text or isinstance(number.value, Written) else None
+
+
+def _word(parameter: Parameter, value: str) -> str | None:
+    if parameter.kind == "choice":
+        return choice(parameter, parameter.name, value)
+    if parameter.kind == "name":
+        return value if NAME.fullmatch(value) and value == snake_case(value) else None
+    if parameter.kind == "path":
+        if FILE_NAME.fullmatch(value):
+            return value
+        raise Fault(
+            f"{parameter.name} takes a file, got {quoted(value)}",
+            hint="a file name is letters, digits and . / _ - with a dot or a slash: ./name",
+        )
+    return None
+
+
+PARALLEL = "parallel_composed"
+
+
+def to_json(tree: Node) -> dict[str, object]:
+    """Return the JSON twin of a tree, in plain dictionaries, lists, strings and numbers."""
+    if isinstance(tree, Several):
+        kind = "composed" if isinstance(tree, Composed) else PARALLEL
+        return {"type": kind, "events": [to_json(event) for event in tree.events]}
+    if isinstance(tree, Repeated):
+        count = _plain(tree.count)
+        return {"type": "self_composed", "count": count, "event": to_json(tree.event)}
+    fields = {name: _plain(value) for name, value in tree.parameters}
+    if isinstance(tree, Leaf):
+        return {"type": tree.name, **fields}
+    return {"type": tree.name, **fields, "event": to_json(tree.event)}
+
+
+def from_json(value: object) -> Node:
+    """Read a tree from its JSON twin.
+
+    Args:
+        value: what a JSON reader made of the text.
+
+    Returns:
+        The tree, in the normal form that text gives as well.
+
+    Raises:
+        SpecError: without a text; the message names the place in the object.
+    """
+    return _node(value, (), depth=1)
+
+
+def loads(text: str) -> Node:
+    """Read a tree from JSON text."""
+    return from_json(load_json(text))
+
+
+def _plain(value: Value) -> object:
+    if isinstance(value, Hole):
+        return "_"
+    if isinstance(value, Node):
+        return to_json(value)
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return shown(value) if isinstance(value, Written) else value
+
+
+def _fail_at(message: str, path: Path, hint: str = "") -> NoReturn:
+    place = place_text(path)
+    raise SpecError(f"{message} (at {place})" if place else message, hint=hint)
+
+
+def _node(value: object, path: Path, depth: int) -> Node:
+    if not isinstance(value, dict):
+        hint = 'for example {"type": "gaussian", "standard_deviation": 1.1}'
+        if isinstance(value, list):
+            hint = 'for a composition, write {"type": "composed", "events": [...]}'
+        _fail_at(f"a specification is an object, got {quoted(value)}", path, hint)
+    if depth > MAX_DEPTH:
+        _fail_at(f"mechanisms and wrappers are nested deeper than {MAX_DEPTH}", ())
+    fields = cast("dict[object, object]", value)
+    kind = fields.get("type")
+    if not isinstance(kind, str):
+        _fail_at('an object of a specification has a "type"', path)
+    if kind in ("composed", PARALLEL):
+        return _several(fields, path, depth)
+    if kind == "self_composed":
+        _only(fields, ("type", "count", "event"), path)
+        return Repeated(
+            _count(fields, path),
+            _node(_field(fields, "event", path), (*path, "event"), depth + 1),
+        )
+    entry = _entry(kind, "wrapper" if "event" in fields else "mechanism", path)
+    parameters = _parameters(entry, fields, path, depth)
+    if entry.kind == "mechanism":
+        return Leaf(entry.name, parameters)
+    return Wrapped(
+        entry.name, parameters, _node(_field(fields, "event", path), (*path, "event"), depth + 1)
+    )
+
+
+def _several(fields: dict[object, object], path: Path, depth: int) -> Node:
+    """Read a sum, or what is done to disjoint parts: of one part it would not be known which."""
+    _only(fields, ("type", "events"), path)
+    events = _field(fields, "events", path)
+    parallel = fields["type"] == PARALLEL
+    least, words = (2, "two specifications") if parallel else (1, "one specification")
+    if not isinstance(events, list) or len(events) < least:
+        _fail_at(f"events is a list of at least {words}", path)
+    kind = Parallel if parallel else Composed
+    nodes: list[Node] = []
+    for index, each in enumerate(events):
+        node = _node(each, (*path, "events", index), depth + 1)
+        nodes.extend(node.events if isinstance(node, kind) else (node,))
+    return kind(tuple(nodes)) if len(nodes) > 1 else nodes[0]
+
+
+def _entry(name: str, likely: Kind, path: Path) -> Entry:
+    """Find what a type names; types are long names only."""
+    known = registry.mechanisms() + registry.wrappers()
+    found = next((entry for entry in known if entry.name == name), None)
+    if found is not None:
+        return found
+    near = next((entry for entry in known if snake_case(name) in entry.spellings), None)
+    hint = f'write "{near.name}"' if near else ""
+    names = [entry.name for entry in known if entry.kind == likely]
+    _fail_at(f"unknown type: {quoted(name)}", path, hint or suggest(name, names, of_calls=True))
+
+
+def _parameters(entry: Entry, fields: dict[object, object], path: Path, depth: int) -> Parameters:
+    structure = {"type"} if entry.kind == "mechanism" else {"type", "event"}
+    values: dict[str, Value] = {}
+    for key, value in fields.items():
+        if key in structure:
+            continue
+        parameter = entry.parameter(key) if isinstance(key, str) else None
+        if parameter is None:
+            _unknown_field(entry, str(key), path)
+        values[parameter.name] = _value(parameter, value, (*path, parameter.name), depth)
+    try:
+        check_arrangement(entry, list(values.items()), long_names=True)
+    except Fault as fault:
+        _fail_at(str(fault), path, fault.hint)
+    order = (parameter.name for parameter in entry.parameters if parameter.name in values)
+    return tuple((name, values[name]) for name in order)
+
+
+def _unknown_field(entry: Entry, key: str, path: Path) -> NoReturn:
+    near = entry.spelled(snake_case(key))
+    hint = f'write "{near.name}"' if near else suggest(key, [p.name for p in entry.parameters])
+    if key == "event":
+        hint = f"{entry.name} is a mechanism, and wraps nothing"
+    _fail_at(f"{entry.name} has no field {quoted(key)}", path, hint)
+
+
+def _value(parameter: Parameter, value: object, path: Path, depth: int) -> Value:
+    if parameter.kind == "spec":
+        return _node(value, path, depth + 1)
+    try:
+        return typed_value(parameter, value)
+    except Fault as fault:
+        _fail_at(str(fault), path[:-1], fault.hint)
+
+
+def _count(fields: dict[object, object], path: Path) -> int | Hole:
+    try:
+        return typed_count(_field(fields, "count", path))
+    except Fault as fault:
+        _fail_at(str(fault), path)
+
+
+def _field(fields: dict[object, object], key: str, path: Path) -> object:
+    if key not in fields:
+        _fail_at(f"{fields['type']} needs {key}", path)
+    return fields[key]
+
+
+def _only(fields: dict[object, object], known: tuple[str, ...], path: Path) -> None:
+    for key in fields:
+        if key not in known:
+            hint = suggest(str(key), known)
+            _fail_at(f"{fields['type']} has no field {quoted(key)}", path, hint)
