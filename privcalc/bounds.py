@@ -1,4 +1,4 @@
-"""Bound: a certified bracket, and everything that is decided about it (once, here)."""
+"""Bound: a certified bracket, and everything that is decided about it (once, here); its Proof."""
 
 from __future__ import annotations
 
@@ -15,6 +15,28 @@ from privcalc.record import field, record
 
 MAX_DIGITS = 10
 MIN_DIGITS = 3
+
+
+class Proof(Enum):
+    """What proves a bracket: words for people, and the engine, by which `--engine` asks for it."""
+
+    CLOSED_FORM = "closed form", "closed-form"
+    SINGLE_USE = "exact profile of a single use", "closed-form"
+    AVERAGE = "average of exact profiles", "closed-form"
+    ENUMERATION = "enumeration", "closed-form"
+    LARGE_LOSS = "single large loss", "closed-form"
+    INVERSION = "characteristic-function inversion", "contour"
+    BULK_AND_TAIL = "inversion of bulk and tail", "contour"
+    SMOOTHED = "smoothed inversion", "contour"
+    SMOOTHED_BULK_AND_TAIL = "smoothed inversion of bulk and tail", "contour"
+    LATTICE = "lattice FFT", "fft"
+    RENYI = "Renyi divergence", "rdp"
+    QUADRATURE = "quadrature without certificate", "afa"
+
+    def __init__(self, words: str, engine: str) -> None:
+        """Take what both columns say."""
+        self.words = words
+        self.engine = engine
 
 
 class Verdict(Enum):

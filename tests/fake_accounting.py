@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.answer import Answer, Composition, Direction, Method
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:
@@ -64,12 +64,15 @@ class FakeAccounting:
         estimate = 2.375 if engine == "afa" else None
         bound = None if engine == "afa" else self.bound
         method = Method(
-            "afa" if engine == "afa" else "contour", self.tolerance_met, self.terms, self.notes
+            Proof.QUADRATURE if engine == "afa" else Proof.INVERSION,
+            self.tolerance_met,
+            self.terms,
+            self.notes,
         )
         directions = tuple(Direction(name, bound, estimate, method) for name in ("remove", "add"))
         return Answer(quantity, query, bound, estimate, (), directions, method)  # type: ignore[arg-type]
 
     def _profile(self) -> Answer:
         points = tuple((i / 4, Bound(2.0**-i, 2.0 ** -(i + 1))) for i in range(21))
-        method = Method("contour", self.tolerance_met, self.terms, self.notes)
+        method = Method(Proof.INVERSION, self.tolerance_met, self.terms, self.notes)
         return Answer("profile", {}, None, None, points, (), method)

@@ -9,7 +9,7 @@ from privcalc.record import field, record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from privcalc.bounds import Bound
+    from privcalc.bounds import Bound, Proof
     from privcalc.relation import Relation
 
     # A line of a table, and what may stand in an answer under one name.
@@ -26,7 +26,7 @@ class Method:
     """How a number was obtained.
 
     Attributes:
-        engine: closed-form, contour, fft, rdp or afa.
+        proof: what kind of proof, and by which engine: closed-form, contour, fft, rdp or afa.
         tolerance_met: whether the bracket is as narrow as was asked.
         terms: the error budget, each relative to delta (aliasing, truncation, dropped, rounding),
             the largest over the evaluations that the bracket rests on.
@@ -37,7 +37,7 @@ class Method:
         kind: of a conversion, lossless or lossy.
     """
 
-    engine: str
+    proof: Proof
     tolerance_met: bool
     terms: dict[str, float] = field(factory=dict)
     notes: tuple[str, ...] = ()
@@ -45,6 +45,11 @@ class Method:
     conversion: str = ""
     theorems: Mapping[str, str] = field(factory=dict)
     kind: str = ""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine."""
+        return self.proof.engine
 
 
 @record

@@ -69,7 +69,7 @@ def attack_rates(
     met = gap.within_tolerance(tolerance, DELTA_FLOOR) and all(
         power.within_tolerance(tolerance, DELTA_FLOOR) for power in curve.worst.power
     )
-    return result, Method(curve.engine, met, notes=curve.notes)
+    return result, Method(curve.proof, met, notes=curve.notes)
 
 
 def _profile(part: Realized, tolerance: float, engine: str) -> Callable[[float], Bound]:

@@ -11,7 +11,7 @@ from privcalc.accounting.answer import Answer, Composition, Direction, Method, Q
 from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions
 from privcalc.accounting.points import round_points
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share
 from privcalc.record import replace
@@ -134,16 +134,16 @@ def _profile(solver: _Solver) -> Answer:
             least = min(point.bound.upper, pairs[-1][1].upper if pairs else math.inf)
             bound = Bound(least, point.bound.lower) if point.bound.upper > least else point.bound
             pairs.append((point.query["epsilon"], bound))
-    # The engine of the widest bracket stands for all.
+    # The proof of the widest bracket stands for all.
     widest = max(points, key=lambda point: 0.0 if point.bound is None else point.bound.width)
-    engine = widest.method.engine
+    proof = widest.method.proof
     met = all(point.method.tolerance_met for point in points)
     terms: dict[str, float] = {}
     for point in points:
         for name, value in point.method.terms.items():
             terms[name] = max(terms.get(name, 0.0), value)
     notes = tuple(dict.fromkeys(note for point in points for note in point.method.notes))
-    method = Method(engine, met, terms, notes)
+    method = Method(proof, met, terms, notes)
     return Answer("profile", {}, None, None, tuple(pairs), (), method)
 
 
@@ -178,7 +178,7 @@ class _LoneSelection:
         best = min(found.methods, key=lambda name: found.methods[name])
         note = f"selection: the method {best} is the best; `privcalc select` shows all of them"
         notes = (note,) if bound.lower is not None else (note, UPPER_ONLY)
-        method = Method(base.engine, met, notes=notes)
+        method = Method(base.proof, met, notes=notes)
         parts = (Direction(name, each, None, method) for name, each in found.directions.items())
         return Answer(quantity, found.base.query, bound, None, (), tuple(parts), method)
 
@@ -233,7 +233,7 @@ class _Estimator:
     def answer(self, quantity: Quantity, at: float, budget: float | None = None) -> Answer:
         """Return the estimate of one quantity at a given value of the other; budgets need proof."""
         del budget
-        method = Method("afa", tolerance_met=False)
+        method = Method(Proof.QUADRATURE, tolerance_met=False)
         found = tuple(
             Direction(
                 name,

@@ -13,7 +13,7 @@ from privcalc.accounting.directions import Directions
 from privcalc.accounting.guarantee import Chain, chain_for
 from privcalc.accounting.points import error_rates, profile_points
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.exact import shown
 from privcalc.numerics.work import QUESTION, allowance
@@ -218,7 +218,7 @@ class _State:
         bounds = self.directions.renyi(self.question.orders)
         met = all(bound.within_tolerance(self.directions.tolerance, 1e-300) for bound in bounds)
         result: dict[str, Value] = {"orders": self.question.orders, "renyi_epsilon": tuple(bounds)}
-        return [Converted({}, result, Method("rdp", met))]
+        return [Converted({}, result, Method(Proof.RENYI, met))]
 
     def zcdp(self) -> list[Converted]:
         """Answer the smallest rho, and where that is infinite a rho up to some order."""
@@ -233,7 +233,7 @@ class _State:
             rho, omega = found.truncated
             result |= {"truncated_rho": Bound(rho), "omega": omega}
         met = found.rho.within_tolerance(self.directions.tolerance, 1e-300)
-        return [Converted({}, result, Method("rdp", met))]
+        return [Converted({}, result, Method(Proof.RENYI, met))]
 
     def gdp(self) -> list[Converted]:
         """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""
@@ -243,7 +243,7 @@ class _State:
         found = smallest_mu(parts, self.directions.tolerance, self.directions.engine)
         _refuse_unknown(found.mu, "mu")
         met = found.mu.within_tolerance(self.directions.tolerance, 1e-300)
-        answers = [Converted({}, {"mu": found.mu}, Method(found.engine, met))]
+        answers = [Converted({}, {"mu": found.mu}, Method(found.proof, met))]
         if not self.question.deltas:
             return answers
         composed = compose(
@@ -281,7 +281,7 @@ class _State:
         )
         met = all(b.within_tolerance(self.directions.tolerance, 1e-300) for b in found.worst.beta)
         result: dict[str, Value] = {"alpha": tuple(alphas), "beta": tuple(found.worst.beta)}
-        return [Converted({}, result, Method(found.engine, met, notes=found.notes))]
+        return [Converted({}, result, Method(found.proof, met, notes=found.notes))]
 
     def risk(self) -> list[Converted]:
         """Answer what attacks can achieve at most."""
@@ -324,7 +324,7 @@ def _renyi(part: Realized, answer: Answer, conversion: str) -> float:
 
 def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
     """Answer from a chain of neighbours: upper ends only."""
-    method = Method("closed-form", tolerance_met=False, notes=(f"chain: {chain.words}",))
+    method = Method(Proof.CLOSED_FORM, tolerance_met=False, notes=(f"chain: {chain.words}",))
     if question.to == "profile":
         epsilons = question.epsilons or tuple(0.5 * i for i in range(question.points))
         deltas = {epsilon: chain.delta(epsilon) for epsilon in sorted(epsilons)}

@@ -13,6 +13,7 @@ from privcalc.accounting.answer import Method
 from privcalc.accounting.convert import UPPER, Conversion, Converted, check_question, lossless
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import default_relation, sampling_words
+from privcalc.bounds import Proof
 from privcalc.engine.terms import Realized
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance
@@ -84,7 +85,7 @@ def on_data(
         bounds = tuple(directions.renyi(question.orders))
         met = all(bound.within_tolerance(tolerance, 1e-300) for bound in bounds)
         values: dict[str, Value] = {"orders": question.orders, "renyi_epsilon": bounds}
-        found.append(Converted({}, values, Method("rdp", met)))
+        found.append(Converted({}, values, Method(Proof.RENYI, met)))
     else:
         answers = [directions.answer("epsilon", delta) for delta in question.deltas]
         answers += [directions.answer("delta", epsilon) for epsilon in question.epsilons]

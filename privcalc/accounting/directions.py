@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
+TWO_PAIRS = "the two ends are those of two privacy loss distributions, one above and one below"
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
 FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
 # Relative width from which single mechanisms are asked where adaptive ones were.
@@ -132,7 +133,7 @@ class Directions:
             found, key=lambda each: -math.inf if each.bound is None else each.bound.upper
         )
         method = Method(
-            decisive.method.engine,
+            decisive.method.proof,
             bound.within_tolerance(self.tolerance, FLOORS[quantity]),
             decisive.method.terms,
             tuple(
@@ -149,21 +150,21 @@ class Directions:
 
     def profile(self, epsilons: Sequence[float]) -> tuple[list[Bound], Method]:
         """Bracket delta at each epsilon."""
-        columns, engines = [], []
+        columns, proofs = [], []
         notes: list[str] = []
         for number, part in enumerate(self.parts.values()):
             with share(len(self.parts) - number):
                 found, column = self._profile(part, epsilons)
             columns.append(column)
             widest = max(found, key=lambda each: each.bound.width)
-            engines.append(widest.engine)
-            notes += widest.notes
+            proofs.append(widest.proof)
+            notes += _of_upper(part, widest)
         bounds = [
             self._limit(epsilon) or bound
             for epsilon, bound in zip(epsilons, _at_written(epsilons, worse(columns)), strict=True)
         ]
         met = all(bound.within_tolerance(self.tolerance, DELTA_FLOOR) for bound in bounds)
-        return bounds, Method(engines[0], met, notes=tuple(dict.fromkeys(notes)))
+        return bounds, Method(proofs[0], met, notes=tuple(dict.fromkeys(notes)))
 
     def _profile(
         self, part: Realized, epsilons: Sequence[float]
@@ -224,7 +225,7 @@ class Directions:
                 continue
             met = result.bound.within_tolerance(self.tolerance, FLOORS[quantity])
             method = Method(
-                result.engine, met, result.terms, result.notes, result.order, result.conversion
+                result.proof, met, result.terms, result.notes, result.order, result.conversion
             )
             found.append(Direction(name, result.bound, None, method))
         return found, failed
@@ -260,7 +261,9 @@ class Directions:
             return found
         from privcalc.accounting.lower_ends import lower_end
 
-        notes = (*found.notes, UPPER_ONLY) if part.lower is None else found.notes
+        notes = (
+            (*_of_upper(part, found), UPPER_ONLY) if part.lower is None else _of_upper(part, found)
+        )
         stop = replace(stop, first=stop.enough(found.bound.upper))
         lower = lower_end(part, quantity, wanted, tolerance=wish, engine=self.engine, stop=stop)
         if fixed is not part and lower is not None and _wide(found.bound.upper, lower.lower):
@@ -269,7 +272,10 @@ class Directions:
             )
             lower = lower if single is None else Bound.maximum(lower, single)
         # The proof of an infinite epsilon is one of the bound, not of the mechanism.
-        return replace(found, bound=Bound.joined(found.bound, lower), notes=notes)
+        bound = Bound.joined(found.bound, lower)
+        if lower is not None and not bound.within_tolerance(wish, FLOORS[quantity]):
+            notes = (*notes, TWO_PAIRS)
+        return replace(found, bound=bound, notes=notes)
 
     def _limit(self, epsilon: float) -> Bound | None:
         """Return the mass at infinity, where no finite loss is larger than what is written."""
@@ -293,6 +299,13 @@ def _above(
     if part.lower is part.upper:
         return [solve(part.upper)]
     return resolutions(part.upper, solve, enough)
+
+
+def _of_upper(part: Realized, found: Certified) -> tuple[str, ...]:
+    """Return what engines said, of the upper end alone where another composition has the lower."""
+    if part.lower is part.upper:
+        return found.notes
+    return tuple(f"upper PLD, {note}" if ": " in note else note for note in found.notes)
 
 
 def _upper(found: Certified) -> float:

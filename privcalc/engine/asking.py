@@ -254,7 +254,8 @@ class _Known:
         if self.wish.stop.decided(self.found.bound):
             self.notes.append(f"{step.name}: {self.wish.stop.words}")
             return True
-        self.notes.append(f"{step.name}: relative width {_width(certified.bound):.1e}")
+        width = _width(certified.bound)
+        self.notes.append(f"{certified.proof.words}: relative width {width:.1e}")
         return step.last and _width(self.found.bound) <= QUICKLY
 
     def _next_is_cheap(self, step: _Step) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
-from privcalc.engine.certified import CLOSED
+from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.source import Deltas
@@ -87,7 +87,7 @@ class Averaged:
         exclusive: whether other engines know less, and of another law, so that they are not asked.
     """
 
-    name: ClassVar[str] = CLOSED
+    proof: ClassVar[Proof] = Proof.AVERAGE
     # Nothing here depends on the tolerance.
     pad: ClassVar[float] = 0.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Proof
 from privcalc.errors import DisagreementError
 from privcalc.record import field, record, replace
 
@@ -18,17 +19,18 @@ PAD = 0.02
 EPSILON_FLOOR = 1e-12
 # Below this a delta counts as found: doubles have no relative precision left.
 DELTA_FLOOR = 1e-300
-# Names of engines: exact sums and closed forms, and the one whose errors depend on what is wished.
-CLOSED, CONTOUR = "closed-form", "contour"
+CLOSED = Proof.CLOSED_FORM
+# The engine whose errors depend on what is wished.
+CONTOUR = Proof.INVERSION.engine
 
 
 @record
 class Certified:
-    """A bracket with the engine that proved it.
+    """A bracket with what proved it.
 
     Attributes:
         bound: the bracket.
-        engine: closed-form, contour, ...
+        proof: which inequality it was.
         terms: error terms relative to delta, where the engine has such.
         notes: sentences on what limited the bracket.
         order: the Renyi order that proved the upper end, if one did.
@@ -36,11 +38,16 @@ class Certified:
     """
 
     bound: Bound
-    engine: str
+    proof: Proof
     terms: dict[str, float] = field(factory=dict)
     notes: tuple[str, ...] = ()
     order: float | None = None
     conversion: str = ""
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine: closed-form, contour, fft or rdp."""
+        return self.proof.engine
 
     def with_bound(self, bound: Bound) -> Certified:
         """Return the same with another bracket."""
@@ -55,7 +62,9 @@ class Certified:
         try:
             bound = self.bound.intersection(other.bound)
         except DisagreementError as error:
-            raise DisagreementError(f"engines {self.engine} and {other.engine}: {error}") from None
+            raise DisagreementError(
+                f"{self.proof.words} and {other.proof.words}: {error}"
+            ) from None
         first = self.bound.width <= other.bound.width
         better, rest = (self, other) if first else (other, self)
         return replace(better, bound=bound, notes=(*better.notes, *rest.notes))

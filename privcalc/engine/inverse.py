@@ -81,7 +81,7 @@ def around(
     proof = _Proof(source, low, high)
     # 0 needs no proof as a lower end, and is both ends if delta is low enough there.
     if centre <= pad and proof.missing([0.0])[0][0] <= 0.0:
-        return Certified(Bound(0.0, 0.0), source.name, proof.terms)
+        return Certified(Bound(0.0, 0.0), source.proof, proof.terms)
     up, down = _End(centre, 1.0, pad, rate), _End(centre, -1.0, pad, rate)
     for _ in range(TRIALS):
         ends = [end for end in (down, up) if not end.done]
@@ -91,9 +91,9 @@ def around(
         for end, (above, below) in zip(ends, missing, strict=True):
             end.saw(above if end is up else below)
     if up.proved == math.inf:
-        raise NotCertifiedError(why(source.name, proof.last))
+        raise NotCertifiedError(why(source.proof.engine, proof.last))
     bound = Bound(centre + up.proved, max(0.0, centre - down.proved))
-    return Certified(bound, source.name, proof.terms)
+    return Certified(bound, source.proof, proof.terms)
 
 
 def root(

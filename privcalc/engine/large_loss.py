@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.engine.certified import CLOSED
+from privcalc.bounds import Proof
 from privcalc.engine.contour.aliasing import log_payoff_supremum
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas
@@ -131,7 +131,7 @@ def one_large_loss(composition: Composition) -> OneLargeLoss | None:
 class OneLargeLoss:
     """A source: as many large losses as one."""
 
-    name: ClassVar[str] = CLOSED
+    proof: ClassVar[Proof] = Proof.LARGE_LOSS
     # Nothing here depends on the tolerance.
     pad: ClassVar[float] = 0.0
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.asking import FFT_REACH, weight
 from privcalc.engine.averaged import averaged
@@ -25,7 +25,6 @@ from privcalc.engine.mollified.parted import applies as parted_applies
 from privcalc.engine.mollified.parted import parted_at
 from privcalc.engine.question import exact_sum, few_uses
 from privcalc.engine.ranges import Range, Ranges
-from privcalc.engine.renyi import NAME as RDP
 from privcalc.engine.renyi import STOPPED, rough_deltas
 from privcalc.engine.shared_work import GOOD, Work
 from privcalc.engine.split.answer import applies, is_split, split_at
@@ -147,7 +146,7 @@ class ManyDeltas:
         # Whether the FFT engine was the best at the last epsilon that was looked at by itself.
         self._lattices = self._laws and engine in ("auto", "fft") and not self._split
         # Whether Renyi divergences may be asked, and what bounds delta by them.
-        self._renyi = engine in ("auto", RDP)
+        self._renyi = engine in ("auto", "rdp")
         self._rough: Callable[[Array], Array] | None = None
         self._ranges = Ranges()
         asked = self._laws and engine == "auto"
@@ -206,7 +205,7 @@ class ManyDeltas:
             self._rough = rough_deltas(self._composition)
         for epsilon, delta in zip(wide, self._rough(np.array(wide)).tolist(), strict=True):
             bound = Bound(delta).plus(self._mass)
-            work.keep(epsilon, Certified(bound, RDP, notes=(STOPPED,)))
+            work.keep(epsilon, Certified(bound, Proof.RENYI, notes=(STOPPED,)))
 
     def _settle(self, work: Work) -> None:
         """Prove what no source knew that is there already."""

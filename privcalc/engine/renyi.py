@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import exp
@@ -38,7 +38,6 @@ ABSCISSAS = [2.0 ** (k / 2.0) for k in range(-12, 41)]
 FEWER = 4
 # Where the search for the best of them begins, at 8, and how many it first goes on.
 MIDDLE, FIRST_STEP = 18, 8
-NAME = "rdp"
 # What is dropped from each law, as a part of the smallest delta in question.
 DROPPED = 1e-6
 # What is said where the best order may not have been found.
@@ -165,7 +164,7 @@ def _best(curve: RenyiCurve, quantity: str, at: float, every: int) -> tuple[floa
 def _certified(found: Converted, upper: float) -> Certified:
     notes = () if left() > 0.0 else (STOPPED,)
     return Certified(
-        Bound(upper), NAME, notes=notes, order=found.order, conversion=found.conversion
+        Bound(upper), Proof.RENYI, notes=notes, order=found.order, conversion=found.conversion
     )
 
 
@@ -183,7 +182,7 @@ def _truncated_epsilon(composition: Composition, delta: float) -> Certified:
     upper, order = min([largest, *zip(values.tolist(), (c + 1.0).tolist(), strict=True)])
     if math.isinf(upper):
         raise NotCertifiedError("no Renyi order gives a finite upper end")
-    return Certified(Bound(non_negative(upper)), NAME, order=order, conversion="balle")
+    return Certified(Bound(non_negative(upper)), Proof.RENYI, order=order, conversion="balle")
 
 
 def _truncated_delta(composition: Composition, epsilon: float) -> Certified:
@@ -196,7 +195,7 @@ def _truncated_delta(composition: Composition, epsilon: float) -> Certified:
     upper = exp_bound(log_upper) * (1.0 + 1e-12)
     if rough.log_dropped_mass() > -math.inf:
         upper += exp_bound(rough.log_dropped_mass())
-    return Certified(Bound(min(1.0, upper)), NAME, order=order, conversion="balle")
+    return Certified(Bound(min(1.0, upper)), Proof.RENYI, order=order, conversion="balle")
 
 
 def _certified_orders(composition: Composition) -> tuple[Array, Array]:

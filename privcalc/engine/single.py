@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.certified import CLOSED
+from privcalc.bounds import Proof
 from privcalc.engine.source import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -34,7 +34,7 @@ TINY = 1e-300
 class SingleUse:
     """The source of one law by itself."""
 
-    name = CLOSED
+    proof = Proof.SINGLE_USE
     # Nothing here depends on the tolerance.
     pad = 0.0
 

@@ -17,6 +17,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from privcalc.bounds import Proof
     from privcalc.numerics.arrays import Array
 
 # Nothing below this is claimed as a lower end.
@@ -45,8 +46,8 @@ class Source(Protocol):
     """What proves brackets of the finite part of delta at every epsilon, wide or narrow."""
 
     @property
-    def name(self) -> str:
-        """Return the name of the engine."""
+    def proof(self) -> Proof:
+        """Return what kind of proof it is."""
         ...
 
     @property
@@ -96,7 +97,7 @@ def brackets(source: Source, epsilons: Array, tolerance: float) -> list[Certifie
     return [
         Certified(
             Bound.probability(float(upper[i]), float(lower[i])),
-            source.name,
+            source.proof,
             {name: float(each[i]) for name, each in relative.items()} if sized[i] else {},
         )
         if np.isfinite(upper[i] + lower[i])
@@ -114,7 +115,7 @@ def bracket(source: Source, epsilon: float, tolerance: float) -> Certified:
     at = np.array([epsilon])
     found = brackets(source, at, tolerance)[0]
     if found is None:
-        raise NotCertifiedError(why(source.name, source.deltas(at)))
+        raise NotCertifiedError(why(source.proof.engine, source.deltas(at)))
     return found
 
 

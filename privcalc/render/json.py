@@ -40,6 +40,7 @@ def as_object(report: Report) -> dict[str, object]:
         "result": dict(report.result),
         "method": {
             "engine": method.engine,
+            "proof": method.proof.words,
             "tolerance_met": method.tolerance_met,
             "terms": dict(method.terms),
             **_renyi(method),

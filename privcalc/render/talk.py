@@ -60,11 +60,10 @@ def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:
 
 
 def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
-    """Show the engine, the error terms, each direction, and what other engines came to."""
+    """Show the proof, the error terms, each direction, and what other engines came to."""
     for report in reports:
         method = report.method
-        order = renyi_words(method)
-        yield f"{place}{subject(report)}: engine {method.engine}{order}{_terms(method.terms)}"
+        yield f"{place}{subject(report)}: {proof_words(method)}{_terms(method.terms)}"
         said: set[str] = set()
         for direction in report.directions:
             value = "no number"
@@ -73,8 +72,7 @@ def details(reports: Sequence[Report], place: str = "") -> Iterator[str]:
             elif direction.estimate is not None:
                 value = f"about {number(direction.estimate)}"
             terms = _terms(direction.method.terms)
-            engine = f"{direction.method.engine}{renyi_words(direction.method)}"
-            yield f"  {direction.adjacency}: {value}, engine {engine}{terms}"
+            yield f"  {direction.adjacency}: {value}, {proof_words(direction.method)}{terms}"
             yield from (f"    {line}" for line in _tried(direction.method.notes))
             said.update(direction.method.notes)
         yield from (f"  {line}" for line in _tried(n for n in method.notes if n not in said))
@@ -96,11 +94,12 @@ def subject(report: Report, *, unproved: bool = False) -> str:
     return f"{' and '.join(names)} at {report.place[0]} {written(report.place[1])}"
 
 
-def renyi_words(method: Method) -> str:
-    """Name the Renyi order behind an upper end, or nothing."""
-    if method.order is None:
-        return ""
-    return f" (order {method.order:.6g}, conversion {method.conversion})"
+def proof_words(method: Method) -> str:
+    """Name the proof and its engine, with the Renyi order behind an upper end if there is one."""
+    order = ""
+    if method.order is not None:
+        order = f", order {method.order:.6g}, conversion {method.conversion}"
+    return f"{method.proof.words} (engine {method.engine}{order})"
 
 
 def _tried(notes: Iterable[str]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Proof
 from privcalc.record import record
 from privcalc.reporting.questions import relation_in_force
 
@@ -38,6 +39,6 @@ class Writing:
                 sampling=sampling_words(tree),
                 query={},
                 result={"dp_event": event_text(tree, relation)},
-                method=Method("closed-form", tolerance_met=True),
+                method=Method(Proof.CLOSED_FORM, tolerance_met=True),
             )
         ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Proof
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting import DEFAULT_ORDERS
@@ -88,7 +89,7 @@ class Subsampling:
             sampling=found.sampling,
             query={**self.sample, **rounds},
             result=result,
-            method=Method("rdp", curve.tolerance_met, theorems=curve.reasons),
+            method=Method(Proof.RENYI, curve.tolerance_met, theorems=curve.reasons),
             sample=self._words,
             tables=(plain, *brackets),
             remarks=remarks(curve),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Proof
 from privcalc.reporting.questions import common_relation, question, relation_in_force
 from privcalc.reporting.runs import runs_remark
 
@@ -70,7 +71,7 @@ def thresholds_report(
         sampling=sampling_words(candidates[0]) if candidates else "none",
         query={"delta": delta, "epsilon_q": epsilon_q},
         result=result,
-        method=Method("closed-form", tolerance_met=True),
+        method=Method(Proof.CLOSED_FORM, tolerance_met=True),
         tables=(("thresholds", "epsilon"),),
         remarks=tuple(remarks),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ class Curve:
         beta: least type II error of any test, at each alpha.
         power: largest power (true positive rate), 1 - beta, at each alpha; without a lower end
             where only an upper bound of the profile is known.
-        engine: what proved most of the brackets: closed-form, contour, fft or rdp.
+        proof: what proved most of the brackets.
         notes: what limited them, in sentences.
     """
 
     beta: tuple[Bound, ...]
     power: tuple[Bound, ...]
-    engine: str = "closed-form"
+    proof: Proof = Proof.CLOSED_FORM
     notes: tuple[str, ...] = ()
 
     def narrow(self, tolerance: float) -> bool:
@@ -40,7 +40,7 @@ class Curve:
         return all(bound.within_tolerance(tolerance, 0.0) for bound in bounds)
 
     def intersection(self, other: Curve) -> Curve:
-        """Return the narrower brackets of two; the engine and the notes are of the first."""
+        """Return the narrower brackets of two; the proof and the notes are of the first."""
         betas = [a.intersection(b) for a, b in zip(self.beta, other.beta, strict=True)]
         powers = [a.intersection(b) for a, b in zip(self.power, other.power, strict=True)]
         return replace(self, beta=tuple(betas), power=tuple(powers))
@@ -125,7 +125,7 @@ def _reached(beta: Bound, power: Bound, least: float, most: float) -> tuple[Boun
 def worst_of(curves: Mapping[str, Curve]) -> Curve:
     """Return the least beta and the largest power of several directions, at each alpha.
 
-    The engine is that of the direction that is the worse most often; notes say whose they are.
+    The proof is that of the direction that is the worse most often; notes say whose they are.
     """
     parts = list(curves.values())
     powers, betas = list(parts[0].power), list(parts[0].beta)
@@ -142,7 +142,7 @@ def worst_of(curves: Mapping[str, Curve]) -> Curve:
         for name, curve in curves.items()
         for note in curve.notes
     ]
-    return Curve(tuple(betas), tuple(powers), often.engine, tuple(notes))
+    return Curve(tuple(betas), tuple(powers), often.proof, tuple(notes))
 
 
 def monotone(alphas: Sequence[float], curve: Curve) -> Curve:

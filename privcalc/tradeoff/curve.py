@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.numerics.rounding import UNIT
 from privcalc.renyi.conversion.powers import allowed_powers
 from privcalc.tradeoff.brackets import Curve, one_minus
@@ -39,4 +39,4 @@ def curve_trade_off(composition: Composition, alphas: Sequence[float]) -> Curve:
         # A power of alpha is had without looking.
         powers.append(Bound(max(alpha, min(1.0, total))))
         betas.append(Bound(rest, min(rest, max(0.0, float(beta)))))
-    return Curve(tuple(betas), tuple(powers), "rdp", (UPPER_ONLY,))
+    return Curve(tuple(betas), tuple(powers), Proof.RENYI, (UPPER_ONLY,))

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.engine.terms import reverse_of
 from privcalc.errors import DomainError
 from privcalc.record import record
@@ -54,14 +54,14 @@ class TradeOff:
         alphas: type I errors.
         worst: smallest beta and largest power over the directions.
         directions: each direction by itself.
-        engine: what proved most of the brackets: closed-form, contour, fft or rdp.
+        proof: what proved most of the brackets.
         notes: what limited them, in sentences.
     """
 
     alphas: tuple[float, ...]
     worst: Curve
     directions: dict[str, Curve]
-    engine: str
+    proof: Proof
     notes: tuple[str, ...]
 
 
@@ -96,7 +96,7 @@ def trade_off(
     }
     curves = {name: monotone(alphas, curve) for name, curve in curves.items()}
     worst = monotone(alphas, worst_of(curves))
-    return TradeOff(tuple(alphas), worst, curves, worst.engine, worst.notes)
+    return TradeOff(tuple(alphas), worst, curves, worst.proof, worst.notes)
 
 
 class _Solvers:
@@ -126,7 +126,7 @@ class _Solvers:
         return Curve(
             (*found.beta, *[Bound(0.0, 0.0)] * rest),
             (*found.power, *[Bound(1.0, 1.0)] * rest),
-            found.engine,
+            found.proof,
             found.notes,
         )
 
@@ -175,6 +175,6 @@ def _complete(
     return Curve(
         tuple(beta for beta, _ in bounds),
         tuple(power for _, power in bounds),
-        curve.engine,
+        curve.proof,
         curve.notes,
     )

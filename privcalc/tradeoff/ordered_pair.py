@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import CLOSED, Certified
 from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
@@ -55,7 +55,7 @@ class Profile:
         self.lower_mass = 0.0 if laws.lower is None else laws.lower.infinity_mass().lower or 0.0
         self.largest = laws.upper.max_loss().upper
         self._known: dict[float, tuple[float, float]] = {}
-        self._engines: dict[float, str] = {}
+        self._proofs: dict[float, Proof] = {}
 
     def ask(self, epsilons: Iterable[float]) -> None:
         """Bracket delta at epsilons >= 0 that are not known yet."""
@@ -63,7 +63,7 @@ class Profile:
         if not new:
             return
         uppers = _brackets(self.upper, new)
-        self._engines.update((e, each.engine) for e, each in zip(new, uppers, strict=True))
+        self._proofs.update((e, each.proof) for e, each in zip(new, uppers, strict=True))
         if self._lower is self.upper:
             self._known.update((e, _ends(each)) for e, each in zip(new, uppers, strict=True))
             return
@@ -77,9 +77,9 @@ class Profile:
         """Whether some brackets were left wide, for they would have been expensive."""
         return self.upper.given_up or (self._lower is not None and self._lower.given_up)
 
-    def engine(self, epsilon: float) -> str:
+    def proof(self, epsilon: float) -> Proof:
         """Return what proved the upper end at an epsilon that was asked for."""
-        return self._engines[float(epsilon)]
+        return self._proofs[float(epsilon)]
 
     def known(self) -> list[float]:
         """Return the epsilons that were asked for, in any order."""
@@ -131,9 +131,9 @@ class OrderedPair:
         known += [-x for x in self.reverse.known() if 0.0 < x <= LARGEST_LOG]
         self.logs = np.sort(known)
 
-    def engine(self, log: float) -> str:
+    def proof(self, log: float) -> Proof:
         """Return what proved the upper end at a log that was asked for."""
-        return self.forward.engine(log) if log >= 0.0 else self.reverse.engine(-log)
+        return self.forward.proof(log) if log >= 0.0 else self.reverse.proof(-log)
 
     @property
     def given_up(self) -> bool:

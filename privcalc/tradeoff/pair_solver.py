@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import field, mutable
 from privcalc.tradeoff.brackets import Curve, complement, one_minus
@@ -50,7 +50,7 @@ class Query:
         left: spacing of points on the left of it.
         right: on the right.
         noise: width of the bracket of g at its lowest, relative to what is asked for.
-        engine: what proved the widest bracket of g at its lowest and next to that.
+        proof: what proved the widest bracket of g at its lowest and next to that.
         before: what the upper end was in the round before.
         asked: logs of a that were asked for on its account.
     """
@@ -62,7 +62,7 @@ class Query:
     left: float = 0.0
     right: float = 0.0
     noise: float = 0.0
-    engine: str = ""
+    proof: Proof = Proof.CLOSED_FORM
     before: float = math.inf
     asked: list[float] = field(factory=list)
 
@@ -101,7 +101,7 @@ class PairSolver:
         """Bracket beta and the power at each of several increasing alphas in (0, 1)."""
         queries = self._solved(list(alphas))
         found = [self._result(query) for query in queries]
-        served = Counter(query.engine for query in queries)
+        served = Counter(query.proof for query in queries)
         return Curve(
             tuple(beta for beta, _ in found),
             tuple(power for _, power in found),
@@ -244,7 +244,7 @@ class PairSolver:
         lowest = int(np.argmin(known.high))
         near = slice(max(lowest - 1, 0), lowest + 2)
         widest = int(np.argmax((known.high - known.low)[near]))
-        query.engine = self._pair.engine(float(logs[near][widest]))
+        query.proof = self._pair.proof(float(logs[near][widest]))
         query.high = min(query.high, float(known.high[lowest]))
         query.noise = float(known.high[lowest] - known.low[lowest]) / max(abs(query.high), 1e-300)
         if not self._both:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tests.fake_accounting import FakeAccounting
 
 GAUSSIAN = "gaussian:sigma=2"
+INVERSION = "characteristic-function inversion (engine contour)"
 
 
 class TestQuestion:
@@ -108,7 +109,8 @@ class TestJson:
             '"spec": {"type": "gaussian", "standard_deviation": 2.0}, "text": "gaussian:sigma=2", '
             '"relation": "add_or_remove_one", "query": {"delta": 1e-05}, '
             '"result": {"epsilon": {"lower": 2.25, "upper": 2.5}}, '
-            '"method": {"engine": "contour", "tolerance_met": true, "terms": {"aliasing": 1e-12}}}'
+            '"method": {"engine": "contour", "proof": "characteristic-function inversion", '
+            '"tolerance_met": true, "terms": {"aliasing": 1e-12}}}'
             "\n"
         )
         assert (outcome.status, outcome.stderr) == (0, "")
@@ -293,9 +295,9 @@ class TestTalk:
         accounting.notes = ("contour: few uses", "contour: few uses")
         outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "-v", "-t")
         assert outcome.stderr.splitlines()[1:] == [
-            "  remove: [2.25, 2.5], engine contour, aliasing 1e-12",
+            f"  remove: [2.25, 2.5], {INVERSION}, aliasing 1e-12",
             "    contour: few uses",
-            "  add: [2.25, 2.5], engine contour, aliasing 1e-12",
+            f"  add: [2.25, 2.5], {INVERSION}, aliasing 1e-12",
             "    contour: few uses",
             (
                 "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the "
@@ -326,9 +328,9 @@ class TestTalk:
         outcome = run("compose", GAUSSIAN, "--delta", "1e-5", "-v")
         assert outcome.stdout == plain.stdout
         assert outcome.stderr == (
-            "epsilon at delta 1e-5: engine contour, aliasing 1e-12\n"
-            "  remove: [2.25, 2.5], engine contour, aliasing 1e-12\n"
-            "  add: [2.25, 2.5], engine contour, aliasing 1e-12\n"
+            f"epsilon at delta 1e-5: {INVERSION}, aliasing 1e-12\n"
+            f"  remove: [2.25, 2.5], {INVERSION}, aliasing 1e-12\n"
+            f"  add: [2.25, 2.5], {INVERSION}, aliasing 1e-12\n"
         )
 
 

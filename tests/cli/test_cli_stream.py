@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tests.conftest import Outcome
     from tests.fake_accounting import FakeAccounting
 
+INVERSION = "characteristic-function inversion (engine contour)"
 LINES = "gaussian:sigma=2\n\n  pure:epsilon=1  \r\n"
 
 
@@ -168,7 +169,7 @@ def test_what_is_said_names_the_line(
     accounting.bound = Bound(2.5, 0.5)
     arguments = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "1", "-t", "-v")
     lines = run(*arguments, stdin=LINES).stderr.splitlines()
-    assert lines[0].startswith("line 1: epsilon at delta 1e-5: engine contour")
+    assert lines[0].startswith(f"line 1: epsilon at delta 1e-5: {INVERSION}")
     for number in (1, 3):
         said = [line for line in lines if line.startswith(f"privcalc: line {number}: ")]
         assert [line.split(": ")[2].split()[0] for line in said] == ["warning", "undecided"]

@@ -12,7 +12,7 @@ import pytest
 
 from privcalc.accounting.answer import Direction, Method
 from privcalc.accounting.realize import sampling_words
-from privcalc.bounds import Bound, Verdict
+from privcalc.bounds import Bound, Proof, Verdict
 from privcalc.cli.choices import ColorMode, Format
 from privcalc.cli.output import Output, Printer
 from privcalc.cli.terminal import Terminal, terminal
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from privcalc.render.report import Quantity
 
+INVERSION = "characteristic-function inversion (engine contour)"
 TEXT = "gaussian:sigma=2@poisson:q=0.01@100"
 
 
@@ -40,7 +41,7 @@ def report(
     notes: tuple[str, ...] = (),
 ) -> Report:
     """Make one answer."""
-    method = Method("contour", tolerance_met=True, terms={"aliasing": 1.25e-12}, notes=notes)
+    method = Method(Proof.INVERSION, tolerance_met=True, terms={"aliasing": 1.25e-12}, notes=notes)
     return Report(
         command="compose",
         spec=parse(TEXT).tree,
@@ -142,10 +143,10 @@ class TestEstimates:
     def test_details_show_what_there_is(self) -> None:
         """A direction may have an estimate, or nothing."""
         assert list(talk.details([report(ESTIMATE, notes=("a note",))])) == [
-            "epsilon at delta 1e-5: engine contour, aliasing 1.2e-12",
-            "  add: about 2.375, engine contour, aliasing 1.2e-12",
+            f"epsilon at delta 1e-5: {INVERSION}, aliasing 1.2e-12",
+            f"  add: about 2.375, {INVERSION}, aliasing 1.2e-12",
             "    a note",
-            "  remove: no number, engine contour, aliasing 1.2e-12",
+            f"  remove: no number, {INVERSION}, aliasing 1.2e-12",
             "    a note",
         ]
 
@@ -176,9 +177,9 @@ class TestTried:
     def test_of_a_profile(self) -> None:
         """A curve has no directions; its points are taken together."""
         curve = replace(report({"epsilon": [0.0], "delta": [Bound(0.5)]}, query={}), directions=())
-        curve = replace(curve, method=Method("fft", tolerance_met=False, notes=self.NOTES))
+        curve = replace(curve, method=Method(Proof.LATTICE, tolerance_met=False, notes=self.NOTES))
         assert list(talk.details([curve])) == [
-            "the profile: engine fft",
+            "the profile: lattice FFT (engine fft)",
             *(f"  {line}" for line in self.LINES),
         ]
 

@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
@@ -207,8 +207,8 @@ def test_questions_may_be_repeated() -> None:
 def test_contradictions_are_errors() -> None:
     """An upper end below a lower one further right is refused."""
     work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
-    work.keep(0.0, Certified(Bound(0.1, 0.1), "x"))
-    work.keep(1.0, Certified(Bound(0.2, 0.2), "x"))
+    work.keep(0.0, Certified(Bound(0.1, 0.1), Proof.LATTICE))
+    work.keep(1.0, Certified(Bound(0.2, 0.2), Proof.LATTICE))
     with pytest.raises(DisagreementError, match="contradict"):
         work.sharpened([0.0, 1.0])
 
@@ -217,8 +217,8 @@ def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
     """An upper end by a Renyi curve may be below what laws that say more prove of themselves."""
     work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0, 2.0], of_mass=False, sharper=True)
     for epsilon, low, high in ((0.0, 0.3, 0.4), (1.0, 0.2, 0.21), (2.0, 0.1, 0.11)):
-        work.keep(epsilon, Certified(Bound(high, low), "fft"))
-    work.keep(1.0, Certified(Bound(0.05), "rdp"))
+        work.keep(epsilon, Certified(Bound(high, low), Proof.LATTICE))
+    work.keep(1.0, Certified(Bound(0.05), Proof.RENYI))
     found = [each.bound for each in work.sharpened([0.0, 1.0, 2.0])]
     assert found == [Bound(0.4, 0.3), Bound(0.05), Bound(0.05)]
 
@@ -247,8 +247,8 @@ def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) 
 def test_monotony_sharpens() -> None:
     """An upper end holds to the right, and a lower one to the left."""
     work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
-    work.keep(0.0, Certified(Bound(0.3, 0.1), "x"))
-    work.keep(1.0, Certified(Bound(0.4, 0.2), "x"))
+    work.keep(0.0, Certified(Bound(0.3, 0.1), Proof.LATTICE))
+    work.keep(1.0, Certified(Bound(0.4, 0.2), Proof.LATTICE))
     assert [each.bound for each in work.sharpened([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2
 
 

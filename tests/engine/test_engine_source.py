@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
 from privcalc.engine.contour.plan import make_plan
 from privcalc.engine.contour.sum import ContourSum
@@ -38,7 +39,7 @@ def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
 class Falling:
     """A source whose delta is e^{-epsilon}, with brackets as wide as it is told."""
 
-    name = "test"
+    proof = Proof.INVERSION
     pad = 0.0
 
     def __init__(self, below: float = 0.0, above: float = 0.0, *, kinks: bool = False) -> None:
@@ -249,7 +250,7 @@ def test_lists_prove_what_their_sides_say() -> None:
         exact = Side(losses, weights, 0.0, c, 2.0)
         loose = Side(losses, weights, 0.01, c, 2.0, lost=0.05, missing=float(weights[1]))
         for side, moved in ((exact, 0.0), (loose, 0.01)):
-            found = Listed("test", side, side).deltas(points)
+            found = Listed(Proof.LATTICE, side, side).deltas(points)
             for i, epsilon in enumerate(points.tolist()):
                 assert found.lower[i] <= truth(-moved, epsilon) <= truth(moved, epsilon)
                 least = truth(moved, epsilon) + (0.05 if moved else 0.0)

@@ -244,6 +244,6 @@ def test_many_rates_interpolate_orders() -> None:
 def test_upper_ends_stay_one_sided() -> None:
     """A curve has no lower end, whatever two outcomes attain."""
     found = curve_of("zcdp:rho=0.5", [0.1, 0.5]).worst
-    assert found.engine == "rdp"
+    assert found.proof.engine == "rdp"
     assert all(power.lower is None for power in found.power)
     assert [beta.upper for beta in found.beta] == pytest.approx([0.9, 0.5])

@@ -59,7 +59,7 @@ def test_corners(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
                 assert narrow(power, 1e-11)
                 # Masses are known to 32 units and losses to 160, not to those of a small beta.
                 assert beta.width <= max(1e-11 * beta.upper, 2e-12)
-            assert curve.engine == "closed-form"
+            assert curve.proof.engine == "closed-form"
             assert curve.notes == ()
 
 
@@ -159,7 +159,7 @@ def test_both_ways_agree() -> None:
             thresholds = Thresholds(profile)
             solver = PairSolver(OrderedPair(profile, profile), thresholds, thresholds, TOLERANCE)
             other = solver.curve(ALPHAS)
-            assert direct.engine == "closed-form"
+            assert direct.proof.engine == "closed-form"
             for one, two in zip(
                 [*direct.power, *direct.beta], [*other.power, *other.beta], strict=True
             ):

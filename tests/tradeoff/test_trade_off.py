@@ -63,15 +63,15 @@ def test_without_beta() -> None:
 
 def test_answers_say_how() -> None:
     """Each curve names the engine that proved most of it, and what kept it wide."""
-    assert curve_of(MNIST, [0.01, 0.2]).engine == "contour"
-    assert curve_of("gaussian:sigma=1", [0.01, 0.2]).engine == "closed-form"
-    assert curve_of("zcdp:rho=0.5", [0.01]).engine == "rdp"
+    assert curve_of(MNIST, [0.01, 0.2]).proof.engine == "contour"
+    assert curve_of("gaussian:sigma=1", [0.01, 0.2]).proof.engine == "closed-form"
+    assert curve_of("zcdp:rho=0.5", [0.01]).proof.engine == "rdp"
     assert "only upper bounds" in curve_of("zcdp:rho=0.5", [0.01]).notes[0]
     found = curve_of("truncated-laplace:scale=2,bound=3@3", [0.05, 0.3])
-    assert found.engine == "fft"
+    assert found.proof.engine == "fft"
     assert "wider than asked" in found.notes[0]
     forced = trade_off(laws_of("gaussian:sigma=1@2"), [0.1], 1e-6, engine="contour")
-    assert forced.engine == "contour"
+    assert forced.proof.engine == "contour"
 
 
 def test_round_trip_of_dp_sgd() -> None:
@@ -148,7 +148,7 @@ def test_finer_wishes() -> None:
     for tolerance in (1e-10, 1e-12, 1e-14):
         curve = trade_off(laws, [1e-6, 0.1, 0.9], tolerance)
         assert all(narrow(power, 1e-10) for power in curve.worst.power)
-        assert curve.engine == "contour"
+        assert curve.proof.engine == "contour"
     assert "remove: 3 of 3 brackets are wider than asked" in curve.notes[0]
 
 

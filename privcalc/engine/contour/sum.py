@@ -34,7 +34,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
 from privcalc.engine.contour.aliasing import log_cut, log_left, log_right
 from privcalc.engine.source import Deltas
 from privcalc.numerics.arrays import vertical
@@ -106,7 +107,7 @@ class Terms:
 class NodeSum:
     """The source of a composition on one contour: the sum over its nodes, which are known."""
 
-    name = CONTOUR
+    proof = Proof.INVERSION
     pad = PAD
 
     def __init__(self, nodes: Nodes, deviation: float = 0.0) -> None:

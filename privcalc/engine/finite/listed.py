@@ -18,6 +18,7 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from privcalc.bounds import Proof
     from privcalc.numerics.arrays import Array
 
 LARGEST_EXPONENT = 650.0
@@ -98,9 +99,9 @@ class Listed:
 
     pad = PAD
 
-    def __init__(self, name: str, upper: Side, *lowers: Side) -> None:
+    def __init__(self, proof: Proof, upper: Side, *lowers: Side) -> None:
         """Take the list that proves upper ends, and those that prove lower ends."""
-        self.name = name
+        self.proof = proof
         self.upper = upper
         self.lowers = lowers
         self._blocks: BlockSums | None = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.certified import CLOSED
+from privcalc.bounds import Proof
 from privcalc.engine.finite.lattice_sum import lattice_power
 from privcalc.engine.finite.listed import Listed, Side
 from privcalc.engine.finite.tail_sums import SUM_ULPS
@@ -63,7 +63,7 @@ class Outcomes:
         error = self.mass_error[order] + 4.0 * UNIT
         least = np.maximum(masses * (1.0 - error), 0.0)
         return Listed(
-            CLOSED,
+            Proof.ENUMERATION,
             Side(losses, masses * (1.0 + error), self.loss_error, lost=self.dropped),
             Side(losses, least, self.loss_error),
         )

@@ -6,6 +6,7 @@ import math
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Proof
 from privcalc.engine.certified import EPSILON_FLOOR
 from privcalc.engine.finite.listed import Listed, Side
 from privcalc.engine.inverse import inverse
@@ -38,7 +39,6 @@ LOG_DROP = math.log(1e-11)
 # Where delta is not known beforehand, outcomes of this mass are kept.
 FIRST_LOG_DELTA, LEAST_LOG_DELTA = -80.0, -690.0
 REFINEMENTS = 6
-NAME = "fft"
 # In units of tau (`engine/finite/spread.py`).
 NEAR_TOP = 1e3
 # Parts of the points for a lower law; and so many there may be, however little work is left.
@@ -174,7 +174,7 @@ class _Question:
             try:
                 journey = self._journey(tolerance, points)
                 upper = _side(compose_levels(self.composition, journey, "upper", self.log_drop))
-                return Listed(NAME, upper, *self._lowers(tolerance, points))
+                return Listed(Proof.LATTICE, upper, *self._lowers(tolerance, points))
             except WindowError as error:
                 reason = str(error)
         raise NotCertifiedError(reason)

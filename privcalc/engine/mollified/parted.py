@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
 from privcalc.engine.composition import Composition
 from privcalc.engine.contour.saddle import saddle_for_epsilon
 from privcalc.engine.contour.sum import exp_bounds
@@ -146,7 +147,7 @@ class Parted:
     log_scale: float
     log_dropped: float = -math.inf
 
-    name: ClassVar[str] = CONTOUR
+    proof: ClassVar[Proof] = Proof.SMOOTHED_BULK_AND_TAIL
     pad: ClassVar[float] = PAD
 
     @property

@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
 from privcalc.engine.contour.aliasing import log_cut
 from privcalc.engine.contour.sum import LARGEST_EXPONENT, SLACK, aliasings, exp_bounds
 from privcalc.engine.mollified.payoff import gap_factor, log_moment
@@ -77,7 +78,7 @@ class Line:
 class MollifiedSum:
     """The source of the nodes of one line, good at epsilons near the one they are made for."""
 
-    name = CONTOUR
+    proof = Proof.SMOOTHED
     pad = PAD
 
     def __init__(

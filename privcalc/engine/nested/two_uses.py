@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.engine.certified import CLOSED, PAD
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
 from privcalc.engine.nested.ends import Ends
 from privcalc.engine.nested.pair import Pair, Use
 from privcalc.engine.nested.panels import certified, graded, integrate
@@ -50,7 +51,7 @@ class TwoUses:
     inner: Use
     remove: bool
 
-    name: ClassVar[str] = CLOSED
+    proof: ClassVar[Proof] = Proof.CLOSED_FORM
     pad: ClassVar[float] = PAD
 
     @np.errstate(all="ignore")

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
 from privcalc.engine.composition import Composition
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.source import Deltas, bracket
@@ -230,7 +231,7 @@ class Mixture:
     mass_error: float
     outside: float
 
-    name: ClassVar[str] = CONTOUR
+    proof: ClassVar[Proof] = Proof.BULK_AND_TAIL
     pad: ClassVar[float] = PAD
 
     @property

@@ -36,7 +36,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.engine.certified import CONTOUR, PAD
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
 from privcalc.engine.source import Deltas
 from privcalc.engine.split.choice import Tuning
 from privcalc.engine.split.closed import Closed
@@ -76,7 +77,7 @@ class Split:
     skipped: tuple[float, float] | None
     dropped: bool
 
-    name: ClassVar[str] = CONTOUR
+    proof: ClassVar[Proof] = Proof.BULK_AND_TAIL
     pad: ClassVar[float] = PAD
 
     @classmethod

@@ -10,8 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound
-from privcalc.engine.certified import CLOSED
+from privcalc.bounds import Bound, Proof
 from privcalc.errors import DomainError
 from privcalc.numerics.normal import least_mu
 from privcalc.record import record
@@ -39,12 +38,12 @@ class GaussianEquivalent:
             lower end where only bounds on the mechanism are known.
         at_epsilon: where the profile comes nearest to that of the lower end; infinity where it does
             so as epsilon grows.
-        engine: what most values of the profile came from that the search looked at last.
+        proof: what proved most values of the profile that the search looked at last.
     """
 
     mu: Bound
     at_epsilon: float
-    engine: str = CLOSED
+    proof: Proof = Proof.CLOSED_FORM
 
 
 def mu_at(epsilon: float, delta: Bound) -> Bound:

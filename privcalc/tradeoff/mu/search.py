@@ -6,8 +6,8 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Proof
 from privcalc.engine.arbiter import certified_delta
-from privcalc.engine.certified import CLOSED
 from privcalc.engine.many import ManyDeltas
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.normal import least_mu
@@ -57,7 +57,7 @@ class MuSearch:
         values: a lower bound on mu at each epsilon, or about mu where there is none.
         tops: a mu that is enough at each epsilon.
         slow: whether what was asked last took the slow engine.
-        served: the engine that most of it came from.
+        served: what proved most of it.
         failed: epsilons at which nothing could be proved.
     """
 
@@ -69,7 +69,7 @@ class MuSearch:
     values: dict[float, float] = field(factory=dict)
     tops: dict[float, float] = field(factory=dict)
     slow: bool = False
-    served: str = CLOSED
+    served: Proof = Proof.CLOSED_FORM
     failed: set[float] = field(factory=set)
 
     def __post_init__(self) -> None:
@@ -231,10 +231,10 @@ class MuSearch:
                 self.failed.update(new)
                 self._coarse.difference_update(new)
             return 0.0
-        engines = [each.engine for each in answers]
-        self.slow = 2 * engines.count(SLOW) > len(engines)
-        if engines:
-            self.served = max(engines, key=engines.count)
+        proofs = [each.proof for each in answers]
+        self.slow = 2 * sum(proof.engine == SLOW for proof in proofs) > len(proofs)
+        if proofs:
+            self.served = max(proofs, key=proofs.count)
         left = sorted(self._keep(e, each.bound) for e, each in zip(new, answers, strict=True))
         return left[len(left) // 2] if left else 0.0
 
