@@ -16,10 +16,10 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
-from privcalc.renyi.conversion.both_orders import corner
 from privcalc.renyi.conversion.boundary import Sides, largest_powers, powers
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
 from privcalc.renyi.conversion.powers import allowed_powers
+from privcalc.renyi.conversion.trade_off import corner
 from privcalc.renyi.curve import SumCurve
 from privcalc.renyi.known import LinearCurve, PointsCurve
 from privcalc.spec.parse import parse
@@ -106,6 +106,19 @@ def test_stated_numbers() -> None:
     result: Any = convert(parse("zcdp:rho=0.5").tree, question).answers[0].result
     assert 0.47905 <= result["advantage"].upper <= 0.47910
     assert f"{result['tpr_at_fpr'][0]['tpr'].upper:.5f}" == "0.12459"
+
+
+def test_two_points_prove_more_than_the_best_order() -> None:
+    """A table of two orders; one curve of both directions, for delta and for epsilon."""
+    table = points_curve([["2", "0.004"], ["64", "0.5"]])
+    assert f"{best_epsilon(table, 1e-3, 'optimal').value:.4f}" == "0.5279"
+    assert f"{best_epsilon(table, 1e-3, 'trade_off').value:.4f}" == "0.4826"
+    line = LinearCurve(2.0)
+    assert f"{math.exp(best_log_delta(line, 0.0, 'optimal').value):.4f}" == "0.8652"
+    assert f"{math.exp(best_log_delta(line, 0.0, 'trade_off', both=line).value):.4f}" == "0.8336"
+    one = points_curve([["4", "0.4"]])
+    assert f"{best_epsilon(one, 0.3, 'optimal').value:.4f}" == "0.0433"
+    assert best_epsilon(one, 0.3, "trade_off", both=one).value == 0.0
 
 
 def moment(p: mpf, rest: mpf, q: mpf, away: mpf, c: mpf) -> mpf:
@@ -224,9 +237,9 @@ def test_unequal_orders_take_the_larger_curve() -> None:
 def test_largest_losses_bound_both_orders() -> None:
     """A divergence of order infinity is pure differential privacy: tanh(epsilon / 2) at 0."""
     curve = PointsCurve((), 0.7)
-    met = corner(curve)
-    assert met is not None
-    assert math.exp(met.log_advantage) == pytest.approx(math.tanh(0.35), rel=1e-12)
+    ((low, high),) = corner(curve)
+    assert (low.epsilon, high.epsilon, high.log_delta) == (0.0, 0.7, -math.inf)
+    assert math.exp(low.log_delta) == pytest.approx(math.tanh(0.35), rel=1e-12)
     found = allowed_powers(curve, curve, np.array([0.1, 0.9]))
     assert found.power[0] == pytest.approx(0.1 * math.exp(0.7), rel=1e-12)
     assert found.rest[1] == pytest.approx(0.1 * math.exp(-0.7), rel=1e-12)

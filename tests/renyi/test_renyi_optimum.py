@@ -68,7 +68,9 @@ def zcdp(rho: float) -> FakeCurve:
 def known_at(points: list[tuple[float, float]], limit: float = math.inf) -> FakeCurve:
     """Return the curve that is known at some c only: chords of K from (0, 0), then infinity."""
     cs, ks = zip((0.0, 0.0), *points, strict=True)
-    return FakeCurve(lambda c: np.where(c > cs[-1], np.inf, np.interp(c, cs, ks)), limit)
+    return FakeCurve(
+        lambda c: np.where(c > cs[-1], np.inf, np.interp(c, cs, ks)), limit, corners=cs[1:]
+    )
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
