@@ -98,8 +98,8 @@ def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
     module.compose = fake  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(privcalc.accounting, "compose", module, raising=False)
-    # Made-up costs have no remedy.
-    monkeypatch.setattr("privcalc.reporting.remedy.remedy", lambda *_, **__: "")
+    # Made-up costs have nothing that would fit.
+    monkeypatch.setattr("privcalc.reporting.budget.suggestion", lambda *_, **__: "")
     return fake
 
 

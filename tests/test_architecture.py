@@ -283,7 +283,7 @@ def test_nothing_imports_the_command_line() -> None:
         ("privcalc.mechanisms.gaussian", "def f():\n    from privcalc.engine import contour"),
         ("privcalc.accounting.compose", "from privcalc.render import json"),
         ("privcalc.accounting.compose", "import typer"),
-        ("privcalc.render.json", "import rich"),
+        ("privcalc.render.data", "import rich"),
         ("privcalc.cli.app", "def f():\n    import rich.table"),
         ("privcalc.cli.app", "import numpy"),
         ("privcalc.errors", "from . import bounds"),

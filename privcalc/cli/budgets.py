@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privcalc.errors import UsageError
 from privcalc.reporting.budget import Budget
-from privcalc.reporting.numbers import read_delta, read_epsilon
+from privcalc.reporting.questions import read_delta, read_epsilon
 
 
 def read_budget(

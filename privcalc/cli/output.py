@@ -12,7 +12,7 @@ from privcalc.cli.streams import abandon, complain
 from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import record
-from privcalc.reporting.numbers import read_count
+from privcalc.reporting.questions import read_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,7 +143,7 @@ class Printer:
         """
         place = "" if line is None else f"line {line}: "
         lines = () if self._output.quiet else tuple(self._lines(reports, text))
-        said = tuple(self._talk(reports, place))
+        said = tuple(self._messages(reports, place))
         checks = [report.check for report in reports if report.check is not None]
         failed = any(check.verdict is not Verdict.WITHIN for check in checks)
         status = ExitStatus.BUDGET if failed else ExitStatus.OK
@@ -160,9 +160,9 @@ class Printer:
         """Yield what stands once at the top, or between two answers."""
         form = self._output.format
         if form is Format.CSV and not self._started:
-            from privcalc.render import csv
+            from privcalc.render.data import csv_header
 
-            yield csv.header()
+            yield csv_header()
         pages = (Format.TABLE, Format.MARKDOWN, Format.STATEMENT)
         if form in pages and self._started and not self._output.terse:
             yield ""
@@ -182,18 +182,18 @@ class Printer:
         # Each format is imported when it is used: starting up is most of the run time.
         form = self._output.format
         if self._output.terse:
-            from privcalc.render import terse
+            from privcalc.render.plain import terse_line
 
-            yield from (terse.line(report) for report in reports)
+            yield from (terse_line(report) for report in reports)
         elif form is Format.JSON:
-            from privcalc.render import json
+            from privcalc.render.data import json_line
 
-            yield from (json.line(report) for report in reports)
+            yield from (json_line(report) for report in reports)
         elif form is Format.CSV:
-            from privcalc.render import csv
+            from privcalc.render.data import csv_lines
 
             for report in reports:
-                yield from csv.lines(report)
+                yield from csv_lines(report)
         elif form is Format.GITHUB:
             from privcalc.render import github
 
@@ -231,9 +231,9 @@ class Printer:
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal
         if self._output.format is Format.MARKDOWN:
-            from privcalc.render import markdown
+            from privcalc.render.plain import markdown_lines
 
-            yield from markdown.lines(reports)
+            yield from markdown_lines(reports)
         elif terminal.boxed and _fits(reports, terminal.columns):
             from privcalc.render import table
 
@@ -245,21 +245,21 @@ class Printer:
             width = terminal.columns if terminal.boxed else None
             yield from plain.lines(reports, colour=terminal.colour, width=width)
 
-    def _talk(self, reports: Sequence[Report], place: str) -> Iterator[str]:
+    def _messages(self, reports: Sequence[Report], place: str) -> Iterator[str]:
         """Say on standard error what the format on standard output has no place for."""
         if self._output.quiet:
             return
-        from privcalc.render import talk
+        from privcalc.render import messages
 
         if self._output.verbose:
-            yield from talk.details(reports, place)
-        yield from talk.warnings(reports, place, verbose=self._output.verbose)
+            yield from messages.details(reports, place)
+        yield from messages.warnings(reports, place, verbose=self._output.verbose)
         if self._output.terse or self._output.format in (Format.JSON, Format.CSV):
-            yield from talk.failed_checks(reports, place)
+            yield from messages.failed_checks(reports, place)
 
 
 def _fits(reports: Sequence[Report], columns: int) -> bool:
     """Say whether boxed tables have room; what does not fit would be cut."""
-    from privcalc.render.grid import boxed_width
+    from privcalc.render.plain import boxed_width
 
     return boxed_width(reports) <= columns

@@ -238,8 +238,7 @@ def select(
         tolerance: relative width wished for of what one run costs.
         engine: for one run: auto, contour, fft or rdp.
     """
-    from privcalc.reporting.runs import read_runs
-    from privcalc.reporting.select import Selecting
+    from privcalc.reporting.select import Selecting, read_runs
 
     deltas, epsilons = one_place(delta, epsilon)
     if not (deltas or epsilons):

@@ -19,8 +19,14 @@ from privcalc.errors import DomainError, SpecError, UsageError
 from privcalc.exact import Written, shown, standing_for
 from privcalc.library.result import Result
 from privcalc.relation import Relation
-from privcalc.reporting.numbers import LEAST_TOLERANCE, read_all, read_count, read_number
-from privcalc.reporting.questions import question, summed
+from privcalc.reporting.questions import (
+    LEAST_TOLERANCE,
+    question,
+    read_all,
+    read_count,
+    read_number,
+    summed,
+)
 
 if TYPE_CHECKING:
     from privcalc.spec.read import Question

@@ -117,9 +117,9 @@ class Result:
 
     def to_json(self) -> str:
         """Return the line that `--json` prints."""
-        from privcalc.render.json import line
+        from privcalc.render.data import json_line
 
-        return line(self.report)
+        return json_line(self.report)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints, as plain data."""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, round_up
 from privcalc.errors import UsageError
 from privcalc.record import record
-from privcalc.render.assumed import sampling_name
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import assumptions, remarks, title
+from privcalc.render.words import assumptions, remarks, sampling_name, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

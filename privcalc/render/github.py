@@ -7,10 +7,17 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
-from privcalc.render.assumed import sampling_name
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import COLUMNS, METHODS, bracket, named, number, one_sided
-from privcalc.render.written import written
+from privcalc.render.words import (
+    COLUMNS,
+    METHODS,
+    bracket,
+    named,
+    number,
+    one_sided,
+    sampling_name,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -47,7 +47,7 @@ class OneSided:
 Number = Bound | OneSided | float
 # A row has columns of its own.
 Row = dict[str, Number | str]
-# Named numbers: rival methods, or facts. Several named ones in one table are its columns.
+# Named numbers: baselines, or facts. Several named ones in one table are its columns.
 Named = Mapping[str, Number | str]
 # Several: a column, all columns of one table being equally long. Words stand in no table.
 Quantity = Number | str | list[Number | Row] | Named

@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING
 from privcalc import __version__
 from privcalc.bounds import Bound
 from privcalc.errors import UsageError
-from privcalc.render.assumed import unit
-from privcalc.render.csv import numbers
+from privcalc.render.data import numbers
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import assumptions, bracket, number, one_sided, remarks, title
-from privcalc.render.written import written
+from privcalc.render.words import (
+    assumptions,
+    bracket,
+    number,
+    one_sided,
+    remarks,
+    title,
+    unit,
+    written,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,8 +28,8 @@ if TYPE_CHECKING:
     from privcalc.render.report import Number, Report
 
 
-# What is said of rival bounds, and of where else to look, is not a part of the guarantee.
-RIVALS = ("methods", "constants", "candidates", "runs")
+# What is said of baseline bounds, and of where else to look, is not a part of the guarantee.
+BASELINES = ("methods", "constants", "candidates", "runs")
 ASIDES = ("candidates", "gain", "transition", "check")
 
 # Names of curves and of their remarks, for readers who do not have the tool.
@@ -107,9 +114,9 @@ def _claim(reports: Sequence[Report]) -> str:
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str]]:
-    """Yield every number that is an answer with what it is; rival methods are none."""
+    """Yield every number that is an answer with what it is; baselines are none."""
     for given, at, name, value in numbers(report):
-        if name.partition(".")[0] in RIVALS or name in report.result.get("methods", ()):  # type: ignore[operator]
+        if name.partition(".")[0] in BASELINES or name in report.result.get("methods", ()):  # type: ignore[operator]
             continue
         heading = report.headings.get(name, name)
         alone = not given or not isinstance(value, Bound | OneSided)

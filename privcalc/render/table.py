@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from privcalc.bounds import Verdict
-from privcalc.render.grid import grids
+from privcalc.render.plain import grids
 from privcalc.render.words import assumptions, remarks, title
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Budget checks: is the number proved to be within what was allowed?"""
+"""Budget checks: is the number proved to be within what was allowed, and what noise would fit?"""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
+from privcalc.errors import PrivcalcError
 from privcalc.exact import decimal_text, exact
 from privcalc.record import record
 from privcalc.render.report import Check
-from privcalc.render.words import VERDICTS, number, short_exponent
-from privcalc.render.written import written
+from privcalc.render.words import VERDICTS, number, short_exponent, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from privcalc.accounting.answer import Answer
     from privcalc.bounds import Bound
+    from privcalc.relation import Relation
+    from privcalc.spec.tree import Node
 
 _NARROWER = 1e-3
 """How much narrower the bracket is that is suggested. With nothing known of where in the present
@@ -59,7 +62,7 @@ class Budget:
         words = f"{VERDICTS[verdict]}: {_proved(quantity, at, bound, budget)}"
         sentence = f"{words}, budget {written(budget)}"
         if verdict is Verdict.UNDECIDED:
-            sentence += f"; {_remedy(bound, narrowed=narrowed)}"
+            sentence += f"; {_settled_by(bound, narrowed=narrowed)}"
         return Check(f"max_{quantity}", budget, verdict, sentence)
 
 
@@ -94,7 +97,7 @@ def _texts(
         yield decimal_text(known) or str(known), known
 
 
-def _remedy(bound: Bound, *, narrowed: bool) -> str:
+def _settled_by(bound: Bound, *, narrowed: bool) -> str:
     """Say what would turn `undecided` into an answer."""
     if bound.lower is None:
         return "this guarantee cannot show that the budget is exceeded"
@@ -106,3 +109,56 @@ def _remedy(bound: Bound, *, narrowed: bool) -> str:
             f"a narrower bracket would settle it: --tolerance {short_exponent(f'{tolerance:.0e}')}"
         )
     return f"no engine proves a narrower bracket; a budget of {bound.decimals()[1]} would be kept"
+
+
+# A hint is worth a second of work; rough brackets prove that it fits, and it should not be far from
+# the least that would.
+WORK, TOLERANCE, FAR = 1e7, 1e-3, 0.01
+# Of more mechanisms with noise it takes longer.
+MOST_NOISES = 50
+
+
+def suggestion(
+    tree: Node, answer: Answer, check: Check, relation: Relation, *, questions: int = 1
+) -> str:
+    """Return a clause that names the noise that would fit, or "" where none is soon found.
+
+    Of several mechanisms with noise all are scaled together.
+
+    Args:
+        tree: the specification.
+        answer: what it costs.
+        check: the budget check that it failed.
+        relation: the neighbouring relation in force.
+        questions: how many hints share the work that one may cost.
+    """
+    from privcalc.accounting.calibrate import calibrate
+    from privcalc.accounting.noise import emptied, noise
+    from privcalc.calibration.target import CalibrationTarget
+    from privcalc.spec.tree import holes
+
+    found = noise(tree)
+    if not 0 < len(found) <= MOST_NOISES:
+        return ""
+    # delta(epsilon) <= D where epsilon(D) <= epsilon.
+    budget, at = check.budget, answer.query.get("delta", 0.0)
+    if answer.quantity == "delta":
+        budget, at = answer.query["epsilon"], check.budget
+    open_tree = emptied(tree, found)
+    try:
+        fit = calibrate(
+            open_tree,
+            CalibrationTarget("epsilon", budget, at),
+            relation=relation,
+            tolerance=TOLERANCE,
+            ratio=[found[path] for path in holes(open_tree)] if len(found) > 1 else (),
+            work=WORK / questions,
+        )
+    except PrivcalcError:
+        # A hint is not worth an error.
+        return ""
+    if abs(fit.sufficient - fit.unproved) > FAR * fit.sufficient:
+        return ""
+    if len(found) > 1:
+        return f"; all noise times {number(fit.sufficient)} would fit"
+    return f"; {fit.parameter}={number(fit.sufficient)} would fit"

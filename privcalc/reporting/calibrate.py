@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
-from privcalc.render.written import written
+from privcalc.render.words import written
 from privcalc.reporting.questions import relation_in_force
 
 if TYPE_CHECKING:

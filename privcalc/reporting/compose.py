@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.record import record, replace
-from privcalc.reporting.proof import proof
+from privcalc.render.words import proof_remarks
 from privcalc.reporting.questions import relation_in_force
 
 if TYPE_CHECKING:
@@ -59,9 +59,9 @@ class Composing:
         failed = check is not None and check.verdict is not Verdict.WITHIN
         # calibrate decides with all engines; what one of them leaves open it would not see.
         if check is not None and failed and self.engine == "auto" and self.hints:
-            from privcalc.reporting.remedy import remedy
+            from privcalc.reporting.budget import suggestion
 
-            words = remedy(
+            words = suggestion(
                 question.tree,
                 answer,
                 check,
@@ -79,7 +79,7 @@ class Composing:
             method=answer.method,
             directions=answer.directions,
             check=check,
-            remarks=proof(answer.method, answer.query),
+            remarks=proof_remarks(answer.method, answer.query),
         )
 
 

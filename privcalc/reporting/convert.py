@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound
+from privcalc.bounds import Bound, Proof
 from privcalc.errors import UsageError
 from privcalc.record import record, replace
+from privcalc.render.words import proof_remarks
 from privcalc.reporting import DEFAULT_ORDERS
 from privcalc.reporting.budget import Budget
-from privcalc.reporting.proof import proof
 from privcalc.reporting.questions import relation_in_force
 from privcalc.spec.text import to_text
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
     from privcalc.spec.tree import Node
-
 
 POINTS = 21
 FILTER = (
@@ -116,7 +115,7 @@ class Converting:
     def _report(self, found: Conversion, answer: Converted) -> Report:
         from privcalc.render.report import Report
 
-        remarks = [("conversion", found.kind), *proof(answer.method, answer.query)]
+        remarks = [("conversion", found.kind), *proof_remarks(answer.method, answer.query)]
         if self.budget is not None:
             budget = to_text(self.budget)
             remarks.append(("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])))
@@ -181,3 +180,33 @@ def _textbook(found: Conversion, answer: Converted) -> tuple[str, ...]:
         f"{each.name}: {number(float(f'{each.epsilon:.12g}'))}, {each.condition}"
         for each in comparisons(found.tree, answer.query["delta"])
     )
+
+
+@record
+class Writing:
+    """What is asked of every specification of one invocation."""
+
+    relation: Relation | None
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question."""
+        from privcalc.accounting.answer import Method
+        from privcalc.accounting.realize import default_relation, sampling_words
+        from privcalc.render.report import Report
+        from privcalc.spec.events.to_event import event_text
+        from privcalc.spec.registry import check_relation
+
+        tree = question.tree
+        relation = relation_in_force(self.relation, question.relation) or default_relation(tree)
+        check_relation(tree, relation)
+        return [
+            Report(
+                command="convert",
+                spec=tree,
+                relation=relation,
+                sampling=sampling_words(tree),
+                query={},
+                result={"dp_event": event_text(tree, relation)},
+                method=Method(Proof.CLOSED_FORM, tolerance_met=True),
+            )
+        ]

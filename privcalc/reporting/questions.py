@@ -1,13 +1,15 @@
-"""Questions: several specifications are one sum, and answers bring their relations."""
+"""What is asked, as it was written: specifications, of which several are one sum, and numbers."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from privcalc.errors import UsageError
+from privcalc.errors import DomainError, SpecError, UsageError
+from privcalc.exact import Written, exact
+from privcalc.render.words import as_written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from privcalc.relation import Relation
     from privcalc.render.report import Report
@@ -94,3 +96,110 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
             " text to ask about another guarantee"
         )
     return asked or brought
+
+
+LARGEST_ORDER = 1e6
+# Doubles that differ are farther apart than this, relatively: what is smaller asks for the same.
+LEAST_TOLERANCE = 2.0**-54
+
+
+def read_number(option: str, text: str) -> float:
+    """Read a number, a ratio (`1/60000`) or a percentage (`0.1%`).
+
+    Raises:
+        UsageError: it is none of these, or no double can hold it.
+    """
+    from privcalc.spec.hints import ANY_NUMBER
+    from privcalc.spec.syntax import Number, Scanner
+
+    refusal = f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
+    # Names, files and holes are values of a specification only.
+    if not text.lstrip(" \t-.")[:1].isdecimal():
+        raise UsageError(refusal)
+    try:
+        scanner = Scanner(text)
+        number, rest = scanner.value(), scanner.next
+    except SpecError as error:
+        if error.hint == ANY_NUMBER or "hole" in f"{error}{error.hint}":
+            raise UsageError(refusal) from None
+        hint = f" ({error.hint})" if error.hint else ""
+        raise UsageError(f"{option}: {error}{hint}") from None
+    if not isinstance(number, Number) or rest:
+        raise UsageError(refusal)
+    # A long decimal is no double that could be shown instead.
+    if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
+        return as_written(number.value, "".join(number.text.split()))
+    return number.value
+
+
+def read_delta(option: str, text: str) -> float:
+    """Read a delta: a probability."""
+    value = read_number(option, text)
+    if not 0 <= exact(value) <= 1:
+        raise DomainError(f"{option} must be between 0 and 1, got {text.strip()}")
+    return value
+
+
+def read_epsilon(option: str, text: str) -> float:
+    """Read an epsilon: finite, and not negative."""
+    value = read_number(option, text)
+    if value < 0.0:
+        raise DomainError(f"{option} must be >= 0, got {text.strip()}")
+    return value
+
+
+def read_tolerance(option: str, text: str) -> float:
+    """Read a relative tolerance."""
+    value = read_number(option, text)
+    if not 0 < exact(value) < 1:
+        raise DomainError(f"{option} must be > 0 and < 1, got {text.strip()}")
+    return max(value, LEAST_TOLERANCE)
+
+
+def read_rate(option: str, text: str) -> float:
+    """Read a probability."""
+    return read_delta(option, text)
+
+
+def read_order(option: str, text: str) -> float:
+    """Read a Renyi order."""
+    value = read_number(option, text)
+    if not 1 < exact(value) <= LARGEST_ORDER:
+        raise DomainError(
+            f"{option} takes orders > 1 and at most {LARGEST_ORDER:.0f}, got {text.strip()}"
+        )
+    return value
+
+
+def read_count(option: str, text: str) -> int:
+    """Read a whole number of at least 1, in digits as counts of a specification are."""
+    from privcalc.spec.syntax import Number, Scanner
+
+    try:
+        scanner = Scanner(text)
+        number, rest = scanner.count(), scanner.next
+    except SpecError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        raise UsageError(f"{option}: {error}{hint}") from None
+    if not isinstance(number, Number) or number.whole is None or rest:
+        raise UsageError(f"{option} takes a whole number such as 60_000, got {_shown(text)}")
+    return number.whole
+
+
+def split(option: str, texts: Iterable[str]) -> list[str]:
+    """Take apart the comma lists of a repeatable option, in the order they were written."""
+    pieces = [piece.strip() for text in texts for piece in text.split(",")]
+    if not all(pieces):
+        raise UsageError(f"{option} has an empty place in its comma list")
+    return pieces
+
+
+def read_all(
+    read: Callable[[str, str], float], option: str, texts: Iterable[str] | None
+) -> tuple[float, ...]:
+    """Read the comma lists of a repeatable option; none where it was not given."""
+    return tuple(read(option, text) for text in split(option, texts or ()))
+
+
+def _shown(text: str, limit: int = 40) -> str:
+    return repr(text if len(text) <= limit else text[:limit] + "...")

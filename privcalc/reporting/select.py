@@ -1,26 +1,73 @@
-"""What `select` asks of a specification, and its answers as reports."""
+"""What `select` asks of a specification, the number of runs, and its answers as reports."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import Proof
+from privcalc.errors import SpecError, UsageError
 from privcalc.record import record
 from privcalc.reporting.budget import Budget
-from privcalc.reporting.questions import relation_in_force
-from privcalc.reporting.runs import runs_remark
+from privcalc.reporting.questions import common_relation, question, relation_in_force
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from privcalc.accounting.select import Selected, Selection
     from privcalc.relation import Relation
     from privcalc.render.report import Named, Quantity, Report
+    from privcalc.selection.thresholds import Thresholds
     from privcalc.spec.read import Question
     from privcalc.spec.tree import Parameters
 
+# The distribution of the runs is read as the wrapper of this specification, which costs nothing.
+BEFORE = "pure:epsilon=0@select:runs="
+
+
+def runs_remark(runs: Mapping[str, float | str]) -> tuple[str, str]:
+    """Describe the number of runs in one line."""
+    from privcalc.render.words import named
+
+    facts = [f"{name.replace('_', ' ')} {named(runs[name])}" for name in runs if name != "family"]
+    return "runs", f"{runs['family']}: {', '.join(facts)}"
+
+
+def read_runs(text: str) -> Parameters:
+    """Read the distribution of the number of runs: one call, such as `geometric:mean=30`.
+
+    Raises:
+        SpecError: it cannot be read; the span is one of this text.
+        UsageError: it has a hole.
+    """
+    from privcalc.spec.parse import parse
+    from privcalc.spec.registry import holes
+    from privcalc.spec.tree import Wrapped
+
+    name, colon, _ = text.partition(":")
+    if not name.strip() or (not colon and "," in name):
+        raise UsageError("--runs takes one distribution, such as geometric:mean=30")
+    try:
+        tree = parse(BEFORE + text.replace(":", ",", 1)).tree
+    except SpecError as error:
+        start, end = error.span or (0, 0)
+        inside = max(0, start - len(BEFORE)), max(1, min(len(text), end - len(BEFORE)))
+        message = f"--runs: {error}".replace(": select ", f": {name} ", 1)
+        message = message.replace("a parameter of select ", f"a parameter of {name} ")
+        raise SpecError(message, text=text, span=inside, hint=_hint(error.hint)) from None
+    if not isinstance(tree, Wrapped) or isinstance(tree.event, Wrapped):
+        raise UsageError("--runs takes one distribution, such as geometric:mean=30")
+    if holes(tree):
+        raise UsageError("--runs has a hole; calibrate finds the value of one")
+    return tree.parameters
+
+
+def _hint(hint: str) -> str:
+    foreign = BEFORE[:4] in hint or "@" in hint or "select" in hint
+    return "for example geometric:mean=30" if foreign else hint
+
 
 # The columns of the table of methods.
-RIVALS = ("methods", "constants", "candidates")
+BASELINES = ("methods", "constants", "candidates")
 # What each method is, for people.
 THEOREMS = {
     "paper": "as published (Koskela, Redberg, Wang 2024), at the best of its free parameter",
@@ -76,7 +123,7 @@ class Selecting:
         from privcalc.render.report import Report
 
         result = _result(found, answer)
-        rivals = tuple(name for name in RIVALS if name in result)
+        baselines = tuple(name for name in BASELINES if name in result)
         return Report(
             command="select",
             spec=found.tree,
@@ -89,7 +136,7 @@ class Selecting:
             check=self.limits.check(
                 answer.quantity, answer.query, answer.bound, narrowed=answer.method.tolerance_met
             ),
-            tables=((answer.quantity, f"base_{answer.quantity}"), rivals),
+            tables=((answer.quantity, f"base_{answer.quantity}"), baselines),
             headings={f"base_{answer.quantity}": "one run"},
             remarks=tuple(_remarks(found, answer)),
             details=tuple(self._details(found, answer)),
@@ -142,3 +189,72 @@ def _remarks(found: Selection, answer: Selected) -> list[tuple[str, str]]:
         if times >= 1.01:
             remarks.append(("gain", f"{times:.3g} times as many candidates at the paper's price"))
     return remarks
+
+
+def thresholds_report(
+    runs: Parameters,
+    epsilon_q: float,
+    delta: float,
+    relation: Relation | None,
+    specs: Sequence[str],
+) -> Report:
+    """Answer `select --thresholds`.
+
+    Args:
+        runs: the distribution of the number of runs.
+        epsilon_q: epsilon of one run.
+        delta: where it is asked.
+        relation: the relation that the command line asks for.
+        specs: candidates, each with its count left open.
+    """
+    from privcalc.accounting.answer import Method
+    from privcalc.accounting.realize import sampling_words
+    from privcalc.accounting.selection_thresholds import tuning
+    from privcalc.render.report import OneSided, Report
+    from privcalc.spec.text import to_text
+
+    questions = [question(spec, holes=True, relation=relation) for spec in specs]
+    candidates = [each.tree for each in questions]
+    relation = relation_in_force(relation, common_relation(questions))
+    found = tuning(candidates, runs, epsilon_q, delta, relation=relation)
+    best, published = found.thresholds.tight, found.thresholds.published
+    result: dict[str, Quantity] = {
+        "thresholds": {
+            # A candidate that keeps what is printed keeps what was proved.
+            "epsilon_1": OneSided(best.epsilon_1, is_upper=False),
+            "delta_1": OneSided(best.delta_1, is_upper=False),
+            "epsilon_hat": OneSided(best.epsilon_hat, is_upper=False),
+        },
+        "epsilon": found.total,
+        "counts": list(found.counts),
+        "runs": dict(found.runs),
+    }
+    remarks = [
+        runs_remark(found.runs),
+        ("thresholds", _meaning(best)),
+        ("paper", f"charges {published.total:.6g} with epsilon_1 = {published.epsilon_1:.6g}"),
+    ]
+    remarks += [
+        ("count", f"{to_text(tree)}: {count}")
+        for tree, count in zip(candidates, found.counts, strict=True)
+    ]
+    return Report(
+        command="select",
+        spec=found.tree,
+        relation=found.relation,
+        sampling=sampling_words(candidates[0]) if candidates else "none",
+        query={"delta": delta, "epsilon_q": epsilon_q},
+        result=result,
+        method=Method(Proof.CLOSED_FORM, tolerance_met=True),
+        tables=(("thresholds", "epsilon"),),
+        remarks=tuple(remarks),
+    )
+
+
+def _meaning(thresholds: Thresholds) -> str:
+    from privcalc.bounds import round_down
+
+    return (
+        "every candidate keeps delta_1 at epsilon_1, and"
+        f" {round_down(thresholds.delta_hat)} at epsilon_hat, in both directions"
+    )

@@ -2,22 +2,92 @@
 
 from __future__ import annotations
 
+from math import isinf, isnan, log
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Proof
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting import DEFAULT_ORDERS
-from privcalc.reporting.amplified import columns, details, remarks
 from privcalc.reporting.questions import relation_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from privcalc.accounting.amplification import Amplification
     from privcalc.accounting.subsample import Accounted, Sample, Subsampled
+    from privcalc.bounds import Bound
     from privcalc.relation import Relation
-    from privcalc.render.report import Report
+    from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
+
+
+def _columns(curve: Amplification) -> dict[str, Quantity]:
+    """Put the columns into the form of the output contract; what does not apply is left out."""
+    from privcalc.render.report import OneSided
+
+    def column(values: tuple[float, ...], *, is_upper: bool = True) -> Quantity:
+        return [OneSided(value, is_upper) for value in values]
+
+    found: dict[str, Quantity] = {"orders": list(curve.orders), "base": column(curve.base)}
+    if curve.lower is not None:
+        found["lower"] = column(curve.lower, is_upper=False)
+    if curve.tight is not None:
+        found["tight"] = column(curve.tight)
+    found["upper"] = column(curve.upper)
+    if curve.exact is not None:
+        found["exact"] = list(curve.exact)
+    if curve.phase_transition_order is not None:
+        found["phase_transition_order"] = curve.phase_transition_order
+    return found
+
+
+def _remarks(curve: Amplification) -> tuple[tuple[str, str], ...]:
+    """Say which theorem each column is, and where the curve bends."""
+    return (*curve.reasons.items(), ("transition", _transition(curve)))
+
+
+def _transition(curve: Amplification) -> str:
+    """Say where sampling stops helping much."""
+    order = curve.phase_transition_order
+    if order is not None:
+        gain = -log(curve.sampling_probability)
+        return f"about order {order:.4g}; beyond it sampling takes off about log(1/q) = {gain:.4g}"
+    if curve.sampling_probability == 1.0:
+        return "none: every record is in the sample"
+    if isinf(min(curve.base)):
+        if curve.exact is not None and not isinf(min(curve.exact, key=_upper).upper):
+            return "none: divergences are infinite without sampling"
+        return "none: divergences are infinite"
+    return "none: sampling helps at every order"
+
+
+def _upper(bound: Bound) -> float:
+    return bound.upper
+
+
+def _details(curve: Amplification) -> tuple[str, ...]:
+    """Return the bounds of the literature that a better one has replaced, for -v."""
+    lines: list[str] = []
+    if curve.published is not None:
+        lines += ["upper as published (Zhu 2023, Theorem 2.3.1):"]
+        lines += _listed(curve.orders, curve.published)
+    if curve.shortened is not None:
+        theorem = "2.5.8" if curve.tight is None else "2.3.7"
+        lines += [f"sum shortened to 50 terms at either end (Zhu 2023, Theorem {theorem}):"]
+        lines += _listed(curve.orders, curve.shortened)
+    return tuple(lines)
+
+
+def _listed(orders: tuple[float, ...], values: tuple[float, ...]) -> list[str]:
+    from privcalc.render.report import OneSided
+    from privcalc.render.words import number, one_sided
+
+    return [
+        f"  order {number(order)}: {one_sided(OneSided(value))}"
+        for order, value in zip(orders, values, strict=True)
+        if not isnan(value)
+    ]
 
 
 Query = dict[str, float]
@@ -67,7 +137,7 @@ class Subsampling:
     @property
     def _words(self) -> str:
         """Spell the sample as specifications do."""
-        from privcalc.render.written import written
+        from privcalc.render.words import written
 
         short = {"sampling_probability": "q", "source_dataset_size": "n", "sample_size": "m"}
         return ", ".join(f"{short[name]}={written(value)}" for name, value in self.sample.items())
@@ -77,7 +147,7 @@ class Subsampling:
         from privcalc.render.report import Report
 
         curve = found.curve
-        result = columns(curve)
+        result = _columns(curve)
         plain = tuple(name for name in result if name not in ("exact", "phase_transition_order"))
         brackets = (("orders", "exact"),) if "exact" in result else ()
         # The curve is of one round: it must not be taken for all that were asked about.
@@ -92,8 +162,8 @@ class Subsampling:
             method=Method(Proof.RENYI, curve.tolerance_met, theorems=curve.reasons),
             sample=self._words,
             tables=(plain, *brackets),
-            remarks=remarks(curve),
-            details=details(curve),
+            remarks=_remarks(curve),
+            details=_details(curve),
         )
 
     def _epsilon(self, found: Subsampled, each: Accounted) -> Report:
@@ -128,7 +198,7 @@ def checked_sample(q: float | None, n: int | None, m: int | None) -> Query:
         UsageError: they do not fit together.
         DomainError: a number is out of range.
     """
-    from privcalc.render.written import written
+    from privcalc.render.words import written
 
     if q is not None and (n is not None or m is not None):
         raise UsageError("--q (Poisson) and --n with --m (a fixed size) contradict each other")

@@ -20,7 +20,7 @@ from privcalc.engine.composition import Composition
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.relation import Relation
-from privcalc.reporting.runs import read_runs
+from privcalc.reporting.select import read_runs
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

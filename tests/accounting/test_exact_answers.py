@@ -17,8 +17,8 @@ from privcalc.accounting.convert import Question, convert
 from privcalc.bounds import Bound, Verdict
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.exact import standing_for
-from privcalc.render.json import dumps
-from privcalc.reporting.numbers import read_number
+from privcalc.render.data import dumps
+from privcalc.reporting.questions import read_number
 from privcalc.spec.json import loads, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf

@@ -49,7 +49,7 @@ def compute() -> None:
     """Print the time inside the process, base by base and number of runs by number of runs."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from privcalc.accounting.select import select
-    from privcalc.reporting.runs import read_runs
+    from privcalc.reporting.select import read_runs
     from privcalc.spec.parse import parse
 
     for text in (GAUSSIAN, "laplace:scale=3", "rr:epsilon=0.5", DE, MNIST):

@@ -15,7 +15,7 @@ import pytest
 
 from privcalc.bounds import Bound
 from privcalc.render import plain
-from privcalc.render.grid import Grid
+from privcalc.render.plain import Grid
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:

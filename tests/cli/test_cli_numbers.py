@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from privcalc.errors import DomainError, PrivcalcError, UsageError
 from privcalc.exact import exact
-from privcalc.render.written import written
-from privcalc.reporting.numbers import read_delta, read_epsilon, read_number, read_tolerance, split
+from privcalc.render.words import written
+from privcalc.reporting.questions import (
+    read_delta,
+    read_epsilon,
+    read_number,
+    read_tolerance,
+    split,
+)
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
 

@@ -19,9 +19,9 @@ from privcalc.cli.terminal import Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.relation import Relation
-from privcalc.render import csv, github, grid, json, markdown, plain, table, talk, terse, words
-from privcalc.render.assumed import relation_words, sampling_name
+from privcalc.render import data, github, messages, plain, table, words
 from privcalc.render.report import Check, Estimate, Report
+from privcalc.render.words import relation_words, sampling_name
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -119,30 +119,30 @@ class TestBoxedTable:
                 assert word in text
             lines = [line for line in text.splitlines() if TEXT not in line]
             assert columns < 30 or max(map(len, lines)) <= columns
-            assert ("╭" in text) is (columns >= grid.boxed_width([narrow]) == 46)
+            assert ("╭" in text) is (columns >= plain.boxed_width([narrow]) == 46)
 
 
 class TestEstimates:
     def test_csv_has_a_column_for_them(self) -> None:
         """An estimate is never in the columns of the bracket."""
-        row = dict(zip(csv.HEADER, next(csv.lines(report(ESTIMATE))).split(","), strict=True))
+        row = dict(zip(data.HEADER, next(data.csv_lines(report(ESTIMATE))).split(","), strict=True))
         assert (row["lower"], row["upper"], row["estimate"]) == ("", "", "2.375")
 
     def test_github_and_markdown_name_them(self) -> None:
         """The words are in the annotation and in the header."""
         (line,) = github.lines(report(ESTIMATE))
         assert "epsilon about 2.375 (estimate, not certified) at delta 1e-5" in line
-        text = "\n".join(markdown.lines([report(ESTIMATE)]))
+        text = "\n".join(plain.markdown_lines([report(ESTIMATE)]))
         assert "| delta | epsilon (estimate, not certified) |" in text
 
     def test_terse_refuses_them(self) -> None:
         """A bare number cannot say that it is an estimate."""
         with pytest.raises(UsageError, match="-t prints one number"):
-            terse.line(report(ESTIMATE))
+            plain.terse_line(report(ESTIMATE))
 
     def test_details_show_what_there_is(self) -> None:
         """A direction may have an estimate, or nothing."""
-        assert list(talk.details([report(ESTIMATE, notes=("a note",))])) == [
+        assert list(messages.details([report(ESTIMATE, notes=("a note",))])) == [
             f"epsilon at delta 1e-5: {INVERSION}, aliasing 1.2e-12",
             f"  add: about 2.375, {INVERSION}, aliasing 1.2e-12",
             "    a note",
@@ -171,14 +171,14 @@ class TestTried:
 
     def test_one_line_for_each_engine(self) -> None:
         """Engines stand in the order in which they were asked, below the direction."""
-        found = list(talk.details([report(BRACKET, notes=self.NOTES)]))
+        found = list(messages.details([report(BRACKET, notes=self.NOTES)]))
         assert found[2:6] == [f"    {line}" for line in self.LINES]
 
     def test_of_a_profile(self) -> None:
         """A curve has no directions; its points are taken together."""
         curve = replace(report({"epsilon": [0.0], "delta": [Bound(0.5)]}, query={}), directions=())
         curve = replace(curve, method=Method(Proof.LATTICE, tolerance_met=False, notes=self.NOTES))
-        assert list(talk.details([curve])) == [
+        assert list(messages.details([curve])) == [
             "the profile: lattice FFT (engine fft)",
             *(f"  {line}" for line in self.LINES),
         ]
@@ -204,8 +204,8 @@ class TestTried:
         """However much there is to tell, the warning points to -v, and with -v it does not."""
         wide = report(result, notes=self.NOTES)
         wide = replace(wide, method=replace(wide.method, tolerance_met=False))
-        assert list(talk.warnings([wide])) == [f"privcalc: warning: {words}; -v says why"]
-        assert list(talk.warnings([wide], verbose=True)) == [f"privcalc: warning: {words}"]
+        assert list(messages.warnings([wide])) == [f"privcalc: warning: {words}; -v says why"]
+        assert list(messages.warnings([wide], verbose=True)) == [f"privcalc: warning: {words}"]
 
 
 class TestWithoutLowerEnd:
@@ -219,19 +219,19 @@ class TestWithoutLowerEnd:
     def test_tables(self) -> None:
         """The lower end is called unknown, never 0."""
         assert "1e-5   unknown           2.5" in plain.lines([self.ANSWER])
-        assert "| 1e-5 | unknown | 2.5 |" in markdown.lines([self.ANSWER])
+        assert "| 1e-5 | unknown | 2.5 |" in plain.markdown_lines([self.ANSWER])
         assert "│          unknown │" in table.render([self.ANSWER], colour=False, width=80)
 
     def test_data(self) -> None:
         """JSON leaves the key out, CSV the cell."""
-        assert json.as_object(self.ANSWER)["result"] == {"epsilon": Bound(2.5)}
-        assert '"result": {"epsilon": {"upper": 2.5}}' in json.line(self.ANSWER)
-        row = dict(zip(csv.HEADER, next(csv.lines(self.ANSWER)).split(","), strict=True))
+        assert data.as_object(self.ANSWER)["result"] == {"epsilon": Bound(2.5)}
+        assert '"result": {"epsilon": {"upper": 2.5}}' in data.json_line(self.ANSWER)
+        row = dict(zip(data.HEADER, next(data.csv_lines(self.ANSWER)).split(","), strict=True))
         assert (row["lower"], row["upper"], row["verdict"]) == ("", "2.5", "undecided")
 
     def test_lines(self) -> None:
         """The bare number is the upper end; an annotation says at most."""
-        assert terse.line(self.ANSWER) == "2.5"
+        assert plain.terse_line(self.ANSWER) == "2.5"
         assert next(github.lines(self.ANSWER)).startswith("::error title=privacy budget::undecided")
         plain_answer = replace(self.ANSWER, check=None)
         assert "privacy::epsilon at most 2.5 at delta 1e-5 (" in next(github.lines(plain_answer))
@@ -247,13 +247,13 @@ class TestPlainNumbers:
 
     def test_grid(self) -> None:
         """Each kind has its columns."""
-        (found,) = grid.grids([self.CURVE])
+        (found,) = plain.grids([self.CURVE])
         assert found.header == ("order", "exact at least", "exact at most", "tight")
         assert found.rows == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
 
     def test_csv(self) -> None:
         """One row for each number of each curve; what bounds nothing has a column of its own."""
-        rows = [line.split(",")[3:9] for line in csv.lines(self.CURVE)]
+        rows = [line.split(",")[3:9] for line in data.csv_lines(self.CURVE)]
         assert rows == [
             ["orders", "2", "exact", "0.25", "0.5", ""],
             ["orders", "8", "exact", "", "0.75", ""],
@@ -264,7 +264,7 @@ class TestPlainNumbers:
     def test_single_numbers(self) -> None:
         """A plain number is a column of its own."""
         answer = report({"parameter": 2.0}, query={"epsilon": 1.0})
-        (found,) = grid.grids([answer])
+        (found,) = plain.grids([answer])
         assert (found.header, found.rows) == (("epsilon", "parameter"), (("1", "2"),))
         (line,) = github.lines(answer)
         assert "parameter 2.0 at epsilon 1" in line
@@ -278,7 +278,7 @@ def test_github_escapes() -> None:
 
 def test_one_style_of_exponents() -> None:
     """Where something was asked and what was found are written alike, and read back exactly."""
-    (found,) = grid.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
+    (found,) = plain.grids([report({"epsilon": Bound(9.94e-6, 9.5e-6)}, query={"delta": 1e-6})])
     assert found.rows == (("1e-6", "9.50e-6", "9.94e-6"),)
     for value, text in ((1e-6, "1e-6"), (1.5e-300, "1.5e-300"), (1e30, "1e30"), (0.1, "0.1")):
         assert words.number(value) == text
@@ -335,7 +335,7 @@ def test_every_kind_of_sampling_is_named(wrapper: str, name: str, other: str) ->
         assert "where sampled" not in line
         # Whose sample it is the specification says.
         assert "q=0.5" not in line
-        assert f",{asked.sampling},delta," in next(csv.lines(asked))
+        assert f",{asked.sampling},delta," in next(data.csv_lines(asked))
     assert name in sampling_name(asked)
 
 

@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.relation import Relation
-from privcalc.reporting.numbers import read_number
+from privcalc.reporting.questions import read_number
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from privcalc.accounting.select import select
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics import work
-from privcalc.reporting.runs import read_runs
+from privcalc.reporting.select import read_runs
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
-from privcalc.reporting.runs import read_runs
+from privcalc.reporting.select import read_runs
 from privcalc.selection.lower.worst_order import WorstOrder
 from privcalc.selection.rivals.renyi_curve import WithNone
 from privcalc.spec.parse import parse

@@ -19,7 +19,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.accounting.select import Selected, select
 from privcalc.accounting.selection_thresholds import tuning
-from privcalc.reporting.runs import read_runs
+from privcalc.reporting.select import read_runs
 from privcalc.selection.base.proved import bases
 from privcalc.selection.base.worse import WorseBase
 from privcalc.spec.parse import parse

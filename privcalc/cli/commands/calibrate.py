@@ -10,8 +10,7 @@ from privcalc.cli.commands.targets import read_ratio, read_sweep, read_targets
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting.calibrate import Calibrating
-from privcalc.reporting.numbers import read_tolerance
-from privcalc.reporting.questions import relation_in_force
+from privcalc.reporting.questions import read_tolerance, relation_in_force
 
 if TYPE_CHECKING:
     from privcalc.cli import options

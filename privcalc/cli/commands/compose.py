@@ -9,7 +9,7 @@ from privcalc.cli.answering import answered, forgiven
 from privcalc.cli.budgets import read_budget
 from privcalc.errors import UsageError
 from privcalc.reporting.compose import Composing
-from privcalc.reporting.numbers import read_all, read_delta, read_epsilon, read_tolerance
+from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
 
 if TYPE_CHECKING:
     from privcalc.cli import options

@@ -9,7 +9,8 @@ from privcalc.cli.answering import answered
 from privcalc.cli.budgets import read_budget
 from privcalc.errors import UsageError
 from privcalc.reporting.convert import Converting, check_uses
-from privcalc.reporting.numbers import (
+from privcalc.reporting.questions import (
+    joined,
     read_all,
     read_count,
     read_delta,
@@ -18,7 +19,6 @@ from privcalc.reporting.numbers import (
     read_rate,
     read_tolerance,
 )
-from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

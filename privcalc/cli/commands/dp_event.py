@@ -8,7 +8,7 @@ from privcalc.cli.answering import answered
 from privcalc.cli.choices import Format
 from privcalc.errors import UsageError
 from privcalc.record import replace
-from privcalc.reporting.dp_event import Writing
+from privcalc.reporting.convert import Writing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,9 +9,8 @@ from privcalc.cli.answering import answered
 from privcalc.cli.budgets import read_budget
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
-from privcalc.reporting.numbers import read_all, read_delta, read_epsilon, read_tolerance
-from privcalc.reporting.runs import read_runs
-from privcalc.reporting.select import Selecting
+from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
+from privcalc.reporting.select import Selecting, read_runs
 
 if TYPE_CHECKING:
     from privcalc.cli import options
@@ -74,7 +73,7 @@ def select(
         limits=limits,
     )
     if epsilon_q is not None:
-        from privcalc.reporting.thresholds import thresholds_report
+        from privcalc.reporting.select import thresholds_report
 
         one = read_epsilon("--epsilon-q", epsilon_q)
         report = thresholds_report(ask.runs, one, deltas[0], ask.relation, written)

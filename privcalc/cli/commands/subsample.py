@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from privcalc.cli import choices
 from privcalc.cli.answering import answered
 from privcalc.errors import UsageError
-from privcalc.reporting.numbers import (
+from privcalc.reporting.questions import (
     read_all,
     read_count,
     read_delta,

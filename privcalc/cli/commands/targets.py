@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting.calibrate import checked_targets, target_names
-from privcalc.reporting.numbers import read_all, read_count, read_number, split
+from privcalc.reporting.questions import read_all, read_count, read_number, split
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from privcalc.cli.output import Printer
 from privcalc.errors import FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
 from privcalc.record import replace
-from privcalc.render.written import written
+from privcalc.render.words import written
 from privcalc.reporting.budget import Budget
 from privcalc.reporting.convert import Converting, check_uses
 from privcalc.reporting.questions import relation_in_force, summed

@@ -22,8 +22,7 @@ from privcalc.cli.gate.places import Lines, tables
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
 from privcalc.opened import decoded, read_text
 from privcalc.record import record
-from privcalc.reporting.numbers import read_delta, read_epsilon
-from privcalc.reporting.questions import question
+from privcalc.reporting.questions import question, read_delta, read_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
 from privcalc.render.report import Estimate
-from privcalc.render.words import bracket, number, short_exponent
-from privcalc.render.written import written
+from privcalc.render.words import bracket, number, short_exponent, written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
