@@ -152,7 +152,7 @@ class SelectionBrackets:
         """
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
         from privcalc.engine.composition import Composition
-        from privcalc.losses.atomic.from_profile import profile_law
+        from privcalc.losses.atomic.profiles import profile_law
         from privcalc.selection.node_points import LARGEST_EPSILON, node_points
 
         first = max(found.methods["pointwise"] for found in each)

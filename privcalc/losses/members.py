@@ -1,4 +1,4 @@
-"""Single mechanisms with two outcomes, of which an envelope is the largest at each epsilon.
+"""Pairs of outputs on fixed data sets: one mechanism under an envelope, which proves lower ends.
 
 Each member is the pair of outputs of one mechanism on one fixed pair of neighbouring data sets,
 neither of them random. Used several times on these its losses add up: no proof is needed that a
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.exact import SMALLEST_MASS, exact_law
+from privcalc.losses.atomic.exact import SMALLEST_MASS, both_orders, exact_law
 from privcalc.losses.bounded_range.renyi import best_offset
-from privcalc.losses.term import Members
+from privcalc.losses.term import Members, Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -169,3 +169,37 @@ def reverse_of(law: AtomicLaw) -> AtomicLaw:
 def _two_outcomes(p: Fraction, q: Fraction) -> AtomicLaw:
     outcomes: list[Outcome] = [(p, q), (1 - p, 1 - q)]
     return exact_law(outcomes)
+
+
+@record
+class OneOrder(Members):
+    """The same order of a pair in every use.
+
+    Attributes:
+        law: of (P, Q).
+        other: of (Q, P).
+    """
+
+    law: AtomicLaw
+    other: AtomicLaw
+
+    def member(self, c: float | None) -> AtomicLaw:
+        """Return the law, or with c < 0 that of the other order."""
+        return self.other if c is not None and c < 0.0 else self.law
+
+
+def either_order(outcomes: Sequence[Outcome]) -> AtomicLaw | Term:
+    """Return the law for replacing a record, where P and Q may stand on either side.
+
+    The envelope of both orders bounds both in every use. One use attains it, at each epsilon in one
+    order; two data sets used several times attain one order, or one for each use.
+
+    Args:
+        outcomes: masses under P and under Q.
+    """
+    forward, backward = exact_law(outcomes), exact_law([(q, p) for p, q in outcomes])
+    envelope = exact_law(both_orders(outcomes))
+    if forward == backward:
+        return envelope
+    members = OneOrder(forward, backward)
+    return Term(envelope, envelope, members=members, back=OneOrder(backward, forward))

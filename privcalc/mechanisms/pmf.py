@@ -82,8 +82,8 @@ class Pmf(Mechanism):
         Raises:
             DomainError: probabilities below 1e-300, or too many different losses.
         """
-        from privcalc.losses.atomic.either_order import either_order
         from privcalc.losses.atomic.exact import exact_law
+        from privcalc.losses.members import either_order
 
         outcomes = self.outcomes
         if adjacency is Adjacency.REMOVE:

@@ -56,7 +56,7 @@ class Profile(Mechanism):
 
     def __init__(self, *, file: str) -> None:
         """Read the points."""
-        from privcalc.losses.atomic.from_profile import MOST_POINTS
+        from privcalc.losses.atomic.profiles import MOST_POINTS
 
         hint = "; any part of them is a valid profile too"
         rows = read_rows(file, ("epsilon", "delta"), most=MOST_POINTS, hint=hint)
@@ -70,7 +70,7 @@ class Profile(Mechanism):
             DomainError: a point is out of range, or no mechanism has it.
         """
         del adjacency
-        from privcalc.losses.atomic.from_profile import profile_law
+        from privcalc.losses.atomic.profiles import profile_law
 
         try:
             return profile_law(self.points)

@@ -65,7 +65,8 @@ def selection_law(runs: Runs, directions: Mapping[str, Realized]) -> Term:
         runs: the number of runs.
         directions: what one run costs, in each direction.
     """
-    from privcalc.losses.atomic.from_profile import LARGEST_EPSILON, profile_law
+    from privcalc.losses.atomic.atoms import LARGEST_EPSILON
+    from privcalc.losses.atomic.profiles import profile_law
     from privcalc.selection.base.proved import bases
 
     pairs = bases(directions, TOLERANCE, "auto")

@@ -3,7 +3,7 @@
 The privacy profile of selection is bounded, in both orders of neighbours, by the larger of two
 functions delta(epsilon). Finitely many points of it are a guarantee by themselves: the largest
 privacy profile through them is the lower convex hull in a = e^epsilon
-(`losses/atomic/from_profile.py`), which is above every profile that meets the points, and what is
+(`losses/atomic/profiles.py`), which is above every profile that meets the points, and what is
 left at the last point is taken for infinite loss. So any choice of points is valid; here it is one
 with which the hull is close to the function, relatively, in the body closer than far out in the
 tail.

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.polygon import polygon_law
+from privcalc.losses.atomic.profiles import polygon_law
 from privcalc.record import record
 from privcalc.selection.base.gaussian import GaussianBase
 
 if TYPE_CHECKING:
-    from privcalc.losses.atomic.polygon import PolygonLaw
+    from privcalc.losses.atomic.profiles import PolygonLaw
     from privcalc.losses.closed.gaussian import GaussianLaw
     from privcalc.numerics.arrays import Array
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
-from privcalc.losses.atomic.from_profile import profile_law
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.relation import Adjacency
 from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, two_point
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.from_profile import profile_law
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.selection.base.gaussian import GaussianBase
 from privcalc.selection.base.profile_grid import ProfileGrid
 from privcalc.selection.lower.worst_order import WorstOrder

@@ -19,8 +19,14 @@ from privcalc.engine.lattice.groups import chained_term
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic import power
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.grouped import chain, grouped, sampled_group
-from privcalc.losses.atomic.power import lower_law, power_function, upper_law
+from privcalc.losses.atomic.power import (
+    chain,
+    grouped,
+    lower_law,
+    power_function,
+    sampled_group,
+    upper_law,
+)
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.spec.parse import parse

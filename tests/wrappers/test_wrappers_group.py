@@ -16,7 +16,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.grouped import grouped
+from privcalc.losses.atomic.power import grouped
 from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

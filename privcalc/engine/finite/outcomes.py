@@ -17,8 +17,7 @@ from privcalc.bounds import Proof
 from privcalc.engine.finite.lattice_sum import lattice_power
 from privcalc.engine.finite.listed import Listed, Side
 from privcalc.engine.finite.tail_sums import SUM_ULPS
-from privcalc.losses.atomic.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw
-from privcalc.losses.atomic.proved import ProvedLaw
+from privcalc.losses.atomic.atoms import LOSS_ULPS, MASS_ULPS, AtomicLaw, ProvedLaw
 from privcalc.numerics import work
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record

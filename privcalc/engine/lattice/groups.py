@@ -13,8 +13,15 @@ from privcalc.engine.lattice.dots import connect_the_dots
 from privcalc.engine.lattice.sketch import sketch
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.grouped import chain, grouped, sampled_group
-from privcalc.losses.atomic.power import lower_law, of_cells, power_function, upper_law
+from privcalc.losses.atomic.power import (
+    chain,
+    grouped,
+    lower_law,
+    of_cells,
+    power_function,
+    sampled_group,
+    upper_law,
+)
 from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
 

@@ -3,7 +3,7 @@
 A block is the pair of `uses.py`; blocks compose as any dominating pairs. All that is
 done to a law here makes it larger: masses are moved to larger losses, or split between two
 neighbours with P- and Q-mass kept, which is the chord of the profile; masses are rounded up, at the
-expense of the least losses (`losses/atomic/grouped.py` does the same).
+expense of the least losses (`losses/atomic/power.py` does the same).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ opposite directions. Whatever the sample of the others, the count is one of thes
 over it cost no more than the worst (the profile is jointly convex). Counts t + (old records in the
 sample) - (new records in the sample) attain them, for all j at once.
 
-So the power function is the concave hull of their points (`losses/atomic/polygon.py`), and a
+So the power function is the concave hull of their points (`losses/atomic/profiles.py`), and a
 profile of several tests composes. Probabilities have DIGITS digits: tails are sums of their own.
 """
 
@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.exact import log_ratio
-from privcalc.losses.atomic.polygon import polygon_law
+from privcalc.losses.atomic.profiles import polygon_law
 from privcalc.losses.members import threshold_tests
 from privcalc.losses.screening.chances import DIGITS, tail
 from privcalc.losses.screening.curve import ScreeningCurve
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Self
 
-    from privcalc.losses.atomic.polygon import Point
+    from privcalc.losses.atomic.profiles import Point
     from privcalc.losses.law import LossLaw
     from privcalc.losses.screening.curve import Test
 

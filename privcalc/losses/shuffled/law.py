@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 import numpy as np
 
+from privcalc.losses.atomic.atoms import ProvedLaw
 from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.atomic.from_profile import profile_law
-from privcalc.losses.atomic.proved import ProvedLaw
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.shuffled.alike import AlikePair
 from privcalc.losses.shuffled.pairs import blanket, clones
 from privcalc.losses.term import DirectedMembers

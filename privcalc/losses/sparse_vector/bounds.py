@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.from_profile import profile_law
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.sparse_vector.kinds import answer_kinds
 from privcalc.losses.sparse_vector.outcomes import outcome_profile
 from privcalc.losses.winner.law import WinnerLaw

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.from_profile import profile_law
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.sparse_vector.kinds import stopped_kinds
 from privcalc.losses.sparse_vector.outcomes import outcome_profile
 from privcalc.numerics.normal import DENSITY, MILLS, ROOT

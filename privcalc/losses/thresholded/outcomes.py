@@ -8,14 +8,14 @@ from math import comb
 from typing import TYPE_CHECKING
 
 from privcalc.losses.atomic.exact import exact_law, merged
-from privcalc.losses.atomic.polygon import with_masses
+from privcalc.losses.atomic.profiles import with_masses
 from privcalc.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from privcalc.losses.atomic.exact import Outcome
-    from privcalc.losses.atomic.polygon import PolygonLaw
+    from privcalc.losses.atomic.profiles import PolygonLaw
 
 # Logarithms have so many digits, far more than a double.
 DIGITS = 60

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.polygon import polygon_law
+from privcalc.losses.atomic.profiles import polygon_law
 from privcalc.losses.thresholded.cut import at_any
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from privcalc.losses.atomic.polygon import Point, PolygonLaw
+    from privcalc.losses.atomic.profiles import Point, PolygonLaw
     from privcalc.losses.thresholded.cut import Heights
     from privcalc.numerics.arrays import Array
 

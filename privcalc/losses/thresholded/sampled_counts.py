@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atomic.polygon import polygon_law
+from privcalc.losses.atomic.profiles import polygon_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholded.members import CountMembers
 from privcalc.numerics.binomials import log_probabilities

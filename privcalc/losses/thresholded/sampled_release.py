@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.polygon import hull, polygon_law
+from privcalc.losses.atomic.profiles import polygon_law, concave_hull
 from privcalc.losses.term import Term
 from privcalc.losses.thresholded.sampled_counts import SampledCountMembers, binomial_chances
 from privcalc.numerics.rounding import UNIT
@@ -31,7 +31,7 @@ from privcalc.numerics.rounding import UNIT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.atomic.polygon import Point
+    from privcalc.losses.atomic.profiles import Point
     from privcalc.numerics.arrays import Array
 
 # Numbers of others, and thresholds of tests; deviations of noise that these reach.
@@ -68,7 +68,7 @@ def sampled_release(
     most = threshold + FARTHEST * deviation
     if most <= MOST_COUNTS and most / rate[0] <= MOST_PEOPLE:
         points += _tests(tail, (threshold, deviation), k, rate)
-    tests = [(y, g) for y, g in hull(points) if 0 < g < 1]
+    tests = [(y, g) for y, g in concave_hull(points) if 0 < g < 1]
     ends = tests if remove else [(1 - g, 1 - y) for y, g in tests]
     pairs = tuple((g, y) for y, g in [points[0], *tests])
     return Term(lower=polygon_law(ends, above=False), members=SampledCountMembers(pairs, remove))

@@ -288,7 +288,7 @@ def _above(number: Fraction) -> float:
 
 def _law(curve: tuple[float, float, float]) -> LossLaw:
     """Return the law of delta(f(t)) <= P(|Z| > t)."""
-    from privcalc.losses.atomic.from_profile import profile_law
+    from privcalc.losses.atomic.profiles import profile_law
 
     slope, constant, m = curve
     points = []

@@ -1,0 +1,358 @@
+"""The largest pair below rational points: of a privacy profile, or of tests.
+
+Points of a profile, the law of all mechanisms that meet them.
+
+Write H(a) for the largest hockey-stick divergence, a = e^epsilon, over neighbours in both orders.
+A point says H(a) <= delta. Known besides: H is convex and non-increasing, H(0) = 1,
+H(a) >= 1 - a, and, with both orders,
+
+    H(1/a) = 1 - 1/a + H(a)/a,
+
+because (q - p/a)_+ = (p - a q)_+ / a + q - p/a. So each point has a mirror image. The largest
+function that meets them all is the lower convex hull of the points, of their images and of
+(0, 1), in a (not in epsilon), continued flat to the right: what has no bound there is an infinite
+loss. It is a privacy profile, and that of the pair of `piecewise_pair`, which therefore dominates
+every such mechanism and is one itself (Zhu, Dong, Wang 2022, Lemma 7).
+
+A point (a, H) is kept as integers (x, h, w), a = x / w and H = h / w with w > 0: nothing is reduced
+to lowest terms on the way, which would take most of the time.
+
+Points of tests, the law of which they are the best ones.
+
+A test is an event, and the point (y, g) of its probabilities under Q and P. The power function G of
+all tests together, the largest P(A) over (randomised) events with Q(A) <= y, is the concave hull of
+(0, start), their points and (1, 1). It is that of the pair whose outcomes are its pieces. The
+profile max_y G(y) - a y is the largest g - a y of the tests, and composes (Zhu, Dong, Wang 2022,
+Lemma 7 and Theorem 10).
+
+All is exact but for the points themselves: sums, the hull, and the masses of its pieces.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+from itertools import pairwise
+from operator import eq
+from typing import TYPE_CHECKING
+
+from privcalc.errors import DomainError
+from privcalc.exact import doubles
+from privcalc.losses.atomic.atoms import LARGEST_EPSILON, AtomicLaw
+from privcalc.losses.atomic.exact import LARGEST_INVERSE, SMALLEST_MASS, exact_law
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge, remembered
+from privcalc.record import field, record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.law import LossLaw
+
+# Doubles above this are no faint masses, whatever their last digit is.
+PLAIN = 1e-299
+
+
+@record
+class Corner:
+    """A point of a profile.
+
+    Attributes:
+        loss: log a, exactly; None at a = 0.
+        x: numerator of a.
+        h: numerator of H.
+        w: denominator of both, positive.
+    """
+
+    loss: Fraction | None
+    x: int
+    h: int
+    w: int
+
+
+START = Corner(None, 0, 1, 1)
+
+
+def mirrored(loss: Fraction, a: Fraction, value: Fraction) -> tuple[Corner, Corner]:
+    """Return the points of a bound H(a) <= value at 1/a and at a."""
+    (n, d), (top, bottom) = a.as_integer_ratio(), value.as_integer_ratio()
+    below = Corner(-loss, d * bottom, n * bottom - d * bottom + d * top, n * bottom)
+    return below, Corner(loss, n * bottom, d * top, d * bottom)
+
+
+def convex_hull(points: Iterable[Corner]) -> list[Corner]:
+    """Return the corners of the largest convex, non-increasing function below sorted points.
+
+    The last corner goes where the turn to the next point is not to the left, which is the sign of a
+    determinant.
+    """
+    found: list[Corner] = []
+    for c in points:
+        if found and c.h * found[-1].w >= found[-1].h * c.w:
+            continue
+        while len(found) > 1:
+            a, b = found[-2:]
+            turn = a.x * (b.h * c.w - c.h * b.w) - a.h * (b.x * c.w - c.x * b.w)
+            if turn + a.w * (b.x * c.h - c.x * b.h) > 0:
+                break
+            found.pop()
+        found.append(c)
+    return found
+
+
+def law_of_corners(corners: list[Corner]) -> AtomicLaw:
+    """Return the law of the pair of `exact.piecewise_pair` for corners of a hull.
+
+    Corners whose masses would be no normal doubles are left out, which can only raise the function:
+    it stays a profile that meets the points, larger by less than 1e-300 (e^700 - 1). Each mass is
+    one rounded quotient of integers. The changes of slope sum to minus the first slope, so that
+    what is missing to 1 of Q is 1 plus that.
+
+    Raises:
+        DomainError: a mass of infinite losses is positive and below 1e-300.
+    """
+    while True:
+        bends = list(_bends(corners))
+        kept = [corner for corner, bend in zip(corners[1:], bends, strict=True) if _seen(*bend)]
+        if len(kept) == len(bends):
+            break
+        corners = [corners[0], *kept]
+    rise, run = _slope(corners[0], corners[1]) if kept else (0, 1)
+    last = Fraction(corners[-1].h, corners[-1].w)
+    missing = Fraction(run + rise, run)
+    if any(0 < mass < SMALLEST_MASS for mass in (last, missing)):
+        raise DomainError("probabilities must be 0 or at least 1e-300")
+    losses = [corner.loss for corner in kept if corner.loss is not None]
+    values = tuple(map(float, losses))
+    exact = all(map(eq, map(Fraction, values), losses))
+    known_mass = None if Fraction(float(last)) == last else last
+    return AtomicLaw(
+        losses=values,
+        masses=tuple(p / other for p, other, _, _ in bends),
+        infinity_mass=float(last),
+        lower_infinity_mass=float(missing),
+        loss_units=0.0 if exact else 1.0,
+        lower_masses=tuple(q / other for _, _, q, other in bends),
+        infinity_mass_error=0.0 if known_mass is None else UNIT,
+        known_loss=None if exact else losses[-1],
+        known_mass=known_mass,
+    )
+
+
+def _slope(a: Corner, b: Corner) -> tuple[int, int]:
+    return b.h * a.w - a.h * b.w, b.x * a.w - a.x * b.w
+
+
+def _bends(corners: list[Corner]) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the P-mass and the Q-mass of all corners but the first, as pairs of integers."""
+    slopes = [_slope(a, b) for a, b in pairwise(corners)]
+    turns = pairwise([*slopes, (0, 1)])
+    for corner, ((n, d), (m, e)) in zip(corners[1:], turns, strict=True):
+        q, other = m * d - n * e, d * e
+        yield corner.x * q, corner.w * other, q, other
+
+
+def _seen(p: int, below: int, q: int, other: int) -> bool:
+    """Say whether both masses are normal doubles, for certain."""
+    if min(p / below, q / other) > PLAIN:
+        return True
+    return min(p * LARGEST_INVERSE - below, q * LARGEST_INVERSE - other) >= 0
+
+
+MOST_POINTS = 5_000
+# Digits that slopes between neighbouring points keep when e^epsilon is rounded.
+_DIGITS = 40
+# How far a delta may fall below 1 - e^epsilon, which no mechanism does, and count as rounded.
+ROUNDING = Fraction(1, 10**9)
+# Units of work of a point.
+PER_POINT = 500.0
+
+
+# Both directions of a specification ask for one and the same.
+@remembered(300)
+def profile_law(points: tuple[tuple[Fraction | float, Fraction], ...]) -> AtomicLaw:
+    """Return the law of the largest profile that meets points (epsilon, delta).
+
+    Args:
+        points: delta bounds the divergence at e^epsilon for neighbours in both orders. A point at
+            infinity is allowed and bounds nothing at a finite epsilon; others are exact.
+
+    Raises:
+        DomainError: epsilon above 700 and finite, delta outside [0, 1] or positive and below
+            1e-300, a delta below 1 - e^epsilon, too many points, or none with a finite epsilon.
+    """
+    best: dict[Fraction, Fraction] = {}
+    exp = _exponentials([abs(Fraction(x)) for x, _ in points if x < math.inf])
+    for epsilon, delta in points:
+        part, whole = delta.as_integer_ratio()
+        if not 0 <= part <= whole or 0 < part * LARGEST_INVERSE < whole:
+            raise DomainError(
+                f"delta must be in [0, 1], and 0 or at least 1e-300, got {float(delta)!r}"
+            )
+        if epsilon == math.inf:
+            continue
+        epsilon = Fraction(epsilon)  # noqa: PLW2901
+        if not abs(epsilon) <= LARGEST_EPSILON:
+            raise DomainError(
+                f"epsilon must be within {LARGEST_EPSILON:g} of 0, or inf, got {float(epsilon)!r}"
+            )
+        value = delta if epsilon >= 0 else _mirrored(-epsilon, delta, exp(-epsilon)[0])
+        best[abs(epsilon)] = min(value, best.get(abs(epsilon), value))
+    if not best:
+        raise DomainError("a profile needs a point with a finite epsilon")
+    if len(best) > MOST_POINTS:
+        raise DomainError(
+            f"at most {MOST_POINTS} points of a profile are supported, got {len(best)}; any part of"
+            " them is a valid profile too"
+        )
+    charge(PER_POINT * len(best))
+    pairs = [mirrored(each, exp(each)[1], best[each]) for each in sorted(best)]
+    return law_of_corners(
+        convex_hull([START, *(low for low, _ in reversed(pairs)), *(up for _, up in pairs)])
+    )
+
+
+def _exponentials(epsilons: Sequence[Fraction]) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
+    """Return a function that gives e^epsilon rounded down and up.
+
+    The digits suffice for the nearest two of the given epsilons, and 0. epsilon <= 700 is divided
+    with six digits more, which is off by less than a hundredth of the last place of e^epsilon;
+    `Decimal.exp` and rounding are off by half of it, and 1 is exact.
+    """
+    nearest = min((b - a for a, b in pairwise(sorted({Fraction(0), *epsilons}))), default=1)
+    # The logarithm of a fraction that may be no double.
+    digits = math.log10(nearest.denominator) - math.log10(nearest.numerator)
+    context = Context(prec=_DIGITS + max(0, math.ceil(digits)))
+    finer = Context(prec=context.prec + 6)
+
+    def exp(epsilon: Fraction) -> tuple[Fraction, Fraction]:
+        if epsilon == 0:
+            return Fraction(1), Fraction(1)
+        exponent = finer.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
+        value = context.plus(finer.exp(exponent))
+        return Fraction(context.next_minus(value)), Fraction(context.next_plus(value))
+
+    return exp
+
+
+def _mirrored(epsilon: Fraction, delta: Fraction, a: Fraction) -> Fraction:
+    """Return the bound at e^epsilon > 1 that a bound at e^-epsilon implies.
+
+    1 - a + a delta decreases in a, so e^epsilon is rounded down to a.
+    """
+    if delta < 1 - 1 / a - ROUNDING:
+        raise DomainError(
+            f"no mechanism has delta {float(delta)!r} at epsilon {-float(epsilon)!r}: it is at"
+            " least 1 - e^epsilon"
+        )
+    value = 1 - a + a * delta
+    # What is left of a delta that hardly exceeds 1 - e^-epsilon may be no normal double.
+    return max(value, SMALLEST_MASS) if value > 0 else Fraction(0)
+
+
+Point = tuple[Fraction, Fraction]
+
+ZERO, ONE = Fraction(0), Fraction(1)
+# Points nearer to 0 are moved to it, so that masses between points are normal doubles.
+NEAREST = Fraction(1, 10**270)
+# Digits of e^epsilon beyond those that the difference of two masses may lose.
+DIGITS = 40
+# Relative error of an exact difference of masses that have far more digits.
+ROUNDED = Fraction(1, 10**30)
+
+
+@record
+class PolygonLaw(AtomicLaw):
+    """A law of finitely many tests, which keeps its masses.
+
+    Attributes:
+        exact: masses under P and Q of all outcomes.
+        simpler: another law of the same pair that leaves nothing to infinity, or None.
+    """
+
+    exact: tuple[Outcome, ...] = field(default=(), compare=False)
+    simpler: LossLaw | None = None
+
+    def delta_at(self, epsilon: Fraction) -> tuple[float, float] | None:
+        """Return the largest g - e^epsilon y, at the very number epsilon >= 0.
+
+        Where an outcome counts, e^epsilon Q is at most 1, so that the rounded power moves it by no
+        more than 10^-DIGITS of the smallest mass.
+        """
+        if not self.exact or epsilon > LARGEST_EPSILON:
+            return None
+        least = min(mass for outcome in self.exact for mass in outcome if mass)
+        context = Context(prec=DIGITS + len(str(int(1 / least))))
+        number = context.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator))
+        a = Fraction(context.exp(number))
+        value = sum((max(ZERO, p - a * q) for p, q in self.exact), ZERO)
+        return doubles(value * (1 - ROUNDED))[0], doubles(min(ONE, value * (1 + ROUNDED)))[1]
+
+
+def concave_hull(points: Iterable[Point], start: Fraction = ZERO) -> list[Point]:
+    """Return the corners of the concave hull of points, (0, start) and (1, 1), with distinct y."""
+    highest: dict[Fraction, Fraction] = {ZERO: start}
+    for y, g in (*points, (ONE, ONE)):
+        highest[y] = max(g, highest.get(y, ZERO))
+    kept: list[Point] = []
+    for y, g in sorted(highest.items()):
+        while len(kept) > 1 and _below(kept[-2], kept[-1], (y, g)):
+            kept.pop()
+        # What rises no further is joined to (1, 1) by one flat piece.
+        if not kept or g > kept[-1][1] or y == 1:
+            kept.append((y, g))
+    return kept
+
+
+def outcomes_of(corners: Sequence[Point]) -> list[Outcome]:
+    """Return the masses under P and Q of the pieces between corners, from y = 0 to (1, 1)."""
+    pieces = [(b[1] - a[1], b[0] - a[0]) for a, b in pairwise(corners)]
+    return [(corners[0][1], ZERO), *pieces]
+
+
+def polygon_law(
+    points: Iterable[Point],
+    start: Fraction = ZERO,
+    *,
+    above: bool | None = None,
+    simpler: LossLaw | None = None,
+) -> PolygonLaw:
+    """Return the law of tests.
+
+    Args:
+        points: their probabilities under Q and P.
+        start: the P-mass of what is impossible under Q.
+        above: whether no smaller profile is wanted where masses are no doubles, or no larger one;
+            None where all of them are.
+        simpler: see `PolygonLaw`.
+    """
+    kept = list(points)
+    if above is not None:
+        kept = [(_clear(y, above=not above), _clear(g, above=above)) for y, g in kept]
+        start = max([start, *(g for y, g in kept if y == 0)]) if above else start
+    outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
+    return with_masses(exact_law(outcomes), outcomes, simpler)
+
+
+def with_masses(
+    law: AtomicLaw, outcomes: Sequence[Outcome], simpler: LossLaw | None = None
+) -> PolygonLaw:
+    """Return a law that keeps the masses of its outcomes."""
+    fields = {name: getattr(law, name) for name in vars(AtomicLaw)["__record_fields__"]}
+    return PolygonLaw(**fields, exact=tuple(outcomes), simpler=simpler)
+
+
+def _clear(value: Fraction, *, above: bool) -> Fraction:
+    """Move a probability that is no safe double away from 0 and 1, or onto them."""
+    if value < NEAREST:
+        return (NEAREST if value else ZERO) if above else ZERO
+    if 1 - value < NEAREST:
+        return ONE if above else (1 - NEAREST if value < 1 else ONE)
+    return value
+
+
+def _below(a: Point, b: Point, c: Point) -> bool:
+    """Say whether b is on or below the line from a to c."""
+    return (b[1] - a[1]) * (c[0] - a[0]) <= (c[1] - a[1]) * (b[0] - a[0])
