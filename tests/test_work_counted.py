@@ -12,7 +12,7 @@ from privcalc.accounting.realize import realize
 from privcalc.calibration.probe import Probe
 from privcalc.calibration.search import Search
 from privcalc.engine.mollified.cuts import Search as Cuts
-from privcalc.losses.allocated.law import allocated_laws
+from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law
 from privcalc.losses.bounded_range.uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice
 from privcalc.losses.sampled.shifted import ShiftedPart

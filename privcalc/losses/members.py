@@ -54,8 +54,7 @@ class RangePairs(Members):
         cls, uses: Sequence[tuple[Self, int]]
     ) -> tuple[LossLaw, Sequence[tuple[Self, int]]] | None:
         """Return the law of a block of adaptive uses: of all, or of those that vary most."""
-        from privcalc.losses.bounded_range.attained import range_attained
-        from privcalc.losses.bounded_range.uses_law import block_of, is_block
+        from privcalc.losses.bounded_range.uses_law import block_of, is_block, range_attained
 
         kinds = tuple((members.least, count) for members, count in uses)
         if is_block(kinds):

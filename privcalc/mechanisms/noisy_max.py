@@ -208,8 +208,12 @@ class NoisyMax(Mechanism):
         """Return a bracket for Laplace noise; from the same tests, where steps have few digits."""
         from privcalc.losses.closed.laplace import LaplaceLaw
         from privcalc.losses.term import Term
-        from privcalc.losses.winner.laplace import SMALLEST_STEP, laplace_law
-        from privcalc.losses.winner.laplace_tests import laplace_attained, laplace_members
+        from privcalc.losses.winner.laplace import (
+            SMALLEST_STEP,
+            laplace_attained,
+            laplace_law,
+            laplace_members,
+        )
         from privcalc.losses.winner.tests import tests_law
 
         members = laplace_members(self.candidates, step, error)

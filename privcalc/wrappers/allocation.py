@@ -146,8 +146,13 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
     outputs tells apart, with mean v in whatever step the record is, and variance t:
     N(v / sqrt(t), 1).
     """
-    from privcalc.losses.allocated.largest import largest_output
-    from privcalc.losses.allocated.law import ROUGH_SIZE, ROUGHEST_SIZE, SIZE, allocated_laws
+    from privcalc.losses.allocated import (
+        ROUGH_SIZE,
+        ROUGHEST_SIZE,
+        SIZE,
+        allocated_laws,
+        largest_output,
+    )
     from privcalc.losses.closed.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.numerics.work import left

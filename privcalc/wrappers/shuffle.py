@@ -64,7 +64,7 @@ class ShuffledReports(Wrapper):
     two or three categories. (Their larger rate of 2023 holds for a restricted class of reports, by
     its erratum, and not for all of one guarantee: for `pure` it is not used. For binary randomized
     response it is that of the blanket.) No upper end is above the cost without shuffling. Proofs:
-    `losses/shuffled/`.
+    `losses/shuffled.py`.
     """
 
     sampling: ClassVar[str] = "shuffled reports"
@@ -97,7 +97,7 @@ class ShuffledReports(Wrapper):
 
     def _term(self, report: Report, alone: LossLaw) -> Term:
         """Return the laws; one report by itself is above where it says nearly all, or nothing."""
-        from privcalc.losses.shuffled.law import (
+        from privcalc.losses.shuffled import (
             LARGEST_EPSILON,
             LEAST_EPSILON,
             ShuffledPair,

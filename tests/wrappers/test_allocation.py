@@ -20,9 +20,9 @@ from privcalc.calibration.target import CalibrationTarget
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.exact import Enclosed
-from privcalc.losses.allocated import lattice
-from privcalc.losses.allocated.lattice import above, below, below_from_zero, cells, coarsened
-from privcalc.losses.allocated.law import allocated_laws
+from privcalc.losses import allocated_measures as lattice
+from privcalc.losses.allocated import allocated_laws
+from privcalc.losses.allocated_measures import above, below, below_from_zero, cells, coarsened
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_mellin import contradictions, delta_of_epochs, random_question
@@ -30,7 +30,7 @@ from tests.allocation_truth import permuted_delta, sampled_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
-    from privcalc.losses.allocated.lattice import Measure
+    from privcalc.losses.allocated_measures import LatticeMeasure
     from privcalc.numerics.arrays import Array
 
 
@@ -97,7 +97,7 @@ def test_adding_by_itself() -> None:
     assert 1.547725 <= low.lower <= high.upper <= 1.54773
 
 
-def put_of(measure: Measure, strike: float) -> float:
+def put_of(measure: LatticeMeasure, strike: float) -> float:
     """Return the put function of a measure."""
     return float(np.maximum(strike - measure.points(), 0.0) @ measure.masses)
 
@@ -135,7 +135,7 @@ def test_coarser_lattices_keep_the_order() -> None:
     """Measures of many points are below and above on a coarser lattice, in puts and in calls."""
     rng = np.random.default_rng(5)
     masses = np.exp(-0.5 * ((np.arange(4000) - 1700.0) / 300.0) ** 2) * rng.uniform(0.5, 1.5, 4000)
-    fine = lattice.Measure(0.01, 37, masses)
+    fine = lattice.LatticeMeasure(0.01, 37, masses)
     low, high = coarsened(fine, 16, lower=True), coarsened(fine, 16, lower=False)
     for strike in np.linspace(0.0, 45.0, 500):
         puts = [put_of(each, strike) for each in (low, fine, high)]

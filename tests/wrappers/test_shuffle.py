@@ -17,10 +17,8 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import PrivcalcError, UnsupportedError
-from privcalc.losses.shuffled import pairs
-from privcalc.losses.shuffled.law import law_above, law_below
-from privcalc.losses.shuffled.pairs import blanket, clones
-from privcalc.losses.shuffled.window import window
+from privcalc.losses import shuffled as pairs
+from privcalc.losses.shuffled import blanket, clones, law_above, law_below, window
 from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

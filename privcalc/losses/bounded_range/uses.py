@@ -8,7 +8,8 @@ profile V_k(a) of k uses, a = e^epsilon, is
 V_0(a) = (1 - a)_+: whatever the first outcome, of loss l, the rest costs at most V_{k-1}(a e^-l),
 which is convex in e^-l, and the pair of losses t and t - eta is the worst (Dong, Durfee, Rogers
 2020, on the adaptive case). V_k is a supremum of profiles, hence the profile of a pair. And
-V(1/a) = 1 - 1/a + V(a)/a, as reversed pairs have the range, too. `chords.py` has one step of this.
+V(1/a) = 1 - 1/a + V(a)/a, as reversed pairs have the range, too. One step of
+this is the highest of chords, as shown below.
 Where ranges differ, the next use is of any of them, the best one: V belongs to how many are left of
 each, and is the largest of its steps.
 
@@ -26,6 +27,32 @@ most 0 and the rest at most their ranges, and V is the largest p_1 ... p_k (1 - 
 With y_i = eta_i - t_i and y_0 = S - epsilon - y_1 - ... - y_k that is the product of all
 1 - e^{-y_i}, i >= 0, over that of all 1 - e^{-eta_i}. As log(1 - e^-y) is concave, all y are best
 the same, (S - epsilon) / (k + 1), which is within the ranges.
+
+One more use of a bounded range: the highest of all chords over an interval of the range.
+
+Let V(a) be what the uses that follow can cost at most, a = e^epsilon: convex and decreasing, with
+V(1/a) = 1 - 1/a + V(a)/a. One more use with losses t and t - eta, of probabilities p_t and 1 - p_t
+(`mechanisms/exponential.py`), costs p_t V(a e^-t) + (1 - p_t) V(a e^{eta - t}). As
+p_t e^-t + (1 - p_t) e^{eta - t} = 1, that is the value at a of the chord of V from b = a e^-t to
+u b, u = e^eta. So the best t is the highest chord at a of all chords of V from b to u b; and as
+those that end on one side of a are below V there, which t = 0 attains, the condition
+b <= a <= u b may be dropped: the new V is a supremum of lines, one for each b > 0. Their slopes
+(V(u b) - V(b)) / (b (u - 1)) are means of V' over [b, u b], and so increase with b.
+
+On a lattice of losses of step h, which eta is a multiple of, the lines from points of the lattice
+are mechanisms: their supremum is attained. An upper bound needs the lines between as well. On a
+cell b = b_l e^s, 0 <= s <= h, let V be at most its chords on [b_l, b_l e^h] and on u times that,
+whose values at 0 are A and B. The line from b has at a the value
+const + x b - a (A - B) / ((u - 1) b). In b that is above its own chord by at most
+a (A - B) (1 - e^{-h/2})^2 / ((u - 1) b_l), as 1/b is below its chord by that. So the lines from
+both ends, with that added to their slopes, are above all of the cell.
+
+Which line is the highest at a point is found by crossing neighbours, those that are never the
+highest left out first. That is proved afterwards, at points between which the slopes of the values
+W found increase for certain; at others, as next to V = 1 or where one line is the highest at many,
+V is below its chord. A line less W is concave along these points, so that it is positive nowhere
+beyond one where it is negative and less than before: it is looked at where W begins to fall less
+steeply than the line, and at a few points on either side.
 """
 
 from __future__ import annotations
@@ -36,7 +63,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from privcalc.losses.bounded_range.chords import Chords
+from privcalc.errors import NotCertifiedError
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
@@ -45,11 +72,259 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.arrays import Array, Integers
 
-    # Ranges, each with the number of its uses.
     Kinds = Sequence[tuple[float, int]]
     _State = tuple[int, ...]
+
+# Relative rounding of the values of one use, in units: probabilities are off by 12, mirrored values
+# by 8, products and sums by 6.
+STEP_UNITS = 64.0
+# What slopes of values increase by for certain, in units of the values.
+BEND_UNITS = 8.0 * STEP_UNITS
+# Rounds of leaving out lines that are below two others, at these distances in turn; where the best
+# offset jumps from one maximum to another many are.
+ROUNDS = 200
+DISTANCES = (1, 1, 64, 8)
+# Points on either side of where a line is highest that are looked at.
+AROUND = 2
+# Values below are cut off.
+LEAST = 1e-280
+# Where rounding hides which line is the highest.
+FLAT = 1.0 - 1e-9
+# Lines that fall by less, relatively, are not crossed.
+LEVEL = 1e-9
+
+
+class Chords:
+    """The chords of one lattice.
+
+    Attributes:
+        step: h, of few bits, so that multiples of it are exact.
+        parts: m; the range is m h.
+        gap: 1 - 1/u.
+    """
+
+    def __init__(self, step: float, parts: int) -> None:
+        """Prepare the probabilities of both losses, for t = 0, h, ..., m h."""
+        self.step, self.parts = step, parts
+        t = step * np.arange(parts + 1)
+        rest = t[::-1]
+        self.gap = -math.expm1(-parts * step)
+        self._first = -np.expm1(-rest) / self.gap
+        self._second = np.exp(-rest) * -np.expm1(-t) / self.gap
+        # e^t / (u - 1).
+        self._growth = np.exp(-rest) / self.gap
+
+    def upper(self, value: Array, beyond: float) -> tuple[Array, float]:
+        """Bound what one more use costs from above.
+
+        Args:
+            value: upper bounds on V at epsilon = 0, h, ...
+            beyond: an upper bound on V at all later points: 0, or a value that was cut off.
+
+        Returns:
+            The same for one more use.
+
+        Raises:
+            NotCertifiedError: rounding leaves open which line is the highest.
+        """
+        lines = _Lines(self, value, beyond, bent=True)
+        found, _ = lines.highest()
+        # Lines from later points are at most what is beyond, and so below all values that are kept.
+        small = np.flatnonzero(found < max(LEAST, beyond * (1.0 + 1e-6)))
+        if not len(small):
+            return np.maximum(lines.proved(found), beyond), beyond
+        proved = lines.proved(found[: int(small[0]) + 1])
+        beyond = max(beyond, float(proved[-1]))
+        return np.maximum(proved[:-1], beyond), beyond
+
+    def lower(self, value: Array) -> tuple[Array, Array, Array]:
+        """Return what lines from the lattice attain, rounded down.
+
+        Args:
+            value: lower bounds on V at epsilon = 0, h, ...; those beyond are 0.
+
+        Returns:
+            The values, and those of the line that is highest at a point one point before and one
+            after it, 0 where the line ends there.
+        """
+        lines = _Lines(self, value, 0.0, bent=False)
+        found, places = lines.highest()
+        small = np.flatnonzero(found < LEAST)
+        if len(small):
+            found, places = found[: int(small[0])], places[: int(small[0])]
+        down = 1.0 - STEP_UNITS * UNIT
+        points = np.arange(len(found))
+        before = np.where(places < points + self.parts, lines.at(places, points, -1), 0.0)
+        after = np.where(places > points, lines.at(places, points, 1), 0.0)
+        return found * down, before * down, after * down
+
+    def ends(self, value: Array, beyond: float) -> Array:
+        """Return V at epsilon = -m h, ..., 0, and up to 2 m + 1 points after the last value."""
+        left = self.step * np.arange(self.parts, 0, -1)
+        known = np.append(value, np.full(2 * self.parts + 1, beyond))
+        mirrored = -np.expm1(-left) + np.exp(-left) * known[self.parts : 0 : -1]
+        return np.concatenate([mirrored, known])
+
+    def mean(self, t: Integers, near: Array, far: Array, bent: Array | None) -> Array:
+        """Return p_t near + (1 - p_t) far + e^t / (u - 1) bent at multiples t h."""
+        found: Array = self._first[t] * near + self._second[t] * far
+        return found if bent is None else found + self._growth[t] * bent
+
+
+class _Lines:
+    """The lines from b_l, l = 0, 1, ..., where log b_l = (l - m) h.
+
+    Attributes:
+        drop: V(b) - V(u b) less what was added: -slope b (u - 1).
+        lift: V(b) - V(u b) / u: the value at 0, times 1 - 1/u.
+        bent: what was added to slopes, times b (u - 1).
+    """
+
+    def __init__(self, chords: Chords, value: Array, beyond: float, *, bent: bool) -> None:
+        """Take the ends of the chords; `bent` where all lines between are wanted below.
+
+        Differences of values over a step are off by 32 units of the values.
+        """
+        self._chords = chords
+        h, m, count = chords.step, chords.parts, len(value) + chords.parts
+        known = chords.ends(value, beyond)
+        self._near, self._far = known[:count], known[m : m + count]
+        self.drop = self._near - self._far
+        self.lift = self.drop + chords.gap * self._far
+        self.bent: Array | None = None
+        if bent:
+            grow = math.expm1(h)
+            at_zero = known[:-1] + (known[:-1] - known[1:]) / grow
+            between = at_zero[:count] - at_zero[m : m + count]
+            between += 32.0 * UNIT * (self._near + self._far) * (1.0 + 1.0 / grow)
+            cells = np.maximum(between, 0.0) * math.expm1(-0.5 * h) ** 2 * (1.0 + 32.0 * UNIT)
+            self.bent = cells.copy()
+            self.bent[1:] = np.maximum(cells[1:], cells[:-1] * math.exp(h))
+            self.drop = self.drop - self.bent
+
+    def at(self, places: Integers, points: Integers, moved: int = 0) -> Array:
+        """Return lines at points of the lattice, or at their neighbours: sums of positive terms."""
+        t = np.clip(points - places + (self._chords.parts + moved), 0, self._chords.parts)
+        bent = None if self.bent is None else self.bent[places]
+        return self._chords.mean(t, self._near[places], self._far[places], bent)
+
+    def highest(self) -> tuple[Array, Integers]:
+        """Return the value of the highest line at each point, and which it is."""
+        m = self._chords.parts
+        # Lines that fall by no more than rounding are about 1 everywhere.
+        kept = np.flatnonzero(self.drop > LEVEL * self._near)
+        if not len(kept):
+            raise NotCertifiedError("steps of a bounded range are too long for its profile")
+        for number in range(ROUNDS):
+            distance = DISTANCES[number % len(DISTANCES)]
+            crossings = self._crossings(kept[:-distance], kept[distance:])
+            idle = np.flatnonzero(crossings[:-distance] >= crossings[distance:]) + distance
+            if distance == 1 and not len(idle):
+                break
+            kept = np.delete(kept, idle)
+        crossings = self._crossings(kept[:-1], kept[1:])
+        points = np.arange(len(self.drop))
+        line = kept[_count_below(np.maximum.accumulate(crossings), len(points))]
+        line = np.clip(line, points, np.minimum(points + m, len(points) - 1))
+        return self.at(line, points), line
+
+    def _crossings(self, i: Integers, k: Integers) -> Array:
+        """Return where lines i < k cross, in steps: n_i - n_k over m_k - m_i.
+
+        Both are positive; where rounding hides that, any of the two lines will do.
+        """
+        h = self._chords.step
+        fall = self.lift[i] - self.lift[k]
+        rise = self.drop[i] - self.drop[k] * np.exp((i - k) * h)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = i + np.log(fall / rise) / h
+        return np.where((fall > 0.0) & (rise > 0.0), found, -np.inf)
+
+    def proved(self, found: Array) -> Array:
+        """Return values that no line is above, slightly more than those that were found.
+
+        Raises:
+            NotCertifiedError: some line may be above.
+        """
+        h, m = self._chords.step, self._chords.parts
+        last = len(found) - 1
+        # Next to 1 lines are below each other by less than rounding; no V is above 1.
+        flat = found[0] > FLAT
+        if flat:
+            found = np.append(1.0, found[1:])
+        kept, steep = self._convex(found)
+        lines = np.arange(min(len(self.drop), last + m + 1))
+        below = _count_below(kept, last + 2)
+        first = np.maximum(below[np.maximum(lines - m, 0)], int(flat))
+        end = below[np.minimum(lines, last) + 1] - 1
+        lines, first, end = (each[first <= end] for each in (lines, first, end))
+        with np.errstate(divide="ignore"):
+            # Slopes of the lines, times 1 - u, in logarithms.
+            line = (
+                np.log(np.maximum(self.drop[lines], 0.0)) - h * lines - math.log(self._chords.gap)
+            )
+        # The first point from which W falls less than the line.
+        place = np.searchsorted(-steep, -line).clip(first, end)
+        places = [np.clip(place + shift, first, end) for shift in range(-AROUND, AROUND + 1)]
+        values = [found[kept[each]] for each in places]
+        above = [self.at(lines, kept[p]) - v for p, v in zip(places, values, strict=True)]
+        for side, inside, stop in ((0, 1, first), (-1, -2, end)):
+            sure = STEP_UNITS * UNIT * (values[side] + values[inside])
+            falling = above[side] < np.minimum(above[inside], 0.0) - sure
+            if not (falling | (places[side] == stop)).all():
+                raise NotCertifiedError("a chord may be above what was found to be the highest")
+        excess = max(float((each / v).max()) for each, v in zip(above, values, strict=True))
+        proved = found[kept] * (1.0 + max(excess, 0.0) + 2.0 * STEP_UNITS * UNIT)
+        return self._between(kept, proved, last)
+
+    def _convex(self, found: Array) -> tuple[Integers, Array]:
+        """Return points between which slopes increase for certain, and the logarithms of slopes.
+
+        Those are of W times -1, with a in units of b_m. Differences are off by twice the rounding
+        of the values.
+        """
+        h = self._chords.step
+        kept = np.append(0, np.arange(max(1, int((found > FLAT).sum())), len(found)))
+        for _ in range(ROUNDS):
+            ahead = np.expm1(h * np.diff(kept))
+            falls = found[kept[:-1]] - found[kept[1:]]
+            before = falls[:-1] / ahead[:-1] * (1.0 + ahead[:-1])
+            least = BEND_UNITS * UNIT * found[kept[:-2]] / np.minimum(ahead[:-1], ahead[1:])
+            idle = np.flatnonzero(before - falls[1:] / ahead[1:] <= least) + 1
+            if not len(idle):
+                break
+            # Neighbours one after the other, as each may be needed without the other.
+            kept = np.delete(kept, idle[(np.diff(idle, prepend=-1) > 1) | (idle % 2 == 0)])
+        else:
+            raise NotCertifiedError("values of a bounded range are not convex for certain")
+        with np.errstate(divide="ignore"):
+            steep = np.log(np.maximum(falls / ahead, 0.0)) - h * kept[:-1]
+        return kept, steep
+
+    def _between(self, kept: Integers, proved: Array, last: int) -> Array:
+        """Return chords between values that are proved: V is convex."""
+        h = self._chords.step
+        points = np.arange(last + 1)
+        place = np.clip(np.searchsorted(kept, points, side="right") - 1, 0, len(kept) - 2)
+        start, end = kept[place], kept[place + 1]
+        share = np.expm1(h * (points - start)) / np.expm1(h * (end - start))
+        chords = proved[place] * (1.0 - share) + proved[place + 1] * share
+        values: Array = np.minimum(chords * (1.0 + 16.0 * UNIT), 1.0)
+        return values
+
+
+def _count_below(sorted_places: Array | Integers, size: int) -> Integers:
+    """Return how many of some places are below 0, 1, ..., size - 1: x < j says floor(x) + 1 <= j.
+
+    Those that are no numbers count as far out.
+    """
+    places = np.nan_to_num(np.floor(sorted_places) + 1.0, nan=size, posinf=size, neginf=0.0)
+    counts = np.bincount(np.clip(places, 0, size).astype(np.int64), minlength=size)
+    found: Integers = np.cumsum(counts)[:size]
+    return found
+
 
 # Relative rounding of V_1 on a lattice.
 FIRST_UNITS = 32.0

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import polygon_law, concave_hull
+from privcalc.losses.atomic.profiles import concave_hull, polygon_law
 from privcalc.losses.term import Term
 from privcalc.losses.thresholded.sampled_counts import SampledCountMembers, binomial_chances
 from privcalc.numerics.rounding import UNIT

@@ -1,4 +1,4 @@
-"""An upper bound on every choice of a noisy maximum with Gaussian noise, as a loss law.
+"""An upper bound on every choice of a noisy maximum with Gaussian noise, as a privacy loss law.
 
 m candidates have scores f_i(x) + sigma Z_i with independent standard normal Z_i, and only the index
 of the largest is released. Write s for the most that f_i - f_j changes between neighbours x and x',
@@ -45,12 +45,27 @@ over the others,
 
 r being the likelihood ratio of the others; for the last step condition on P x Q in turn. And the
 envelope A, B of min(1, m H_a(P || Q)) satisfies the assumption.
+
+Renyi divergences of a symmetric profile in pieces, from the masses of many cells.
+
+The pair is symmetric, Q(L = -l) = P(L = l), so that both signs of a loss count together:
+
+    M(c) - 1 = E_Q[F(e^L); L > 0],    F(a) = a^{c+1} - a - 1 + a^{-c} = a (a^c - 1) (1 - a^{-c-1}).
+
+F is convex on a >= 1, with F(1) = F'(1) = 0. Of a cell with masses p and q on losses in [l, r] the
+part is therefore at least q F(p / q) (Jensen), and at most the chord
+
+    p_1 G(l) + p_2 G(r),    p_1 + p_2 = p,    p_1 e^{-l} + p_2 e^{-r} = q,    G(l) = e^{-l} F(e^l);
+
+both grow with p and fall with q. Beyond the last cell the part is E_P[e^{cL}] of its normal piece,
+but for the factor (1 - e^{-cL}) (1 - e^{-(c+1)L}), which increases with L and is at most 1.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -59,16 +74,201 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.law import LossLaw
 from privcalc.losses.tails import Tails
-from privcalc.losses.winner.hull import envelope, vector_mu
-from privcalc.losses.winner.limits import enough_mu, largest_quotient
-from privcalc.losses.winner.renyi import winner_renyi
+from privcalc.losses.winner.envelope import envelope, vector_mu
+from privcalc.losses.winner.pieces import Normal, log_normal
 from privcalc.numerics.log_sums import TINIEST
-from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import remembered
+from privcalc.numerics.normal import gaussian_profile
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
     from privcalc.losses.winner.pieces import Pieces
     from privcalc.numerics.arrays import Array
+
+CELLS = 4000
+# Work for a cell at one order.
+PER_CELL = 2.0
+# Orders at once.
+CHUNK = 64
+
+
+def winner_renyi(pieces: Pieces, c: Array) -> tuple[Array, Array]:
+    """Return bounds on K(c), c > 0.
+
+    The log of G is a sum of two terms, off by 16 units, and c l by 2; sums of positive terms
+    are off by their number of units. Masses of cells are off by the errors of the two tails that
+    they come from.
+    """
+    charge(PER_CELL * CELLS * len(c))
+    last = pieces.last
+    edge = max(float(pieces.joints[-1]), 0.5 * last.mu**2 + 12.0 * last.mu)
+    edges = np.unique(np.concatenate([np.linspace(0.0, edge, CELLS + 1), pieces.joints]))
+    side = pieces.side(edges)
+    p, p_error = _masses(side.above_p, side.below_p, np.asarray(side.error))
+    q, q_error = _masses(side.above_q, side.below_q, np.asarray(side.error))
+    # Displaced losses: cells are that much wider, and their masses belong to the wider cell.
+    low = np.maximum(edges[:-1] - side.shift, 0.0)
+    high = edges[1:] + side.shift
+    p_low, p_high = np.maximum(p - p_error, 0.0), p + p_error
+    q_low, q_high = np.maximum(q - q_error, 0.0), q + q_error
+    with np.errstate(all="ignore"):
+        ratio = np.log(p_low) - np.log(q_high) - 32.0 * UNIT * (1.0 + np.abs(np.log(q_high)))
+        centre = np.clip(np.where(p_low > 0.0, ratio, 0.0), low, high)
+        right = (p_high - q_low * np.exp(np.minimum(low, 700.0))) / -np.expm1(low - high)
+        slack = UNIT * 32.0 * (p_high + q_low * np.exp(np.minimum(low, 700.0)))
+        right = np.clip(right + slack / -np.expm1(low - high), 0.0, p_high)
+        logs = [np.log(p_low), np.log(p_high - right), np.log(right)]
+    points = [centre, low, high]
+    lower, upper = np.empty(c.shape), np.empty(c.shape)
+    for begin in range(0, len(c), CHUNK):
+        part = c[begin : begin + CHUNK, None]
+        sums = [_log_sum(log + _log_g(part, x)) for log, x in zip(logs, points, strict=True)]
+        far, off = _far(last, edge, part[:, 0])
+        total = np.logaddexp(np.logaddexp(sums[1], sums[2]), far + off)
+        rest = _log_g(part, np.array([edge]))[:, 0] - part[:, 0] * edge
+        least = np.logaddexp(sums[0], far - off + rest)
+        size = 1.0 + (part[:, 0] + 1.0) * (edge + 1.0)
+        error = UNIT * (2.0 * len(edges) + 64.0 * size) * MARGIN
+        lower[begin : begin + CHUNK] = _log1p_exp(least - error) * (1.0 - 16.0 * UNIT)
+        upper[begin : begin + CHUNK] = _log1p_exp(total + error) * (1.0 + 16.0 * UNIT)
+    return lower, upper
+
+
+def _masses(above: Array, below: Array, error: Array) -> tuple[Array, Array]:
+    """Return the masses of cells, by subtracting whichever tail is smaller, and their errors."""
+    use = above[:-1] < below[1:]
+    mass = np.where(use, above[:-1] - above[1:], below[1:] - below[:-1])
+    wrong = np.where(
+        use, (above * error)[:-1] + (above * error)[1:], (below * error)[:-1] + (below * error)[1:]
+    )
+    return np.maximum(mass, 0.0), wrong * MARGIN + 2.0 * UNIT * np.abs(mass)
+
+
+def _log_g(c: Array, x: Array) -> Array:
+    """Return log G(x) = c x + log((1 - e^{-cx}) (1 - e^{-(c+1)x}))."""
+    first, second = np.expm1(-c * x), np.expm1(-(c + 1.0) * x)
+    with np.errstate(divide="ignore"):
+        value: Array = c * x + np.log(first * second)
+    return value
+
+
+def _log_sum(logs: Array) -> Array:
+    """Return the log of each row's sum; terms below e^-700 of the largest are next to nothing."""
+    with np.errstate(all="ignore"):
+        known = np.where(np.isnan(logs), -np.inf, logs)
+        top = known.max(axis=-1, keepdims=True)
+        top = np.where(np.isfinite(top), top, 0.0)
+        value: Array = np.log(np.exp(known - top).sum(axis=-1)) + top[:, 0]
+    return value
+
+
+def _far(last: Normal, edge: float, c: Array) -> tuple[Array, Array]:
+    """Return log(count) + c (c + 1) mu^2 / 2 + log P(N > edge / mu - (c + 1/2) mu), and its error.
+
+    The argument is off by 3 units of its terms, and the slope of log P is at most 1 more than it.
+    """
+    from scipy.special import log_ndtr
+
+    mu = last.mu
+    z = (c + 0.5) * mu - edge / mu
+    exponent = 0.5 * c * (c + 1.0) * mu * mu
+    tail = log_ndtr(z)
+    size = 1.0 + (c + 0.5) * mu + edge / mu
+    error = UNIT * (32.0 * exponent + 16.0 * np.abs(tail) + 16.0 * size * size)
+    return math.log(last.count) + exponent + tail, error
+
+
+def _log1p_exp(x: Array) -> Array:
+    """Return log(1 + e^x)."""
+    value: Array = np.logaddexp(0.0, x)
+    return np.where(x < -30.0, np.log1p(np.exp(np.minimum(x, 0.0))), value)
+
+
+# Orders at which the law is asked for a bound at all orders, from the first on; parts of intervals
+# between them, which may be worth so much more than the best order, and how often they are split.
+ORDERS, FIRST = 80, 1e-12
+SPLIT, CLOSE, ROUNDS = 5, 1.0 + 3e-4, 4
+# Parts of a piece that is not normal; and shorter pieces are one part.
+PARTS, SHORT = 300, 1e-3
+HALVINGS, RAISES = 60, 6
+
+
+def largest_quotient(pieces: Pieces, candidates: int, step: float) -> float:
+    """Return a bound on D_a / a at all orders a = c + 1 > 1 for the choice of a noisy maximum.
+
+    Up to the first order of a grid D is at most what it is there. Between two orders K is at most
+    its chord p + q c, and (p + q c) / (c (c + 1)) is largest where q c^2 + 2 p c + p = 0, or at an
+    end; p and q are off by few units of what the chord is at the ends. Beyond the grid
+    H - (1 - a)_+ is at most m times that of h(s), as `losses/winner/law.py` has it, so that M - 1
+    is at most m times e^{c (c + 1) s^2 / 2} - 1 and K <= log m + c (c + 1) s^2 / 2.
+    """
+    log_m = math.log(candidates)
+    last = max(64.0, 1e3 * math.sqrt(log_m) / step)
+    c = np.geomspace(FIRST, last, ORDERS)
+    k = winner_renyi(pieces, c)[1]
+    for rounds in range(ROUNDS + 1):
+        q = np.diff(k) / np.diff(c)
+        p = np.minimum(k[:-1] - q * c[:-1], 0.0)
+        middle = np.clip((np.sqrt(p * p - p * q) - p) / q, c[:-1], c[1:])
+        inside = (k[:-1] + q * (middle - c[:-1])) / (middle * (middle + 1.0))
+        ends = float((k / (c * (c + 1.0))).max())
+        wide = np.flatnonzero(inside > ends * CLOSE)
+        if rounds == ROUNDS or not len(wide):
+            break
+        new = np.geomspace(c[wide], c[wide + 1], SPLIT + 1)[1:-1].ravel()
+        order = np.argsort(np.concatenate([c, new]))
+        k = np.concatenate([k, winner_renyi(pieces, new)[1]])[order]
+        c = np.concatenate([c, new])[order]
+    beyond = log_m / (last * (last + 1.0)) + 0.5 * step * step
+    return max(float(k[0] / c[0]), float(inside.max()), ends, beyond) * (1.0 + 1e-11)
+
+
+def enough_mu(pieces: Pieces) -> float:
+    """Return a mu whose normal profile is at least the envelope; infinity where none is proved.
+
+    On a normal piece, of a smaller distance, it is enough to be so where the piece begins, as the
+    quotient increases (`winner/envelope.py`). On parts [l, r] of other pieces it is enough that
+    the profile at r is at least H(l), as both fall. Both pairs are symmetric, so that losses below
+    0 need nothing more.
+    """
+    places, values = _requirements(pieces)
+    least = max(piece.mu for piece in pieces.pieces if isinstance(piece, Normal))
+    left, right = np.full(len(places), least), np.full(len(places), least)
+    log_values = np.log(values)
+    while (short := log_normal(1.0, right, places) < log_values).any() and right.max() < 1e6:
+        right = np.where(short, 2.0 * right, right)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (left + right)
+        short = log_normal(1.0, middle, places) < log_values
+        left, right = np.where(short, middle, left), np.where(short, right, middle)
+    mu, excess = float(right.max()), 1e-12
+    for _ in range(RAISES):
+        raised = mu * (1.0 + excess)
+        if all(
+            gaussian_profile(raised, x).lower >= value
+            or gaussian_profile(raised, x).rest_upper <= 1.0 - value
+            for x, value in zip(places.tolist(), values.tolist(), strict=True)
+        ):
+            return raised
+        excess *= 100.0
+    return math.inf
+
+
+def _requirements(pieces: Pieces) -> tuple[Array, Array]:
+    """Return losses, and what the profile has to be there at least."""
+    places, values = list[float](), list[float]()
+    ends = [*pieces.joints[1:].tolist(), math.inf]
+    for piece, end in zip(pieces.pieces, ends, strict=True):
+        if isinstance(piece, Normal):
+            parts = [piece.start, piece.start]
+        else:
+            count = PARTS if end - piece.start > SHORT * end else 1
+            parts = np.linspace(piece.start, end, count + 1).tolist()
+        for x, after in pairwise(parts):
+            places.append(after)
+            values.append(min(1.0, piece.value(x).upper))
+    return np.array(places), np.array(values)
+
 
 # Beyond this step nearly everything is revealed, and the vector bound has to do.
 LARGEST_STEP = 12.0
@@ -136,7 +336,7 @@ class WinnerLaw(LossLaw):
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K from the masses of many cells (`losses/winner/renyi.py`)."""
+        """Bound K from the masses of many cells (`losses/winner/law.py`)."""
         return winner_renyi(self.pieces, c)
 
     def concentration(self, c: Array) -> Array:

@@ -1,4 +1,8 @@
-"""The law of one likelihood ratio u = e^{vZ - v^2/2} on a lattice, in measures above and below."""
+"""One likelihood ratio of random allocation, and sums of many, as measures on a lattice.
+
+u = e^{vZ - v^2/2} is put on a lattice in measures above and below, whose powers are formed by FFT
+with every rounding counted (`allocated.py` has what measures prove).
+"""
 
 from __future__ import annotations
 
@@ -10,12 +14,14 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.numerics.arrays import Array
+    from collections.abc import Sequence
+
+    from privcalc.numerics.arrays import Array, ComplexArray
 
 # Beyond so many deviations below the median nothing is left that is a double.
 DEEPEST = 37.0
@@ -36,7 +42,7 @@ EDGES = 4000
 
 
 @record
-class Measure:
+class LatticeMeasure:
     """Masses at the points step (first + i)."""
 
     step: float
@@ -73,7 +79,7 @@ def rounding(x: Array, v: float) -> Array:
 
 
 @record
-class Cells:
+class RatioCells:
     """Integrals over the cells [k, k + 1] step, k = first, ..., of the density f of u.
 
     Attributes:
@@ -93,7 +99,7 @@ class Cells:
     excess: Array
 
 
-def cells(step: float, low: int, high: int, v: float) -> Cells:
+def cells(step: float, low: int, high: int, v: float) -> RatioCells:
     """Return the cells low <= k < high of the law of u.
 
     Those with k m < 16, where m = min(1, v), are cut into equal parts that are no larger beside
@@ -136,7 +142,7 @@ def cells(step: float, low: int, high: int, v: float) -> Cells:
     around = (k <= mode + 1e-6 * (1.0 + mode)) & (mode - 1e-6 * (1.0 + mode) <= k + 1.0)
     top[around] = density(np.array([mode * step]), v)[0]
     excess = np.minimum(0.125 * step * top, 0.25 * (left + right))
-    return Cells(step, low, left, right, wrong, (1.0 + RAISED) * np.minimum(excess, right))
+    return RatioCells(step, low, left, right, wrong, (1.0 + RAISED) * np.minimum(excess, right))
 
 
 def _rule(points: int) -> tuple[Array, Array]:
@@ -172,15 +178,15 @@ def _near(k: int, step: float, v: float) -> tuple[float, float, float]:
     return float(values @ (1.0 - places)), float(values @ places), parts * UNIT * 16.0
 
 
-def above(given: Cells) -> Measure:
+def above(given: RatioCells) -> LatticeMeasure:
     """Return a measure above that of the cells: every mass split between the ends of its cell."""
     masses = np.zeros(len(given.left) + 1)
     masses[:-1] += given.left * (1.0 + given.wrong)
     masses[1:] += given.right * (1.0 + given.wrong)
-    return Measure(given.step, given.first, masses * (1.0 + 4.0 * UNIT))
+    return LatticeMeasure(given.step, given.first, masses * (1.0 + 4.0 * UNIT))
 
 
-def below(given: Cells) -> Measure:
+def below(given: RatioCells) -> LatticeMeasure:
     """Return a measure below that of the cells, in both senses of monotone.
 
     With g_k at least the excess of the chords of both cells of an inner point k, the lines between
@@ -196,17 +202,17 @@ def below(given: Cells) -> Measure:
     starts = np.flatnonzero(left[:-1] > 1.001 * np.maximum(excess[:-1], excess[1:]))
     stops = np.flatnonzero(right[1:] > 1.001 * np.maximum(excess[1:], excess[:-1])) + 2
     if not len(starts) or not len(stops) or stops[-1] - starts[0] < LEAST:
-        return Measure(given.step, given.first, np.zeros(1))
+        return LatticeMeasure(given.step, given.first, np.zeros(1))
     for low, high in zip(starts[:TRIES].tolist(), stops[::-1][:TRIES].tolist(), strict=False):
         if high - low < LEAST:
             break
         inner = _lowered(given, low, high, left[low])
         with suppress(NotCertifiedError):
-            return _absorbed(Measure(given.step, given.first + low + 1, inner))
+            return _absorbed(LatticeMeasure(given.step, given.first + low + 1, inner))
     raise NotCertifiedError("a lattice is too coarse for its law")
 
 
-def below_from_zero(given: Cells, v: float) -> Measure:
+def below_from_zero(given: RatioCells, v: float) -> LatticeMeasure:
     """Return a measure below that of u on [0, last point], whose cells begin where u is rare.
 
     At its left end, where the density grows fast, P - g is replaced by a line. For any y and z with
@@ -241,7 +247,7 @@ def below_from_zero(given: Cells, v: float) -> Measure:
             masses = np.zeros(len(inner) - j + 1 + k - z)
             masses[0], masses[k - z], masses[k - z + 1] = slope, rest, inner[j] - d - error
             masses[k - z + 2 :] = inner[j + 1 :]
-            return _absorbed(Measure(step, z, masses))
+            return _absorbed(LatticeMeasure(step, z, masses))
     raise NotCertifiedError("the density of one step is too steep for its lattice")
 
 
@@ -268,7 +274,7 @@ def _rare_until(z: float, v: float) -> float:
     return low
 
 
-def _lowered(given: Cells, low: int, high: int, edge: float) -> Array:
+def _lowered(given: RatioCells, low: int, high: int, edge: float) -> Array:
     """Return masses, rounded down, at the inner points of the cells low <= i < high; see `below`.
 
     Args:
@@ -294,7 +300,7 @@ def _lowered(given: Cells, low: int, high: int, edge: float) -> Array:
     return inner
 
 
-def _absorbed(given: Measure) -> Measure:
+def _absorbed(given: LatticeMeasure) -> LatticeMeasure:
     """Return a measure below one with a few negative masses, without them.
 
     A negative mass is split between its neighbours, so that the mean stays: all integrals of convex
@@ -306,7 +312,7 @@ def _absorbed(given: Measure) -> Measure:
     bad = np.flatnonzero(given.masses < 0.0).tolist()
     for _ in range(EDGES):
         if not bad:
-            return Measure(given.step, given.first, np.array(masses))
+            return LatticeMeasure(given.step, given.first, np.array(masses))
         touched = set()
         for i in bad:
             a, b = before[i], after[i]
@@ -326,7 +332,7 @@ def _absorbed(given: Measure) -> Measure:
     raise NotCertifiedError("a lattice is too coarse for its law")
 
 
-def coarsened(fine: Measure, factor: int, *, lower: bool) -> Measure:
+def coarsened(fine: LatticeMeasure, factor: int, *, lower: bool) -> LatticeMeasure:
     """Return a measure above, or below, on every `factor`-th point.
 
     The excess of a chord over the put function of a discrete measure is largest at one of its
@@ -344,7 +350,7 @@ def coarsened(fine: Measure, factor: int, *, lower: bool) -> Measure:
     left, right = rows @ (1.0 - w), rows @ w
     wrong = np.full(blocks, UNIT * (factor + 16.0))
     if not lower:
-        return above(Cells(step, first, left, right, wrong, wrong))
+        return above(RatioCells(step, first, left, right, wrong, wrong))
     i = np.arange(factor)
     green = np.minimum(i[:, None], i) * (factor - np.maximum(i[:, None], i)) / factor**2
     excess = (green @ rows.T).max(axis=0) * (1.0 + RAISED)
@@ -353,4 +359,193 @@ def coarsened(fine: Measure, factor: int, *, lower: bool) -> Measure:
     place = int(np.searchsorted(empty, int(np.argmax(left + right))))
     low = int(empty[place - 1]) + 1 if place else 0
     used = slice(low, int(empty[place]) if place < len(empty) else blocks)
-    return below(Cells(step, first + low, left[used], right[used], wrong[used], excess[used]))
+    return below(RatioCells(step, first + low, left[used], right[used], wrong[used], excess[used]))
+
+
+# Frequencies with a smaller power are left out, and their bounds added.
+LOG_SMALLEST = -80.0
+# Of sums of fewer numbers, beside which others are large, the untilted bound is enough.
+TILTED = 2
+# Places that share a bound on what is folded into them.
+BLOCK = 256
+# Rates of Chernoff bounds beyond a tilt, in units of 1 / (size step), and of the tilt.
+RATES = (10.0, 20.0, 40.0, 80.0, 160.0, 320.0)
+PARTS = (0.5, 1.4, 2.0, 2.8, 4.0, 6.0)
+
+
+@record
+class SumWindow:
+    """Indices first <= k < first + size of sums, and the tilts that see them.
+
+    Attributes:
+        first: see above.
+        size: a power of two.
+        tilts: rates of e^{tilt x}.
+    """
+
+    first: int
+    size: int
+    tilts: tuple[float, ...]
+
+
+@record
+class RatioSums:
+    """The measure of sums of n numbers in a window.
+
+    Attributes:
+        measure: in the window; rounded up, or down, atom by atom.
+        outside: above the mass outside.
+        beyond: above the integral of the sum over the part above the window.
+    """
+
+    measure: LatticeMeasure
+    outside: float
+    beyond: float
+
+
+def powers(
+    one: LatticeMeasure, counts: Sequence[int], window: SumWindow, *, lower: bool
+) -> list[RatioSums]:
+    """Return measures above, or below, the sums of n numbers from one measure, for each n.
+
+    With weights w_k = mass e^{tilt x_k} / M, of sum 1, the cyclic sums of n weights are known to
+    the error of the transforms (the bounds are those of `engine/lattice/transform.py`): a transform
+    is off by 8 UNIT log2(size) at most, a power of f by n (|f| + e)^{n-1} e, the result by the
+    average over frequencies. A cyclic sum is the sum in the window and what is folded into it from
+    outside, which only adds above, and is subtracted below. Of several tilts each atom takes the
+    best bound.
+    """
+    size, step = window.size, one.step
+    charge(len(window.tilts) * (0.4 + 0.3 * len(counts)) * size)
+    x = one.points()
+    with np.errstate(divide="ignore"):
+        logs = np.log(one.masses)
+    places = step * (window.first + np.arange(size))
+    best = [np.full(size, 0.0 if lower else np.inf) for _ in counts]
+    ends = step * (window.first - 1), step * (window.first + size)
+    last = window.first + size - 1
+    # No sum of few numbers is outside.
+    inside = {n: window.first <= n * one.first and n * one.last <= last for n in counts}
+    tails = {n: [0.0, 0.0, 0.0] if inside[n] else [1.0, 1.0, math.inf] for n in counts}
+    for tilt in window.tilts:
+        moments = _moments(logs, x, tilt, size * step)
+        top = float((logs + tilt * x).max())
+        weights = np.exp(logs + tilt * x - top)
+        total = float(weights.sum())
+        log_m = top + math.log(total)
+        weights /= total
+        spectrum = np.fft.rfft(
+            np.bincount(np.arange(one.first, one.last + 1) % size, weights=weights, minlength=size)
+        )
+        modulus = np.abs(spectrum)
+        eta = 8.0 * UNIT * math.log2(size)
+        # Weights are off by units of their exponents, which are felt n times.
+        size_of = float(np.abs(logs[one.masses > 0.0]).max()) + abs(tilt) * float(x[-1])
+        given = UNIT * (64.0 + 8.0 * size_of + 2.0 * len(x) / size + abs(log_m))
+        wrong = (eta + (4.0 + len(x) / size) * UNIT) * MARGIN
+        bound = modulus + wrong
+        for n in counts:
+            known = _outside(moments, n, ends)
+            tails[n] = [min(a, b) for a, b in zip(tails[n], known, strict=True)]
+        for i, n in enumerate(counts if tilt == 0.0 else counts[:TILTED]):
+            values, error = _power(spectrum, bound, n, size, wrong)
+            values = np.roll(values, -(window.first % size))
+            off = n * given + UNIT * (32.0 + 8.0 * np.abs(tilt * places) + 8.0 * n * abs(log_m))
+            with np.errstate(over="ignore"):
+                back = np.exp(n * log_m - tilt * places)
+            if lower:
+                folded = 0.0 if inside[n] else _folded(moments, tilt, n, log_m, places)
+                values -= error + folded
+                found = values * back * (1.0 - 2.0 * off)
+                np.fmax(best[i], found, out=best[i])
+            else:
+                found = (np.maximum(values, 0.0) + error) * back * (1.0 + 2.0 * off)
+                np.fmin(best[i], found, out=best[i])
+    return [
+        RatioSums(
+            LatticeMeasure(step, window.first, masses), tails[n][0] + tails[n][1], tails[n][2]
+        )
+        for masses, n in zip(best, counts, strict=True)
+    ]
+
+
+def _power(
+    spectrum: ComplexArray, bound: Array, n: int, size: int, wrong: float
+) -> tuple[Array, float]:
+    """Return the cyclic sums of n, and a bound on the error of each, given that of a transform."""
+    if n == 0:
+        unit = np.zeros(size)
+        unit[0] = 1.0
+        return unit, 0.0
+    log_bound = np.log(bound)
+    large = np.flatnonzero(n * log_bound > LOG_SMALLEST)
+    used = spectrum[large]
+    with np.errstate(divide="ignore"):
+        log_modulus = np.maximum(np.log(np.abs(used)), -1e6)
+    product = np.zeros(len(spectrum), np.complex128)
+    product[large] = np.exp(n * log_modulus + 1j * (n * np.angle(used)))
+    rounding = UNIT * (32.0 + n * (64.0 + 8.0 * np.abs(log_modulus)))
+    each = np.exp(n * log_bound[large]) * (n * wrong / bound[large]) * (1.0 + 1e-6)
+    each += np.abs(product[large]) * (np.expm1(np.minimum(rounding, 1.0)) + wrong)
+    error = 2.0 * float(each.sum()) / size + 2.0 * math.exp(LOG_SMALLEST)
+    values = np.fft.irfft(product, size)
+    return values, (error + 4.0 * UNIT * float(np.abs(values).max())) * MARGIN
+
+
+def _moments(logs: Array, x: Array, tilt: float, span: float) -> list[tuple[float, float]]:
+    """Return pairs of a rate d and log of the integral of e^{d x}, rounded up, near a tilt."""
+    found = []
+    near = [tilt + sign * rate / span for rate in RATES for sign in (-1.0, 1.0)]
+    for d in (*near, *(tilt * part for part in PARTS if tilt)):
+        terms = logs + d * x
+        top = float(terms.max())
+        value = top + math.log(float(np.exp(terms - top).sum()))
+        size = abs(d) * float(x[-1]) + 800.0
+        found.append((d, value + UNIT * (16.0 * size + 2.0 * len(x))))
+    return found
+
+
+def _outside(
+    moments: list[tuple[float, float]], n: int, ends: tuple[float, float]
+) -> tuple[float, float, float]:
+    """Bound the masses of sums below and above a window, and the integral of the sum above.
+
+    Chernoff: the mass at x >= b is at most e^{-d b} times the moment of e^{d x}, d > 0; the
+    integral of x there at most b e^{1 - d b} times that, as x <= b e^{(x - b) / b}, for d b >= 1.
+    """
+    low, high = ends
+    below = -math.inf if low < 0.0 else math.inf
+    above = beyond = math.inf
+    for d, value in moments:
+        if d < 0.0:
+            below = min(below, n * value - d * low)
+        if d > 0.0:
+            above = min(above, n * value - d * high)
+        if d * high >= 1.0:
+            beyond = min(beyond, n * value - d * high + 1.0 + math.log(high))
+    slack = 1e-9 * (1.0 + n * max(abs(value) for _, value in moments))
+    return exp_bound(below + slack), exp_bound(above + slack), exp_bound(beyond + slack)
+
+
+def _folded(
+    moments: list[tuple[float, float]], tilt: float, n: int, log_m: float, places: Array
+) -> Array:
+    """Bound the weights that a cyclic sum adds to each place of a window, rounded up.
+
+    What is added at x comes from x + span and beyond, and from x - span and below; under the tilt
+    Chernoff's rates are relative to it. Blocks of places share the bound of their worse end.
+    """
+    block = min(BLOCK, len(places))
+    starts = places[::block]
+    span = float(places[1] - places[0]) * len(places)
+    slack = 1e-9 * (1.0 + n * abs(log_m))
+    total = np.zeros(len(starts))
+    for sign, at in ((1.0, starts + span), (-1.0, np.append(starts[1:], starts[0] + span) - span)):
+        logs = np.full(len(starts), np.inf)
+        for d, value in moments:
+            if sign * (d - tilt) > 0.0:
+                logs = np.minimum(logs, n * (value - log_m) - (d - tilt) * at)
+        if sign < 0.0:
+            logs[at < 0.0] = -np.inf
+        total += np.exp(np.minimum(logs + slack, 700.0)) * MARGIN
+    return np.repeat(total, block)[: len(places)]

@@ -1,0 +1,581 @@
+"""Random allocation of Gaussian noise: the law of a mean of independent likelihood ratios.
+
+One record takes part in one of t steps, drawn evenly; step i releases N(1, s^2) if it is the one,
+else N(0, s^2). Without the record the outputs are Q, all N(0, s^2); with it P. Then
+R = dP/dQ = (u_1 + ... + u_t) / t, where under Q the u_i = exp((2 x_i - 1) / (2 s^2)) are
+independent and log u_i is N(-v^2 / 2, v^2), v = 1 / s. This pair, in both orders, dominates
+allocation under adaptive composition for adding and removing (or zeroing out) a record (proved in
+`wrappers/allocation.py`; Chua et al. 2024, arXiv:2412.16802; Feldman, Shenfeld 2025,
+arXiv:2502.08202).
+
+Measures instead of laws. The profiles of compositions are E_Q (X R - a)_+ for removing and
+E_Q (1 - a X R)_+ for adding, X being the ratio of all the rest. Both are nonnegative, convex and
+monotone in each u_i >= 0. So let nu be any measure with int f dnu >= int f dmu for the law mu of
+u_i and all such f ("above"), or <= ("below"). Putting it in the place of mu, one u_i at a time,
+gives pairs of measures (R Q', Q') whose profiles are above, or below, the true ones, and stay so
+under composition with anything. Masses may be rounded up in what is above and down, or dropped, in
+what is below; nothing has to add up to 1. The same holds of any part of mu by itself, and of
+measures of sums.
+
+A part of mu on an interval is put on a lattice as a measure
+- above, by splitting each mass between its neighbours such that the mean stays: int f grows, as f
+  is at most its chord;
+- below, by lowering P(k) = int (k - x)_+ dmu at the lattice points k: if P(k) - g_k is convex and
+  the lines between are below P, these are the put function of a measure of the same mass and mean
+  (where g is 0 at both ends) that is smaller for all convex f.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.allocated_measures import (
+    DEEPEST,
+    LatticeMeasure,
+    SumWindow,
+    above,
+    below,
+    below_from_zero,
+    cells,
+    coarsened,
+    powers,
+)
+from privcalc.losses.atomic.exact import exact_law
+from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.law import LossLaw
+from privcalc.losses.tails import Tails
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge, remembered
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.numerics.arrays import Array, Integers
+
+# Log of the mass outside the window of small ratios, about; and of that of tilted means.
+LOG_OUTSIDE, LOG_TILTED = -46.0, -17.0
+# Expected number of large ratios, of few that are far apart and of many.
+FEW_LARGE, MORE_LARGE, WIDE = 1e-4, 1e-2, 1.2
+# From these v on few ratios are spread over so many scales that one lattice does not do.
+SPREAD, FEW_STEPS = 1.5, 4
+# Ratios beyond are counted as infinite; as many large ones are followed.
+LOG_LOST = -52.0
+MOST_LARGE = 8
+# Windows that begin so near to 0, beside their end, begin there.
+NEAR_ZERO = 1e-3
+# Points of the quadrature that all this is read off.
+POINTS = 3000
+# Cells of a coarse lattice below its first large ratio.
+LEAST_CELLS, MOST_CELLS = 256, 4096
+GROWTH = 8
+
+
+@record
+class AllocationPlan:
+    """How the law of one epoch is worked out.
+
+    Attributes:
+        steps: t.
+        v: deviation of log u.
+        step: the fine lattice.
+        low: its first index of small ratios ...
+        high: ... and the one after the last: the first large one.
+        factor: coarse over fine step.
+        large: how many large ratios are followed at most.
+        window: of sums of small ratios.
+        levels: coarse lattices, each GROWTH times coarser than the one before.
+    """
+
+    steps: int
+    v: float
+    step: float
+    low: int
+    high: int
+    factor: int
+    large: int
+    window: SumWindow
+    levels: int
+
+
+def make_plan(steps: int, v: float, size: int) -> AllocationPlan:
+    """Choose a lattice such that the sums of small ratios fill a window of a given size."""
+    expected = MORE_LARGE if v > WIDE else FEW_LARGE
+    last = -float(ndtri(expected / steps))
+    if steps <= FEW_STEPS and v > SPREAD:
+        # All of few may be large: the fine lattice is then as fine as the smallest need it.
+        last = -1.0
+    largest = math.exp(v * last - 0.5 * v * v)
+    z = np.linspace(-12.0, (math.log(largest) + 0.5 * v * v) / v, POINTS)
+    u, weights = np.exp(v * z - 0.5 * v * v), np.exp(-0.5 * z * z)
+    weights *= (z[1] - z[0]) / math.sqrt(2.0 * math.pi)
+
+    def cumulants(d: float) -> tuple[float, float]:
+        top = max(d * largest, d * float(u[0]))
+        terms = weights * np.exp(d * u - top)
+        total = float(terms.sum())
+        return math.log(total) + top, float((terms * u).sum()) / total
+
+    large = _most_large(steps, v, largest)
+    least = max(steps - large, 0)
+    deviation = math.sqrt(steps * max(float((weights * u * u).sum()) - 1.0, 1e-6 * v * v))
+    rates = np.geomspace(0.02, 1e3, 160) / deviation
+    high = min(_chernoff(cumulants, d, steps) for d in rates)
+    low = max(-_chernoff(cumulants, -d, least) for d in rates)
+    if low < NEAR_ZERO * high or least == 0:
+        low = 0.0
+    step = (high - low) / (0.98 * size)
+    tilts = tuple(_tilt(cumulants, sign * rates, steps) for sign in (-1.0, 1.0))
+    factor = 2 ** max(0, round(math.log2(max(1.0, 0.4 * math.sqrt(steps)))))
+    while largest / (step * factor) > MOST_CELLS:
+        factor *= 2
+    while largest / (step * factor) < LEAST_CELLS and factor > 1:
+        factor //= 2
+    cells = math.ceil(largest / (step * factor))
+    beyond = math.exp(v * (-float(ndtri(math.exp(LOG_LOST))) + v) + 0.5 * v * v - v * v)
+    levels = max(1, math.ceil(math.log(max(beyond / largest, 1.0)) / math.log(GROWTH)))
+    first = math.floor(low / step)
+    return AllocationPlan(
+        steps,
+        v,
+        step,
+        math.floor(math.exp(-DEEPEST * v - 0.5 * v * v) / step),
+        cells * factor,
+        factor,
+        large,
+        SumWindow(first, size, (tilts[0], 0.0, tilts[1])),
+        levels,
+    )
+
+
+def _most_large(steps: int, v: float, largest: float) -> int:
+    """Return beyond how many large ratios nothing is left."""
+    for count in range(1, MOST_LARGE):
+        if at_least(steps, v, largest, count + 1)[1] < math.exp(LOG_LOST):
+            return min(count, steps)
+    return min(MOST_LARGE, steps)
+
+
+def at_least(steps: int, v: float, x: float, count: int) -> tuple[float, float]:
+    """Return masses without and with the record of `count` ratios above x, or more, rounded up.
+
+    By a union bound over sets of steps. With the record, drawn to take part in one step, the ratio
+    of that one is above x with probability P(N > z - v), the others with P(N > z).
+    """
+    from scipy.special import ndtr
+
+    z = (math.log(x) + 0.5 * v * v) / v
+    slack = 1.0 + 1e-9
+    q, p = float(ndtr(-z)) * slack, float(ndtr(v - z)) * slack
+    without = _power(steps, q, count)
+    return min(1.0, without * slack), min(
+        1.0, (p * _power(steps - 1, q, count - 1) + _power(steps - 1, q, count)) * slack
+    )
+
+
+def _power(steps: int, q: float, count: int) -> float:
+    return math.comb(steps, count) * q**count if 0 <= count <= steps else 0.0
+
+
+def _chernoff(cumulants: Callable[[float], tuple[float, float]], d: float, n: int) -> float:
+    """Return where the mass of sums of n beyond is as small as wanted, on the side of sign d."""
+    return (n * cumulants(d)[0] - LOG_OUTSIDE) / abs(d)
+
+
+def _tilt(cumulants: Callable[[float], tuple[float, float]], rates: Array, n: int) -> float:
+    """Return the rate whose tilted mean is about as rare as wanted."""
+    for d in rates.tolist():
+        value, mean = cumulants(d)
+        if n * (value - d * mean) < LOG_TILTED:
+            return float(d)
+    return float(rates[-1])
+
+
+# Large ratios of one level are followed until their mass is below.
+SMALLEST = 1e-24
+# Points of sums of large ratios, about: with four times as many `calibrate` takes 430 MB, not 300,
+# and several epochs more work than they may. At little noise lower ends lose their fourth digit.
+MOST_POINTS = 2**15
+# No more than so many for each of small ratios.
+POINTS_PER_CELL = 8
+# What underflow hides.
+TINY = 1e-250
+
+
+@record
+class LevelSums:
+    """Measures of sums that make up one of the whole, and what none of them has.
+
+    Attributes:
+        measures: each on its lattice.
+        outside: above the mass of the rest without the record ...
+        beyond: ... and with it.
+    """
+
+    measures: tuple[LatticeMeasure, ...]
+    outside: float
+    beyond: float
+
+
+def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
+    """Return measures above, or below, the sum of all ratios.
+
+    The law of u is cut into small ratios and levels of large ones, [T, 8 T), [8 T, 64 T), .... The
+    t-fold convolution of their sum is a sum over how many ratios are of which level. Sums whose
+    largest ratio is of level p, j of them, are C(t, j) D_p^{*j} * L_p^{*(t - j)}, with L_p for all
+    below level p. They are worked out on the lattice of level p, to which L_p^{*n} is brought from
+    level to level; only the sums of small ratios have to be fine, as all t of them are rounded.
+    """
+    t, v, large = plan.steps, plan.v, plan.large
+    small = cells(plan.step, plan.low, plan.high, v)
+    one = below_from_zero(small, v) if lower else above(small)
+    counts = [t - j for j in range(large + 1)]
+    found = powers(one, counts, plan.window, lower=lower)
+    edge = plan.high * plan.step
+    outside, beyond = _lost_small(plan, [(each.outside, each.beyond) for each in found], edge)
+    measures = [found[0].measure]
+    rest = [coarsened(each.measure, plan.factor, lower=lower) for each in found[1:]]
+    first = plan.high // plan.factor
+    for later in reversed(range(plan.levels)):
+        top = GROWTH * first
+        step = rest[0].step
+        follow = _followed(plan, first * step)
+        given = cells(step, first, top, v)
+        level, rest = _level(rest, below(given) if lower else above(given), t, follow, lower=lower)
+        measures.append(level)
+        q, p = at_least(t, v, first * step * (1.0 - 1e-12), follow + 1)
+        outside, beyond = outside + q, beyond + p
+        edge = top * step
+        if not later:
+            break
+        most = min(MOST_POINTS, POINTS_PER_CELL * plan.window.size)
+        factor = _factor(top * GROWTH * _followed(plan, edge), most)
+        try:
+            rest = [coarsened(each, factor, lower=lower) for each in rest]
+        except NotCertifiedError:
+            # The sums of the others are narrower than the lattice; what is below may be left out.
+            break
+        first = top // factor
+    for x, count in ((edge, 1), (plan.high * plan.step, large + 1)):
+        q, p = at_least(t, v, x * (1.0 - 1e-12), count)
+        outside, beyond = outside + q, beyond + p
+    return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)
+
+
+def _lost_small(
+    plan: AllocationPlan, outside: list[tuple[float, float]], edge: float
+) -> tuple[float, float]:
+    """Bound what windows of sums of small ratios lack, over how many ratios are large.
+
+    With j of them large, the others' sum is outside with mass o_n, and its integral there is b_n.
+    With the record there is a factor of sum / t: (b_n q_j + o_n j C(t, j) q^{j-1} p) / t, with q
+    and p for one large ratio, without and with the record.
+    """
+    t = plan.steps
+    q, p = at_least(1, plan.v, edge * (1.0 - 1e-12), 1)
+    without = with_it = 0.0
+    for j, (mass, integral) in enumerate(outside):
+        ways = math.comb(t, j)
+        without += ways * q**j * mass
+        with_it += ways * q**j * integral / t
+        if j:
+            with_it += ways * j / t * q ** (j - 1) * p * mass
+        # Below the window the sum is less than t, but for what Chernoff's bound has above it.
+        with_it += ways * q**j * mass
+    return without, with_it
+
+
+def _factor(points: int, most: int) -> int:
+    """Return how much coarser a lattice has to be so that sums of large ratios fit on it."""
+    factor = 1
+    while points > factor * most and factor < GROWTH:
+        factor *= 2
+    return factor
+
+
+def _followed(plan: AllocationPlan, x: float) -> int:
+    """Return how many ratios above x are followed."""
+    for count in range(1, plan.large):
+        if at_least(plan.steps, plan.v, x, count + 1)[1] < SMALLEST:
+            return count
+    return plan.large
+
+
+def _level(
+    rest: list[LatticeMeasure], large: LatticeMeasure, t: int, follow: int, *, lower: bool
+) -> tuple[LatticeMeasure, list[LatticeMeasure]]:
+    """Add large ratios of one level.
+
+    Transforms are off by at most 8 UNIT log2(size), relative in the Euclidean norm (Higham 2002,
+    Theorem 24.2), and everywhere by that times the sum of the moduli of what is transformed. Change
+    one factor of D^j L at a time, |D| being at most the mass of the large ratio: by the inequality
+    of Cauchy and Schwarz the convolution of term j is off by at most
+    C(n, j) (j + 3) (that + 4 UNIT) D^{j-1} |D|_2 |L|_2 everywhere, to first order; all further
+    orders are below a hundredth of it.
+
+    Args:
+        rest: sums of t - 1, t - 2, ... ratios below the level.
+        large: one ratio of this level.
+        t: number of ratios.
+        follow: how many of them may be of this level.
+        lower: whether masses are rounded down.
+
+    Returns:
+        Sums of t, at least one of this level; and those of t - 1, t - 2, ..., of any.
+    """
+    step = large.step
+    first = min(each.first for each in rest)
+    reach = max(each.last for each in rest) - first + follow * large.last + 1
+    size = 64
+    while size < reach:
+        size *= 2
+    charge(size * (0.4 * len(rest) + 0.4))
+    eta = (8.0 * math.log2(size) + 4.0) * UNIT
+    dense = [_dense(each, first, size) for each in rest]
+    spectra = [np.fft.rfft(each) for each in dense]
+    jump = _dense(large, 0, size)
+    turn = np.fft.rfft(jump)
+    total, norm = float(jump.sum()), float(np.sqrt((jump * jump).sum()))
+    norms = [float(np.sqrt((each * each).sum())) for each in dense]
+    found = []
+    for i in range(len(rest) + 1):
+        n = t - i
+        spectrum = np.zeros(len(turn), np.complex128)
+        error, power = 0.0, np.ones(len(turn), np.complex128)
+        for j in range(1, min(follow, len(rest) - i) + 1):
+            power = power * turn
+            ways = float(math.comb(n, j))
+            spectrum += ways * power * spectra[i + j - 1]
+            error += ways * (j + 3.0) * eta * total ** (j - 1) * norm * norms[i + j - 1]
+        values = np.fft.irfft(spectrum, size)
+        error *= 1.01
+        found.append(np.maximum(values - error, 0.0) if lower else np.maximum(values, 0.0) + error)
+    given = 1.0 - 2.0 * UNIT if lower else 1.0 + 2.0 * UNIT
+    whole = [
+        LatticeMeasure(step, first, (more + each) * given)
+        for more, each in zip(found[1:], dense, strict=True)
+    ]
+    return LatticeMeasure(step, first, found[0]), whole
+
+
+def _dense(given: LatticeMeasure, first: int, size: int) -> Array:
+    dense = np.zeros(size)
+    dense[given.first - first :][: len(given.masses)] = given.masses
+    return dense
+
+
+# Places at which the largest output is cut, and how far from the means.
+PLACES, REACH = 160, 12.0
+# More than the rounding of tails: a few units, and of each argument the square of it, below 40^2.
+SLACK = 1e-12
+
+
+def largest_output(steps: int, v: float, *, remove: bool) -> AtomicLaw:
+    """Return the law of a pair below that of one epoch, from tests of the largest output.
+
+    With q = P(N > x) the largest of t outputs N(0, 1) is above x with probability
+    1 - (1 - q)^t; where the record shifts one of them by v, and p = P(N > x - v), with
+    p + (1 - p) (1 - (1 - q)^{t-1}). These are points on or below the trade-off curve of the epoch
+    between false and true positives; so are points to their right and below, to which they are
+    rounded, and all points below their concave hull, as the curve is concave. The hull with (0, 0)
+    and (1, 1) is the curve of a pair, which is below the epoch (Blackwell 1953), in both orders.
+    """
+    x = np.linspace(-REACH / 3.0, v + REACH, PLACES)
+    q, p = ndtr(-x), ndtr(v - x)
+    log_not = np.log1p(-q)
+    false = -np.expm1(steps * log_not) * (1.0 + SLACK)
+    true = (p - (1.0 - p) * np.expm1((steps - 1) * log_not)) * (1.0 - SLACK)
+    hull = [(Fraction(0), Fraction(0))]
+    points = [
+        (Fraction(a), Fraction(b))
+        for a, b in zip(false[::-1].tolist(), true[::-1].tolist(), strict=True)
+        if 1e-280 < a < 1.0
+    ]
+    for point in (*points, (Fraction(1), Fraction(1))):
+        while len(hull) > 1 and _slope(hull[-2], hull[-1]) <= _slope(hull[-2], point):
+            hull.pop()
+        if point[0] > hull[-1][0] and point[1] > hull[-1][1]:
+            hull.append(point)
+    with_record, without = ([b[i] - a[i] for a, b in pairwise(hull)] for i in (1, 0))
+    first, other = (with_record, without) if remove else (without, with_record)
+    return exact_law(zip(first, other, strict=True))
+
+
+def _slope(a: tuple[Fraction, Fraction], b: tuple[Fraction, Fraction]) -> Fraction:
+    return (b[1] - a[1]) / (b[0] - a[0])
+
+
+# Work for an atom of a law, which is sorted, and for one at an order.
+PER_ATOM, PER_TERM = 2.0, 0.25
+
+# Points of the fine lattice, where little work is left, and where a search looks around.
+SIZE, ROUGH_SIZE, ROUGHEST_SIZE = 2**18, 2**16, 2**14
+
+# With such v lattices below may be too coarse; beyond RATHER_STEEP for few steps only.
+STEEP, RATHER_STEEP, FEW = 1.95, 1.2, 100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AllocatedLaw(LossLaw):
+    """A pair of measures with profiles above, or below, that of one epoch in one direction.
+
+    Attributes:
+        losses: increasing.
+        p: mass of each under the first of the pair ...
+        q: ... and the second: the masses `losses` stands for, exact as doubles but for `error`.
+        above_p, above_q, below_p, below_q: sums of them.
+        infinity: mass under the first that counts as infinite loss; 0 of a lower law.
+        error: relative error of p e^{-loss} = q, and displacement of the losses.
+        lower: whether it is one of measures below.
+        simpler: of a law above that of one step: the ratio is a mean of those of single steps, and
+            so below each of them in convex order; of one below that of the largest output.
+    """
+
+    _losses: Array
+    _p: Array
+    _q: Array
+    _above_p: Array
+    _above_q: Array
+    _below_p: Array
+    _below_q: Array
+    _infinity: float
+    _error: float
+    _lower: bool
+    _simpler: LossLaw | None
+
+    # The ratios of the pair itself come as near to 0, and as large, as one likes.
+    max_loss = math.inf
+
+    @property
+    def infinity_mass(self) -> float:
+        """What is outside of all windows."""
+        return self._infinity
+
+    @property
+    def simpler(self) -> LossLaw | None:
+        """Return a law on the same side that leaves out nothing, where there is one."""
+        return self._simpler
+
+    @property
+    def rest(self) -> tuple[float, float]:
+        """Return what is too much under P above, or too little below, and too little under Q."""
+        slack = 2.0 * UNIT * (len(self._losses) + 8.0)
+        p, q = float(self._above_p[0]), float(self._above_q[0])
+        lacking = max(0.0, 1.0 - q) + slack
+        if self._lower:
+            return max(0.0, 1.0 - p) + slack, lacking
+        return -1.02 * (max(0.0, p + self._infinity - 1.0) + slack), lacking
+
+    def tails(self, losses: Array) -> Tails:
+        """Return sums of atoms, each off by a unit for every atom in it."""
+        charge(1.0 * len(losses))
+        place = np.searchsorted(self._losses, losses, side="right")
+        between_p, between_q, error = self._between(place)
+        return Tails(
+            above_p=self._above_p[place],
+            above_q=self._above_q[place],
+            below_p=self._below_p[place],
+            below_q=self._below_q[place],
+            error=UNIT * (len(self._losses) + 8.0),
+            shift=self._error * (1.0 + float(np.abs(self._losses).max())),
+            between_p=between_p,
+            between_q=between_q,
+            between_error=error,
+        )
+
+    def _between(self, place: Integers) -> tuple[Array, Array, Array]:
+        starts, ends = place[:-1], place[1:]
+        used = ends > starts
+        p, q = np.zeros(len(starts)), np.zeros(len(starts))
+        if used.any():
+            low, high = int(starts[used][0]), int(ends[used][-1])
+            for mass, into in ((self._p, p), (self._q, q)):
+                into[used] = np.add.reduceat(mass[low:high], starts[used] - low)
+        return p, q, UNIT * (ends - starts + 4.0)
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Return log sum p e^{c loss}, off by units of exponents and for every atom."""
+        charge(PER_TERM * len(self._losses) * len(c))
+        found = np.empty(len(c))
+        with np.errstate(divide="ignore"):
+            logs = np.log(self._p)
+        for i, each in enumerate(c.tolist()):
+            terms = logs + each * self._losses
+            top = float(terms.max())
+            found[i] = top + math.log(float(np.exp(terms - top).sum()))
+        reach = float(np.abs(self._losses).max())
+        size = np.abs(found) + c * reach * (1.0 + self._error / UNIT) + 800.0
+        slack = UNIT * (len(self._losses) + 16.0 * size)
+        return found - slack, found + slack
+
+
+# The arrays of a law are tens of megabytes.
+@remembered(2)
+def allocated_laws(
+    steps: int, v: float, *, lower: bool, size: int = SIZE
+) -> dict[str, AllocatedLaw]:
+    """Return laws above, or below, the pair for adding and for removing a record.
+
+    Args:
+        steps: t >= 2.
+        v: 1 / s; profiles increase with it, as more noise is post-processing.
+        lower: which.
+        size: points of the fine lattice.
+
+    Raises:
+        NotCertifiedError: no lattice is fine enough.
+    """
+    parts = parts_of(make_plan(steps, v, size), lower=lower)
+    points, masses = [], []
+    for each in parts.measures:
+        used = (each.masses > 0.0) & (each.points() > 0.0)
+        points.append(each.points()[used])
+        masses.append(each.masses[used])
+    x, q = np.concatenate(points), np.concatenate(masses)
+    charge(PER_ATOM * len(x))
+    del points, masses
+    order = np.argsort(x, kind="stable")
+    x, q = x[order] / steps, q[order]
+    del order
+    at_zero = math.fsum(float(each.masses[0]) for each in parts.measures if each.first == 0)
+    if not len(x):
+        raise NotCertifiedError("nothing is left of one epoch on its lattice")
+    infinity = 0.0, 0.0
+    best: tuple[LossLaw | None, ...] = None, None
+    if not lower:
+        infinity, best = (parts.beyond, parts.outside + at_zero), (GaussianLaw(v), GaussianLaw(v))
+    elif v > STEEP or (v > RATHER_STEEP and steps <= FEW):
+        best = tuple(largest_output(steps, v, remove=each) for each in (True, False))
+    return _laws(x, q, infinity, best, lower=lower)
+
+
+def _laws(
+    x: Array,
+    q: Array,
+    infinity: tuple[float, float],
+    simpler: tuple[LossLaw | None, ...],
+    *,
+    lower: bool,
+) -> dict[str, AllocatedLaw]:
+    """Return the laws of both directions, for increasing ratios x with masses q without the record.
+
+    Adding is removing backwards: the two share all but the losses.
+    """
+    p, losses, error = x * q, np.log(x), 16.0 * UNIT
+    below_p, below_q = (np.concatenate([[0.0], np.cumsum(each)]) for each in (p, q))
+    above_p, above_q = (np.concatenate([np.cumsum(each[::-1])[::-1], [0.0]]) for each in (p, q))
+    remove = losses, p, q, above_p, above_q, below_p, below_q
+    add = q[::-1], p[::-1], below_q[::-1], below_p[::-1], above_q[::-1], above_p[::-1]
+    return {
+        "remove": AllocatedLaw(*remove, infinity[0], error, lower, simpler[0]),
+        "add": AllocatedLaw(-losses[::-1], *add, infinity[1], error, lower, simpler[1]),
+    }
