@@ -1,13 +1,15 @@
 """Laws of several uses of bounded ranges, from above and from below, on a lattice.
 
-Above, blocks of adaptive uses are composed, as any dominating pairs are. All that is done to a law makes it larger: masses are moved to larger losses, or split between two
-neighbours with P- and Q-mass kept, which is the chord of the profile; masses are rounded up, at the
-expense of the least losses (`losses/atomic/power.py` does the same).
+Above, blocks of adaptive uses are composed, as any dominating pairs are. All that is done to a law
+makes it larger: masses are moved to larger losses, or split between two neighbours with P- and
+Q-mass kept, which is the chord of the profile; masses are rounded up, at the expense of the least
+losses (`losses/atomic/power.py` does the same).
 
-Below, uses after all others attain the pair. Between points of a coarse lattice V is below its chords, by what lines below V tell (`uses.py`).
-Lowered by as much at the points, the chords are below V; their law is symmetric, as V is. Masses
-that are faint, and what others are rounded down by, are moved to loss 0 under P and under Q alike:
-that is to tell nothing with some probability, and to merge outcomes on both sides of it.
+Below, uses after all others attain the pair (`uses.py`). Between points of a coarse lattice V is
+below its chords, by what lines below V tell. Lowered by as much at the points, the chords are below
+V; their law is symmetric, as V is. Masses that are faint, and what others are rounded down by, are
+moved to loss 0 under P and under Q alike: that is to tell nothing with some probability, and to
+merge outcomes on both sides of it.
 """
 
 from __future__ import annotations

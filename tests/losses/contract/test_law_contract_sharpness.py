@@ -37,7 +37,7 @@ CONSTANTS = (
     ("lattice.outcomes", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
     ("atomic.atoms", "LOSS_ULPS", "rr:p=0.25", "largest_loss"),
     ("atomic.atoms", "UNIT", "staircase:epsilon=0.5", "tails_and_truth"),
-    ("atomic.atoms", "UNIT", "pure:epsilon=0.5", "renyi_and_truth"),
+    ("atomic.atoms", "UNIT", "rr:p=0.25", "renyi_and_truth"),
     ("atomic.exact", "UNIT", "pmf:file={}", "infinite_masses"),
     (
         "closed.unequal_gaussians",
