@@ -67,8 +67,12 @@ from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.closed.power import largest_power
 from privcalc.losses.term import DirectedMembers, Term
-from privcalc.losses.thresholded.cut import cut, gaussian_heights, laplace_heights
-from privcalc.losses.thresholded.law import ThresholdedLaw
+from privcalc.losses.thresholded.release import (
+    ThresholdedLaw,
+    cut,
+    gaussian_heights,
+    laplace_heights,
+)
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 from privcalc.renyi.curve import WorseCurve

@@ -35,29 +35,361 @@ is the larger where 1 - w <= P(noise = s) / P(noise <= s), which falls in s: up 
 >= 0 that is left, and there the line from (0, 1 - w^m) to the corner s_0 is the larger one: of
 discrete Laplace noise both are linear, and of discrete normal noise all s are tried until w f(s +
 1) <= w - w^m.
+
+The larger of a profile H and a probability p that everything is revealed, as one loss law.
+
+H is the profile of a pair (P, Q) with one law for both orders, and H(e^x) = p. The maximum of H and
+p is convex, falls, is 1 at 0 and at least 1 - a: it is the profile of a pair (Zhu, Dong, Wang 2022,
+Lemma 7), and a tight one for two mechanisms of which either may be there. Its slope is that of H
+before x and 0 beyond. So Q has the outcomes of H with losses below x, and what has losses above x
+is one atom at x; P has e^x times that there, the mass p at infinity, and below x
+
+    P(l < L < inf) = H(e^l) + e^l Q(L > l) - p = P_H(L > l) - p.
+
+The other order exchanges P and Q: no loss below -x, an atom there, and Q(L = -inf) = p.
 """
 
 from __future__ import annotations
 
 import math
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from math import comb
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.term import Term
-from privcalc.losses.thresholded.cut import at_any, cut
-from privcalc.losses.thresholded.law import ThresholdedLaw
-from privcalc.losses.thresholded.members import KeyMembers
-from privcalc.numerics.rounding import UNIT
+from privcalc.losses.atomic.exact import exact_law, merged
+from privcalc.losses.atomic.profiles import with_masses
+from privcalc.losses.law import LossLaw
+from privcalc.losses.tails import Tails
+from privcalc.losses.term import DirectedMembers, Term
+from privcalc.numerics.normal import gaussian_profile
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
+    from numpy.typing import NDArray
+
+    from privcalc.losses.atomic.exact import Outcome
+    from privcalc.losses.atomic.profiles import PolygonLaw
+    from privcalc.losses.closed.gaussian import GaussianLaw
+    from privcalc.losses.closed.laplace import LaplaceLaw
     from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.thresholded.cut import Heights
+    from privcalc.numerics.arrays import Array
+
+    Heights = Callable[[float], tuple[float, float]]
+
+
+@record
+class ThresholdedLaw(LossLaw):
+    """The law of max(H, p) in one order.
+
+    Attributes:
+        base: the law of H, the same for both orders, without masses at infinity.
+        mass: p in (0, 1).
+        mass_error: its relative error.
+        cut: x.
+        cut_error: its error, absolute.
+        remove: whether P has the record, and with it the mass p at infinity; else Q has.
+    """
+
+    base: LossLaw
+    mass: float
+    mass_error: float
+    cut: float
+    cut_error: float
+    remove: bool
+
+    @property
+    def backward(self) -> ThresholdedLaw:
+        """Return the law of the pair in the other order."""
+        return replace(self, remove=not self.remove)
+
+    @property
+    def max_loss(self) -> float:
+        """Return x, or the largest loss of H, or -x where that is still larger."""
+        return self.cut if self.remove else max(self.base.max_loss, -self.cut)
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the relative error of that."""
+        if not self.remove and self.base.max_loss > -self.cut:
+            return self.base.max_loss_error
+        return self.cut_error / abs(self.cut) if self.cut else math.inf
+
+    @property
+    def anchors(self) -> tuple[float, ...]:
+        """Return the atom, and those of H on its side of it."""
+        if self.remove:
+            return (*(loss for loss in self.base.anchors if loss < self.cut), self.cut)
+        return (-self.cut, *(loss for loss in self.base.anchors if loss > -self.cut))
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return p, or 0."""
+        return self.mass if self.remove else 0.0
+
+    @property
+    def infinity_mass_error(self) -> float:
+        """Return the error of p."""
+        return self.mass_error if self.remove else 0.0
+
+    @property
+    def lower_infinity_mass(self) -> float:
+        """Return 0, or p."""
+        return 0.0 if self.remove else self.mass
+
+    def tails(self, losses: Array) -> Tails:
+        """Return those of H on one side of the atom; the other order has them mirrored.
+
+        The difference P_H - p is off by what its terms are, and by 2 w P_H for an x that is off by
+        w: outcomes between the two are displaced by at most w, and a loss within w of x has P-mass
+        that differs from e^x times its Q-mass by less than 2 w of it.
+        """
+        if self.remove:
+            return self._tails(losses)
+        found = self._tails(-losses[::-1])
+        between = found.between_p, found.between_q, found.between_error
+        q_between, p_between, wrong = (None if x is None else x[::-1] for x in between)
+        return Tails(
+            above_p=found.below_q[::-1],
+            above_q=found.below_p[::-1],
+            below_p=found.above_q[::-1],
+            below_q=found.above_p[::-1],
+            error=np.asarray(found.error)[::-1],
+            shift=found.shift,
+            between_p=p_between,
+            between_q=q_between,
+            between_error=wrong,
+        )
+
+    def _tails(self, losses: Array) -> Tails:
+        base = self.base.tails(losses)
+        beyond = losses >= self.cut
+        left = np.maximum(base.above_p - self.mass, 0.0)
+        error = np.asarray(base.error)
+        lost = (error + 2.0 * self.cut_error + 2.0 * UNIT) * base.above_p
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wrong = (lost + self.mass * self.mass_error) / left * MARGIN + 2.0 * UNIT
+        whole = 2.0 * UNIT + self.mass * self.mass_error / (1.0 - self.mass)
+        between_error = None
+        if base.between_error is not None:
+            crossed = ~beyond[:-1] & beyond[1:]
+            between_error = np.where(crossed, np.inf, base.between_error)
+        return Tails(
+            above_p=np.where(beyond, 0.0, left),
+            above_q=np.where(beyond, 0.0, base.above_q),
+            below_p=np.where(beyond, 1.0 - self.mass, base.below_p),
+            below_q=np.where(beyond, 1.0, base.below_q),
+            error=np.where(beyond, whole, np.maximum(np.where(left > 0.0, wrong, 1.0), error)),
+            shift=base.shift + self.cut_error,
+            between_p=_none_beyond(base.between_p, beyond),
+            between_q=_none_beyond(base.between_q, beyond),
+            between_error=between_error,
+        )
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K, roughly where the mass at infinity makes divergences infinite anyway.
+
+        Removing: finite losses are at most x and have P-mass 1 - p, and (Hoelder's inequality, Q
+        having mass 1) M(c) >= (1 - p)^(c+1). They are those of H under Q but smaller beyond x, so
+        that M is at most that of H. Adding: losses of H below -x are raised to it, under P, which
+        raises M by at most e^{-cx} P_H(L < -x), and this is at most e^{-cx}.
+        """
+        low, high = self.base.renyi(c)
+        moved = c * (abs(self.cut) * 8.0 * UNIT + self.cut_error)
+        if not self.remove:
+            rest = self.base.tails(np.array([-self.cut + self.cut_error + self.base_shift]))
+            part = float(rest.below_p[0]) * (1.0 + float(np.max(np.asarray(rest.error))))
+            raised = math.log(max(part, 1e-300)) - c * self.cut + moved + 16.0 * UNIT
+            upper = np.logaddexp(high, raised)
+            return low, upper + np.abs(upper) * 16.0 * UNIT
+        finite = math.log1p(-self.mass * (1.0 + self.mass_error)) * (1.0 + 8.0 * UNIT)
+        most = c * self.cut + moved + math.log1p(-self.mass) * (1.0 - 8.0 * UNIT)
+        return (c + 1.0) * finite * (1.0 + 4.0 * UNIT), np.minimum(high, most)
+
+    @property
+    def base_shift(self) -> float:
+        """Return what is more than the tails of H displace the loss x."""
+        return 1e-9 * (1.0 + abs(self.cut))
+
+
+def _none_beyond(between: Array | None, beyond: NDArray[np.bool_]) -> Array | None:
+    return None if between is None else np.where(beyond[:-1], 0.0, between)
+
+
+# Beyond, e^l is no double.
+LARGEST_LOSS = 700.0
+# A wider place is refused: engines take losses to be known far better.
+WIDEST = 1e-12
+# A loss is looked at from below by this much, which is more than tails displace any.
+STEP = 1e-13
+
+
+def gaussian_heights(law: GaussianLaw) -> Heights:
+    """Return bounds on the profile of two normal laws, which grows with mu."""
+    low, high = law.mu * (1.0 - 2.0 * law.error), law.mu * (1.0 + 2.0 * law.error)
+
+    def heights(loss: float) -> tuple[float, float]:
+        return gaussian_profile(low, loss).lower, gaussian_profile(high, loss).upper
+
+    return heights
+
+
+def laplace_heights(law: LaplaceLaw) -> Heights:
+    """Return the closed form of Laplace noise: 0 from the largest loss on."""
+    return law.profile
+
+
+def two_point_heights(e: float) -> Heights:
+    """Return (1 - e^(l - e)) / (1 + e^-e), of two losses e and -e; e is off by a unit."""
+
+    def heights(loss: float) -> tuple[float, float]:
+        whole, room = 1.0 + math.exp(-e), 16.0 * UNIT
+        ends = (loss - e + sign * 4.0 * UNIT * (e + loss) for sign in (1.0, -1.0))
+        low, high = (max(0.0, -math.expm1(min(end, 0.0)) / whole) for end in ends)
+        return low * (1.0 - room), high * (1.0 + room)
+
+    return heights
+
+
+def discrete_heights(law: DiscreteGaussianLaw) -> Heights:
+    """Return P(A) - e^l Q(A) for the outcomes A with a loss above l, but for displaced ones.
+
+    What A misses or has too much has losses within the shift of l. It changes the difference by at
+    most the shift times its P-mass, which is at most that above l less the step.
+    """
+
+    def heights(loss: float) -> tuple[float, float]:
+        before = loss - STEP * (1.0 + loss)
+        tails = law.tails(np.array([before, loss]))
+        error = float(np.max(np.asarray(tails.error)))
+        if not tails.shift <= 0.25 * (loss - before):
+            raise NotCertifiedError("rounding hides the losses of discrete noise")
+        p, q = float(tails.above_p[1]), math.exp(loss) * float(tails.above_q[1])
+        slack = (error + 8.0 * UNIT) * (p + q) * MARGIN
+        around = float(tails.above_p[0]) * (1.0 + error) * tails.shift
+        return max(0.0, p - q - slack), max(0.0, p - q + slack) + around
+
+    return heights
+
+
+def at_any(heights: Heights, loss: float) -> tuple[float, float]:
+    """Return bounds on H(e^l) at any l, of a pair with one law for both orders.
+
+    With a = e^l < 1 it is 1 - a + a H(1/a).
+    """
+    if loss >= 0.0:
+        return heights(loss)
+    low, high = heights(-loss)
+    rest, a = -math.expm1(loss), math.exp(loss)
+    return (rest + a * low) * (1.0 - 8.0 * UNIT), (rest + a * high) * (1.0 + 8.0 * UNIT)
+
+
+def cut(heights: Heights, mass: tuple[float, float]) -> tuple[float, float]:
+    """Return a loss x, and an error w, with H(e^(x - w)) >= mass >= H(e^(x + w)) for certain.
+
+    Args:
+        heights: bounds on a profile H, of a pair with one law for both orders. It falls with the
+            loss.
+        mass: bounds on a probability in (0, 1).
+
+    Raises:
+        NotCertifiedError: there is no such place below LARGEST_LOSS, or rounding hides it.
+    """
+
+    def falls_short(loss: float) -> bool:
+        return sum(at_any(heights, loss)) < sum(mass)
+
+    high = 1.0
+    while not falls_short(high):
+        high *= 2.0
+        if high > LARGEST_LOSS:
+            raise NotCertifiedError("the noise reveals more than a new key at every loss")
+    low = -1.0
+    while falls_short(low):
+        low *= 2.0
+    while True:
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if falls_short(middle) else (middle, high)
+    width = 4.0 * UNIT * (1.0 + abs(high))
+    while width <= WIDEST * (1.0 + abs(high)):
+        before, after = high - width, high + width
+        if at_any(heights, before)[0] >= mass[1] and at_any(heights, after)[1] <= mass[0]:
+            return high, width
+        width *= 2.0
+    raise NotCertifiedError("rounding hides where the profile of the noise meets that of new keys")
+
+
+@record
+class KeyMembers(DirectedMembers):
+    """Keys that have many records, with the noise of all of them, or keys that have none.
+
+    Attributes:
+        old: the law of the noise, the same for both orders.
+        mass: a lower bound on the probability that a new key shows.
+        remove: see `DirectedMembers`.
+    """
+
+    by_order: ClassVar[bool] = False
+    old: LossLaw
+    mass: Fraction
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the noise at finite orders, and new keys at the infinite one."""
+        if c is None or math.isfinite(c):
+            return self.old
+        return _shown(self.mass, 0 * self.mass, remove=remove)
+
+
+@record
+class CountMembers(DirectedMembers):
+    """A key with some count, which is published with one probability or another.
+
+    Several uses may be the keys of one person, which are published together.
+
+    Attributes:
+        pairs: the probability with the record, and without it, of some counts; the first of them
+            that of a count of 0.
+        remove: see `DirectedMembers`.
+    """
+
+    adaptive: ClassVar[bool] = True
+    at_once: ClassVar[bool] = True
+    pairs: tuple[Outcome, ...]
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the count of the largest divergence of order c + 1."""
+        if c is None:
+            return _shown(*self.pairs[-1], remove=remove)
+        if math.isinf(c):
+            return _shown(*self.pairs[0], remove=remove)
+        p, q = np.array([tuple(map(float, each)) for each in self.pairs]).T
+        if not remove:
+            p, q = q, p
+        with np.errstate(all="ignore"):
+            parts = [
+                np.where(a > 0.0, (c + 1.0) * np.log(a) - c * np.log(b), -np.inf)
+                for a, b in ((p, q), (1.0 - p, 1.0 - q))
+            ]
+        sizes = np.logaddexp(*parts)
+        finite = np.where(np.isfinite(sizes), sizes, -np.inf)
+        return _shown(*self.pairs[int(np.argmax(finite))], remove=remove)
+
+
+def _shown(p: Fraction, q: Fraction, *, remove: bool) -> LossLaw:
+    """Return the law of a key that shows with probability p with the record, and q without."""
+    pairs = [(p, q), (1 - p, 1 - q)]
+    return exact_law(pairs if remove else [(b, a) for a, b in pairs])
+
 
 # Mixtures of more units than this take too long to check.
 MOST_UNITS = 2000
@@ -155,3 +487,59 @@ def several_new(new: tuple[float, float], keys: int) -> tuple[float, float]:
     """Return bounds on 1 - (1 - p)^k."""
     low, high = (-math.expm1(keys * math.log1p(-p)) if p < 1.0 else 1.0 for p in new)
     return low * (1.0 - 16.0 * UNIT), min(high * (1.0 + 16.0 * UNIT), 1.0)
+
+
+# Logarithms have so many digits, far more than a double.
+DIGITS = 60
+
+
+def law_of_outcomes(
+    outcomes: Sequence[Outcome], *, remove: bool, largest: Fraction | None = None
+) -> PolygonLaw:
+    """Return the law of a pair, or of the other order, with losses that are rounded once.
+
+    Args:
+        outcomes: masses with and without the record, as `exact_law` takes them.
+        remove: whether P has the record.
+        largest: the largest finite loss, where it is a rational number.
+    """
+    ordered = outcomes if remove else [(q, p) for p, q in outcomes]
+    with localcontext(Context(prec=DIGITS)):
+        ratios = [p / q for p, q in merged(ordered)[0]]
+        losses = [Fraction((Decimal(r.numerator) / Decimal(r.denominator)).ln()) for r in ratios]
+    law = replace(exact_law(ordered, losses), known_loss=largest)
+    return with_masses(law, ordered)
+
+
+def at_least(outcomes: Iterable[Outcome], mass: Fraction) -> list[Outcome]:
+    """Return the pair whose profile is the larger of that of a pair and of a probability.
+
+    The outcomes of the largest ratios become one, of the ratio a with H(a) = p, as
+    `losses/thresholded/release.py` has it: with all ratios above a, of masses A and B, it is
+    (A - p) / B.
+
+    Args:
+        outcomes: masses under P and Q, none of them 0.
+        mass: p in (0, 1).
+    """
+    kept = sorted(outcomes, key=lambda each: each[0] / each[1])
+    p = q = Fraction(0)
+    while kept:
+        p, q = p + kept[-1][0], q + kept[-1][1]
+        kept.pop()
+        # H at the next smaller ratio is p - ratio q.
+        following = kept[-1][0] / kept[-1][1] if kept else Fraction(0)
+        if p - following * q >= mass:
+            break
+    return [*kept, (p - mass, q), (mass, Fraction(0))]
+
+
+def several(p: Fraction, q: Fraction, uses: int) -> list[Outcome]:
+    """Return how many of some independent events happen, with probability p or q each."""
+    return [
+        (
+            comb(uses, k) * p**k * (1 - p) ** (uses - k),
+            comb(uses, k) * q**k * (1 - q) ** (uses - k),
+        )
+        for k in range(uses + 1)
+    ]

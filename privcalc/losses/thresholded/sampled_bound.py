@@ -1,7 +1,7 @@
 """An upper law of noisy counts above a threshold, of people who are sampled.
 
 Each of a key's n others is in the sample with probability q; one more is asked about. S_n(c) is the
-probability that a noisy count of at least c is published (`sampled_release.py`). For each n all
+probability that a noisy count of at least c is published (`sampled_counts.py`). For each n all
 tests are corners (S_n(c), S_{n+1}(c)), c >= threshold, and (1, 1): likelihood ratios grow with the
 published count, and are least where nothing is published. (N is binomial, of which ratios grow with
 the count for one more person; the noise is log-concave, so that what is published given N has
@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.profiles import polygon_law
-from privcalc.losses.thresholded.cut import at_any
+from privcalc.losses.thresholded.release import at_any
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privcalc.losses.atomic.profiles import Point, PolygonLaw
-    from privcalc.losses.thresholded.cut import Heights
+    from privcalc.losses.thresholded.release import Heights
     from privcalc.numerics.arrays import Array
 
 # Of the mean count, in units of the threshold and the variance of the noise, what N makes of it.

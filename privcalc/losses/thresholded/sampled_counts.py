@@ -1,4 +1,6 @@
-"""Keys that are published with a probability of their count, among people who are sampled.
+"""Keys above a threshold, of people who are sampled: all tests of counts, noisy or not.
+
+Keys that are published with a probability of their count, among people who are sampled.
 
 Let p(0) = 0, p(1), ... increase to p(m) = 1 with increments f(j) = p(j + 1) - p(j) that are log-
 concave: the corners (p(j), p(j + 1)) lie on one concave function. Of n people with a key N ~ Bin(n,
@@ -16,6 +18,22 @@ is at least its limit for n -> infinity, (1 - q)^k, where the largest j of f dec
 
 So between two corners the function is below both tangents there, and above the chord. Corners are
 added where the two differ by much. No n is left out above, and below each corner is that of an n.
+
+Noisy counts above a threshold, of people who are sampled: what keys with n others cost.
+
+Of n people with a key N ~ Bin(n, q) are in the sample. With R_n for what is published of the key,
+the people who are asked about, k with this key, make R_{n+k} of it: they are sampled as the others
+are. A noisy count of at least c, c >= threshold, has the probability
+
+    S_n(c) = sum over j >= 1 of P(N = j) P(noise >= c - j),
+
+as a key that is not in the sample is never published. That is a test of the two, for each n and c;
+larger counts are the likelier with more people. New keys, of nobody else, show with probability
+1 - (1 - q + q (1 - p)^K)^k where all of each person's K keys are of that kind.
+
+These are lower ends. The upper end is that of the release without a sample, sampled: it would be
+attained if keys with n others had a count of n in every sample. For an n that makes a key likely to
+be published N varies by more than (n q (1 - q))^{1/2}, noise that is not in the upper end.
 """
 
 from __future__ import annotations
@@ -27,9 +45,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import polygon_law
+from privcalc.losses.atomic.profiles import concave_hull, polygon_law
 from privcalc.losses.term import Term
-from privcalc.losses.thresholded.members import CountMembers
+from privcalc.losses.thresholded.release import CountMembers
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -37,8 +55,9 @@ from privcalc.numerics.work import left as left_over
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
+    from privcalc.losses.atomic.profiles import Point
     from privcalc.numerics.arrays import Array
 
 # More counts take too long to add up, and people are counted in doubles.
@@ -63,7 +82,7 @@ BEYOND = 300
 
 
 @record
-class Corner:
+class CountCorner:
     """A corner, or another point of a function above all, with what both miss to 1.
 
     Attributes:
@@ -118,19 +137,19 @@ class Keys:
         self.error = 0.0
         self.products = 0
 
-    def corners(self, people: Iterable[int]) -> list[Corner]:
+    def corners(self, people: Iterable[int]) -> list[CountCorner]:
         """Return the corners of some n, in increasing order of y."""
         numbers = sorted(people, reverse=not self.remove)
         self._work_out({max(0, n + i + j) for n in numbers for i in (0, self.k) for j in (-1, 0)})
         return [self._corner(n) for n in numbers]
 
-    def _corner(self, n: int) -> Corner:
+    def _corner(self, n: int) -> CountCorner:
         (y, _), (g, _) = self._known[n], self._known[n + self.k]
         after = self._slope(n)
         before = self._slope(n - 1) if n else math.inf
         if self.remove:
-            return Corner(y, g, before, after, n)
-        return Corner(g[::-1], y[::-1], 1.0 / after, 1.0 / before, n)
+            return CountCorner(y, g, before, after, n)
+        return CountCorner(g[::-1], y[::-1], 1.0 / after, 1.0 / before, n)
 
     def _slope(self, n: int) -> float:
         return self._known[n + self.k][1] / self._known[n][1]
@@ -165,13 +184,13 @@ class Keys:
             pair = (few, 1.0 - few) if many > HALF else (1.0 - many, many)
             self._known[number] = pair, step
 
-    def above(self, corners: Sequence[Corner]) -> list[Corner]:
+    def above(self, corners: Sequence[CountCorner]) -> list[CountCorner]:
         """Return points of a function above all corners, those of any n.
 
         The first and the last corner have the limit of the slopes beyond.
         """
         limit = (1.0 - self.q) ** self.k
-        start, end = Corner((0.0, 1.0), (0.0, 1.0)), Corner((1.0, 0.0), (1.0, 0.0))
+        start, end = CountCorner((0.0, 1.0), (0.0, 1.0)), CountCorner((1.0, 0.0), (1.0, 0.0))
         if self.remove:
             chain = [*corners, replace(end, left=limit)]
         else:
@@ -183,7 +202,7 @@ class Keys:
                 found.append(self._between(a, b))
         return [*found, chain[-1]]
 
-    def _between(self, a: Corner, b: Corner) -> Corner:
+    def _between(self, a: CountCorner, b: CountCorner) -> CountCorner:
         """Return a point above both tangents, where they meet.
 
         Wherever it is, the chords to a and b are above the tangents if it is. Slopes and corners
@@ -200,9 +219,9 @@ class Keys:
         up = a.right * part, b.left * rest
         g = max(a.g[0] + up[0], b.g[0] - up[1]) + slack * b.g[0]
         left = min(a.g[1] - up[0], b.g[1] + up[1]) - slack * a.g[1]
-        return Corner(y, (min(g, 1.0), max(left, 0.0)))
+        return CountCorner(y, (min(g, 1.0), max(left, 0.0)))
 
-    def rough(self, corners: Sequence[Corner]) -> list[int]:
+    def rough(self, corners: Sequence[CountCorner]) -> list[int]:
         """Return more n, between neighbouring corners with too much between chord and tangents."""
         more = []
         for a, b in pairwise(corners):
@@ -301,3 +320,88 @@ class SampledCountMembers(CountMembers):
     """A key with some count, of people who are sampled anew in every use."""
 
     at_once: ClassVar[bool] = False
+
+
+# Numbers of others, and thresholds of tests; deviations of noise that these reach.
+PEOPLE, TESTS, FARTHEST = 300, 160, 30.0
+# Larger counts of a sample are not looked at, and numbers beyond these are not counted.
+MOST_NOISY_COUNTS, MOST_NOISY_PEOPLE = 4000, 2.0**30
+# Slopes, by their logarithms, for which the best tests are kept.
+SLOPES = np.concatenate([[0.0], np.geomspace(1e-4, 40.0, 160)])
+# What is added to upper bounds for what underflows.
+TINY = 1e-280
+
+
+def sampled_release(
+    noise: tuple[Callable[[Array], tuple[Array, float]], float],
+    threshold: float,
+    new: Fraction,
+    k: int,
+    rate: tuple[float, bool],
+    *,
+    remove: bool,
+) -> Term:
+    """Return the lower ends of a release that sees a Poisson sample.
+
+    Args:
+        noise: bounds P(noise >= x), with a relative error; and about its deviation.
+        threshold: the least count that is published, or more.
+        new: a lower bound on the probability that new keys alone show.
+        k: people who come or go together.
+        rate: the sampling probability, and whether it is exact.
+        remove: whether P has them.
+    """
+    points: list[Point] = [(Fraction(0), new)]
+    tail, deviation = noise
+    most = threshold + FARTHEST * deviation
+    if most <= MOST_NOISY_COUNTS and most / rate[0] <= MOST_NOISY_PEOPLE:
+        points += _tests(tail, (threshold, deviation), k, rate)
+    tests = [(y, g) for y, g in concave_hull(points) if 0 < g < 1]
+    ends = tests if remove else [(1 - g, 1 - y) for y, g in tests]
+    pairs = tuple((g, y) for y, g in [points[0], *tests])
+    return Term(lower=polygon_law(ends, above=False), members=SampledCountMembers(pairs, remove))
+
+
+def _tests(
+    tail: Callable[[Array], tuple[Array, float]],
+    setting: tuple[float, float],
+    k: int,
+    rate: tuple[float, bool],
+) -> list[Point]:
+    """Return points (S_n(c), S_{n+k}(c)), moved to the right and down by their errors.
+
+    Counts of the sample beyond the last of `counts` are left out below, and taken to be above c
+    with certainty above.
+    """
+    threshold, deviation = setting
+    q, exact = rate
+    last = math.ceil(threshold + FARTHEST * deviation) + 1
+    top = threshold + 0.5 * FARTHEST * deviation
+    n = np.unique(np.geomspace(1.0, max(2.0, 2.0 * top / q), PEOPLE).round())
+    n = np.unique(np.concatenate([[0.0], np.arange(1.0, 9.0), n]))
+    counts = np.arange(0.0, 3.0 * last + 200.0)
+    steps = np.concatenate([[0.0], np.geomspace(0.02, 0.5 * FARTHEST, TESTS)])
+    at = threshold + deviation * steps
+    shown, wrong = tail(at[None, :] - counts[1:, None])
+    found = []
+    for people in (n, n + k):
+        chances, off = binomial_chances(people, counts, q, exact=exact)
+        error = (wrong + off + UNIT * (2.0 * len(counts) + 16.0)) * 1.01
+        sums = chances[:, 1:] @ shown
+        # Quotients of chances fall.
+        falls = np.maximum(people - counts[-1], 0.0) * q / (counts[-1] * (1.0 - q))
+        rest = chances[:, -1] * falls / np.maximum(1.0 - falls, TINY)
+        beyond = np.where(falls < 1.0, rest, 1.0)
+        found.append((sums, error, beyond[:, None]))
+    (before, before_error, beyond), (after, after_error, _) = found
+    right = np.minimum(before * (1.0 + before_error) + beyond + TINY, 1.0)
+    down = np.maximum(after * (1.0 - after_error), 0.0)
+    useful = (down > right) & (right < 1.0)
+    if not useful.any():
+        return []
+    y, g = right[useful], down[useful]
+    best = {int(np.argmax(g - math.exp(a) * y)) for a in SLOPES.tolist()}
+    best |= {int(np.argmax(g * math.exp(-a) - y)) for a in SLOPES.tolist()}
+    # Without the people, what is less likely with them is the complement.
+    best |= {int(np.argmax((1.0 - y) - math.exp(a) * (1.0 - g))) for a in SLOPES.tolist()}
+    return [(Fraction(float(y[i])), Fraction(float(g[i]))) for i in best]

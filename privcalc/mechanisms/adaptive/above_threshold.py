@@ -124,10 +124,10 @@ class AboveThreshold(Mechanism):
     (Remark 7.2.8 there has c times `length` choose c for N, which is too small: 10 queries with
     c = 9 have 1023 answers, and not 90.) Where no query is negative and no threshold above
     `threshold`, a stream ends by itself, however long it may be: then N is averaged over the
-    threshold's noise (`losses/sparse_vector/nonnegative.py`).
+    threshold's noise (`losses/sparse_vector/bounds.py`).
 
     Lower ends are explicit streams: some queries below the threshold, then many of which c are to
-    be above it, alone or with others between them (`losses/sparse_vector/races.py`). For Gaussian
+    be above it, alone or with others between them (`losses/sparse_vector/tests.py`). For Gaussian
     noise and cutoff=1 the ends are mostly less than ten times apart in delta; more for a larger
     cutoff, long streams and Laplace noise. Nothing is known to attain the upper ones: no query is
     the worst there may be for two answers.
@@ -196,10 +196,12 @@ class AboveThreshold(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.sparse_vector.bounds import answers_bound, laplace_bound
-        from privcalc.losses.sparse_vector.nonnegative import nonnegative_bound
-        from privcalc.losses.sparse_vector.races import LONGEST
-        from privcalc.losses.sparse_vector.streams import stream_tests
+        from privcalc.losses.sparse_vector.bounds import (
+            answers_bound,
+            laplace_bound,
+            nonnegative_bound,
+        )
+        from privcalc.losses.sparse_vector.tests import LONGEST, stream_tests
         from privcalc.losses.term import Term
         from privcalc.losses.winner.tests import tests_law
         from privcalc.numerics.rounding import UNIT

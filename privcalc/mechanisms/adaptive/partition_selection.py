@@ -104,15 +104,14 @@ class PartitionSelection(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of one direction; one count or another attains each of its profile."""
         from privcalc.losses.term import Term
-        from privcalc.losses.thresholded.members import CountMembers
-        from privcalc.losses.thresholded.outcomes import law_of
+        from privcalc.losses.thresholded.release import CountMembers, law_of_outcomes
 
         remove = adjacency is not Adjacency.ADD
         curve = Probabilities(self.epsilon, self.delta)
         # Removing, the steepest edge but the upright one is that of the first rule.
         k = self.records
         largest = k * self.epsilon if remove and curve.first > k else None
-        law = law_of(curve.edges(k), remove=remove, largest=largest)
+        law = law_of_outcomes(curve.edges(k), remove=remove, largest=largest)
         return Term(law, law, members=CountMembers(curve.pairs(TRIED, k), remove))
 
     def in_sample(

@@ -17,7 +17,7 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
-    from privcalc.losses.thresholded.cut import Heights
+    from privcalc.losses.thresholded.release import Heights
     from privcalc.numerics.arrays import Array
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
@@ -198,7 +198,7 @@ class ThresholdedCounts(Mechanism):
 
     def _noise_on(self, units: int) -> tuple[LossLaw, Heights]:
         """Return the law of the noise on old keys with so many changes, and its profile."""
-        from privcalc.losses.thresholded import cut
+        from privcalc.losses.thresholded import release as cut
 
         if self.noise == DISCRETE_GAUSSIAN:
             from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
@@ -221,7 +221,7 @@ class ThresholdedCounts(Mechanism):
     ) -> Term | None:
         """Return lower ends of a release that sees a sample; the upper end is its law, sampled."""
         from privcalc.losses.thresholded.release import several_new
-        from privcalc.losses.thresholded.sampled_release import sampled_release
+        from privcalc.losses.thresholded.sampled_counts import sampled_release
         from privcalc.numerics.rounding import UNIT
         from privcalc.record import replace
 
@@ -252,7 +252,7 @@ class ThresholdedCounts(Mechanism):
         """Return the profile of the noise on one old key."""
         if self.noise != DISCRETE_LAPLACE:
             return self._noise_on(1)[1]
-        from privcalc.losses.thresholded.cut import two_point_heights
+        from privcalc.losses.thresholded.release import two_point_heights
 
         return two_point_heights(self.rate.nearest()[0])
 
@@ -338,8 +338,12 @@ class ThresholdedCounts(Mechanism):
         e^{-1/scale} / 2, which is rounded up. Some of the counts may be left out.
         """
         from privcalc.losses.term import Term
-        from privcalc.losses.thresholded.members import KeyMembers
-        from privcalc.losses.thresholded.outcomes import at_least, law_of, several
+        from privcalc.losses.thresholded.release import (
+            KeyMembers,
+            at_least,
+            law_of_outcomes,
+            several,
+        )
         from privcalc.numerics.rounding import UNIT
 
         # All people of a group have the same keys.
@@ -348,9 +352,9 @@ class ThresholdedCounts(Mechanism):
         q = Fraction(0.5 * math.exp(-e) * (1.0 + 8.0 * UNIT))
         outcomes = several(Fraction(1, 2), q, count)
         mass = term.members.mass if isinstance(term.members, KeyMembers) else Fraction(0)
-        law = law_of(at_least(outcomes, mass), remove=remove)
+        law = law_of_outcomes(at_least(outcomes, mass), remove=remove)
         # Large counts tell of the person either way: noise has one law for both orders.
-        old = law_of(outcomes, remove=True)
+        old = law_of_outcomes(outcomes, remove=True)
         return Term(term.upper, law, members=KeyMembers(old, mass, remove))
 
     def _discrete_laplace(self, *, remove: bool) -> Term:
@@ -366,9 +370,12 @@ class ThresholdedCounts(Mechanism):
         """
         from privcalc.losses.atomic.exact import SMALLEST_MASS
         from privcalc.losses.term import Term
-        from privcalc.losses.thresholded.members import KeyMembers
-        from privcalc.losses.thresholded.outcomes import at_least, law_of
-        from privcalc.losses.thresholded.release import may_mix
+        from privcalc.losses.thresholded.release import (
+            KeyMembers,
+            at_least,
+            law_of_outcomes,
+            may_mix,
+        )
 
         g = self.group
         lost = max(0, math.ceil((self._least - 1) / self._spread / 2))
@@ -394,8 +401,8 @@ class ThresholdedCounts(Mechanism):
                 raise NotCertifiedError("the losses of a group are beyond the range of doubles")
             most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
         outcomes += [(most, least), (least, most)]
-        law = law_of(at_least(outcomes, p), remove=remove)
-        return Term(law, law, members=KeyMembers(law_of(outcomes, remove=True), p, remove))
+        law = law_of_outcomes(at_least(outcomes, p), remove=remove)
+        return Term(law, law, members=KeyMembers(law_of_outcomes(outcomes, remove=True), p, remove))
 
 
 def _ends(value: float) -> tuple[Fraction, Fraction]:

@@ -1,0 +1,430 @@
+"""Lower bounds on the sparse vector technique: streams that cost much, and tests of them.
+
+Under x, m queries are t below their thresholds and then c are u below, under x' the former are D
+higher and the latter D lower, so that none changes by more than D. The event that the m are
+"below" and the c are "above" has probability
+
+    P = E F(t + rho)^m F(-u - rho)^c,    P' = E F(t - D + rho)^m F(-u - D - rho)^c,
+
+F the distribution function of nu, of a symmetric law. Both noises have the same kind of law, and
+each test serves for both orders, by symmetry.
+
+Streams in which many queries may be the one above: lower bounds on the sparse vector technique.
+
+Under x, m queries are t below their thresholds; R rounds follow, in each of which one query is u
+below, and then b others are as well. Under x' the query that begins a round is D lower, and all
+others are D higher. The event A is that c answers are "above", all at beginnings of rounds. So
+those few answers are as unlikely as may be under x', and so is that all the others are "below".
+
+Given the noise r of the threshold let alpha be the chance of "above" at the beginning of a round,
+beta that the b others are "below", and x = (1 - alpha) beta. The c-th of them comes in round k with
+probability C(k - 1, c - 1) alpha^c (1 - alpha)^{k-c} beta^{k-1}, so that
+
+    P(A | r) = F((t + r) / nu)^m (alpha / (1 - x))^c beta^{c-1} I_{1-x}(c, R - c + 1),
+
+I the chance that of R coins c or more show 1 - x. It grows with alpha and with beta: with larger
+chances of "above" at beginnings the c-th is no later, and fewer others have to be "below".
+
+Normal noise. The integrand is a sum, over places of the answers "above", of products of the density
+of rho = s z and of n = m + R (1 + b) or fewer normal distribution functions of (+-(gap + s z)) /
+size. At z + i d each is at most e^{(1 + n (s / size)^2) d^2 / 2} times what it is at z, as
+|Phi(x + i y)| <= e^{y^2 / 2} Phi(x). So a sum over a lattice of z with the step h is off by at most
+2 e^{-(2 pi / h)^2 / (2 (1 + n (s / size)^2))} of itself, nearly (`outcomes.py`).
+
+Laplace noise. On a cell of r the factors are between their values at its ends, each at one of them.
+
+Integrals over the noise of the threshold, from both sides, of powers of chances of answers.
+
+Let f be a factor of the integrand, about the middle z of a cell of half width w, with
+|(log f)'| <= l and |(log f)''| <= k on the cell. Then
+
+    f(z) e^{-k w^2 / 2} <= (f(z + y) f(z - y))^{1/2},    f(z + y) <= f(z) e^{l |y| + k y^2 / 2}.
+
+The linear terms have opposite signs on both sides of z. So with l and k of all factors added up the
+integral over the cell is at least 2 w f(z) e^{-k w^2 / 2}, and at most 2 w f(z) e^{k w^2 / 2}
+cosh(l w), with cosh(x) <= e^{x^2 / 2} and (l_1 + l_2 + l_3)^2 <= 3 (l_1^2 + l_2^2 + l_3^2). A power
+of F is besides between its values at the ends of the cell. What is outside all cells has its mass
+at most.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from privcalc.losses.members import threshold_tests
+from privcalc.numerics.work import charge, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from privcalc.losses.members import ThresholdTests
+    from privcalc.numerics.arrays import Array
+
+# Cells, of which two meet at 0, and how far they reach, in units of the noise: beyond is a mass of
+# less than e^-36 for both laws.
+NOISE_CELLS, REACH = 2000, {"laplace": 36.0, "gaussian": 9.0}
+# What functions, powers that are not negligible and sums of thousands of terms are off by, with
+# room; rounding the sizes of the noise moves arguments by no more.
+CELL_ROUNDING = 1e-9
+
+
+class Arguments(NamedTuple):
+    """Arguments of F and its logarithm: at the left ends, the middles and the right ends.
+
+    And half the width of the cells.
+    """
+
+    left: Array
+    right: Array
+    logs: tuple[Array, Array, Array]
+    half: float
+
+
+class NoiseCells:
+    """Cells of the noise of the threshold.
+
+    Attributes:
+        edges: their ends, in units of that noise.
+        weight: the density in the middle, times the width.
+    """
+
+    def __init__(
+        self,
+        noise: str,
+        sizes: tuple[float, float],
+        count: int = NOISE_CELLS,
+        reach: float | None = None,
+    ) -> None:
+        """Divide what is within `reach` of 0 into an even number of cells.
+
+        Args:
+            noise: laplace or gaussian.
+            sizes: of rho and nu in units of D.
+            count: number of cells.
+            reach: in units of rho; REACH if None.
+        """
+        reach = REACH[noise] if reach is None else reach
+        self._noise, self._sizes = noise, sizes
+        self.edges = np.linspace(-reach, reach, count + 1)
+        self._middle = 0.5 * (self.edges[1:] + self.edges[:-1])
+        half = self._half = 0.5 * float(self.edges[1] - self.edges[0])
+        self._corrections: tuple[Array | float, Array | float]
+        # The density, with k = 0 and l = 1 on either side of 0, or k = 1 and l = |z| + w.
+        if noise == "gaussian":
+            self.weight = np.exp(-0.5 * self._middle**2) * (2.0 * half / math.sqrt(2.0 * math.pi))
+            steep = 1.5 * (np.abs(self._middle) + half) ** 2 * half**2
+            self._corrections = -0.5 * half**2, 0.5 * half**2 + steep
+            self._outside = 2.0 * _tail_of_normal(reach)
+        else:
+            self.weight = np.exp(-np.abs(self._middle)) * half
+            self._corrections = 0.0, 1.5 * half**2
+            self._outside = math.exp(-reach)
+
+    def at(self, gaps: Array, sign: float) -> Arguments:
+        """Return sign (gap + rho) over the size of nu."""
+        threshold, queries = self._sizes
+        ends, centre = (
+            sign * (gaps[:, None] + threshold * x) / queries for x in (self.edges, self._middle)
+        )
+        logs = log_below(self._noise, ends)
+        left, right = (slice(0, -1), slice(1, None))[:: int(sign)]
+        known = logs[:, left], log_below(self._noise, centre), logs[:, right]
+        return Arguments(ends[:, left], ends[:, right], known, self._half * threshold / queries)
+
+    def powers(self, given: Arguments, powers: Sequence[int], *, least: bool) -> Iterator[Array]:
+        """Yield what is at most, or at least, the part of F^m in the integral over each cell.
+
+        F is log-concave, so that its logarithm has its largest slope at the left end.
+        """
+        slope, bend = _derivatives(self._noise, given)
+        left, middle, right = given.logs
+        curved, steep = 0.5 * bend * given.half**2, 1.5 * (slope * given.half) ** 2
+        for m in powers:
+            if m == 0:
+                yield np.ones_like(middle)
+            elif least:
+                yield np.exp(np.maximum(m * (middle - curved), m * left))
+            else:
+                inside = np.minimum(m * (middle + curved) + m * m * steep, 1.0)
+                yield np.exp(np.minimum(inside, m * right))
+
+    def least(self, first: Array, second: Array) -> Array:
+        """Return lower bounds on the mean of products of two factors, each with each."""
+        found: Array = (first * (self.weight * np.exp(self._corrections[0]))) @ second.T
+        return found
+
+    def most(self, first: Array, second: Array) -> Array:
+        """Return upper bounds, with the mass outside."""
+        found: Array = (first * (self.weight * np.exp(self._corrections[1]))) @ second.T
+        return found + self._outside
+
+
+def log_below(noise: str, x: Array) -> Array:
+    """Return log F."""
+    if noise == "gaussian":
+        from scipy.special import log_ndtr
+
+        value: Array = log_ndtr(x)
+        return value
+    half = 0.5 * np.exp(-np.abs(x))
+    return np.where(x < 0.0, -np.log(2.0) - np.abs(x), np.log1p(-half))
+
+
+def _derivatives(noise: str, given: Arguments) -> tuple[Array, Array]:
+    """Return bounds on r = (log F)' and |(log F)''| on each cell.
+
+    Of a normal law r' = -r (x + r), between -1 and 0. Of a Laplace law r is 1 below 0; above it is
+    s / (1 - s), s = e^-x / 2, with derivative -s / (1 - s)^2, which falls in size.
+    """
+    if noise == "gaussian":
+        left = np.maximum(given.left, -1e8)
+        with np.errstate(over="ignore"):
+            r = np.exp(-0.5 * left * left - 0.5 * np.log(2.0 * np.pi) - given.logs[0])
+        r = np.where(left < -30.0, np.abs(left) + 1.0, r) * (1.0 + CELL_ROUNDING)
+        return r, np.minimum(1.0, r * (np.maximum(np.abs(left), np.abs(given.right)) + r))
+    s = 0.5 * np.exp(-np.maximum(given.left, 0.0))
+    r = np.where(given.left < 0.0, 1.0, s / (1.0 - s)) * (1.0 + CELL_ROUNDING)
+    return r, np.where(given.right <= 0.0, 0.0, s / (1.0 - s) ** 2) * (1.0 + CELL_ROUNDING)
+
+
+def _tail_of_normal(x: float) -> float:
+    from scipy.special import ndtr
+
+    return float(ndtr(-x))
+
+
+# Shares of the queries that come first, and the others of a round.
+SHARES, OTHERS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), (0, 1, 3)
+# Streams of any length, or longer ones, have so many queries.
+LONGEST = 1_000_000
+# Of nonnegative queries streams that are so many times shorter are tried as well.
+SHORTER = 6
+# Distances to the thresholds, in units of both noises, from where one answer of all is "above".
+FIRST = {"gaussian": np.linspace(-4.0, 1.0, 31), "laplace": np.linspace(-1.5, 2.5, 12)}
+ROUNDS = {"gaussian": np.linspace(-1.5, 2.5, 25), "laplace": np.linspace(-2.0, 5.0, 16)}
+# Points for the search and how far they reach; those of a test, at most; cells for Laplace noise.
+POINTS, SEARCHED = 160, {"gaussian": 9.0, "laplace": 22.0}
+MOST_POINTS, CELLS = 20_000, 10_000
+# Tests that are kept are best at one of so many slopes.
+SLOPES, LEAST = {"gaussian": 60, "laplace": 12}, 1e-30
+# The error of a sum over a lattice is e^-LOG_ERROR; with room for that of functions. Beyond the
+# lattice for normal noise is a mass below OUTSIDE.
+LOG_ERROR, ROUNDING, OUTSIDE = 25.0, 1e-9, 1e-18
+
+
+class Technique(NamedTuple):
+    """What is asked with: the law of both noises, their sizes in units of D, and c."""
+
+    noise: str
+    threshold: float
+    queries: float
+    cutoff: int
+
+    def log_below(self, gap: Array | float, z: Array) -> Array:
+        """Return log F((gap + rho) / nu) for rho = z times its size; each gap with each z."""
+        return log_below(self.noise, (np.asarray(gap) + self.threshold * z) / self.queries)
+
+    def log_above(self, gap: Array | float, z: Array) -> Array:
+        """Return the same of 1 - F."""
+        return log_below(self.noise, -(np.asarray(gap) + self.threshold * z) / self.queries)
+
+
+class Race(NamedTuple):
+    """A stream: m, R, b, and the distances t and u in units of D."""
+
+    first: int
+    rounds: int
+    others: int
+    t: float
+    u: float
+
+
+class _Candidates(NamedTuple):
+    """Streams, and about P(A) and P'(A)."""
+
+    races: list[Race]
+    p: Array
+    q: Array
+
+
+def race_tests(technique: Technique, length: int, threshold: float) -> tuple[Array, Array]:
+    """Return lower bounds on P(A), and upper ones on P'(A), of the best races.
+
+    Args:
+        technique: the sparse vector technique.
+        length: most queries.
+        threshold: the highest one, in units of D, where no query is negative.
+    """
+    lengths = [min(length, LONGEST)]
+    # Where thresholds are low, long streams end before their last queries.
+    while math.isfinite(threshold) and lengths[-1] > SHORTER * technique.cutoff:
+        lengths.append(lengths[-1] // SHORTER)
+    found = []
+    for queries, share, others in product(lengths, SHARES, OTHERS):
+        first = round(share * (queries - technique.cutoff))
+        rounds = (queries - first) // (1 + others)
+        if rounds >= technique.cutoff and (not others or rounds > 1):
+            found.append(_searched(technique, first, rounds, others, threshold))
+    races = [race for each in found for race in each.races]
+    p, q = (np.concatenate([each[k] for each in found]) for k in (1, 2))
+    # Of what happens at all.
+    seen = p > LEAST
+    largest = float(np.log(p[seen] / np.maximum(q[seen], 1e-300)).max(initial=0.0))
+    slopes = np.exp(np.linspace(0.0, max(largest, 1e-3), SLOPES[technique.noise]))
+    kept = sorted({int(np.argmax(p - a * q)) for a in slopes})
+    both = [race_chances(technique, races[k]) for k in kept]
+    return np.array([low for low, _ in both]), np.array([high for _, high in both])
+
+
+def race_chances(technique: Technique, race: Race) -> tuple[float, float]:
+    """Return a lower bound on P(A), and an upper one on P'(A); 0 and 1 where that is too much."""
+    reach = REACH[technique.noise]
+    if technique.noise == "laplace":
+        edges = np.linspace(-reach, reach, CELLS + 1)
+        charge(4.0 * CELLS)
+        left, right = edges[:-1], edges[1:]
+        mass = 0.5 * np.abs(np.exp(-np.abs(right)) - np.exp(-np.abs(left)))
+        low = float(_chances(technique, race, 0.0, (left, right)) @ mass)
+        high = float(_chances(technique, race, 1.0, (right, left)) @ mass)
+        return low * (1.0 - ROUNDING), min(1.0, high * (1.0 + ROUNDING) + math.exp(-reach))
+    queries = race.first + race.rounds * (1 + race.others)
+    ratio = technique.threshold / technique.queries
+    step = 2.0 * math.pi / math.sqrt(2.0 * LOG_ERROR * (1.0 + queries * ratio**2))
+    count = math.ceil(reach / min(step, 0.1))
+    if count > MOST_POINTS:
+        return 0.0, 1.0
+    charge((1.0 if technique.cutoff == 1 else 4.0) * count)
+    z = np.linspace(-reach, reach, 2 * count + 1)
+    weight = np.exp(-0.5 * z * z) * (z[1] - z[0]) / math.sqrt(2.0 * math.pi)
+    low, high = (float(_chances(technique, race, move, (z, z)) @ weight) for move in (0.0, 1.0))
+    return low * (1.0 - ROUNDING), min(1.0, high * (1.0 + ROUNDING) + OUTSIDE)
+
+
+def _searched(
+    technique: Technique, first: int, rounds: int, others: int, threshold: float
+) -> _Candidates:
+    """Return streams with some numbers of queries, at all distances."""
+    laplace = technique.noise == "laplace"
+    unit, size = technique.threshold + technique.queries, technique.queries
+    t = np.zeros(1)
+    if first:
+        t = size * _reached(technique.noise, first) + unit * FIRST[technique.noise]
+    u = size * _reached(technique.noise, rounds) + unit * ROUNDS[technique.noise]
+    t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
+    reach = SEARCHED[technique.noise]
+    z = np.linspace(-reach, reach, POINTS)
+    weight = np.exp(-np.abs(z)) if laplace else np.exp(-0.5 * z * z)
+    weight /= weight.sum()
+    charge((0.3 if technique.cutoff == 1 else 3.0) * POINTS * (len(t) + len(u)))
+    found = []
+    for move in (0.0, 1.0):
+        before = np.exp(first * technique.log_below(t[:, None] - move, z)) * weight
+        race = Race(0, rounds, others, 0.0, 0.0)
+        found.append(before @ _raced(technique, race, (u[:, None], move), (z, z)).T)
+    races = [Race(first, rounds, others, float(x), float(y)) for x in t for y in u]
+    return _Candidates(races, found[0].ravel(), found[1].ravel())
+
+
+def _reached(noise: str, count: int) -> float:
+    """Return about how large the largest of so many noises is."""
+    if noise == "laplace":
+        return math.log(0.5 * count + 0.5)
+    return math.sqrt(2.0 * math.log(count))
+
+
+def _chances(technique: Technique, race: Race, move: float, points: tuple[Array, Array]) -> Array:
+    """Return P(A | r): r of what is to be "below", and of the beginnings of rounds."""
+    before: Array = np.exp(race.first * technique.log_below(race.t - move, points[0]))
+    after = _raced(technique, race, (np.array([race.u]), move), points)
+    return before * after
+
+
+def _raced(
+    technique: Technique, race: Race, gaps: tuple[Array, float], points: tuple[Array, Array]
+) -> Array:
+    """Return P(A | r) without the first queries, for distances u and a move.
+
+    With logarithms of x, which keep 1 - x where alpha and 1 - beta are small.
+    """
+    from scipy.special import betainc
+
+    (u, move), (low, high), c = gaps, points, technique.cutoff
+    log_alpha = technique.log_above(u + move, high)
+    log_beta = race.others * technique.log_below(u - move, low)
+    # Away from 0, where nothing is ever "above" and log alpha is far below it.
+    log_x = np.minimum(technique.log_below(u + move, high) + log_beta, -1e-300)
+    rest = -np.expm1(log_x)
+    some = -np.expm1(race.rounds * log_x) if c == 1 else betainc(c, race.rounds - c + 1.0, rest)
+    chance = some * np.exp(c * (log_alpha - np.log(rest)) + (c - 1) * log_beta)
+    found: Array = np.minimum(chance, 1.0)
+    return found
+
+
+# Numbers of queries below, and distances to the threshold, in units of both noises.
+BELOW = (0, 1, 2, 5, 20, 100, 1000, 10_000)
+DISTANCES = 24
+# A distance at which every answer is "above".
+NO_TOP = -1e9
+# Of the tests those are kept that are best at one of so many slopes.
+STREAM_SLOPES = 400
+
+
+@remembered(32)
+def stream_tests(
+    noise: str, sizes: tuple[float, float], cutoff: int, length: int, threshold: float = math.inf
+) -> ThresholdTests:
+    """Return the best of the tests of some streams.
+
+    Args:
+        noise: laplace or gaussian.
+        sizes: of rho and nu in units of D.
+        cutoff: c.
+        length: most queries.
+        threshold: the highest one, in units of D, where no query is negative: those below it are t
+            below, and the others u, and D more where they are lower.
+    """
+    unit, tops = sum(sizes), min(cutoff, length)
+    below = [m for m in BELOW if m <= length - tops]
+    t = np.linspace(-2.0, 8.0, DISTANCES) * unit
+    u = np.append(np.linspace(-3.0, 9.0, DISTANCES) * unit, NO_TOP * unit)
+    # Many are the same where the threshold is low.
+    t, u = np.unique(np.minimum(t, threshold)), np.unique(np.minimum(u, threshold - 1.0))
+    lower, upper = stream_chances(noise, sizes, (below, tops), (t, u))
+    more = race_tests(Technique(noise, *sizes, tops), length, threshold)
+    p = np.concatenate([lower.ravel() * (1.0 - CELL_ROUNDING), more[0]])
+    q = np.concatenate([upper.ravel() * (1.0 + CELL_ROUNDING), more[1]])
+    largest = float(np.log(np.maximum(p, 1e-300) / q).max())
+    slopes = np.exp(np.linspace(0.0, max(largest, 1e-3), STREAM_SLOPES))
+    kept = sorted({int(np.argmax(p - a * q)) for a in slopes})
+    return threshold_tests(p[kept], q[kept])
+
+
+def stream_chances(
+    noise: str,
+    sizes: tuple[float, float],
+    counts: tuple[Sequence[int], int],
+    distances: tuple[Array, Array],
+) -> tuple[Array, Array]:
+    """Return lower bounds on P, and upper ones on P', of streams.
+
+    Args:
+        noise: laplace or gaussian.
+        sizes: of rho and nu in units of D.
+        counts: several m, and c.
+        distances: several t, and several u.
+
+    Returns:
+        Arrays with a row for each m and t, in this order, and a column for each u.
+    """
+    (below, tops), (t, u) = counts, distances
+    cells = NoiseCells(noise, sizes)
+    charge(1.0 * NOISE_CELLS * len(t) * len(below))
+    first = np.concatenate(list(cells.powers(cells.at(t, 1.0), below, least=True)))
+    moved = np.concatenate(list(cells.powers(cells.at(t - 1.0, 1.0), below, least=False)))
+    (above,) = cells.powers(cells.at(u, -1.0), [tops], least=True)
+    (other,) = cells.powers(cells.at(u + 1.0, -1.0), [tops], least=False)
+    return cells.least(first, above), cells.most(moved, other)
