@@ -20,7 +20,7 @@ from privcalc.renyi.curve import stated
 from privcalc.renyi.known import PointsCurve
 from privcalc.renyi.sampled import poisson, without_replacement
 from privcalc.renyi.sampled.base import BaseCurve, phase_transition
-from privcalc.renyi.sampled.short_sums import tau_general, tau_tight
+from privcalc.renyi.sampled.sums import tau_general, tau_tight
 from privcalc.spec import registry
 
 if TYPE_CHECKING:

@@ -18,11 +18,9 @@ from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import exp
 from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.numerics.work import left
-from privcalc.renyi.conversion.formulas import balle_epsilon, balle_log_delta, joint_log_delta
-from privcalc.renyi.conversion.many_epsilons import TINY
-from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
-from privcalc.renyi.conversion.order_search import ROUGH
-from privcalc.renyi.conversion.single_order import log_rounded_down
+from privcalc.renyi.conversion.one_order import balle_epsilon, balle_log_delta, joint_log_delta
+from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta, log_rounded_down
+from privcalc.renyi.conversion.order_search import ROUGH, TINY
 
 if TYPE_CHECKING:
     from collections.abc import Callable

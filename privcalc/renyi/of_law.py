@@ -159,7 +159,7 @@ def _sum(sample: Sample, c: Array) -> Array:
     M - 1 of at most twice that of the sum, and hence at most K + log 2.
     """
     # Most questions need no sums.
-    from privcalc.renyi.sampled.amplified import PoissonCurve
+    from privcalc.renyi.sampled.poisson import PoissonCurve
 
     curves: list[RenyiCurve] = [_Plain(law) for law in sample.events]
     event = sample.curve or reduce(WorseCurve, curves)

@@ -13,8 +13,8 @@ from privcalc.losses.term import Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import left, share
 from privcalc.record import mutable, replace
-from privcalc.renyi.conversion.formulas import balle_log_delta, joint_log_delta
-from privcalc.renyi.conversion.many_epsilons import ManyEpsilons
+from privcalc.renyi.conversion.one_order import balle_log_delta, joint_log_delta
+from privcalc.renyi.conversion.order_search import ManyEpsilons
 from privcalc.renyi.curve import LeastCurve, WorseCurve
 from privcalc.renyi.of_law import LawCurve
 from privcalc.selection.node_points import last_point, node_points
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Realized
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.numerics.arrays import Array
-    from privcalc.renyi.conversion.many_epsilons import ManyConversion
+    from privcalc.renyi.conversion.order_search import ManyConversion
     from privcalc.renyi.curve import RenyiCurve
     from privcalc.selection.base.pair import Base
     from privcalc.selection.runs.protocol import Runs

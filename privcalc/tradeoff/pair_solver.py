@@ -1,4 +1,4 @@
-"""Both ends of the trade-off function of one ordered pair; the proof is in `trade_off.py`."""
+"""Both ends of the trade-off function of one ordered pair; the proof is in `function.py`."""
 
 from __future__ import annotations
 

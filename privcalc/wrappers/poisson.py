@@ -228,7 +228,7 @@ class PoissonSampled(Sampling):
                 " --relation add-or-remove-one"
             )
         del attained
-        from privcalc.renyi.sampled.amplified import PoissonCurve
+        from privcalc.renyi.sampled.poisson import PoissonCurve
 
         return PoissonCurve(event, q, symmetric)
 

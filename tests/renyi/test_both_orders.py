@@ -16,10 +16,8 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
-from privcalc.renyi.conversion.boundary import Sides, largest_powers, powers
-from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta
-from privcalc.renyi.conversion.powers import allowed_powers
-from privcalc.renyi.conversion.trade_off import corner
+from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta, corner
+from privcalc.renyi.conversion.powers import Sides, allowed_powers, largest_powers, powers
 from privcalc.renyi.curve import SumCurve
 from privcalc.renyi.known import LinearCurve, PointsCurve
 from privcalc.spec.parse import parse

@@ -17,9 +17,8 @@ from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
-from privcalc.renyi.concentrated import Concentrated, smallest_rho
+from privcalc.renyi.concentrated import Concentrated, Parts, smallest_rho
 from privcalc.renyi.of_law import LawCurve
-from privcalc.renyi.order_intervals import Parts
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

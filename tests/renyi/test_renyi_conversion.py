@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privcalc.renyi.conversion.formulas import (
+from privcalc.renyi.conversion.one_order import (
     balle_epsilon,
     balle_log_delta,
     classic_epsilon,
     classic_log_delta,
     joint_epsilon,
     joint_log_delta,
+    tangents_at,
 )
-from privcalc.renyi.conversion.joint_range import tangents_at
 from tests.renyi import joint_ranges
 
 EXTREMES = list(

@@ -11,9 +11,15 @@ import numpy as np
 import pytest
 
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.renyi.conversion.formulas import balle_epsilon, classic_epsilon, joint_epsilon
-from privcalc.renyi.conversion.optimum import CONVERSIONS, best_epsilon, best_log_delta
-from privcalc.renyi.conversion.trade_off import chord, trade_off_epsilon, trade_off_log_delta
+from privcalc.renyi.conversion.one_order import balle_epsilon, classic_epsilon, joint_epsilon
+from privcalc.renyi.conversion.optimum import (
+    CONVERSIONS,
+    best_epsilon,
+    best_log_delta,
+    chord,
+    trade_off_epsilon,
+    trade_off_log_delta,
+)
 from tests.renyi import joint_ranges
 from tests.renyi.renyi_curves import FIGURE
 

@@ -17,7 +17,7 @@ from privcalc.errors import DomainError
 from privcalc.renyi.curve import WorseCurve
 from privcalc.renyi.known import InfiniteCurve, LinearCurve
 from privcalc.renyi.sampled import poisson
-from privcalc.renyi.sampled.short_sums import DENSE, cumulants_at_integers, tau_general, tau_tight
+from privcalc.renyi.sampled.sums import DENSE, cumulants_at_integers, tau_general, tau_tight
 from tests.renyi.renyi_curves import (
     ExactCurve,
     Pair,

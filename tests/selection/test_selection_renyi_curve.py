@@ -10,9 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcalc.renyi.conversion.formulas import joint_log_delta
-from privcalc.renyi.conversion.many_epsilons import ManyEpsilons
+from privcalc.renyi.conversion.one_order import joint_log_delta
 from privcalc.renyi.conversion.optimum import best_log_delta
+from privcalc.renyi.conversion.order_search import ManyEpsilons
 from privcalc.renyi.known import LinearCurve, PointsCurve
 from privcalc.selection.rivals.renyi_curve import curve_of_best
 from privcalc.selection.runs.make import make_runs

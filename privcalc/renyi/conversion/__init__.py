@@ -1,4 +1,4 @@
 """From Renyi curves to (epsilon, delta) and to tests: one order, and all orders together.
 
-Start with `optimum.py`, which asks the others.
+Start with `optimum.py`.
 """

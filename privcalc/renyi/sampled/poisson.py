@@ -26,15 +26,19 @@ import numpy as np
 from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
 from privcalc.numerics.log_sums import log_expm1
 from privcalc.numerics.rounding import UNIT
-from privcalc.renyi.sampled.binomial_sums import (
+from privcalc.record import record
+from privcalc.renyi.sampled.sums import (
+    SampledCurve,
+    capped,
     checked,
+    cumulants_at_integers,
     divided,
+    free_cap,
     log_series,
     lower_between,
+    pure_cap,
     upper_between,
 )
-from privcalc.renyi.sampled.caps import capped, free_cap, pure_cap
-from privcalc.renyi.sampled.short_sums import cumulants_at_integers
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
@@ -129,7 +133,7 @@ def general_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
         = 2 E_mu1 (1/r)^l, as 2 - r <= 1/r. Even l: the same plus E_mu0 (r-2)_+^l <= E_mu0 r^l.
         l = 0, 1, 2 exactly: 1, 1 and E (2-r)^2 = E r^2.
 
-    The caps are in `renyi/sampled/caps.py`; between integer orders chords (`upper_between`).
+    The caps are in `renyi/sampled/sums.py`; between integer orders chords (`upper_between`).
 
     Args:
         base: its `upper` and `limit` bound both orders of the neighbours, (mu1, mu0) and
@@ -213,3 +217,22 @@ def _printed_weights(q: float, length: int) -> Array:
     result = np.zeros(length)
     result[3:] = math.log(3.0)
     return result
+
+
+@record
+class PoissonCurve(SampledCurve):
+    """Upper bound on the curve of a Poisson-sampled event.
+
+    Attributes:
+        symmetric: whether the event has one privacy loss for adding and removing, so that the
+            tight sum holds (`tight_bound`), and not only the general one.
+    """
+
+    symmetric: bool
+
+    def _sum(self, orders: Array) -> Array:
+        bound = tight_bound if self.symmetric else general_bound
+        return bound(self.event, self.q, orders)
+
+    def _beyond(self, orders: Array) -> Array:
+        return caps(self.event, self.q, orders)

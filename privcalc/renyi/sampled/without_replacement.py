@@ -15,9 +15,16 @@ from privcalc.errors import UnsupportedError
 from privcalc.numerics.binomials import LEAST_PROBABILITY, log_coefficients
 from privcalc.numerics.log_sums import log_difference, log_expm1, log_sums
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.renyi.sampled.binomial_sums import checked, divided, log_series, upper_between
-from privcalc.renyi.sampled.caps import capped
-from privcalc.renyi.sampled.short_sums import cumulants_at_integers
+from privcalc.record import record
+from privcalc.renyi.sampled.sums import (
+    SampledCurve,
+    capped,
+    checked,
+    cumulants_at_integers,
+    divided,
+    log_series,
+    upper_between,
+)
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
@@ -49,7 +56,7 @@ def bound(base: RenyiCurve, q: float, orders: Array, *, exact: bool) -> Array:
       For odd j it is at most (B(j-1) B(j+1))^{1/2}, by the Cauchy-Schwarz inequality (their
       Theorem 27).
 
-    The smaller one is taken for each j, and the caps of `caps.py` for the whole; between integer
+    The smaller one is taken for each j, and the caps of `sums.py` for the whole; between integer
     orders chords (`upper_between`).
 
     Args:
@@ -171,3 +178,27 @@ def _log_alternate(last: Integers, cumulants: Array) -> Bracket:
     total = logs + means
     rounding = np.where(np.isfinite(total), UNIT * np.abs(total), 0.0)
     return log_sums(total, (errors + mean_errors + rounding) * MARGIN, np.cumsum(lengths) - lengths)
+
+
+@record
+class WithoutReplacementCurve(SampledCurve):
+    """Upper bound on the curve of an event on samples of a fixed size, for replacing a record.
+
+    Attributes:
+        attained: whether one pair attains the event's curve at every order.
+    """
+
+    attained: bool
+
+    def upper(self, c: Array) -> Array:
+        """Return that bound, and no more than that of the event.
+
+        The event itself bounds its sampled form, because divergences are jointly convex.
+        """
+        return np.minimum(super().upper(c), self.event.upper(np.nextafter(c + 1.0, np.inf) - 1.0))
+
+    def _sum(self, orders: Array) -> Array:
+        return bound(self.event, self.q, orders, exact=self.attained)
+
+    def _beyond(self, orders: Array) -> Array:
+        return np.full(len(orders), np.inf)

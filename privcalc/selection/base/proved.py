@@ -32,7 +32,7 @@ ROUNDING = 8.0 * UNIT
 class CurveProfile:
     """The profile of what is known by its Renyi curve only, at many epsilons at once.
 
-    Of the trade-off route (`renyi/conversion/trade_off.py`) this is the best single order at each
+    Of the trade-off route (`renyi/conversion/optimum.py`) this is the best single order at each
     epsilon. That the profile is convex in e^epsilon is made use of by whoever joins its points.
     """
 
@@ -40,8 +40,8 @@ class CurveProfile:
 
     def __init__(self, composition: Composition) -> None:
         """Take the composition."""
-        from privcalc.renyi.conversion.formulas import joint_log_delta
-        from privcalc.renyi.conversion.many_epsilons import ManyEpsilons
+        from privcalc.renyi.conversion.one_order import joint_log_delta
+        from privcalc.renyi.conversion.order_search import ManyEpsilons
 
         self._mass = composition.infinity_mass().upper
         self._largest = composition.max_loss().upper

@@ -8,7 +8,7 @@ phi(z) = E[z^K], and the neighbour's is Q'(y) phi'(q'_y), where (q_y, q'_y) is o
 
 to which K = 0 adds P(K = 0) (1 - a)_+ = 0. Of outcomes at infinite loss this sum has at most
 E[K] P(L = infinity). Of the others, as [z - a]_+ <= C(c) (z / a)^c z with the constant C(c) of
-Canonne, Kamath, Steinke 2020, Proposition 12 (`renyi/conversion/formulas.py`),
+Canonne, Kamath, Steinke 2020, Proposition 12 (`renyi/conversion/one_order.py`),
 
     at most C(c) a^-c e^{K_A(c)},      K_A(c) = K(c) + log sup phi'(q)^{c+1} phi'(q')^{-c},
 
@@ -29,8 +29,8 @@ from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import Enclosure, expm1, log, log1p, logaddexp, where
 from privcalc.numerics.rounding import UNIT, exp_bound, non_negative
 from privcalc.record import record
+from privcalc.renyi.conversion.optimum import single_epsilon, single_log_delta
 from privcalc.renyi.conversion.order_search import search
-from privcalc.renyi.conversion.single_order import single_epsilon, single_log_delta
 from privcalc.renyi.curve import DerivedCurve
 from privcalc.selection.rivals.shape import SHAPED, log_gamma_cost, shape
 

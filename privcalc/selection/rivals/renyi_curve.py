@@ -30,7 +30,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.numerics.enclosure import exp, expm1, log, log1p, logaddexp, where
 from privcalc.numerics.rounding import exp_bound, non_negative
 from privcalc.record import record
-from privcalc.renyi.conversion.trade_off import trade_off_epsilon, trade_off_log_delta
+from privcalc.renyi.conversion.optimum import trade_off_epsilon, trade_off_log_delta
 from privcalc.renyi.curve import DerivedCurve, LeastCurve, SumCurve
 from privcalc.selection.rivals.renyi import poisson_growth, selected_curve
 from privcalc.selection.rivals.shape import SHAPED

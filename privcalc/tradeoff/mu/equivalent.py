@@ -14,7 +14,7 @@ from privcalc.bounds import Bound, Proof
 from privcalc.errors import DomainError
 from privcalc.numerics.normal import least_mu
 from privcalc.record import record
-from privcalc.renyi.normal_sums import normal_mu
+from privcalc.renyi.concentrated import normal_mu
 from privcalc.tradeoff.mu.caps import gaussian_cap, gaussian_floor
 from privcalc.tradeoff.mu.search import MuSearch
 

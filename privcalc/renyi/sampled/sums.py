@@ -1,0 +1,505 @@
+"""Renyi curves of sampled mechanisms: what both samplings share.
+
+Three ways to a bound on the curve of what is sampled with probability q.
+
+Caps, without a sum, at any real order. Without the record the neighbours are the same. For Poisson
+sampling, and for samples of a fixed size where one record is replaced, the two outputs are
+(1-q) R + q P and (1-q) R + q Q with P, Q, R mixtures over what else was sampled, P and Q of
+neighbours throughout.
+
+Binomial sums at integer orders n, and chords between those:
+
+    K'(n) = log(1 + sum_{l=2}^n C(n, l) q^l (1-q)^(n-l) (w_l e^{K(l-1)} - 1)),   w_l >= 1:
+
+the terms l = 0, 1 of sum_l B(l) w_l e^{K(l-1)} are B(0) + B(1) (the means of 1 and of a likelihood
+ratio), and sum B = 1. In this form no digits cancel, however small K' is. Here K' is indexed by
+the order, and K by the order minus 1.
+
+Short sums, of curves whose values are expensive: all integer orders from a few of them. Wang,
+Balle, Kasiviswanathan 2019 and Zhu, Wang 2019 shorten the sums themselves: the 2 tau outer terms
+keep their values, and all others take the divergence at one larger order (`tau_tight`,
+`tau_general`: the published forms). Replacing K between known orders by its chords
+(`cumulants_at_integers`) is never worse: those forms replace K by the chord from 0, c D with D at
+the larger order, and K is convex and 0 at 0, so its chord between two known points lies below. It
+serves every sum that increases with each K(l - 1), with any weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from privcalc.errors import DomainError
+from privcalc.numerics.binomials import LEAST_PROBABILITY, log_probabilities
+from privcalc.numerics.log_sums import TINY, log1p_exp, log_difference, log_sum, log_sums
+from privcalc.numerics.rounding import MARGIN, UNIT, non_negative
+from privcalc.numerics.work import left
+from privcalc.record import record, replace
+from privcalc.renyi.curve import RenyiCurve, Roughly
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, Integers
+    from privcalc.numerics.log_sums import Bracket
+
+# exp is finite up to here.
+_LARGE = 700.0
+
+
+def free_cap(base: RenyiCurve, q: float, orders: Array) -> Array:
+    """Return log(1 - q + q e^{K(order - 1)}) / (order - 1), rounded up.
+
+    x^a y^{1-a} is jointly convex, so sum P'^a Q'^{1-a} of the two outputs is at most
+    (1-q) sum R + q sum P^a Q^{1-a}.
+    """
+    c = orders - 1.0
+    return _up(log_mixture(np.maximum(base.upper(c), 0.0), q)) / c * (1.0 + 2.0 * UNIT)
+
+
+def pure_cap(base: RenyiCurve, q: float) -> float:
+    """Return log(1 + q (e^limit - 1)), rounded up: the largest loss of the sampled pair.
+
+    No Renyi divergence exceeds it. Poisson sampling: the likelihood ratio 1 - q + q r lies between
+    1 - q + q e^{-limit} and 1 - q + q e^{limit}, whose product is at least 1 (Li, Qardaji, Su
+    2012); fixed size: Balle, Barthe, Gaboardi 2018, Theorem 9.
+    """
+    if not math.isfinite(base.limit):
+        return math.inf
+    return float(_up(log_mixture(np.array([max(base.limit, 0.0)]), q))[0])
+
+
+def capped(base: RenyiCurve, q: float, orders: Array, sums: Array) -> Array:
+    """Return the smallest of sums and caps, given the bounds on epsilon that the sums give."""
+    return np.minimum(np.minimum(sums, free_cap(base, q, orders)), pure_cap(base, q))
+
+
+def _up(mixture: Array) -> Array:
+    """Move 24 units up, and past what may have underflowed."""
+    return mixture * (1.0 + 26.0 * UNIT) + TINY
+
+
+def log_mixture(x: Array, q: float) -> Array:
+    """Return log(1 - q + q e^x) at x >= 0 to 24 units, or more; infinity at infinity; 0 < q <= 1.
+
+    Up to x = 700 as log1p(q expm1(x)): off by 8 + 1 units, which log1p does not increase, and by 8
+    of its own. Above as x + log q + log1p(e^{-x} (1-q) / q): for q >= 1e-150 that is at least
+    x / 2, and log q is off by 8 units of less than as much. For smaller q x itself, which is
+    larger.
+    """
+    low = np.minimum(x, _LARGE)
+    value = np.log1p(q * np.expm1(low))
+    if q < 1e-150:
+        return np.where(x > _LARGE, x, value)
+    with np.errstate(under="ignore"):
+        above = x + math.log(q) + np.log1p(np.exp(-x - math.log(q)) * (1.0 - q))
+    return np.where(x > _LARGE, above, value)
+
+
+# Sums over all orders up to this one are formed for curves; beyond it caps bound them.
+LARGEST_SUMMED = 4096.0
+# Sums have kinks at whole orders; those to which a search should look, minus 1.
+WHOLE = tuple(float(c) for c in (*range(1, 33), *range(35, 128, 4), *range(135, 512, 16)))
+
+
+@record
+class SampledCurve(RenyiCurve):
+    """What the curves of both samplings have in common.
+
+    Attributes:
+        event: bounds the event's divergences: those of both orders of the neighbours, or for
+            replacing a record.
+        q: sampling probability, or the size of the sample divided by that of the population.
+    """
+
+    event: RenyiCurve
+    q: float
+
+    corners = WHOLE
+
+    @property
+    def limit(self) -> float:
+        """Return log(1 + q (e^limit - 1)), rounded up."""
+        return pure_cap(self.event, self.q)
+
+    def line(self, c: Array) -> tuple[float, Array]:
+        """Return the event's, as divergences are jointly convex."""
+        return self.event.line(c)
+
+    def upper(self, c: Array) -> Array:
+        """Return the sum up to LARGEST_SUMMED, and what holds beyond.
+
+        They are asked at an order that is not below c + 1 after rounding, as K increases.
+        """
+        orders = np.nextafter(c + 1.0, np.inf)
+        value = np.full(len(c), np.inf)
+        small = orders <= LARGEST_SUMMED
+        if small.any():
+            value[small] = self._sum(orders[small])
+        if not small.all():
+            value[~small] = self._beyond(orders[~small])
+        upper: Array = value * (orders - 1.0) * (1.0 + 4.0 * UNIT)
+        return upper
+
+    def rough(self, c: Array) -> Array:
+        """Return the bound that follows from rough ones of the event."""
+        return (
+            self.upper(c) if self.event.cheap else replace(self, event=Roughly(self.event)).upper(c)
+        )
+
+    def _sum(self, orders: Array) -> Array:
+        """Return bounds on the divergences by sums over all orders below."""
+        raise NotImplementedError
+
+    def _beyond(self, orders: Array) -> Array:
+        """Return bounds on the divergences at large orders."""
+        raise NotImplementedError
+
+
+# Orders above this are left to bounds without sums.
+LARGEST_ORDER = 2**21
+# Terms that are worked on at once: what fits the processor's cache.
+CHUNK = 1 << 15
+
+# Maps n and l, as doubles of one shape, to logs of coefficients and their absolute errors.
+Coefficients: TypeAlias = Callable[["Array", "Array"], "Bracket"]
+
+
+def checked(q: float, orders: Array) -> Array:
+    """Return the orders as doubles.
+
+    Raises:
+        DomainError: q is not in [0, 1], or an order not above 1 or not finite.
+    """
+    if not 0.0 <= q <= 1.0:
+        raise DomainError(f"the sampling probability must be in [0, 1], got {q!r}")
+    result = np.asarray(orders, dtype=float)
+    bad = ~((result > 1.0) & (result < np.inf))
+    if bad.any():
+        raise DomainError(f"an order must be above 1 and finite, got {float(result[bad][0])!r}")
+    return result
+
+
+def log_series(orders: Integers, coefficients: Coefficients, factors: Bracket) -> Bracket:
+    """Return bounds on K'(n) = log(1 + sum_{l=2}^n e^{coefficient(n, l) + factor(l)}).
+
+    Args:
+        orders: integers n >= 2, increasing.
+        coefficients: gives logs and absolute errors.
+        factors: logs and absolute errors at l = 0, 1, ..., up to the largest n at least.
+
+    Orders are worked on together up to CHUNK terms; longer sums are cut, and the parts added up.
+    """
+    lower, upper = np.empty(len(orders)), np.empty(len(orders))
+    i = 0
+    while i < len(orders):
+        j, terms = i + 1, int(orders[i]) - 1
+        while j < len(orders) and terms + int(orders[j]) - 1 <= CHUNK:
+            terms += int(orders[j]) - 1
+            j += 1
+        if terms > CHUNK:
+            lower[i], upper[i] = _long(float(orders[i]), coefficients, factors)
+        else:
+            lower[i:j], upper[i:j] = _together(orders[i:j], coefficients, factors)
+        i = j
+    return log1p_exp(lower, -1.0), log1p_exp(upper, 1.0)
+
+
+def upper_between(orders: Array, bound: Callable[[Integers], Array]) -> Array:
+    """Return upper bounds on K' at real orders > 1 from upper bounds at integers >= 2.
+
+    K' of every pair is convex in the order, by Hoelder's inequality, and 0 at order 1, so it lies
+    below the chord between neighbouring integers, and the largest over all pairs does as well.
+    The weights and the sum of non-negative terms are off by less than 6 units.
+    """
+    floors = np.floor(orders)
+    result = np.full(len(orders), np.inf)
+    summed = np.ceil(orders) <= LARGEST_ORDER
+    if not summed.any():
+        return result
+    whole = _integers(floors[summed], np.ceil(orders[summed]))
+    values = bound(whole)
+    left = _at(whole, values, floors[summed])
+    right = _at(whole, values, np.ceil(orders[summed]))
+    weight = (orders - floors)[summed]
+    with np.errstate(invalid="ignore"):
+        chord = ((1.0 - weight) * left + weight * right) * (1.0 + 8.0 * UNIT)
+    result[summed] = np.where(weight == 0.0, left, chord)
+    return result
+
+
+def lower_between(orders: Array, bounds: Callable[[Integers], Bracket]) -> Array:
+    """Return lower bounds on K' of one pair at real orders > 1 from brackets at integers.
+
+    Continued from both sides: with n < a < n + 1, by convexity
+
+        K'(a) >= K'(n) + (a - n) (K'(n) - K'(n-1)),
+        K'(a) >= K'(n+1) - (n + 1 - a) (K'(n+2) - K'(n+1)),
+
+    and K'(a) >= (a - 1) / (n - 1) K'(n), because K'/(order - 1) does not decrease; K' >= 0.
+    Beyond the largest order of a sum, that last line alone. Five roundings, of the moduli.
+    """
+    within = np.minimum(orders, float(LARGEST_ORDER - 2))
+    n = np.floor(within)
+    t = within - n
+    between = t > 0.0
+    whole = _integers(n, (n - 1.0)[between], (n + 1.0)[between], (n + 2.0)[between])
+    low_values, high_values = bounds(whole)
+
+    def low(at: Array) -> Array:
+        return _at(whole, low_values, at)
+
+    def high(at: Array) -> Array:
+        return _at(whole, high_values, at)
+
+    result = low(n)
+    with np.errstate(invalid="ignore"):
+        for here, other, step in (
+            (n, n - 1.0, t),
+            (n + 1.0, n + 2.0, 1.0 - t),
+        ):
+            value = low(here) + step * (low(here) - high(other))
+            slack = 6.0 * UNIT * (2.0 * low(here) + high(other))
+            continued = np.where(between, value - slack, -np.inf)
+            result = np.fmax(result, continued)
+        ratio = (orders - 1.0) / np.maximum(n - 1.0, 1.0)
+        rising = np.where(n > 1.0, low(n) * ratio * (1.0 - 6.0 * UNIT), 0.0)
+    return np.where(orders == n, low(n), np.fmax(result, rising))
+
+
+def divided(cumulants: Array, orders: Array, sign: float) -> Array:
+    """Return K' / (order - 1), rounded up (sign 1) or down (sign -1); order - 1 is exact."""
+    return cumulants / (orders - 1.0) * (1.0 + sign * 2.0 * UNIT)
+
+
+def _together(orders: Integers, coefficients: Coefficients, factors: Bracket) -> Bracket:
+    """Return bounds on the logs of several sums, all terms in one array."""
+    lengths = orders - 1
+    starts = np.cumsum(lengths) - lengths
+    n = np.repeat(orders, lengths)
+    index = np.arange(len(n)) - np.repeat(starts, lengths) + 2
+    logs, errors = _terms(n.astype(float), index, coefficients, factors)
+    return log_sums(logs, errors, starts)
+
+
+def _long(n: float, coefficients: Coefficients, factors: Bracket) -> tuple[float, float]:
+    """Return bounds on the log of one sum of many terms."""
+    lower, upper = [], []
+    for start in range(2, int(n) + 1, CHUNK):
+        index = np.arange(start, min(start + CHUNK, int(n) + 1))
+        part = _terms(np.full(len(index), n), index, coefficients, factors)
+        ends = log_sums(*part, np.zeros(1, np.intp))
+        lower.append(ends[0])
+        upper.append(ends[1])
+    whole, none = np.zeros(1, np.intp), np.zeros(len(lower))
+    below = log_sums(np.concatenate(lower), none, whole)[0]
+    above = log_sums(np.concatenate(upper), none, whole)[1]
+    return float(below[0]), float(above[0])
+
+
+def _terms(n: Array, index: Integers, coefficients: Coefficients, factors: Bracket) -> Bracket:
+    """Return the logs of terms and their absolute errors; adding up costs 1 unit.
+
+    A coefficient of 0, as all but the last have at q = 1, leaves nothing of an infinite factor.
+    """
+    values, errors = coefficients(n, index.astype(float))
+    none = np.isneginf(values)
+    logs = np.where(none, -np.inf, np.where(none, 0.0, values) + factors[0][index])
+    rounding = np.where(np.isfinite(logs), UNIT * np.abs(logs), 0.0)
+    return logs, np.where(none, 0.0, errors + factors[1][index] + rounding) * MARGIN
+
+
+def _integers(*orders: Array) -> Integers:
+    """Return the distinct integer orders >= 2 among all, at least one."""
+    found = np.unique(np.concatenate(orders)).astype(np.int64)
+    found = found[found >= 2]
+    return found if found.size else np.array([2])
+
+
+def _at(whole: Integers, values: Array, orders: Array) -> Array:
+    """Look values up: at order 1 it is 0, where nothing was asked for nan."""
+    place = np.minimum(np.searchsorted(whole, orders), len(whole) - 1)
+    known = whole[place] == orders
+    return np.where(orders == 1.0, 0.0, np.where(known, values[place], np.nan))
+
+
+# Up to this order every integer order is evaluated, however expensive.
+DENSE = 512
+# Of more orders that are cheap, so many tell what all would take, which may be this part of what is
+# left.
+PROBE, MOST_PART = 2048, 0.25
+# Beyond: every order up to FIRST, then steps of a factor 2^(1/4), and as many below each order.
+FIRST = 32
+
+
+def cumulants_at_integers(base: RenyiCurve, orders: Integers, *, upper: bool) -> Array | None:
+    """Return bounds on K(l - 1) at l = 0, 1, ..., the largest order; at least 0, and 0 at l <= 1.
+
+    Args:
+        base: the curve.
+        orders: integers >= 2, increasing, at which the bounds shall not lose anything.
+        upper: upper bounds, or lower bounds (None where the curve has none).
+
+    The curve is that of whole distributions, without masses at infinity, so that K >= 0 and
+    K(c) <= c limit. Where orders are expensive, upper bounds between evaluated ones are chords of
+    the convex K, of non-negative terms and so off by less than 8 units, and lower bounds are
+    continued from the left, as K / c does not decrease.
+    """
+    largest = int(orders[-1])
+    dense = largest <= DENSE or (base.cheap and _affordable(base, largest))
+    at: Integers = np.arange(2, largest + 1) if dense else _nodes(orders)
+    values = _evaluated(base, at - 1.0, upper=upper)
+    if values is None:
+        return None
+    result = np.zeros(largest + 1)
+    if len(at) == largest - 1:
+        result[2:] = values
+        return result
+    if upper:
+        # The first corner is K(0) = 0.
+        finite = np.isfinite(values)
+        known = np.append(1, at[finite])
+        index = np.arange(1, int(known[-1]) + 1)
+        chords = np.interp(index, known, np.append(0.0, values[finite]))
+        result[1 : len(chords) + 1] = chords * (1.0 + 8.0 * UNIT)
+        result[len(chords) + 1 :] = np.inf
+        result[at[finite]] = values[finite]
+        return result
+    slopes = np.maximum.accumulate(values / (at - 1.0))
+    index = np.arange(2, largest + 1)
+    place = np.searchsorted(at, index, side="right") - 1
+    result[2:] = slopes[place] * (index - 1.0) * (1.0 - 4.0 * UNIT)
+    result[at] = np.maximum(result[at], values)
+    return result
+
+
+def tau_tight(base: RenyiCurve, q: float, order: int, tau: int) -> float:
+    """Bound the sampled Renyi divergence by the tight sum with 2 tau terms of its own.
+
+    With e the divergence at order n - tau, the terms l = 2..tau and l = n-tau+1..n have theirs,
+    and those between have (l - 1) e, which is larger because divergences do not decrease. As
+    sum_l B(l) e^{(l-1) e} = e^{-e} (1 - q + q e^e)^n, that leaves 2 tau terms (Zhu 2023, Theorem
+    2.3.7). It bounds what `poisson.tight_bound` bounds.
+
+    The sum is a difference of positive numbers, of which only the upper end is used; where the
+    divergence is below 1e-12 rounding is all that is left of it.
+
+    Raises:
+        DomainError: q is not in (0, 1), or tau not in [1, order / 2]: beyond, terms count twice.
+    """
+    if not 1 <= 2 * tau <= order:
+        raise DomainError(f"tau must be between 1 and half the order {order}, got {tau}")
+    outer = np.unique([*range(2, tau + 1), *range(order - tau + 1, order + 1)])
+    ones = np.ones(len(outer))
+    return _Shortened(order, order - tau, 1.0, outer, ones, ones).epsilon(base, q)
+
+
+def tau_general(base: RenyiCurve, q: float, order: int, tau: int) -> float:
+    """Bound the sampled Renyi divergence by the general sum as published, with tau terms.
+
+    With e the divergence at the order itself, the terms l = 3..tau have theirs and those above
+    (l - 1) e, all with weight 3; l = 0, 1, 2 have weight 1 and their own (Zhu 2023, Theorem 2.5.8).
+    It bounds what `poisson.printed_bound` bounds.
+
+    Raises:
+        DomainError: q is not in (0, 1), or tau not in [2, order].
+    """
+    if not 2 <= tau <= order:
+        raise DomainError(f"tau must be between 2 and the order {order}, got {tau}")
+    own = np.arange(1, tau + 1)
+    kept = np.where(own > 2, 3.0, 1.0)
+    return _Shortened(order, order, 3.0, own, kept, np.full(tau, 3.0)).epsilon(base, q)
+
+
+@record
+class _Shortened:
+    """A sum over l of B(l) w_l e^{K(l-1)}, most of whose terms are summed in closed form.
+
+    Attributes:
+        order: n.
+        common: order whose divergence e stands for those terms.
+        weight: w of the closed form w e^{-e} (1 - q + q e^e)^n.
+        own: the other l >= 1, increasing.
+        kept: weights of the others.
+        replaced: weights which the others have in the closed form.
+    """
+
+    order: int
+    common: int
+    weight: float
+    own: Integers
+    kept: Array
+    replaced: Array
+
+    def epsilon(self, base: RenyiCurve, q: float) -> float:
+        """Return an upper bound on the log of the sum by order - 1.
+
+        The term l = 0 is B(0), and w e^{-e} B(0) in the closed form. Any e that is at least the
+        divergence will do (any e >= 0 where no term has it), so e is exact; log(1 - q + q e^e) is
+        off by 24 units, if not larger. Exponents add up three terms: 4 units of their moduli.
+        """
+        if not LEAST_PROBABILITY <= q < 1.0:
+            raise DomainError(f"the sampling probability must be in (0, 1), got {q!r}")
+        n = float(self.order)
+        index = self.own.astype(float)
+        values = np.maximum(base.upper(np.append(self.common - 1.0, index - 1.0).clip(1.0)), 0.0)
+        if not np.isfinite(values).all():
+            return math.inf
+        rate = float(values[0]) / max(self.common - 1.0, 1.0) * (1.0 + 2.0 * UNIT)
+        cumulants = np.where(index > 1.0, values[1:], 0.0)
+        logs, errors = log_probabilities(np.full(len(index) + 1, n), np.append(index, 0.0), q)
+        mixture = n * float(log_mixture(np.array([rate]), q)[0])
+        log_weight = math.log(self.weight)
+        # The last entry is l = 0, before and after.
+        kept = logs + np.append(np.log(self.kept) + cumulants, 0.0)
+        replaced = logs + np.append(np.log(self.replaced) + (index - 1.0) * rate, log_weight - rate)
+        sizes = np.abs(logs) + np.append(cumulants + index * rate, rate) + 8.0
+        errors = errors + 4.0 * UNIT * sizes
+        closed_error = UNIT * (50.0 * mixture + 2.0 * rate + 10.0)
+        total = log_sum(
+            np.append(kept, mixture - rate + log_weight), np.append(errors, closed_error)
+        )
+        value = log_difference(total, log_sum(replaced, errors))[1]
+        return non_negative(value) / (n - 1.0) * (1.0 + 2.0 * UNIT)
+
+
+def _evaluated(base: RenyiCurve, c: Array, *, upper: bool) -> Array | None:
+    """Evaluate the curve in pieces, within what is known of every curve."""
+    parts = []
+    for i in range(0, len(c), CHUNK):
+        piece = c[i : i + CHUNK]
+        if not upper:
+            lower = base.lower(piece)
+            if lower is None:
+                return None
+            parts.append(np.maximum(lower, 0.0))
+            continue
+        values = np.maximum(base.upper(piece), 0.0)
+        if math.isfinite(base.limit):
+            values = np.minimum(values, piece * max(base.limit, 0.0) * (1.0 + 2.0 * UNIT))
+        parts.append(values)
+    return np.concatenate(parts)
+
+
+def _affordable(base: RenyiCurve, largest: int) -> bool:
+    """Say whether every order may be evaluated: a cheap one takes a sum over all atoms."""
+    if largest <= PROBE:
+        return True
+    before = left()
+    base.upper(np.arange(1.0, PROBE + 1.0))
+    return before == math.inf or (before - left()) * largest / PROBE <= MOST_PART * left()
+
+
+def _nodes(orders: Integers) -> Integers:
+    """Return the orders to evaluate: all small ones, a geometric grid, and more below each order.
+
+    The outer terms of the sums decide: the first ones where sampling helps, the last where not.
+    """
+    largest = int(orders[-1])
+    steps = np.floor(2.0 ** np.arange(0.0, math.log2(largest), 0.25)).astype(np.int64)
+    parts = [np.arange(2, FIRST + 1), steps + FIRST, orders]
+    parts += [n - steps for n in orders.tolist() if n > FIRST]
+    nodes = np.unique(np.concatenate(parts))
+    result: Integers = nodes[(nodes >= 2) & (nodes <= largest)]
+    return result
