@@ -206,9 +206,9 @@ class Parts:
         bound = np.where(np.isnan(bound), np.inf, bound)
         # At very large orders chords lose all their digits.
         bound = np.minimum(bound, self._flat(left, right)[:, None])
-        place = np.argmax(bound, axis=1)
+        position = np.argmax(bound, axis=1)
         rows = np.arange(len(left))
-        return bound[rows, place], middle[rows, place]
+        return bound[rows, position], middle[rows, position]
 
     def _flat(self, left: Array, right: Array) -> Array:
         """Bound D_a / a of the sum on whole intervals, by limits and lines alone."""
@@ -383,14 +383,14 @@ def _finite_up_to(curve: Parts) -> float:
     finite = np.isfinite(curve.upper(grid)).all(axis=0)
     if finite.all():
         return LAST
-    place = int(np.argmin(finite))
-    if place == 0:
+    position = int(np.argmin(finite))
+    if position == 0:
         return 0.0
 
     def infinite(c: float) -> bool:
         return not np.isfinite(curve.upper(np.array([c]))).all()
 
-    return bisection.first(infinite, float(grid[place - 1]), float(grid[place]))[0]
+    return bisection.first(infinite, float(grid[position - 1]), float(grid[position]))[0]
 
 
 def _suprema(
@@ -408,7 +408,9 @@ def _suprema(
     for search in sorted(searches, key=lambda each: -each.best):
         search.refine(best, tolerance)
         best = max(best, search.best)
-    return max(search.upper for search in searches), [c for each in searches for c in each.places]
+    return max(search.upper for search in searches), [
+        c for each in searches for c in each.positions
+    ]
 
 
 @mutable
@@ -433,8 +435,8 @@ class _Search:
         """Evaluate a few orders, and corners of the curves."""
         corners = sorted({c for each in self.curve.curves for c in each.corners})
         corners = corners[:: 1 + len(corners) // MOST_CORNERS]
-        places = {min(self.last, c) for c in (*START, *corners, self.last) if c > 0.0}
-        self.c = np.array(sorted(places))
+        positions = {min(self.last, c) for c in (*START, *corners, self.last) if c > 0.0}
+        self.c = np.array(sorted(positions))
         self.k = self.curve.upper(self.c)
         self._sharpen()
         self.bounds, self.middles = self._between(np.arange(len(self.c) - 1))
@@ -445,8 +447,8 @@ class _Search:
         return float(np.max(self.curve.quotients(self.c, self.k)))
 
     @property
-    def places(self) -> list[float]:
-        """Return the best places found."""
+    def positions(self) -> list[float]:
+        """Return the best positions found."""
         ranking = np.argsort(-self.curve.quotients(self.c, self.k), kind="stable")
         return [float(c) for c in self.c[ranking[:3]]]
 
@@ -474,17 +476,17 @@ class _Search:
             high = high[np.argsort(-self.bounds[high], kind="stable")]
             self._divide(np.sort(high[: CHEAP_AT_ONCE if cheap else AT_ONCE]))
 
-    def _divide(self, places: Integers) -> None:
+    def _divide(self, positions: Integers) -> None:
         """Divide intervals where their bounds are largest, but not too near to an end."""
-        left, right = self.c[places], self.c[places + 1]
+        left, right = self.c[positions], self.c[positions + 1]
         ratio = right / left
-        new = np.clip(self.middles[places], left * ratio**EDGE, left * ratio ** (1.0 - EDGE))
-        self.c = np.insert(self.c, places + 1, new)
-        self.k = np.insert(self.k, places + 1, self.curve.upper(new), axis=1)
+        new = np.clip(self.middles[positions], left * ratio**EDGE, left * ratio ** (1.0 - EDGE))
+        self.c = np.insert(self.c, positions + 1, new)
+        self.k = np.insert(self.k, positions + 1, self.curve.upper(new), axis=1)
         self._sharpen()
-        self.bounds = np.insert(self.bounds, places + 1, 0.0)
-        self.middles = np.insert(self.middles, places + 1, 0.0)
-        changed = places + np.arange(len(places))
+        self.bounds = np.insert(self.bounds, positions + 1, 0.0)
+        self.middles = np.insert(self.middles, positions + 1, 0.0)
+        changed = positions + np.arange(len(positions))
         changed = np.sort(np.concatenate([changed, changed + 1]))
         bounds, middles = self._between(changed)
         self.bounds[changed], self.middles[changed] = bounds, middles
@@ -494,7 +496,7 @@ class _Search:
         divergences = np.minimum.accumulate((self.k / self.c)[:, ::-1], axis=1)[:, ::-1]
         self.k = np.minimum(self.k, divergences * self.c * (1.0 + 4.0 * UNIT))
 
-    def _between(self, places: Integers) -> tuple[Array, Array]:
-        """Bound the intervals that begin at these places."""
-        ends = self.k[:, places], self.k[:, places + 1]
-        return self.curve.between(self.c[places], self.c[places + 1], ends)
+    def _between(self, positions: Integers) -> tuple[Array, Array]:
+        """Bound the intervals that begin at these positions."""
+        ends = self.k[:, positions], self.k[:, positions + 1]
+        return self.curve.between(self.c[positions], self.c[positions + 1], ends)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class RenyiCurve(Protocol):
-    """One direction of the Renyi divergences of a mechanism; masses at infinity are left out.
+    """One direction of the Renyi divergences of a mechanism; masses at infinite loss are excluded.
 
     Curves are immutable values. Those of this package inherit what they do not know better; where
     a curve says nothing of itself, it is a bound without lower ends, slow, and of unknown shape.
@@ -237,11 +237,11 @@ class SumCurve(StatedCurve):
     def line(self, c: Array) -> tuple[float, Array]:
         """Return the sums of the lines, rounded up."""
         lines = [(count, curve.line(c)) for curve, count in self.terms]
-        room = 1.0 + (len(lines) + 2.0) * UNIT
+        slack = 1.0 + (len(lines) + 2.0) * UNIT
         rho = np.zeros(c.shape)
         for count, (_, part) in lines:
             rho = rho + count * part
-        return math.fsum(count * xi for count, (xi, _) in lines) * room, rho * room
+        return math.fsum(count * xi for count, (xi, _) in lines) * slack, rho * slack
 
     def upper(self, c: Array) -> Array:
         """Return the sum of the upper bounds, rounded up."""
@@ -277,7 +277,7 @@ class SumCurve(StatedCurve):
 
 @record
 class WorseCurve(StatedCurve):
-    """The larger of two curves at every order: a bound on both orders of the neighbours.
+    """The larger of two curves at every order: a bound on both directions.
 
     No one pair need attain it at every order, and where one takes over there is a kink.
     """

@@ -116,9 +116,9 @@ class PointsCurve(StatedCurve):
         Each chord is formed from the corner on its left; differences, quotient, product and sum
         are off by less than 8 units of K and of the chord's rise.
         """
-        places, values, slopes = self._hull
-        left = np.searchsorted(places, c, side="right") - 1
-        gap = c - places[left]
+        positions, values, slopes = self._hull
+        left = np.searchsorted(positions, c, side="right") - 1
+        gap = c - positions[left]
         # At a corner nothing is added, whatever the slope.
         rise = np.where(gap > 0.0, gap * np.where(gap > 0.0, slopes[left], 0.0), 0.0)
         raised: Array = values[left] + rise + 8.0 * UNIT * (values[left] + np.abs(rise))
@@ -141,7 +141,7 @@ class PointsCurve(StatedCurve):
     def _hull(self) -> tuple[Array, Array, Array]:
         """Return the corners of the lower hull of the origin, the points and the last slope.
 
-        As places, values, and the slope to the right of each. A corner is left out where the
+        As positions, values, and the slope to the right of each. A corner is skipped where the
         chord past it is lower. Rounding of that comparison only chooses between valid bounds.
         """
         corners = [(0.0, 0.0)]
@@ -154,8 +154,8 @@ class PointsCurve(StatedCurve):
         while len(corners) > 1 and _slope(corners[-2], corners[-1]) >= self.limit:
             corners.pop()
         slopes = [_slope(first, second) for first, second in pairwise(corners)]
-        places, values = np.array(corners).T
-        return places, values, np.array([*slopes, self.limit])
+        positions, values = np.array(corners).T
+        return positions, values, np.array([*slopes, self.limit])
 
 
 @record

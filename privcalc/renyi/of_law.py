@@ -73,7 +73,7 @@ class LawCurve(RenyiCurve):
         return self._bounds(c)[0] if self.attained else None
 
     def estimate(self, c: Array) -> Array:
-        """Return the upper bound: cumulants leave out outcomes that large orders rest on."""
+        """Return the upper bound: cumulants miss outcomes that large orders rest on."""
         return self.upper(c)
 
     def rough(self, c: Array) -> Array:

@@ -75,8 +75,8 @@ class VotesCurve(RenyiCurve):
             tops = exponents.max(axis=2)
             sums = np.exp(exponents - tops[:, :, None]).sum(axis=2)
             value = (tops + np.log(sums)).max(axis=1)
-            room = (2.0 * c + 1.0) * error + 8.0 * UNIT * size
-            found = np.maximum(found, value + room * MARGIN)
+            slack = (2.0 * c + 1.0) * error + 8.0 * UNIT * size
+            found = np.maximum(found, value + slack * MARGIN)
         return found
 
 

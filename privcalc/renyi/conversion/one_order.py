@@ -399,7 +399,7 @@ def joint_epsilon(c: Array, k: Array, log_delta: float, *, infinite_mass: float 
         c: orders minus 1, of any shape; nothing is won outside 1e-9..1e9.
         k: upper bounds on K there, of the same shape.
         log_delta: log of the delta in question, taken as exact.
-        infinite_mass: upper bound on P(L = infinity), which K leaves out; it weakens this bound.
+        infinite_mass: upper bound on P(L = infinity), which K excludes; it weakens this bound.
     """
     balle = balle_epsilon(c, k, log_delta)
     point = tangents_for_log_delta(c, k, log_delta, infinite_mass)

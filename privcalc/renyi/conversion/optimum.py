@@ -104,10 +104,10 @@ def best_epsilon(
             loss is taken off.
         conversion: "classic" (Mironov 2017), "balle" (Balle et al. 2020), "optimal" (Asoodeh et
             al. 2021), each at one order, or "trade_off" (all orders together).
-        infinite_mass: upper bound on the mass at infinite loss, which the curve leaves out; 0 for
+        infinite_mass: upper bound on the mass at infinite loss, which the curve excludes; 0 for
             a curve that bounds whole distributions. Only the last two conversions depend on it,
             and they are wrong if it is too small.
-        both: a curve that bounds the divergences in both orders of the neighbours; None where none
+        both: a curve that bounds the divergences in both directions; None where none
             is known. Only "trade_off" uses it, and only without a mass at infinity.
 
     Raises:
@@ -483,12 +483,12 @@ def _vertex(
         with np.errstate(all="ignore"):
             values = objective(tried, ratios)
         values = np.where(np.isnan(values), -np.inf, values)
-        place = int(np.argmax(values))
-        if values[place] == -math.inf:
+        position = int(np.argmax(values))
+        if values[position] == -math.inf:
             return start, None
-        first, last = max(place - 1, 0), min(place + 1, TRIED - 1)
+        first, last = max(position - 1, 0), min(position + 1, TRIED - 1)
         low, high = float(logits[first]), float(logits[last])
-        pair = Pair(float(tried[place]), float(ratios[place]))
+        pair = Pair(float(tried[position]), float(ratios[position]))
         orders = float(allowed.c[active[first]]), float(allowed.c[active[last]])
         among = active[first : last + 1]
         allowed = allowed.part(int(among.min()), int(among.max()))
@@ -535,11 +535,11 @@ def corner(curve: RenyiCurve) -> list[tuple[Point, Point]]:
     orders = np.append(near_one, found.order_less_one if found.value < math.inf else [])
     k = curve.upper(orders)
     values = _log_advantage(orders, k)
-    place = int(np.argmin(values))
-    at_corner = _at_corner(orders[place : place + 1], k[place : place + 1])
-    order = float(orders[place]) + 1.0
+    position = int(np.argmin(values))
+    at_corner = _at_corner(orders[position : position + 1], k[position : position + 1])
+    order = float(orders[position]) + 1.0
     high = Point(float(at_corner.epsilon[0]), float(at_corner.log_delta[0]), order)
-    low = Point(0.0, float(values[place]), order)
+    low = Point(0.0, float(values[position]), order)
     limit = float(_log_one_step(np.array([curve.limit]), np.array([-np.inf]))[0])
     if limit < low.log_delta:
         low, high = Point(0.0, limit, math.inf), Point(curve.limit, -math.inf, math.inf)

@@ -58,7 +58,7 @@ FEW = 25
 NEAR_ONE = (2.0**-40, 2.0**-30)
 
 MOST_CORNERS = 200
-# Work for each of them, beside that of the estimates.
+# Work for each of them, in addition to that of the estimates.
 PER_NARROWING = 1e4
 
 # Maps orders minus 1 and K there to certified epsilons or log deltas.
@@ -132,8 +132,8 @@ def _rough(curve: RenyiCurve, convert: Conversion) -> Search:
             break
     if not (values < math.inf).any():
         return Search(c, k, math.inf, math.inf)
-    place = int(np.argmin(values))
-    return Search(c, k, float(values[place]), float(c[place]))
+    position = int(np.argmin(values))
+    return Search(c, k, float(values[position]), float(c[position]))
 
 
 def _searched(curve: RenyiCurve, convert: Conversion, first: Search | None) -> Search:
@@ -155,10 +155,10 @@ def _searched(curve: RenyiCurve, convert: Conversion, first: Search | None) -> S
             break
         new_k = estimates(curve, new)
         new_values = _values(convert, new, new_k)
-        place = np.argsort(np.concatenate([c, new]), kind="stable")
-        c = np.concatenate([c, new])[place]
-        k = np.concatenate([k, new_k])[place]
-        values = np.concatenate([values, new_values])[place]
+        position = np.argsort(np.concatenate([c, new]), kind="stable")
+        c = np.concatenate([c, new])[position]
+        k = np.concatenate([k, new_k])[position]
+        values = np.concatenate([values, new_values])[position]
         found = new_values[new == vertex]
         if found.size and abs(found[0] - foretold) <= FORETOLD * (1e-3 + abs(foretold)):
             break
@@ -201,8 +201,8 @@ def _best(curve: RenyiCurve, convert: Conversion, c: Array, values: Array) -> tu
     ranked = [*c[np.argsort(values, kind="stable")], *known]
     order = sorted(candidates.tolist(), key=ranked.index)
     best = math.inf, math.inf
-    for place in order:
-        best = min(best, _certified(curve, convert, np.array([place])))
+    for position in order:
+        best = min(best, _certified(curve, convert, np.array([position])))
         if not left() > 0.0:
             break
     return best
@@ -243,25 +243,25 @@ def _descent(
     """
     found: dict[float, tuple[float, float]] = {}
 
-    def value(place: float) -> float:
-        c = np.array([2.0**place])
+    def value(position: float) -> float:
+        c = np.array([2.0**position])
         k = estimates(curve, c)
-        found[place] = float(k[0]), float(_values(convert, c, k)[0])
-        return found[place][1]
+        found[position] = float(k[0]), float(_values(convert, c, k)[0])
+        return found[position][1]
 
     origin, step = (0.0, START) if first is None else (math.log2(first.order_less_one), SHORT)
     here, before = value(origin), value(origin - step)
     down = before < here or here == math.inf
-    place, best, step = (origin - step, before, -step) if down else (origin, here, step)
-    while FIRST < place < LAST and (first is None or left() > 0.0):
-        place = min(max(place + step, FIRST), LAST)
-        new = value(place)
+    position, best, step = (origin - step, before, -step) if down else (origin, here, step)
+    while FIRST < position < LAST and (first is None or left() > 0.0):
+        position = min(max(position + step, FIRST), LAST)
+        new = value(position)
         if new >= best < math.inf:
             break
         best, step = new, step * 1.5
-    places = sorted(found)
-    k, values = np.array([found[each] for each in places]).T
-    return 2.0 ** np.array(places), k, values
+    positions = sorted(found)
+    k, values = np.array([found[each] for each in positions]).T
+    return 2.0 ** np.array(positions), k, values
 
 
 def between(c: Array, values: Array, wanted: int, side: int) -> Array:
@@ -271,15 +271,15 @@ def between(c: Array, values: Array, wanted: int, side: int) -> Array:
     """
     padded = np.concatenate([[np.inf], values, [np.inf]])
     local = (values <= padded[:-2]) & (values <= padded[2:]) & (values < np.inf)
-    places = np.flatnonzero(local)
-    places = places[np.argsort(values[places], kind="stable")][:wanted]
+    positions = np.flatnonzero(local)
+    positions = positions[np.argsort(values[positions], kind="stable")][:wanted]
     fractions = np.arange(1, side + 1) / (side + 1.0)
     new = []
-    for place in places:
-        if place > 0:
-            new.append(c[place - 1] * (c[place] / c[place - 1]) ** fractions)
-        if place + 1 < len(c):
-            new.append(c[place] * (c[place + 1] / c[place]) ** fractions)
+    for position in positions:
+        if position > 0:
+            new.append(c[position - 1] * (c[position] / c[position - 1]) ** fractions)
+        if position + 1 < len(c):
+            new.append(c[position] * (c[position + 1] / c[position]) ** fractions)
     return np.concatenate(new) if new else np.empty(0)
 
 
@@ -288,22 +288,22 @@ def _parabola(c: Array, values: Array) -> tuple[Array, float]:
 
     The parabola is in log c. An array of one number; nan where there is no such minimum.
     """
-    place = int(np.argmin(values))
+    position = int(np.argmin(values))
     nothing = np.array([np.nan]), math.nan
-    if place in {0, len(c) - 1}:
+    if position in {0, len(c) - 1}:
         return nothing
-    left, middle, right = (float(each) for each in values[place - 1 : place + 2])
+    left, middle, right = (float(each) for each in values[position - 1 : position + 2])
     if not max(left, right) < math.inf:
         return nothing
-    down = math.log(c[place] / c[place - 1])
-    up = math.log(c[place + 1] / c[place])
+    down = math.log(c[position] / c[position - 1])
+    up = math.log(c[position + 1] / c[position])
     fall, rise = (left - middle) / down, (right - middle) / up
     curvature = (fall + rise) / (down + up)
     slope = (rise * down - fall * up) / (down + up)
     if not curvature > 0.0:
         return nothing
     move = -0.5 * slope / curvature
-    return np.array([c[place] * math.exp(move)]), middle + 0.5 * slope * move
+    return np.array([c[position] * math.exp(move)]), middle + 0.5 * slope * move
 
 
 def _candidates(c: Array, values: Array) -> Array:
@@ -324,8 +324,8 @@ def _candidates(c: Array, values: Array) -> Array:
 
 def _certified(curve: RenyiCurve, convert: Conversion, c: Array) -> tuple[float, float]:
     values = _values(convert, c, curve.upper(c))
-    place = int(np.argmin(values))
-    return float(values[place]), float(c[place])
+    position = int(np.argmin(values))
+    return float(values[position]), float(c[position])
 
 
 # Maps orders minus 1, K there and epsilons, of one shape, to certified log deltas.

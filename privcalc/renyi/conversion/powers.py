@@ -79,7 +79,7 @@ class Sides:
 
 @record
 class Powers:
-    """Upper bounds on P(A) with what they are worth.
+    """Upper bounds on P(A) and what they say.
 
     Attributes:
         log_y: log of y; infinity where nothing is proved.
@@ -264,19 +264,19 @@ def allowed_powers(
         curve: bounds D(P||Q).
         reverse: bounds D(Q||P); None where that is not known.
         q: type I errors.
-        infinite_mass: upper bound on P(L = infinity), which the curve leaves out. Where it is
+        infinite_mass: upper bound on P(L = infinity), which the curve excludes. Where it is
             above 0, the reverse curve is not used.
     """
     curves = [curve] if reverse is None or infinite_mass > 0.0 else [curve, reverse]
     best = np.full(len(q), np.inf)
-    for place, each in enumerate(curves):
-        side = _Side(each, infinite_mass, back=place == 1)
+    for position, each in enumerate(curves):
+        side = _Side(each, infinite_mass, back=position == 1)
         best = np.minimum(best, side.least(q))
     return powers(best, q, infinite_mass)
 
 
 class _Side:
-    """One order of the neighbours: its curve, and the orders that are tried."""
+    """One direction: its curve, and the orders that are tried."""
 
     def __init__(self, curve: RenyiCurve, infinite_mass: float, *, back: bool) -> None:
         self._curve, self._back, self._mass = curve, back, infinite_mass
@@ -294,9 +294,9 @@ class _Side:
         values, logs = self._searched(q[some])
         found[some] = np.minimum(found[some], values)
         if len(some) < len(q):
-            place = np.searchsorted(some, np.arange(len(q)))
+            position = np.searchsorted(some, np.arange(len(q)))
             middle = np.interp(q, q[some], logs)
-            orders = np.exp([logs[np.maximum(place - 1, 0)], middle, logs[place]])
+            orders = np.exp([logs[np.maximum(position - 1, 0)], middle, logs[position]])
             found = _less(found, self._solved(orders, q))
         return found
 
@@ -314,12 +314,12 @@ class _Side:
         """Return the least log y at each q, and the log of c that allows it."""
         c = wide_grid(self._curve)
         values = self._solved(c[:, None], q)
-        place, columns = np.argmin(values, axis=0), np.arange(len(q))
+        position, columns = np.argmin(values, axis=0), np.arange(len(q))
         best = values.min(axis=0)
         near = np.where(np.isfinite(best), best, 0.0)
         logs = np.log(c)
-        at = logs[place]
-        low, high = logs[np.maximum(place - 1, 0)], logs[np.minimum(place + 1, len(c) - 1)]
+        at = logs[position]
+        low, high = logs[np.maximum(position - 1, 0)], logs[np.minimum(position + 1, len(c) - 1)]
         shares = np.linspace(0.0, 1.0, BETWEEN + 2)[:, None]
         move: Array = np.zeros(len(q))
         for narrowing in range(NARROWINGS + 1):
@@ -354,9 +354,9 @@ class _Side:
             inner = best[(best > 0) & (best < len(c) - 1)]
             near = [0.5 * (logs[inner] + logs[inner + step]) for step in (-1, 1)]
             new = np.setdiff1d(np.exp(np.concatenate(near)), c)
-            place = np.argsort(np.append(c, new), kind="stable")
-            values = np.concatenate([values, self._solved(new[:, None], q)])[place]
-            c = np.append(c, new)[place]
+            position = np.argsort(np.append(c, new), kind="stable")
+            values = np.concatenate([values, self._solved(new[:, None], q)])[position]
+            c = np.append(c, new)[position]
         kept: Array = c[np.unique(np.argmin(values, axis=0))]
         return kept
 

@@ -30,7 +30,7 @@ class BaseCurve:
     """The curve of what is sampled.
 
     Attributes:
-        curve: bounds both orders of the neighbours.
+        curve: bounds both directions.
         present: the curve of the outputs with the record against those without it, where one pair
             attains it, else None.
         symmetric: whether the loss is known and the same for adding and removing.

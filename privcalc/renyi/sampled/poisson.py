@@ -136,7 +136,7 @@ def general_bound(base: RenyiCurve, q: float, orders: Array) -> Array:
     The caps are in `renyi/sampled/sums.py`; between integer orders chords (`upper_between`).
 
     Args:
-        base: its `upper` and `limit` bound both orders of the neighbours, (mu1, mu0) and
+        base: its `upper` and `limit` bound both directions, (mu1, mu0) and
             (mu0, mu1).
         q: sampling probability in [0, 1].
         orders: real orders above 1, of shape (n,).

@@ -108,7 +108,7 @@ class SampledCurve(RenyiCurve):
     """What the curves of both samplings have in common.
 
     Attributes:
-        event: bounds the event's divergences: those of both orders of the neighbours, or for
+        event: bounds the event's divergences: those in both directions, or for
             replacing a record.
         q: sampling probability, or the size of the sample divided by that of the population.
     """
@@ -319,9 +319,9 @@ def _integers(*orders: Array) -> Integers:
 
 def _at(whole: Integers, values: Array, orders: Array) -> Array:
     """Look values up: at order 1 it is 0, where nothing was asked for nan."""
-    place = np.minimum(np.searchsorted(whole, orders), len(whole) - 1)
-    known = whole[place] == orders
-    return np.where(orders == 1.0, 0.0, np.where(known, values[place], np.nan))
+    position = np.minimum(np.searchsorted(whole, orders), len(whole) - 1)
+    known = whole[position] == orders
+    return np.where(orders == 1.0, 0.0, np.where(known, values[position], np.nan))
 
 
 # Up to this order every integer order is evaluated, however expensive.
@@ -368,8 +368,8 @@ def cumulants_at_integers(base: RenyiCurve, orders: Integers, *, upper: bool) ->
         return result
     slopes = np.maximum.accumulate(values / (at - 1.0))
     index = np.arange(2, largest + 1)
-    place = np.searchsorted(at, index, side="right") - 1
-    result[2:] = slopes[place] * (index - 1.0) * (1.0 - 4.0 * UNIT)
+    position = np.searchsorted(at, index, side="right") - 1
+    result[2:] = slopes[position] * (index - 1.0) * (1.0 - 4.0 * UNIT)
     result[at] = np.maximum(result[at], values)
     return result
 

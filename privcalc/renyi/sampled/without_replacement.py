@@ -60,7 +60,7 @@ def bound(base: RenyiCurve, q: float, orders: Array, *, exact: bool) -> Array:
     orders chords (`upper_between`).
 
     Args:
-        base: its `upper` and `limit` bound both orders of the neighbours, one record replaced, of
+        base: its `upper` and `limit` bound both directions, one record replaced, of
             whole distributions: no masses at infinity.
         q: size of the sample divided by that of the population, in [0, 1].
         orders: real orders above 1, of shape (n,).
