@@ -26,15 +26,14 @@ def attack_rates(
     false_positive_rates: Sequence[float],
     priors: Sequence[float],
 ) -> tuple[dict[str, Value], Method]:
-    """Bracket what attacks achieve at most; see `tradeoff/risks.py` for what each number means.
+    """Bracket what attacks achieve at most; see `tradeoff/function.py` for what each number means.
 
     Args:
         directions: the compositions.
         false_positive_rates: those of the attack, or the success of a guess without the output.
         priors: probabilities that the record is there.
     """
-    from privcalc.tradeoff.function import trade_off
-    from privcalc.tradeoff.risks import advantage, bayes_success
+    from privcalc.tradeoff.function import advantage, bayes_success, trade_off
 
     rates = tuple(false_positive_rates) or DEFAULT_RATES
     tolerance, engine = directions.tolerance, directions.engine

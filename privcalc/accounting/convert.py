@@ -237,7 +237,7 @@ class _State:
 
     def gdp(self) -> list[Converted]:
         """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""
-        from privcalc.tradeoff.mu.equivalent import mu_at, smallest_mu
+        from privcalc.tradeoff.mu import mu_at, smallest_mu
 
         parts = {name: part.for_divergences for name, part in self.directions.parts.items()}
         found = smallest_mu(parts, self.directions.tolerance, self.directions.engine)

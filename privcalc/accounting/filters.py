@@ -42,7 +42,7 @@ from privcalc.renyi.concentrated import smallest_rho
 from privcalc.renyi.known import LinearCurve
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Leaf, Repeated
-from privcalc.tradeoff.mu.equivalent import smallest_mu
+from privcalc.tradeoff.mu import smallest_mu
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -155,11 +155,11 @@ def monotone(alphas: Sequence[float], curve: Curve) -> Curve:
     order = sorted(range(len(alphas)), key=lambda i: alphas[i])
     betas = _carried([curve.beta[i] for i in reversed(order)])
     powers = _carried([curve.power[i] for i in order])
-    place = {i: rank for rank, i in enumerate(order)}
+    position = {i: rank for rank, i in enumerate(order)}
     return replace(
         curve,
-        beta=tuple(betas[len(order) - 1 - place[i]] for i in range(len(alphas))),
-        power=tuple(powers[place[i]] for i in range(len(alphas))),
+        beta=tuple(betas[len(order) - 1 - position[i]] for i in range(len(alphas))),
+        power=tuple(powers[position[i]] for i in range(len(alphas))),
     )
 
 

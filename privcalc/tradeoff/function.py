@@ -11,7 +11,7 @@ tests are allowed, as always.)
 
 Every a proves an upper end of the power, which is a lower end of beta: g(a) >= power. The other
 ends need all a. g is convex, being a supremum of functions that are linear in a, so that brackets
-at a few points around the minimum bound it from below everywhere (`tradeoff/convex_minimum.py`):
+at a few points around the minimum bound it from below everywhere (`tradeoff/ordered_pair.py`):
 what is lost is of second order in the spacing, and nothing at a kink of g, where outcomes of one
 loss have positive probability. The spacing balances that loss against the width of the brackets.
 
@@ -19,10 +19,16 @@ Where the best a is above 1 the bracket of the power is relatively narrow, and b
 it; where it is below, that of beta, from (H_{1/a}(Q || P) - (1 - alpha)) a, and the power follows.
 
 Where the outcomes can be listed, the best tests are (`tradeoff/atomic.py`).
+
+An attacker tests whether a record is there: P is the output with it (or with its one value), Q
+without (or with the other), P(A) the true positive rate and Q(A) the false one. Each rate that
+follows here is attained by some attack on the dominating pair, so a mechanism that attains its pair
+cannot do better than the bracket says.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,17 +39,18 @@ from privcalc.errors import DomainError
 from privcalc.record import record
 from privcalc.tradeoff.atomic import AtomicSolver
 from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
-from privcalc.tradeoff.curve import curve_trade_off
 from privcalc.tradeoff.gaussian import gaussian_mu, gaussian_trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
-from privcalc.tradeoff.pair_solver import PairSolver
+from privcalc.tradeoff.pair_solver import PairSolver, Thresholds, curve_trade_off
 from privcalc.tradeoff.tails import tail_trade_off
-from privcalc.tradeoff.thresholds import Thresholds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from privcalc.engine.terms import Realized
+
+    # Brackets of delta at epsilon >= 0.
+    DeltaAt = Callable[[float], Bound]
 
 
 @record
@@ -78,7 +85,7 @@ def trade_off(
     Args:
         directions: the laws of each direction, as `realize` returns them.
         alphas: type I errors in [0, 1], in any order.
-        tolerance: relative width wished for, of the power where the best a is at least 1, and of
+        tolerance: target relative width, of the power where the best a is at least 1, and of
             beta elsewhere.
         engine: auto, or the only one to ask.
 
@@ -178,3 +185,49 @@ def _complete(
         curve.proof,
         curve.notes,
     )
+
+
+# Relative rounding of what is formed from a bracket here.
+ROUNDING = 2.0**-50
+
+
+def advantage(profile: DeltaAt) -> Bound:
+    """Return the largest P(A) - Q(A): the membership advantage, delta at epsilon 0.
+
+    It is the total variation distance (Yeom et al. 2018, Definition 4; Kulynych et al. 2024).
+    """
+    return profile(0.0)
+
+
+def bayes_success(present: DeltaAt, absent: DeltaAt, prior: float) -> Bound:
+    """Return the largest probability of a right guess whether the record is there.
+
+    With prior probability t that it is, a guess A succeeds with probability t P(A) +
+    (1 - t) (1 - Q(A)), which is at most (1 - t) + t H_a(P || Q), a = (1 - t) / t, with equality for
+    the likelihood ratio test. For t > 1/2 the same with the roles exchanged.
+
+    epsilon = log a is off by 8 units of itself and 1, and delta falls no faster than epsilon
+    grows (its slope is -e^epsilon Q(L > epsilon) >= -P(L > epsilon)).
+
+    Args:
+        present: brackets of delta at epsilon >= 0 of P against Q.
+        absent: the same of Q against P.
+        prior: t, in [0, 1].
+
+    Raises:
+        DomainError: the prior is out of range.
+    """
+    if not 0.0 <= prior <= 1.0:
+        raise DomainError(f"a prior must be between 0 and 1, got {prior!r}")
+    rare, profile = (prior, present) if prior <= 0.5 else (1.0 - prior, absent)
+    if rare == 0.0:
+        return Bound(1.0, 1.0)
+    epsilon = max(0.0, math.log1p(-rare) - math.log(rare))
+    slack = 8.0 * 2.0**-53 * (1.0 + epsilon)
+    delta = profile(epsilon)
+    upper = (1.0 - rare) + rare * (delta.upper + slack)
+    lower = None
+    if delta.lower is not None:
+        lower = max(1.0 - rare, (1.0 - rare) + rare * (delta.lower - slack))
+        lower *= 1.0 - ROUNDING
+    return Bound(min(1.0, upper * (1.0 + ROUNDING)), lower)

@@ -1,28 +1,226 @@
-"""Both ends of the trade-off function of one ordered pair; the proof is in `function.py`."""
+"""Both ends of the trade-off function of one ordered pair; the proof is in `function.py`.
+
+The search begins where the most powerful tests cut (`Thresholds`). A pair that is known by its
+Renyi curve only has an upper end of the power (`curve_trade_off`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from privcalc.bounds import Bound, Proof
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import field, mutable
+from privcalc.renyi.conversion.powers import allowed_powers
 from privcalc.tradeoff.brackets import Curve, complement, one_minus
-from privcalc.tradeoff.convex_minimum import least
-from privcalc.tradeoff.curve import UPPER_ONLY
-from privcalc.tradeoff.ordered_pair import ENOUGH
+from privcalc.tradeoff.ordered_pair import ENOUGH, least
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from scipy.interpolate import PchipInterpolator
+
+    from privcalc.engine.composition import Composition
     from privcalc.numerics.arrays import Array
-    from privcalc.tradeoff.convex_minimum import Brackets
-    from privcalc.tradeoff.ordered_pair import OrderedPair
-    from privcalc.tradeoff.thresholds import Thresholds
+    from privcalc.tradeoff.ordered_pair import Brackets, OrderedPair, Profile
+
+Mass = Literal["q", "p"]
+# Epsilons asked for together, over so many standard deviations of the loss.
+CHUNK, CHUNK_DEVIATIONS = 25, 3.0
+GROWTH = 1.5
+SMALLEST_DEVIATION = 1e-9
+MOST_CHUNKS = 60
+# Epsilons tried before the search is refined, and rounds of that.
+GRID = 65
+REFINEMENTS = 62
+SECANTS = 12
+SMALLEST = 1e-15
+# How near a mass has to come to its target, relatively.
+NEAR = 1e-10
+LARGEST_EPSILON = 700.0
+# Points of a table, where there is nothing to interpolate with but delta itself.
+TABLE = 48
+
+
+class Thresholds:
+    """Finds thresholds of one profile, where the most powerful tests cut, without any certificate.
+
+    The most powerful test of a type I error alpha rejects where the loss exceeds epsilon with
+    Q(L > epsilon) = alpha. From the other end, for the reverse pair, P(L > epsilon) is 1 - alpha.
+    Both come from delta and its slope: P(L > e) = delta - delta'(e), Q(L > e) = -e^{-e} delta'(e).
+    """
+
+    def __init__(self, profile: Profile) -> None:
+        """Take the profile; what it has to be asked for is asked at the first question."""
+        self._profile = profile
+        self._table: PchipInterpolator | None = None
+        self._reach = 0.0
+
+    @property
+    def largest(self) -> float:
+        """Return the largest finite loss, or a bound that it stays below."""
+        return self._profile.largest
+
+    @property
+    def reach(self) -> float:
+        """Return the largest epsilon that was of interest."""
+        return self._reach
+
+    def find(self, mass: Mass, targets: Array) -> Array:
+        """Return epsilons >= 0 at which a mass crosses the targets; 0 where it never exceeds them.
+
+        Args:
+            mass: q for Q(L > epsilon), p for P(L > epsilon), infinite losses included.
+            targets: in (0, 1), shape (n,).
+        """
+        if not len(targets):
+            return np.zeros(0)
+        self._cover(mass, float(targets.min()))
+        grid = np.linspace(0.0, self._reach, GRID)
+        values = self._mass(mass, grid)
+        falling = np.minimum.accumulate(values)
+        index = len(grid) - np.searchsorted(falling[::-1], targets, side="left")
+        low = grid[np.clip(index - 1, 0, GRID - 1)]
+        high = grid[np.clip(index, 0, GRID - 1)]
+        start = falling[np.clip(index - 1, 0, GRID - 1)], falling[np.clip(index, 0, GRID - 1)]
+        found = self._refined(mass, targets, (low, high), start)
+        return np.where(index == 0, 0.0, found)
+
+    def _refined(
+        self, mass: Mass, targets: Array, ends: tuple[Array, Array], values: tuple[Array, Array]
+    ) -> Array:
+        """Close in on the crossings: by false position in logs, and by halving at a jump."""
+        low, high = ends[0].copy(), ends[1].copy()
+        goals = np.log(targets)
+        above, below = (np.log(np.maximum(value, 1e-320)) for value in values)
+        best = 0.5 * (low + high)
+        open_ = np.flatnonzero(high > low)
+        for trial in range(REFINEMENTS):
+            if not len(open_):
+                break
+            left, right, goal = low[open_], high[open_], goals[open_]
+            middle = 0.5 * (left + right)
+            if trial < SECANTS and trial % 3 < 2:
+                rise = above[open_] - below[open_]
+                share = np.where(rise > 0.0, (above[open_] - goal) / np.maximum(rise, 1e-300), 0.5)
+                inside = left + np.clip(share, 0.0, 1.0) * (right - left)
+                nudge = 1e-9 * (right - left)
+                middle = np.clip(inside, left + nudge, right - nudge)
+            value = np.log(np.maximum(self._mass(mass, middle), 1e-320))
+            best[open_] = middle
+            over = value > goal
+            low[open_] = np.where(over, middle, left)
+            above[open_] = np.where(over, value, above[open_])
+            high[open_] = np.where(over, right, middle)
+            below[open_] = np.where(over, below[open_], value)
+            wide = high[open_] - low[open_] > SMALLEST * np.maximum(1.0, high[open_])
+            open_ = open_[(np.abs(value - goal) > NEAR) & wide]
+        return best
+
+    def masses(self, epsilons: Array) -> tuple[Array, Array]:
+        """Return delta, with infinite losses, and P(L > epsilon), in any order of epsilons."""
+        order = np.argsort(epsilons)
+        deltas, above = np.empty(len(epsilons)), np.empty(len(epsilons))
+        asked = epsilons[order]
+        found = None if self._table is not None else self._profile.upper.estimates(asked)
+        if found is None:
+            found = self._tabled(asked)
+        mass = self._profile.mass.upper
+        deltas[order], above[order] = found[0] + mass, found[1] + mass
+        return deltas, above
+
+    def _mass(self, mass: Mass, epsilons: Array) -> Array:
+        deltas, above = self.masses(epsilons)
+        if mass == "p":
+            return above
+        return np.exp(-epsilons) * np.maximum(above - deltas, 0.0)
+
+    def _cover(self, mass: Mass, target: float) -> None:
+        """Go right until the mass is below a target, so that estimates are good up to there."""
+        profile = self._profile
+        # e^epsilon Q(L > epsilon) is at most 1.
+        most = -math.log(target) if mass == "q" else LARGEST_EPSILON
+        end = max(min(profile.largest, most, LARGEST_EPSILON), 0.0)
+        if self._reach == 0.0:
+            profile.ask([0.0])
+            if profile.upper.estimates(np.zeros(1)) is None:
+                self._make_table(target)
+                return
+        # Where no contour tells the scale, that of a normal loss of the same delta does.
+        deviation = profile.upper.deviation or 2.5 * float(profile.ends([0.0])[1][0])
+        step = CHUNK_DEVIATIONS * max(deviation, SMALLEST_DEVIATION)
+        for _ in range(MOST_CHUNKS):
+            here = min(self._reach, end)
+            if self._reach > 0.0 and not self._mass(mass, np.array([here]))[0] > target:
+                break
+            if here >= end > 0.0 and self._reach > 0.0:
+                break
+            self._reach = max(min(here + step, end), 1e-300)
+            if not profile.upper.exact:
+                profile.ask(np.linspace(here, self._reach, CHUNK))
+            step *= GROWTH
+
+    def _make_table(self, target: float) -> None:
+        """Tabulate delta up to about where e^{-epsilon} delta is below a target."""
+        from scipy.interpolate import PchipInterpolator
+
+        profile = self._profile
+        most = max(min(profile.largest, LARGEST_EPSILON), 0.0)
+
+        def beyond(epsilon: float) -> bool:
+            profile.ask([epsilon])
+            return bool(profile.ends([epsilon])[1][0] * math.exp(-epsilon) < target)
+
+        reach = min(1.0, most)
+        if beyond(reach):
+            while reach > SMALLEST_DEVIATION and beyond(0.5 * reach):
+                reach *= 0.5
+        else:
+            while reach < most and not beyond(reach):
+                reach = min(2.0 * reach, most)
+        # Where no loss is above 0, any table does.
+        self._reach = max(reach, SMALLEST_DEVIATION)
+        profile.ask(np.linspace(0.0, self._reach, TABLE))
+        epsilons = np.sort(profile.known())
+        _, upper = profile.ends(epsilons)
+        self._table = PchipInterpolator(epsilons, np.log(np.maximum(upper, 1e-320)))
+
+    def _tabled(self, epsilons: Array) -> tuple[Array, Array]:
+        if self._table is None:
+            return np.zeros(len(epsilons)), np.zeros(len(epsilons))
+        delta = np.exp(self._table(epsilons))
+        return delta, delta * (1.0 - self._table(epsilons, 1))
+
+
+UPPER_ONLY = "only upper bounds of the privacy profile are known"
+
+
+def curve_trade_off(composition: Composition, alphas: Sequence[float]) -> Curve:
+    """Bound beta from below and the power from above at increasing alphas in (0, 1).
+
+    Each order of the curve bounds the power at a given type I error by itself, and so does each
+    order of the curve of the reverse pair (`renyi/conversion/powers.py`). Where outcomes are lost
+    to infinity a test may reject all of them, in addition to what it rejects of the others. Where P
+    loses more mass than it has to, by m' - m, the same test is one of the pair that loses no more:
+    what was moved adds to one part what it takes from the other, or less.
+    """
+    mass = composition.infinity_mass().upper
+    found = allowed_powers(
+        composition.renyi_curve(), composition.reverse_curve(), np.array(alphas), mass
+    )
+    betas, powers = [], []
+    for alpha, power, beta in zip(alphas, found.power, found.rest, strict=True):
+        rest = one_minus(alpha)
+        total = (float(power) + mass) * (1.0 + 4.0 * UNIT)
+        # A power of alpha is had without looking.
+        powers.append(Bound(max(alpha, min(1.0, total))))
+        betas.append(Bound(rest, min(rest, max(0.0, float(beta)))))
+    return Curve(tuple(betas), tuple(powers), Proof.RENYI, (UPPER_ONLY,))
+
 
 # Part of the tolerance that the curvature of g may cost over the nearest spacing.
 CURVATURE = 0.1
@@ -153,10 +351,10 @@ class PairSolver:
         return query.noise > ENOUGH * self._tolerance
 
     def _improve(self, query: Query, trial: int) -> None:
-        """Choose other points: at another distance, or around another place.
+        """Choose other points: at another distance, or around another position.
 
-        The place is the vertex of a parabola, or in every other round the crossing of two secants,
-        through points around the lowest one.
+        The position is the vertex of a parabola, or in every other round the crossing of two
+        secants, through points around the lowest one.
         """
         if self._both and self._noisy(query):
             factor = math.sqrt(10.0 * query.noise / self._tolerance)
@@ -173,10 +371,10 @@ class PairSolver:
         parabola = not self._both or trial % 2 == 0
         found = _vertex(x[1:4], y[1:4]) if parabola else _crossing(x, y)
         span = float(x[3] - x[1])
-        place = min(max(found, float(x[1])), float(x[3]))
-        if (place < 0.0) != (query.log < 0.0):
+        position = min(max(found, float(x[1])), float(x[3]))
+        if (position < 0.0) != (query.log < 0.0):
             query.low, query.high = -math.inf, math.inf
-        query.log = place
+        query.log = position
         rise = max(float(max(y[1], y[3]) - y[2]), 1e-300)
         spacing = span * math.sqrt(CURVATURE * self._tolerance * abs(float(y[2])) / rise)
         query.left = query.right = min(spacing, 0.25 * span)

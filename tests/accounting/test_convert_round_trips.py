@@ -13,7 +13,7 @@ from privcalc.accounting.convert import Question, convert
 from privcalc.bounds import Bound
 from privcalc.errors import PrivcalcError
 from privcalc.spec.parse import parse
-from privcalc.tradeoff.mu.equivalent import mu_at
+from privcalc.tradeoff.mu import mu_at
 from tests.random_mechanisms import Generator
 from tests.random_specs import log_uniform
 

@@ -15,8 +15,7 @@ from privcalc.engine.finite.outcomes import Outcomes
 from privcalc.tradeoff.atomic import AtomicTests
 from privcalc.tradeoff.function import trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
-from privcalc.tradeoff.pair_solver import PairSolver
-from privcalc.tradeoff.thresholds import Thresholds
+from privcalc.tradeoff.pair_solver import PairSolver, Thresholds
 from tests.oracles.brute import BruteForce, TooManyOutcomesError
 from tests.random_mechanisms import Generator
 from tests.trade_off_helpers import (

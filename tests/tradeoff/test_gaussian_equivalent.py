@@ -29,10 +29,8 @@ from privcalc.numerics.normal import (
     tail_quantile,
 )
 from privcalc.spec.parse import parse
-from privcalc.tradeoff.mu.caps import LargeEpsilons, gaussian_cap
-from privcalc.tradeoff.mu.equivalent import GaussianEquivalent, mu_at, smallest_mu
-from privcalc.tradeoff.mu.search import MuSearch
-from privcalc.tradeoff.mu.tangent_polygon import corners
+from privcalc.tradeoff.gaussian import LargeEpsilons, gaussian_cap
+from privcalc.tradeoff.mu import GaussianEquivalent, MuSearch, corners, mu_at, smallest_mu
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Realized

@@ -15,9 +15,8 @@ from privcalc.numerics.normal import quantile_of, upper_tail
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.gaussian import gaussian_trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
-from privcalc.tradeoff.pair_solver import PairSolver
+from privcalc.tradeoff.pair_solver import PairSolver, Thresholds
 from privcalc.tradeoff.tails import tail_trade_off
-from privcalc.tradeoff.thresholds import Thresholds
 from tests.trade_off_helpers import curve_of, holds, laws_of, meets
 
 RATES = [10.0**-k for k in (300, 100, 30, 16, 9, 6, 3, 2, 1)]

@@ -1,25 +1,136 @@
-"""The largest mu of one direction, over all epsilons: a few values of delta at the right places."""
+"""mu of Gaussian differential privacy: at one epsilon, and the smallest one for all of them.
+
+A mechanism is mu-GDP where its profile is below that of N(mu, 1) against N(0, 1) at every real
+epsilon, in every direction (Dong, Roth, Su 2022). Negative epsilons of one direction are positive
+ones of the other, for the mechanism as for the normal laws, whose directions are the same.
+
+The upper end of one direction follows from finitely many points of its profile. delta is convex in
+a = e^epsilon, so that between a1 and a2 it is below its chord
+
+    t - a f,        f = (d1 - d2) / (a2 - a1),        t = d1 + (d1 - d2) / (a2 / a1 - 1).
+
+delta_mu(a) is the largest P(A) - a Q(A) of all tests A between N(mu, 1) and N(0, 1), of which one
+has Q(A) = f and P(A) = Phi(Phi^-1(f) + mu). So delta <= delta_mu between a1 and a2 if mu is at
+least Phi^-1(t) - Phi^-1(f). This is what (f, t) needs, the corner in which the lines
+P(A) = d + a Q(A) of the two points meet, below which all tests of the mechanism lie. Beyond the
+last point `LargeEpsilons` (`gaussian.py`) bounds it. The points are where the bound is largest.
+"""
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Proof
+from privcalc.bounds import Bound, Proof
 from privcalc.engine.arbiter import certified_delta
 from privcalc.engine.many import ManyDeltas
-from privcalc.errors import NotCertifiedError
-from privcalc.numerics.normal import least_mu
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.numerics.normal import least_mu, tail_quantile
+from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
-from privcalc.record import field, mutable
-from privcalc.tradeoff.mu.caps import LargeEpsilons
-from privcalc.tradeoff.mu.tangent_polygon import Corner, corners
+from privcalc.record import field, mutable, record
+from privcalc.renyi.concentrated import normal_mu
+from privcalc.tradeoff.gaussian import LargeEpsilons, gaussian_cap, gaussian_floor
 
 if TYPE_CHECKING:
-    from privcalc.bounds import Bound
+    from collections.abc import Mapping
+
     from privcalc.engine.terms import Realized
+
+# P(A) is not taken to be smaller.
+SMALLEST = 1e-300
+
+
+@record
+class Corner:
+    """Where two lines meet.
+
+    Attributes:
+        left: the smaller epsilon of the two.
+        right: the larger one.
+        mu: what the corner needs, rounded up; infinity where that is not known.
+        tangent: about the epsilon of the line that touches the Gaussian curve in the corner.
+    """
+
+    left: float
+    right: float
+    mu: float
+    tangent: float
+
+
+def corners(points: list[tuple[float, float]]) -> list[Corner]:
+    """Return the corners of the polygon below the lines.
+
+    A line that nowhere is the lowest is skipped, on grounds of rounded comparisons: the lines that
+    stay are as valid without it.
+
+    Args:
+        points: pairs (epsilon, upper bound on delta), increasing in epsilon.
+    """
+    kept: list[tuple[float, float]] = []
+    for point in points:
+        while len(kept) > 1 and _log_f(kept[-1], point) >= _log_f(kept[-2], kept[-1]):
+            kept.pop()
+        kept.append(point)
+    return [_corner(first, second) for first, second in pairwise(kept)]
+
+
+def _log_expm1(x: float) -> float:
+    return math.log(math.expm1(x)) if x < 30.0 else x + math.log1p(-math.exp(-x))
+
+
+def _log_f(first: tuple[float, float], second: tuple[float, float]) -> float:
+    """Return log f of a corner; -infinity where delta does not fall."""
+    drop = first[1] - second[1]
+    if drop <= 0.0:
+        return -math.inf
+    return math.log(drop) - first[0] - _log_expm1(second[0] - first[0])
+
+
+@lru_cache(maxsize=4096)
+def _corner(first: tuple[float, float], second: tuple[float, float]) -> Corner:
+    """Return a corner; mu has f rounded down and t up, as the curve increases.
+
+    The drop is a rounded difference; log f is off by 16 units of its terms, t by 20 units of itself
+    (where e^gap overflows t is d1).
+    """
+    (left, d1), (right, d2) = first, second
+    gap, log_f = right - left, _log_f(first, second)
+    if d1 <= 0.0:
+        return Corner(left, right, 0.0, left)
+    middle = left + 0.5 * gap
+    if log_f == -math.inf:
+        return Corner(left, right, math.inf, middle)
+    size = 2.0 + abs(math.log(d1 - d2)) + left + abs(_log_expm1(gap)) + abs(log_f)
+    log_f -= 16.0 * UNIT * size
+    # e^gap - 1 is off by 8 units, and by one of the gap's own rounding, which counts 1 + gap times.
+    t = d1 + ((d1 - d2) / math.expm1(gap) * (1.0 + UNIT * gap) if gap < 700.0 else 0.0)
+    t *= 1.0 + 20.0 * UNIT
+    if t >= 1.0:
+        return Corner(left, right, math.inf, middle)
+    x = _quantile_above(log_f)
+    mu = max(0.0, x - _quantile_below(max(t, SMALLEST))) * (1.0 + 2.0 * UNIT)
+    return Corner(left, right, mu, mu * x - 0.5 * mu * mu)
+
+
+def _quantile_above(log_f: float) -> float:
+    """Return an upper bound on the x with P(N > x) = f."""
+    if log_f <= -math.log(2.0):
+        return tail_quantile(log_f)[1]
+    rest = -math.expm1(log_f) * (1.0 - 16.0 * UNIT)
+    return -tail_quantile(math.log(rest))[0] if rest > 0.0 else math.inf
+
+
+def _quantile_below(t: float) -> float:
+    """Return a lower bound on the x with P(N > x) = t < 1."""
+    if t <= 0.5:
+        return tail_quantile(math.log(t) * (1.0 - 8.0 * UNIT))[0]
+    # 1 - t is exact.
+    return -tail_quantile(math.log1p(-t) * (1.0 + 8.0 * UNIT))[1]
+
 
 # At most so many values of delta in each direction, so many at once.
 MOST_DELTAS, MOST_FINE, AT_ONCE = 600, 400, 32
@@ -39,7 +150,7 @@ EDGE, NARROW = 0.2, 1e-9
 # Upper ends of delta have to differ by so many widths of their brackets.
 NOISE = 16.0
 # Narrower brackets are given up where more than this part of the width is left.
-VAIN = 0.5
+NO_GAIN = 0.5
 # Smaller deltas are not looked at.
 SMALLEST_DELTA = 1e-290
 
@@ -50,7 +161,7 @@ class MuSearch:
 
     Attributes:
         part: what proves its ends.
-        tolerance: relative width wished for of deltas.
+        tolerance: target relative width of deltas.
         engine: which engine is asked.
         end: the epsilon from which on `beyond` is the bound.
         deltas: the brackets found.
@@ -105,7 +216,7 @@ class MuSearch:
         return max(self.values.values(), default=0.0)
 
     @property
-    def place(self) -> float:
+    def position(self) -> float:
         """Return where that is."""
         return max(self.values, key=lambda epsilon: self.values[epsilon], default=math.inf)
 
@@ -145,7 +256,7 @@ class MuSearch:
             new = list(dict.fromkeys(new))[: min(2 * at_once, budget)]
             budget -= len(new)
             left = self._ask(new)
-            if self.slow and self._fine is not None and left > VAIN:
+            if self.slow and self._fine is not None and left > NO_GAIN:
                 return
             if self.slow:
                 budget = min(budget, MOST_SLOW if self._fine is None else FEW_SLOW)
@@ -166,9 +277,9 @@ class MuSearch:
         for _ in range(HALVED if self.values else 0):
             if left_over() <= 0.0:
                 return
-            places = sorted(self.values)
-            place = places.index(self.place)
-            near = places[max(0, place - 1) : place + 2]
+            positions = sorted(self.values)
+            position = positions.index(self.position)
+            near = positions[max(0, position - 1) : position + 2]
             self._ask([0.5 * (a + b) for a, b in pairwise(near)])
 
     def proved(self) -> tuple[float, float]:
@@ -176,8 +287,8 @@ class MuSearch:
         if self.part.lower is None or not self.values:
             return 0.0, math.inf
         if self.part.lower is self.part.upper:
-            return self.best, self.place
-        epsilon = self.place
+            return self.best, self.position
+        epsilon = self.position
         try:
             found = certified_delta(self.part.lower, epsilon, self.tolerance, engine=self.engine)
         except NotCertifiedError:
@@ -256,3 +367,108 @@ class MuSearch:
         elif bound.lower is not None:
             self.values[epsilon] = least_mu(epsilon, bound.lower, above=False)
         return part
+
+
+# Relative widths of deltas that are asked for everywhere, and where that is not enough.
+COARSE, FINE = 3e-7, 1e-9
+# Floors and caps that agree so well are equal but for rounding.
+SAME = 1e-12
+
+
+@record
+class GaussianEquivalent:
+    """The smallest mu.
+
+    Attributes:
+        mu: its bracket; the upper end is infinite where nothing finite is proved, and there is no
+            lower end where only bounds on the mechanism are known.
+        at_epsilon: where the profile comes nearest to that of the lower end; infinity where it does
+            so as epsilon grows.
+        proof: what proved most values of the profile that the search looked at last.
+    """
+
+    mu: Bound
+    at_epsilon: float
+    proof: Proof = Proof.CLOSED_FORM
+
+
+def mu_at(epsilon: float, delta: Bound) -> Bound:
+    """Bracket the mu whose Gaussian profile passes through delta at epsilon.
+
+    It grows with delta, so that each end of delta gives one.
+
+    Args:
+        epsilon: >= 0.
+        delta: within [0, 1].
+
+    Raises:
+        DomainError: epsilon negative or not finite.
+    """
+    if not 0.0 <= epsilon < math.inf:
+        raise DomainError(f"epsilon must be >= 0 and finite, got {epsilon!r}")
+    upper = least_mu(epsilon, delta.upper)
+    if delta.lower is None:
+        return Bound(upper)
+    return Bound(upper, min(upper, least_mu(epsilon, delta.lower, above=False)))
+
+
+def smallest_mu(
+    directions: Mapping[str, Realized], tolerance: float, engine: str = "auto"
+) -> GaussianEquivalent:
+    """Bracket the smallest mu such that the composition is mu-GDP.
+
+    The lower end is that of one epsilon, or of the limit of large ones (`gaussian_range`). For the
+    upper one, Gaussian guarantees add up as squares (Dong, Roth, Su 2022, Corollary 3.3); or the
+    tests are bounded by finitely many points of the profile, up to the largest loss, or up to where
+    `LargeEpsilons` takes over.
+
+    Args:
+        directions: compositions of each direction.
+        tolerance: target relative width.
+        engine: as for `certified_delta`.
+    """
+    parts = list(directions.values())
+    lowers = [part.lower for part in parts if part.lower is not None]
+    if max(part.upper.infinity_mass().upper for part in parts) > 0.0:
+        certain = any((lower.infinity_mass().lower or 0.0) > 0.0 for lower in lowers)
+        return GaussianEquivalent(Bound(math.inf, math.inf if certain else None), math.inf)
+    if any(part.upper.curves and math.isinf(part.upper.max_loss().upper) for part in parts):
+        # Of tests at large epsilon nothing is known, from either side.
+        return GaussianEquivalent(Bound(math.inf), math.inf)
+    normal = normal_mu(parts)
+    if normal is not None:
+        return GaussianEquivalent(normal, math.inf)
+    cap = max(gaussian_cap(part.upper) for part in parts)
+    floor = max((gaussian_floor(lower) for lower in lowers), default=0.0)
+    if floor >= cap * (1.0 - SAME):
+        return GaussianEquivalent(Bound(cap, min(floor, cap)), math.inf)
+    searches = [MuSearch(part, max(tolerance, COARSE), engine) for part in parts]
+    _find(searches, floor, cap, tolerance)
+    upper = min(cap, max(search.upper for search in searches))
+    if not lowers:
+        worst = max(searches, key=lambda each: each.best)
+        return GaussianEquivalent(Bound(upper), worst.position, worst.served)
+    proved = [(floor, math.inf), *(search.proved() for search in searches)]
+    lower, at = max(proved, key=lambda each: each[0])
+    return GaussianEquivalent(Bound(upper, lower), at, searches[-1].served)
+
+
+def _find(searches: list[MuSearch], floor: float, cap: float, tolerance: float) -> None:
+    """Search one direction after the other, each no further than where another is worse."""
+    for search in searches:
+        search.start()
+    best = max(floor, *(search.best for search in searches))
+    for search in searches:
+        search.close(best, tolerance)
+    for search in sorted(searches, key=lambda each: -each.best):
+        if math.isinf(search.far.mu):
+            search.approach()
+            continue
+        search.refine(best, cap, tolerance)
+        best = max(best, search.best)
+        wide = best * (1.0 + tolerance) < min(search.upper, cap) and tolerance < COARSE
+        # Where wide deltas took the slow engine, narrow ones take minutes.
+        if wide and not search.slow:
+            search.sharpen(max(tolerance, FINE))
+            search.refine(best, cap, tolerance)
+            best = max(best, search.best)

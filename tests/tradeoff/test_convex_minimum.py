@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privcalc.tradeoff.convex_minimum import Brackets, least
+from privcalc.tradeoff.ordered_pair import Brackets, least
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
