@@ -9,8 +9,7 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.calibration.probe import Probe
-from privcalc.calibration.search import Search
+from privcalc.calibration.search import Probe, Search
 from privcalc.engine.mollified.cuts import Search as Cuts
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.bounds import Verdict, round_down, round_up
-from privcalc.calibration.answer import GAP, Calibration
-from privcalc.calibration.crossing import Crossing
 from privcalc.calibration.holes import Unknown, unknown
-from privcalc.calibration.search import Search
+from privcalc.calibration.search import Crossing, Search
 from privcalc.calibration.start import inverse, rough_log_mu
-from privcalc.calibration.target import CalibrationTarget
+from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance, left, share
 from privcalc.record import record, replace
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.bounds import Bound
-    from privcalc.calibration.probe import Probe
+    from privcalc.calibration.search import Probe
     from privcalc.relation import Relation
     from privcalc.spec.tree import Leaf, Node
 

@@ -6,11 +6,9 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
-from privcalc.accounting.alternatives import alternatives
 from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
-from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions
-from privcalc.accounting.points import round_points
-from privcalc.accounting.realize import default_relation, realize, sampling_words
+from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions, round_points
+from privcalc.accounting.realize import alternatives, default_relation, realize, sampling_words
 from privcalc.bounds import Bound, Proof
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share

@@ -1,24 +1,34 @@
-"""From a specification tree to laws with counts, one adjacency at a time."""
+"""From a specification tree to terms with counts, one adjacency at a time.
+
+Disjoint parts of the data give several specifications that a record may meet, each without `max`.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import starmap
 from typing import TYPE_CHECKING, cast
 
-from privcalc.accounting.alternatives import alternatives
 from privcalc.engine.terms import Realized
 from privcalc.errors import UnsupportedError, UsageError
-from privcalc.exact import distinct
+from privcalc.exact import Enclosed, distinct
+from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.text import to_text
-from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated
-from privcalc.wrappers.base import Wrapper, built, calls, wrappers_in
+from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped, nested
+from privcalc.wrappers.base import Wrapper, built, calls, spelled, wrappers_in
+from privcalc.wrappers.group import grouped, ungrouped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from privcalc.engine.terms import Terms
     from privcalc.losses.term import Term
     from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Node
+
+    Sums = dict[frozenset[tuple[object, int]], tuple[Node, ...]]
 
 
 def default_relation(tree: Node) -> Relation:
@@ -140,3 +150,214 @@ class _Walk:
         if key not in self._built:
             self._built[key] = cast("Mechanism", registry.build(leaf))
         return self._built[key]
+
+
+# Each is composed by itself in its share of the work of a question. The profile of 16 different
+# training runs of 1000 steps has all its digits, and that of 32 has half of them at most.
+MOST = 16
+# More than these are not compared with one another.
+MOST_COMPARED = 1000
+
+
+def alternatives(tree: Node, relation: Relation) -> tuple[Node, ...]:
+    """Return the specifications of which the largest cost counts; none costs less than another.
+
+    Let the data be split before anything is released, by what a record itself is, and let max(A, B)
+    stand for A on one part together with B on the other. Neighbours that differ in one record that
+    is added, removed or zeroed out differ in one part only, say that of A. Given all outputs so far
+    the other part is the same in both, and so B has the same law on both sides: what it puts out is
+    noise drawn after the fact, whatever it depends on. So the pair of everything is that of A with
+    all that stands outside of `max`, and of B with it where the record is in the other part: the
+    cost of the whole is at each point the larger of these. Both exist, so that lower ends are those
+    of the parts, too (McSherry 2009, Theorem 4, says so of pure guarantees).
+
+    The split is fixed: max(A, B) used k times costs the worst of A@k and B@k, and not of A@(k-1)+B.
+    Two that are written have two splits, and a record may be on either side of each. Were a split
+    chosen in view of earlier outputs, a record would meet a choice at each step, which none of this
+    covers.
+
+    A wrapper says whether this goes through it (`Wrapper.splits`). Of a group of k records some,
+    say j, are in the one part and k - j in the other. Then A meets j of them, B the others, and
+    what stands outside meets all k: the sum of these is what the group meets.
+
+    Args:
+        tree: the specification, without holes.
+        relation: the neighbouring relation of the whole.
+
+    Raises:
+        UnsupportedError: a record may be in several parts, or there are too many alternatives.
+    """
+    if not has_parts(tree):
+        return (tree,)
+    if relation is Relation.REPLACE_ONE:
+        raise UnsupportedError(
+            "max is not available under replace-one: a record that is replaced may leave one part"
+            " and enter another, and pays in both; pass --relation add-or-remove-one, or write +"
+            " for max where sensitivities are those of a record that moves"
+        )
+    found = _undominated(_split(tree, 1))
+    if len(found) > MOST:
+        raise UnsupportedError(
+            f"a record may be in the parts of max in {len(found)} ways that differ in cost, and at"
+            f" most {MOST} are composed; ask about fewer parts at a time, and leave out those that"
+            " others cost more than"
+        )
+    return tuple(found)
+
+
+def has_parts(tree: Node) -> bool:
+    """Say whether `max` occurs in a specification."""
+    if isinstance(tree, Several):
+        return isinstance(tree, Parallel) or any(map(has_parts, tree.events))
+    return _in_values(tree) or (not isinstance(tree, Leaf) and has_parts(tree.event))
+
+
+def _in_values(tree: Node) -> bool:
+    return isinstance(tree, Leaf | Wrapped) and any(map(has_parts, nested(tree)))
+
+
+def _split(tree: Node, records: int) -> Sequence[Node]:
+    """Return the alternatives of a part for a group of records, each once."""
+    if not has_parts(tree):
+        return (grouped(tree, records),)
+    if isinstance(tree, Parallel):
+        return _different(_spread(tree.events, records))
+    if isinstance(tree, Composed):
+        return _sums(tree.events, records)
+    if isinstance(tree, Wrapped):
+        event, size = ungrouped(tree)
+        if event is not tree:
+            return _split(event, size * records)
+    _check(tree, records)
+    return [replace(tree, event=each) for each in _split(cast("Repeated", tree).event, records)]
+
+
+def _check(tree: Node, records: int) -> None:
+    """Refuse what treats the records of different parts together."""
+    if isinstance(tree, Repeated):
+        return
+    call = cast("Leaf | Wrapped", tree)
+    if _in_values(call):
+        raise UnsupportedError(
+            f"max inside the parentheses of {registry.entry(call.name).spelling} is not available;"
+            " write the whole for each part: max(A,B)"
+        )
+    wrapper = cast("Wrapped", tree)
+    name = spelled(wrapper)
+    if records > 1 or not built(wrapper).splits:
+        raise UnsupportedError(
+            f"max before {name}{' and @group' if records > 1 else ''} is not available, as the"
+            " records of different parts may meet one another there; write"
+            f" max(A{name}:...,B{name}:...)"
+        )
+
+
+def _spread(events: Sequence[Node], records: int) -> Iterator[Node]:
+    """Yield the alternatives of a group whose records are in these parts, in each way."""
+    first, *rest = events
+    if not rest:
+        yield from _split(first, records)
+        return
+    for inside in range(records + 1):
+        here = _split(first, inside) if inside else ()
+        there = _different(_spread(rest, records - inside)) if inside < records else ()
+        if not here or not there:
+            yield from (*here, *there)
+        else:
+            yield from (Composed(_flat((a, b))) for a in here for b in there)
+
+
+def _sums(events: Sequence[Node], records: int) -> list[Node]:
+    """Return the sums of one alternative of each event."""
+    found: Sums = {frozenset(): ()}
+    for event in events:
+        options = _split(event, records)
+        if len(options) == 1:
+            found = {key: (*before, *options) for key, before in found.items()}
+            continue
+        longer: Sums = {}
+        for key, before in found.items():
+            for each in options:
+                chosen = Counter(dict(key)) + Counter([distinct(each)])
+                longer.setdefault(frozenset(chosen.items()), (*before, each))
+            _refuse_many(len(longer))
+        found = longer
+    return [Composed(_flat(each)) for each in found.values()]
+
+
+def _different(trees: Iterable[Node]) -> list[Node]:
+    found: dict[object, Node] = {}
+    for each in trees:
+        found.setdefault(distinct(each), each)
+        _refuse_many(len(found))
+    return list(found.values())
+
+
+def _flat(events: Iterable[Node]) -> tuple[Node, ...]:
+    pairs = (each.events if isinstance(each, Composed) else (each,) for each in events)
+    return tuple(event for inner in pairs for event in inner)
+
+
+def _refuse_many(found: int) -> None:
+    if found > MOST_COMPARED:
+        raise UnsupportedError(
+            f"a record may be in the parts of max in more than {MOST_COMPARED} ways; ask about"
+            " fewer parts at a time, and leave out those that others cost more than"
+        )
+
+
+def _undominated(trees: Sequence[Node]) -> list[Node]:
+    """Leave out what costs no more than another, whatever is asked."""
+    found: list[Node] = []
+    for each in trees:
+        if not any(_dominates(other, each) for other in found):
+            found = [*(other for other in found if not _dominates(each, other)), each]
+    return found
+
+
+def _dominates(tree: Node, other: Node) -> bool:
+    """Say whether the second is the first, but for numbers with which the cost falls, or is even.
+
+    Which way it goes with a number is declared beside it (`Parameter.cost`), and holds for a part
+    of whatever is composed: `calibrate` rests on the same.
+    """
+    if isinstance(tree, Composed) and isinstance(other, Composed):
+        pairs = zip(tree.events, other.events, strict=False)
+        return len(tree.events) == len(other.events) and all(starmap(_dominates, pairs))
+    if isinstance(tree, Repeated) and isinstance(other, Repeated):
+        counts = tree.count, other.count
+        more = tree.count == other.count or all(isinstance(n, int) for n in counts)
+        return more and not _less(*counts) and _dominates(tree.event, other.event)
+    if isinstance(tree, Leaf) and isinstance(other, Leaf):
+        return _costlier(tree, other)
+    if isinstance(tree, Wrapped) and isinstance(other, Wrapped):
+        return _costlier(tree, other) and _dominates(tree.event, other.event)
+    return False
+
+
+def _costlier(call: Leaf | Wrapped, other: Leaf | Wrapped) -> bool:
+    """Say whether every number of a call is one that costs as much or more."""
+    named = [[name for name, _ in each.parameters] for each in (call, other)]
+    if call.name != other.name or named[0] != named[1]:
+        return False
+    known = registry.entry(call.name)
+    for (name, value), (_, least) in zip(call.parameters, other.parameters, strict=True):
+        if distinct(value) == distinct(least):
+            continue
+        parameter = known.parameter(name)
+        plain = parameter and not (
+            parameter.cost_beside or parameter.cost_unless or parameter.cost_note
+        )
+        if not (plain and parameter and isinstance(value, float | int)):
+            return False
+        larger = parameter.cost == "increases" and _less(least, value)
+        smaller = parameter.cost == "decreases" and _less(value, least)
+        if not (larger or smaller):
+            return False
+    return True
+
+
+def _less(first: object, second: object) -> bool:
+    """Say whether all numbers that the first may stand for are below those of the second."""
+    low, high = (Enclosed.of(cast("float", each)) for each in (first, second))
+    return low.high < high.low

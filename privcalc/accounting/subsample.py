@@ -6,10 +6,9 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from privcalc.accounting.alternatives import has_parts
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
-from privcalc.accounting.realize import realize, sampling_words
+from privcalc.accounting.realize import has_parts, realize, sampling_words
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.exact import shown
 from privcalc.numerics.rounding import non_negative

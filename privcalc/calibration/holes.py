@@ -1,21 +1,109 @@
-"""The holes of a specification: what they are called, which way the cost goes, how far they go."""
+"""The holes of a specification: their names, the direction of the cost, their range and grid.
+
+A grid is the values that a search may return, whole numbers or decimals of ten significant digits.
+Both are numbered by integers in increasing order, so that two of them can be neighbours. A decimal
+of ten digits is what a printed value is, and reading it again gives the same double.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import TYPE_CHECKING, Protocol, cast
 
-from privcalc.calibration.grid import Decimals, Grid, WholeNumbers, exact_product
 from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.record import record
 from privcalc.spec.entry import MAX_INTEGER, Parameter, brief_text, number_text
 from privcalc.spec.registry import entry
-from privcalc.spec.tree import COUNT, Leaf, Repeated, filled, holes, owner
+from privcalc.spec.tree import (
+    COUNT,
+    HOLE,
+    Leaf,
+    Repeated,
+    filled,
+    holes,
+    names,
+    owner,
+    value_at,
+    written,
+)
+from privcalc.wrappers.base import Wrapper, wrappers_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.spec.tree import Node, Path, Wrapped
+
+DIGITS = 10
+LEAST_EXPONENT, LARGEST_EXPONENT = -300, 300
+
+
+class Grid(Protocol):
+    """Numbered values."""
+
+    def value(self, index: int) -> float | int:
+        """Return the value with a number."""
+        ...
+
+    def below(self, value: float) -> int:
+        """Return the number of the largest value that is at most a given one."""
+        ...
+
+    def above(self, value: float) -> int:
+        """Return the number of the least value that is at least a given one."""
+        ...
+
+
+class WholeNumbers:
+    """Every integer is its own number."""
+
+    def value(self, index: int) -> int:
+        """Return the integer itself."""
+        return index
+
+    def below(self, value: float) -> int:
+        """Round down."""
+        return math.floor(value)
+
+    def above(self, value: float) -> int:
+        """Round up."""
+        return math.ceil(value)
+
+
+class Decimals:
+    """Positive decimals of at most ten digits: m 10^(e - 9) with 10^9 <= m < 10^10.
+
+    They are numbered by 9 10^9 e + m, which is one more for the next decimal, also where e changes.
+    """
+
+    _first: int = 10 ** (DIGITS - 1)
+    _each: int = 9 * 10 ** (DIGITS - 1)
+
+    def value(self, index: int) -> float:
+        """Return the double that is nearest to the decimal."""
+        exponent, rest = divmod(index - self._first, self._each)
+        return float(f"{rest + self._first}e{exponent - DIGITS + 1}")
+
+    def below(self, value: float) -> int:
+        """Return the number of the largest decimal that is at most a positive number."""
+        return self._index(value, ROUND_FLOOR)
+
+    def above(self, value: float) -> int:
+        """Return the number of the least decimal that is at least a positive number."""
+        return self._index(value, ROUND_CEILING)
+
+    def _index(self, value: float, rounding: str) -> int:
+        # A decimal that was read is meant, and not the double that it became.
+        decimal = Context(prec=DIGITS, rounding=rounding).create_decimal(repr(float(value)))
+        exponent = decimal.adjusted()
+        digits = int(decimal.scaleb(DIGITS - 1 - exponent))
+        return self._each * exponent + digits
+
+
+def exact_product(value: float, factor: float) -> float:
+    """Return the double nearest to the product of two decimals, as they are written."""
+    return float(Decimal(repr(value)) * Decimal(repr(factor)))
+
 
 # Beyond these, decimals leave the range of normal doubles.
 SMALLEST, LARGEST = 1e-300, 1e300
@@ -244,3 +332,30 @@ def _check_ratio(found: tuple[Hole, ...], ratio: tuple[float, ...]) -> None:
     if len({hole.parameter.cost for hole in found}) > 1:
         words = " and ".join(f"{hole.parameter.cost} with {hole.words}" for hole in found)
         raise UsageError(f"in fixed ratio all holes must move the cost the same way: it {words}")
+
+
+# What noise is called; other values that lower the cost, such as the order of a proof, are none.
+NOISE = frozenset({"standard_deviation", "scale", "noise_multiplier"})
+
+
+def noise(tree: Node) -> dict[Path, float]:
+    """Return the parameters of mechanisms that lower the cost as they grow, with their values.
+
+    None where trying other values takes its time.
+    """
+    found: dict[Path, float] = {}
+    if any(issubclass(each.factory, Wrapper) and each.factory.slow for each in wrappers_in(tree)):
+        return found
+    for name in names(tree):
+        for path in written(tree, name):
+            leaf, value = owner(tree, path), value_at(tree, path)
+            if not isinstance(leaf, Leaf) or isinstance(value, bool | int):
+                continue
+            if isinstance(value, float) and name in NOISE:
+                found[path] = value
+    return found
+
+
+def emptied(tree: Node, paths: dict[Path, float]) -> Node:
+    """Return a specification with holes in place of these values."""
+    return filled(tree, dict.fromkeys(paths, cast("float", HOLE)))

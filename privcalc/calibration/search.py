@@ -2,34 +2,79 @@
 
 Values are positions on a grid, turned so that the cost grows with the position. What a position
 costs is compared with the budget as the excess log(mu) - log(mu of the budget), mu being that of
-normal laws with the same quantity, of whose square that of what stands beside is taken away:
-nearly linear in the log of the value, so that inverse interpolation converges in a few steps.
-Verdicts never rest on that: a value is sufficient, or not, by the ends of its own bracket.
+normal laws with the same quantity, less in square that of the rest of the composition: nearly
+linear in the log of the value, so that inverse interpolation converges in a few steps. Verdicts
+never rest on that: a value is sufficient, or not, by the ends of its own bracket.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from privcalc.bounds import Verdict
-from privcalc.calibration.probe import Probe, log_value
-from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.numerics.work import share
-from privcalc.record import field, mutable
+from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
+from privcalc.numerics.work import left, share
+from privcalc.record import field, mutable, record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.accounting.answer import Method
+    from privcalc.bounds import Bound
     from privcalc.calibration.holes import Unknown
-    from privcalc.calibration.probe import End
     from privcalc.calibration.target import CalibrationTarget
     from privcalc.relation import Relation
+
+# Which end of the bracket is compared with the budget.
+End = Literal["upper", "lower", "middle"]
+# Where brackets are wider than this on the scale of the excess, that is enough to know.
+WIDEST = 5.0
+
+
+def log_value(value: float) -> float:
+    """Return the log of a value; 0, the one whole number without, stands where 1/2 would."""
+    return math.log(value) if value > 0 else math.log(0.5)
+
+
+@record
+class Probe:
+    """What one value costs.
+
+    Attributes:
+        position: of the value.
+        value: t.
+        x: its log, turned as the position is.
+        bound: the bracket of the quantity, or None where nothing is certified.
+        method: how that was obtained.
+        excess: for each end of the bracket; positive where it is above the budget.
+        error: why nothing is certified.
+    """
+
+    position: int
+    value: float
+    x: float
+    bound: Bound | None
+    method: Method | None
+    excess: dict[End, float]
+    error: NotCertifiedError | None = None
+
+    @property
+    def width(self) -> float:
+        """The width of the bracket on the scale of the excess; 0 where it has no two ends."""
+        if self.bound is None or self.bound.lower is None or math.isinf(self.bound.upper):
+            return 0.0
+        return min(self.excess["upper"] - self.excess["lower"], WIDEST)
+
+    @property
+    def open(self) -> float:
+        """What the bracket leaves open on the scale of the excess; infinity without two ends."""
+        return self.excess["upper"] - self.excess["lower"]
 
 
 # Of brackets that are wider than this, relatively, the upper end stands for both.
 NARROW = 0.1
-# Less than this part of mu^2 is not told from what stands beside.
+# Less than this part of mu^2 is not told from the rest of the composition.
 LEAST_SHARE = 1e-9
 # Where the first value is out of range, these multiples of it are tried, and these values.
 SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
@@ -45,7 +90,7 @@ class Search:
         relation: the neighbouring relation.
         tolerance: that of every probe.
         slope: about the growth of the excess with x.
-        beside: log(mu) of what stands beside the part with the unknown, about.
+        beside: log(mu) of the composition without the part with the unknown, about.
         parts: each probe may take one of so many equal parts of the work that is left.
         far: called once when several steps towards cheaper values were not enough; it may raise.
     """
@@ -197,9 +242,183 @@ class Search:
         return max(about, 1e-300) if above else min(about, 0.0)
 
     def _log_part(self, value: float) -> float:
-        """Return about half the log of mu^2 less that of what stands beside."""
+        """Return about half the log of mu^2 less that of the rest."""
         whole = self.target.log_mu(value)
         if not -math.inf < self.beside < math.inf or not math.isfinite(whole):
             return whole
         share = -math.expm1(min(2.0 * (self.beside - whole), 0.0))
         return whole + 0.5 * math.log(max(share, LEAST_SHARE))
+
+
+MOST_PROBES = 150
+# Where brackets are wide, by their excess, values that are so much nearer to each other are near
+# enough: nearer for a sufficient value, which is what is used, and which gets so many probes MORE,
+# as most brackets vary smoothly. Where the next value is not certified at all, those within JUMP
+# are.
+PART, PART_OF_UPPER, JUMP, MORE = 0.02, 0.002, 1e-3, 6
+# They are to leave this part of the work to the search for an insufficient one.
+RESERVE = 0.5
+# How far a search goes beyond where it thinks the answer is, and at first at most, in logs; and
+# where it has no idea, as a multiple of the excess, which doubles.
+BEYOND, FIRST_STEP, BLIND = 1.1, 1.5, 2.0
+# Refusals of values on one side after which the last good one is taken for the end of the range.
+MOST_REFUSALS = 12
+# Logs that differ by less are next to each other.
+LITTLE = 1e-8
+
+
+@mutable
+class Crossing:
+    """One way to neighbouring values on either side of the budget: what it tried so far.
+
+    Attributes:
+        search: knows what values cost.
+        end: the end of the bracket that is compared with the budget.
+        near: values whose logs differ by no more are near enough.
+    """
+
+    search: Search
+    end: End
+    near: float = 0.0
+    step: float = FIRST_STEP
+    blind: float = BLIND
+    creep: int = 1
+    steps: list[float] = field(factory=list)
+    down: int = 0
+    refusals: int = 0
+
+    def solve(
+        self, close: Callable[[Probe, Probe], bool] | None = None
+    ) -> tuple[Probe | None, Probe | None]:
+        """Find neighbours with the end of the bracket within the budget, and above it.
+
+        Args:
+            close: whether two such are near enough, also where they are no neighbours.
+
+        Returns:
+            Both; None for what the range does not have.
+        """
+        search, end = self.search, self.end
+        more, reserve = MORE if end == "upper" else 0, RESERVE * left()
+        while len(search.probes) < MOST_PROBES:
+            good, bad = search.sides(end)
+            if good is not None and bad is not None:
+                wide = self._wide(good, bad)
+                more -= wide
+                if wide and (more < 0 or left() < reserve):
+                    break
+                if bad.position - good.position <= 1 or left() <= 0.0:
+                    break
+                if bad.x - good.x <= self.near or (close is not None and close(good, bad)):
+                    break
+                search.probe(self.between(good, bad))
+            elif (end == "lower" and left() <= 0.0) or not self.extend(good, bad):
+                break
+        return search.sides(end)
+
+    def between(self, good: Probe, bad: Probe) -> int:
+        """Choose a position strictly between two: where the root seems to be, or the middle.
+
+        As in Brent's method the middle it is where steps do not shrink, or lead out.
+        """
+        found = self.search.root(self.end)
+        if found is None or not good.x - LITTLE <= found <= bad.x + LITTLE:
+            self.steps = []
+            return self._middle(good, bad)
+        # Half of what is near enough away from either, so that one more may be the last.
+        gap, near = bad.x - good.x, self._near_enough(good, bad)
+        away = 0.5 * min(max(self.near, near if gap > near else 0.0), gap)
+        found = min(max(found, good.x + away), bad.x - away)
+        nearest = min(good, bad, key=lambda p: abs(p.excess[self.end]))
+        self.steps.append(abs(found - nearest.x))
+        if len(self.steps) > 2 and self.steps[-1] > max(0.5 * self.steps[-3], LITTLE):
+            self.steps = []
+            return self._middle(good, bad)
+        return self._clip(found, good.position + 1, bad.position - 1)
+
+    def extend(self, good: Probe | None, bad: Probe | None) -> bool:
+        """Probe beyond what is known, on the side where nothing is; False at the end of it."""
+        up = bad is None
+        base = good if up else bad
+        if base is None:
+            raise AssertionError("a search starts with a probe")
+        search = self.search
+        end = search.high if up else search.low
+        if base.position == end or not math.isfinite(base.x):
+            return False
+        if not up:
+            self.down += 1
+            if self.down == 3 and search.far is not None:
+                far, search.far = search.far, None
+                far()
+        position = self._beyond(base, up=up)
+        try:
+            search.probe(position)
+        except (DomainError, UnsupportedError):
+            self._refused(base, position, up=up)
+        return True
+
+    def _refused(self, base: Probe, position: int, *, up: bool) -> None:
+        """Take note of a value that is out of range, and of what that leaves."""
+        search = self.search
+        self.refusals += 1
+        value = search.unknown.grid.value(search.unknown.sign * position)
+        x = search.unknown.sign * log_value(value)
+        self.step = min(0.5 * abs(x - base.x), self.step)
+        end = base.position if self.refusals > MOST_REFUSALS else position - (1 if up else -1)
+        if up:
+            search.high = end
+        else:
+            search.low = end
+
+    def _beyond(self, base: Probe, *, up: bool) -> int:
+        """Choose a position on one side of all that is known."""
+        search, direction = self.search, 1 if up else -1
+        excess = abs(base.excess[self.end])
+        found = search.root(self.end) if math.isfinite(excess) else None
+        if found is not None and (found - base.x) * direction > 0.0:
+            distance = min(BEYOND * abs(found - base.x), self.step)
+        else:
+            # Brackets of several widths may not fit together, but each says about how far it is.
+            distance = min(self.blind * max(excess, LITTLE), self.step)
+            self.blind *= 2.0
+        self.step *= 2.0
+        position = search.position(base.x + direction * distance)
+        if (position - base.position) * direction <= 0:
+            position = base.position + direction
+        return position
+
+    def _wide(self, good: Probe, bad: Probe) -> bool:
+        """Say whether the brackets are so wide that a smaller gap would mean nothing.
+
+        At a jump they are not: there one of the two is far from the budget.
+        """
+        gap, width = bad.x - good.x, max(good.width, bad.width)
+        if bad.bound is None:
+            return gap <= JUMP
+        if max(-good.excess[self.end], bad.excess[self.end]) > width:
+            return False
+        return gap <= self._near_enough(good, bad)
+
+    def _near_enough(self, good: Probe, bad: Probe) -> float:
+        """Return the gap that is small beside what brackets leave open."""
+        part = PART_OF_UPPER if self.end == "upper" else PART
+        slope = abs(self.search.slope)
+        return part * max(good.width, bad.width) / slope if slope else 0.0
+
+    def _middle(self, good: Probe, bad: Probe) -> int:
+        x = 0.5 * (good.x + bad.x)
+        if not math.isfinite(x):
+            return (good.position + bad.position) // 2
+        return self._clip(x, good.position + 1, bad.position - 1)
+
+    def _clip(self, x: float, first: int, last: int) -> int:
+        """Round to a position inside; at its edges go further in with each time."""
+        position = self.search.position(x)
+        if first < position < last:
+            self.creep = 1
+            return position
+        inward, self.creep = self.creep - 1, 4 * self.creep
+        if position <= first:
+            return min(first + inward, last)
+        return max(last - inward, first)

@@ -1,4 +1,4 @@
-"""What a calibration aims at, and what a specification has of it."""
+"""What a calibration aims at, what a specification has of it, and what a calibration returns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privcalc.spec.entry import brief_text
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
-    from privcalc.spec.tree import Node
+    from privcalc.spec.tree import Node, Path
 
 TargetQuantity = Literal["epsilon", "mu", "rho", "advantage", "tpr"]
 
@@ -154,3 +154,50 @@ class CalibrationTarget:
         else:
             mu = value
         return math.log(mu) if mu > 0.0 else -math.inf
+
+
+# How far apart the two values may be, relatively.
+GAP = 1e-8
+
+
+@record
+class Calibration:
+    """A value that meets a target, and one next to it that does not.
+
+    Attributes:
+        target: what was asked.
+        parameter: the spelling of the parameter; `count` for the number of uses.
+        paths: where the holes are, in the order of the text.
+        sufficient: the value, a decimal of at most ten digits or a whole number; with a ratio, the
+            number by which it is multiplied.
+        insufficient: a value at which the target is missed for certain; None where none is known.
+        unproved: the neighbour at which the target is not proved to be met; often `insufficient`.
+        values: the sufficient value of each hole.
+        insufficient_values: the other one of each hole, or () where none is known.
+        tree: the specification with the sufficient value.
+        insufficient_tree: with the other one, or None.
+        bound: bracket of the target's quantity at the sufficient value.
+        insufficient_bound: at the other one, or None.
+        method: how `bound` was obtained. Its tolerance is met where both values are known and are
+            neighbours, or within GAP (or the tolerance asked for) of each other.
+        relation: the neighbouring relation in force.
+        sampling: as `compose` names it.
+        asked: how many times the cost of a value was worked out.
+    """
+
+    target: CalibrationTarget
+    parameter: str
+    paths: tuple[Path, ...]
+    sufficient: float | int
+    insufficient: float | int | None
+    unproved: float | int
+    values: tuple[float | int, ...]
+    insufficient_values: tuple[float | int, ...]
+    tree: Node
+    insufficient_tree: Node | None
+    bound: Bound
+    insufficient_bound: Bound | None
+    method: Method
+    relation: Relation
+    sampling: str
+    asked: int

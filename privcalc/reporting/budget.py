@@ -133,7 +133,7 @@ def suggestion(
         questions: how many hints share the work that one may cost.
     """
     from privcalc.accounting.calibrate import calibrate
-    from privcalc.accounting.noise import emptied, noise
+    from privcalc.calibration.holes import emptied, noise
     from privcalc.calibration.target import CalibrationTarget
     from privcalc.spec.tree import holes
 

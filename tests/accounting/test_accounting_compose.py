@@ -7,7 +7,7 @@ import math
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.points import round_step
+from privcalc.accounting.directions import round_step
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.relation import Relation

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.alternatives import MOST, alternatives
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import Question, convert
-from privcalc.accounting.realize import realize
+from privcalc.accounting.realize import MOST, alternatives, realize
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.library import calibrate, select, subsample

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privcalc.calibration.grid import Decimals, WholeNumbers, exact_product
+from privcalc.calibration.holes import Decimals, WholeNumbers, exact_product
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

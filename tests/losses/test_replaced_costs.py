@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privcalc.accounting.chain import chain_for
 from privcalc.accounting.convert import Question, convert
-from privcalc.accounting.guarantee import chain_for
 from privcalc.accounting.realize import realize
 from privcalc.errors import UnsupportedError
 from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
