@@ -12,7 +12,7 @@ from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.renyi.of_law import LawCurve
-from privcalc.selection.base.pair import Base
+from privcalc.selection.base import Base
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.selection.constants import binomial_paper, negative_binomial_paper
-from privcalc.selection.runs.negative_binomial import NegativeBinomialRuns
-from privcalc.selection.runs.power import PowerRuns
+from privcalc.selection.runs.families import NegativeBinomialRuns, PowerRuns
 
 if TYPE_CHECKING:
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 

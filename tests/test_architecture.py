@@ -62,7 +62,9 @@ RULES = {
     "privcalc.tradeoff": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine"),
     "privcalc.selection": Rule(f"{_BASE} {_NUMBERS} {_LAWS} privcalc.engine privcalc.tradeoff"),
     # Reads the file of a distribution.
-    "privcalc.selection.runs.read": Rule(_BASE, in_functions="privcalc.mechanisms.files"),
+    "privcalc.selection.runs.make": Rule(
+        f"{_BASE} {_NUMBERS} privcalc.selection", in_functions="privcalc.mechanisms.files"
+    ),
     # Declarations that load fast; numerics inside methods, and no engine at all.
     "privcalc.mechanisms": Rule(
         "privcalc.errors privcalc.exact privcalc.record privcalc.relation privcalc.spec.registry"

@@ -158,7 +158,7 @@ def candidates_of_answer(found: Selection, answer: Selected) -> float | None:
 
     For -v: it takes some times as long as the answer. None where there is none.
     """
-    from privcalc.selection.pointwise.bound import Pointwise
+    from privcalc.selection.pointwise import Pointwise
 
     if not answer.candidates:
         return None
@@ -174,7 +174,7 @@ def candidates_of_answer(found: Selection, answer: Selected) -> float | None:
 
 def _priced(runs: Runs, price: float, epsilon_at: Callable[[Runs], float]) -> float | None:
     """Return the mean number of runs at a price; None where that takes too much work."""
-    from privcalc.selection.gain import mean_at_price
+    from privcalc.selection.thresholds import mean_at_price
 
     try:
         with allowance(GAIN_PART * QUESTION):

@@ -20,7 +20,7 @@ from privcalc.exact import distinct
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered, share
 from privcalc.record import record
-from privcalc.selection.base.proved import bases
+from privcalc.selection.base import bases
 from privcalc.selection.methods import Methods
 from privcalc.spec.tree import Repeated, Several, Wrapped
 from privcalc.wrappers.select import runs_of
@@ -153,7 +153,7 @@ class SelectionBrackets:
         from privcalc.engine.arbiter import certified_delta, certified_epsilon
         from privcalc.engine.composition import Composition
         from privcalc.losses.atomic.profiles import profile_law
-        from privcalc.selection.node_points import LARGEST_EPSILON, node_points
+        from privcalc.selection.node import LARGEST_EPSILON, node_points
 
         first = max(found.methods["pointwise"] for found in each)
         delta, epsilon = (at, first) if quantity == "epsilon" else (first, at)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.numerics.arrays import Array
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
 
 MOST_ROUNDS = 14
 # R - 1 is sought to so many units of itself.

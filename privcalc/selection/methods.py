@@ -13,19 +13,23 @@ from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT, non_negative
 from privcalc.numerics.work import left, share
 from privcalc.record import record
-from privcalc.selection.base.worse import WorseBase
-from privcalc.selection.lower.worst_order import WorstOrder
-from privcalc.selection.pointwise.bound import Pointwise
-from privcalc.selection.rivals.bounded_runs import MOST_RUNS, composition_epsilon
-from privcalc.selection.rivals.liu_talwar import liu_talwar_delta, liu_talwar_epsilon
-from privcalc.selection.rivals.pure import loss_bound, pure_epsilon
-from privcalc.selection.rivals.renyi import FAMILIES, rdp_delta, rdp_epsilon
-from privcalc.selection.rivals.renyi_curve import best_delta, best_epsilon
+from privcalc.selection.base import WorseBase
+from privcalc.selection.baselines import (
+    MOST_RUNS,
+    composition_epsilon,
+    liu_talwar_delta,
+    liu_talwar_epsilon,
+    loss_bound,
+    pure_epsilon,
+)
+from privcalc.selection.pointwise import Pointwise
+from privcalc.selection.renyi import FAMILIES, best_delta, best_epsilon, rdp_delta, rdp_epsilon
+from privcalc.selection.worst_order import WorstOrder
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 # The order, less 1, at which the member of an envelope is chosen that stands for all.
@@ -133,7 +137,7 @@ class Methods:
         """
         if not self.laws.for_curves.alone:
             return WorstOrder(self.runs, self.forward, pointwise.grid)
-        from privcalc.selection.base.proved import EngineBase
+        from privcalc.selection.base import EngineBase
 
         laws, back = self.laws.in_both_orders(TYPICAL)
         member, _ = EngineBase.pair(laws, back, self.tolerance, self.engine)

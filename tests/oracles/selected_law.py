@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from privcalc.numerics.arrays import Array
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
 
 
 class PlainRuns:

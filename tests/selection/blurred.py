@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from privcalc.selection.base.gaussian import GaussianBase
+from privcalc.selection.base import GaussianBase
 from tests.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
 
 GAUSSIAN = GaussianBase(0.25)
 RANDOMIZED = FiniteBase([0.6, 0.4], [0.4, 0.6])

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpmath import mp, mpf
 
-from privcalc.selection.rivals.pure import loss_bound
-from privcalc.selection.rivals.shape import SHAPED, shape
+from privcalc.selection.baselines import SHAPED, loss_bound, shape
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns
 
 if TYPE_CHECKING:
     import random
 
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 DIGITS = 50

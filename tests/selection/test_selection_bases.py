@@ -12,8 +12,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
-from privcalc.selection.base.gaussian import GaussianBase
-from privcalc.selection.base.pair import least_log
+from privcalc.selection.base import GaussianBase, least_log
 from tests.finite_base import FiniteBase
 from tests.selection.random_bases import DIGITS, exact_gaussian, random_base
 

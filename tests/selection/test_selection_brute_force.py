@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from privcalc.selection.lower.worst_order import WorstOrder
-from privcalc.selection.pointwise.bound import Pointwise
+from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.runs.make import make_runs
+from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
 
 if TYPE_CHECKING:

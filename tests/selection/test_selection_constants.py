@@ -11,10 +11,10 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import ndtr, ndtri
 
-from privcalc.selection.base.pair import Base
+from privcalc.selection.base import Base
 from privcalc.selection.constants import negative_binomial_paper, odds_root
+from privcalc.selection.runs.families import NegativeBinomialRuns
 from privcalc.selection.runs.make import make_runs
-from privcalc.selection.runs.negative_binomial import NegativeBinomialRuns
 from tests.paper_thresholds import paper_threshold
 from tests.selection.profiles import GAUSSIAN, Pair, Profile
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
+from privcalc.selection.runs.distribution import largest_log_quotient
+from privcalc.selection.runs.families import NegativeBinomialRuns
 from privcalc.selection.runs.make import make_runs
-from privcalc.selection.runs.negative_binomial import NegativeBinomialRuns
-from privcalc.selection.runs.quotient import largest_log_quotient
 from tests.selection.profiles import GAUSSIAN, MU, RUNS, Pair, Profile
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 

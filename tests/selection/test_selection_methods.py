@@ -10,11 +10,15 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.selection.base.gaussian import GaussianBase
-from privcalc.selection.rivals.bounded_runs import composition_epsilon, counts
-from privcalc.selection.rivals.liu_talwar import liu_talwar_delta, liu_talwar_epsilon
-from privcalc.selection.rivals.pure import pure_epsilon
-from privcalc.selection.rivals.renyi import (
+from privcalc.selection.base import GaussianBase
+from privcalc.selection.baselines import (
+    composition_epsilon,
+    counts,
+    liu_talwar_delta,
+    liu_talwar_epsilon,
+    pure_epsilon,
+)
+from privcalc.selection.renyi import (
     binomial_rate,
     rdp_delta,
     rdp_epsilon,

@@ -20,8 +20,8 @@ from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.relation import Relation
 from privcalc.reporting.select import read_runs
-from privcalc.selection.lower.worst_order import WorstOrder
-from privcalc.selection.rivals.renyi_curve import WithNone
+from privcalc.selection.renyi import WithNone
+from privcalc.selection.worst_order import WorstOrder
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:

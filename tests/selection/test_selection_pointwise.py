@@ -10,16 +10,15 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.errors import DomainError
-from privcalc.selection.base.gaussian import GaussianBase
-from privcalc.selection.lower.worst_order import WorstOrder
-from privcalc.selection.pointwise.bound import Pointwise
-from privcalc.selection.pointwise.pricing import Pricing
+from privcalc.selection.base import GaussianBase
+from privcalc.selection.pointwise import Pointwise, Pricing
 from privcalc.selection.runs.make import make_runs
+from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
 from tests.selection.blurred import GAUSSIAN, LEAKY, RANDOMIZED, Blurred, given_of
 
 if TYPE_CHECKING:
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 # Epsilon at sigma = 4, uncertified and from below to 2e-4, and what an explicit order reaches.

@@ -12,18 +12,18 @@ from scipy.special import ndtr
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.profiles import profile_law
-from privcalc.selection.base.gaussian import GaussianBase
-from privcalc.selection.base.profile_grid import ProfileGrid
-from privcalc.selection.lower.worst_order import WorstOrder
-from privcalc.selection.node_points import last_point, node_points
-from privcalc.selection.pointwise.bound import Pointwise
-from privcalc.selection.pointwise.chain import Chain
+from privcalc.selection.base import GaussianBase
+from privcalc.selection.envelope import Chain
+from privcalc.selection.node import last_point, node_points
+from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.runs.make import make_runs
+from privcalc.selection.testing_region import ProfileGrid
+from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
 from tests.selection.blurred import GAUSSIAN, LEAKY, RANDOMIZED, Blurred, Secret, given_of
 
 if TYPE_CHECKING:
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
 
 
 @pytest.mark.parametrize("base", [GAUSSIAN, RANDOMIZED, LEAKY, Blurred(LEAKY, 1e-7)])

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.selection.base.gaussian import GaussianBase
-from privcalc.selection.rivals.liu_talwar import liu_talwar_delta, liu_talwar_epsilon
-from privcalc.selection.rivals.pure import pure_epsilon
+from privcalc.selection.base import GaussianBase
+from privcalc.selection.baselines import liu_talwar_delta, liu_talwar_epsilon, pure_epsilon
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 from tests.selection.random_bases import (

@@ -14,7 +14,7 @@ from privcalc.renyi.conversion.one_order import joint_log_delta
 from privcalc.renyi.conversion.optimum import best_log_delta
 from privcalc.renyi.conversion.order_search import ManyEpsilons
 from privcalc.renyi.known import LinearCurve, PointsCurve
-from privcalc.selection.rivals.renyi_curve import curve_of_best
+from privcalc.selection.renyi import curve_of_best
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
 

@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
 from privcalc.selection.runs.make import make_runs
-from privcalc.selection.runs.points import canonical, gaps
+from privcalc.selection.runs.protocol import canonical, gaps
 from tests.selection.run_cases import (
     CASES,
     DIGITS,

@@ -9,9 +9,8 @@ import random
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.selection.runs.gamma_search import odds_of_mean
-from privcalc.selection.runs.make import make_runs
-from privcalc.selection.runs.negative_binomial import NegativeBinomialRuns
+from privcalc.selection.runs.families import NegativeBinomialRuns
+from privcalc.selection.runs.make import make_runs, odds_of_mean
 from tests.selection.run_cases import (
     DIGITS,
     NOISE,

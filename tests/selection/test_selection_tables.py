@@ -20,15 +20,14 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.accounting.select import Selected, select
 from privcalc.accounting.selection_thresholds import tuning
 from privcalc.reporting.select import read_runs
-from privcalc.selection.base.proved import bases
-from privcalc.selection.base.worse import WorseBase
+from privcalc.selection.base import WorseBase, bases
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf
 from privcalc.wrappers.select import runs_of, selection
 from tests.paper_thresholds import paper_threshold
 
 if TYPE_CHECKING:
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 FILE = Path(__file__).parent.parent / "oracles" / "selection_tables.json"

@@ -11,14 +11,14 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError, UnsupportedError
-from privcalc.selection.base.gaussian import GaussianBase
+from privcalc.selection.base import GaussianBase
 from privcalc.selection.runs.make import make_runs
 from privcalc.selection.thresholds import Thresholds, tuning_thresholds
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 
 if TYPE_CHECKING:
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
 
 DIGITS = 40
 

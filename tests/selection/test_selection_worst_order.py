@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from privcalc.selection.base.gaussian import GaussianBase
-from privcalc.selection.lower.achievable import Outcomes
-from privcalc.selection.lower.worst_order import Places, Ranking, WorstOrder, places
-from privcalc.selection.pointwise.bound import Pointwise
+from privcalc.selection.base import GaussianBase
+from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.runs.make import make_runs
+from privcalc.selection.worst_order import Outcomes, Places, Ranking, WorstOrder, places
 from tests.finite_base import FiniteBase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
 
 FAMILIES: tuple[tuple[str, dict[str, float], Callable[[Fraction], Fraction]], ...] = (
     ("fixed", {"n": 4}, lambda z: z**4),

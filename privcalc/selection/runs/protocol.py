@@ -5,12 +5,90 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from privcalc.bounds import Bound
-from privcalc.selection.runs.points import least_count
+from privcalc.errors import DomainError
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
-    from privcalc.selection.base.pair import Base
+    from privcalc.selection.base import Base
+
+# Quantiles are sought to this part of themselves where they exceed 2^53.
+FINE = 1e-12
+
+
+class Count(Protocol):
+    """A random whole number >= 0."""
+
+    @property
+    def largest(self) -> float:
+        """The largest value, perhaps infinite."""
+        ...
+
+    @property
+    def mean(self) -> Bound:
+        """The mean."""
+        ...
+
+    def at_most(self, k: float) -> Bound:
+        """Return P(K <= k)."""
+        ...
+
+
+def canonical(q: Array, rest: Array) -> tuple[Array, Array]:
+    """Return the pair with the larger of the two recomputed from the smaller, to 1 unit."""
+    small = q <= rest
+    return np.where(small, q, 1.0 - rest), np.where(small, 1.0 - q, rest)
+
+
+def gaps(q: Array, rest: Array) -> Array:
+    """Return q[i+1] - q[i] of canonical points, to 2 units of itself; 0 where it is negative.
+
+    Differences of two q, and of two rests, that are the smaller ones are rounded once. Between a
+    q and a rest, 1 - q - rest is (1/2 - q) + (1/2 - rest): three roundings of terms of one sign.
+    """
+    small = q <= rest
+    across = (0.5 - q[:-1]) + (0.5 - rest[1:])
+    result: Array = np.where(small[1:], np.diff(q), np.where(small[:-1], across, -np.diff(rest)))
+    return np.maximum(result, 0.0)
+
+
+def least_count(runs: Count, p: float) -> float:
+    """Return the least k at which the upper end of P(K <= k) reaches p.
+
+    Whether a probability that is known to some 1e-13 reaches p may be left open by its bracket;
+    then it counts as reaching it. Counts above 2^53 are found to FINE of themselves.
+
+    Raises:
+        DomainError: p is not in (0, 1].
+    """
+    if not 0.0 < p <= 1.0:
+        raise DomainError(f"the probability of a quantile must be in (0, 1], got {p!r}")
+    if p == 1.0:
+        return runs.largest
+    if runs.at_most(0.0).upper >= p:
+        return 0.0
+    left, right = 0.0, max(1.0, whole(runs.mean.upper) + 1.0)
+    while runs.at_most(right).upper < p:
+        further = max(2.0 * right, right**1.25 if right < 1e200 else 0.0)
+        left, right = right, min(further, runs.largest)
+    while right - left > max(1.0, FINE * right):
+        steep = right > 4.0 * (left + 1.0)
+        middle = math.sqrt(left + 1.0) * math.sqrt(right) if steep else 0.5 * (left + right)
+        middle = min(max(whole(middle), left + 1.0), right - 1.0)
+        if not left < middle < right:
+            break
+        if runs.at_most(middle).upper >= p:
+            right = middle
+        else:
+            left = middle
+    return right
+
+
+def whole(k: float) -> float:
+    """Return the largest integer up to k; doubles from 2^53 on are integers."""
+    return float(math.floor(k)) if k < 2.0**53 else k
 
 
 class Runs(Protocol):

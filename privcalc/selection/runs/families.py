@@ -1,0 +1,449 @@
+"""Numbers of runs that are truncated negative binomial, Poisson, binomial or fixed.
+
+The truncated negative binomial law D(eta, gamma), eta > -1 (Papernot, Steinke 2022), has
+
+    phi'(z) = m gamma^{eta+1} (1 - (1 - gamma) z)^{-eta-1} = m (1 + w (1 - z))^{-eta-1},
+
+with m = E[K] and w = (1 - gamma) / gamma. Everything below is written in m and w, of which one is
+given and the other one enclosed. eta = 1 is the geometric law, eta = 0 the logarithmic one.
+
+A Poisson number of runs has phi(z) = e^{-m (1 - z)}, a binomial one phi(z) = (1 - p (1 - z))^n, and
+a fixed one p = 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.bounds import Bound
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
+from privcalc.selection.constants import (
+    binomial_paper,
+    binomial_tight,
+    negative_binomial_paper,
+    negative_binomial_tight,
+    poisson_tight,
+)
+from privcalc.selection.runs.incomplete import BetaKernel, GammaKernel, share
+from privcalc.selection.runs.protocol import Runs, canonical, gaps, whole
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+    from privcalc.numerics.log_sums import Bracket
+    from privcalc.selection.base import Base
+
+# Up to here probabilities are added up one by one, if the first of them is not below LEAST_FIRST.
+MOST_ADDED, LEAST_FIRST = 4096, 1e-250
+# Exponents below this give results that may not be normal; e^FAINT is below E_FAINT.
+FAINT, E_FAINT = -680.0, 1e-295
+SHORTEST = 1e-299
+# Counts beyond this are only bounded.
+FARTHEST = 1e270
+
+
+@record
+class NegativeBinomialRuns(Runs):
+    """A truncated negative binomial number of runs; at least one.
+
+    Attributes:
+        family: geometric, logarithmic or tnb.
+        shape: eta > -1.
+        means: both ends of E[K].
+        odds: both ends of w = (1 - gamma) / gamma.
+        parameters: what was given.
+    """
+
+    family: str
+    shape: float
+    means: tuple[float, float]
+    odds: tuple[float, float]
+    parameters: dict[str, float | str]
+
+    @property
+    def mean(self) -> Bound:
+        """Return both ends of E[K]."""
+        return Bound(self.means[1], self.means[0])
+
+    @property
+    def gamma(self) -> Bound:
+        """Return both ends of gamma = 1 / (1 + w)."""
+        low, high = self.odds
+        room = 4.0 * UNIT
+        return Bound(min(1.0, (1.0 + room) / (1.0 + low)), (1.0 - room) / (1.0 + high))
+
+    def log_derivative(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of log m - (eta + 1) log1p(w rest).
+
+        w rest is off by 2 units, which log1p takes on at most as they stand; with log1p, eta + 1
+        and the product it is 12 units of the second term. log m is off by 8 units.
+        """
+        rest = canonical(q, rest)[1]
+        ends = []
+        for mean, w, sign in (
+            (self.means[0], self.odds[1], -1.0),
+            (self.means[1], self.odds[0], 1.0),
+        ):
+            log_mean = math.log(mean)
+            term = (self.shape + 1.0) * np.log1p(w * rest)
+            value = log_mean - term
+            units = 13.0 * term + 9.0 * abs(log_mean) + 2.0 * np.abs(value)
+            ends.append(value + sign * UNIT * MARGIN * units)
+        return ends[0], ends[1]
+
+    def increments(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of the increments of phi.
+
+        From rests r > r', with A = log1p(w r') and D = log(1 + w r) - A = log1p(w (r - r') /
+        (1 + w r')), phi rises by the integral of m (1 + w s)^{-eta-1} over r' < s < r,
+
+            (m / w) e^{-eta A} (1 - e^{-eta D}) / eta        (eta = 0: (m / w) D),
+
+        which decreases in w. D is off by 15 units and x = eta D by 16; 1 - e^{-x} changes by no
+        more than x does, relatively, and by |x| times that for x < 0; A is off by 10 units.
+        """
+        q, rest = canonical(q, rest)
+        gap, end = gaps(q, rest), rest[1:]
+        ends = []
+        for mean, w, sign in (
+            (self.means[0], self.odds[1], -1.0),
+            (self.means[1], self.odds[0], 1.0),
+        ):
+            start, length = np.log1p(w * end), np.log1p(w * gap / (1.0 + w * end))
+            x = self.shape * length
+            # Below, (1 - e^{-x}) / x is 1 to less than a unit.
+            small = np.abs(x) < 1e-17
+            exponent = -self.shape * start
+            with np.errstate(under="ignore"):
+                rise = -np.expm1(-x) / (1.0 if self.shape == 0.0 else self.shape)
+                factor = mean / w * np.exp(exponent)
+                value = factor * np.where(small, length, rise)
+            units = 44.0 + 17.0 * np.maximum(0.0, -x) + 12.0 * np.abs(exponent)
+            value = value * (1.0 + sign * UNIT * MARGIN * units)
+            # A subnormal D is off by 1e-322; the second factor is at most D for eta > 0.
+            lost = np.where(length < SHORTEST, factor * 1e-320, 0.0) + SHORTEST
+            faint = exponent < FAINT
+            value = np.where(faint, 0.0, value)
+            value = value + sign * (lost + np.where(faint, mean / w * length * E_FAINT, 0.0))
+            ends.append(np.where(gap > 0.0, np.maximum(value, 0.0), 0.0))
+        return ends[0], ends[1]
+
+    def at_most(self, k: float) -> Bound:
+        """Return both ends of P(K <= k)."""
+        k = whole(k)
+        if k < 1.0:
+            return Bound(0.0, 0.0)
+        if k == math.inf:
+            return Bound(1.0, 1.0)
+        if k <= MOST_ADDED:
+            low, high = self.log_derivative(np.zeros(1), np.ones(1))
+            if low[0] > math.log(LEAST_FIRST):
+                return self._added(int(k), float(low[0]), float(high[0]))
+        low_tail, high_tail = self._more_than(k) if k < FARTHEST else (0.0, 1.0)
+        # Markov's inequality.
+        high_tail = min(high_tail, self.means[1] / k)
+        return Bound(min(1.0, 1.0 - low_tail + UNIT), max(0.0, 1.0 - high_tail - UNIT))
+
+    def tight(self, forward: Base, backward: Base) -> float:
+        """Return (eta + 1) log R with R - 1 >= w H_R(Q || P); see `negative_binomial_tight`."""
+        del forward
+        return negative_binomial_tight(self.shape, self.odds[1], backward)
+
+    def paper(self, forward: Base, backward: Base) -> float:
+        """Return the constant of Theorem 5.2 of Koskela, Redberg, Wang 2024."""
+        del forward
+        return negative_binomial_paper(self.shape, self.odds[1], backward)[0]
+
+    def _added(self, k: int, log_low: float, log_high: float) -> Bound:
+        """Add up P(K = 1) = phi'(0) and its successors.
+
+        P(K = j + 1) = P(K = j) (1 - gamma) (j + eta) / (j + 1): a step is off by 6 units, and by
+        what 1 - gamma = w / (1 + w) is, in which all probabilities increase, given the first.
+        """
+        j = np.arange(1.0, float(k))
+        ends = []
+        for log_first, w, sign in (
+            (log_low, self.odds[0], -1.0),
+            (log_high, self.odds[1], 1.0),
+        ):
+            ratios = w / (1.0 + w) * ((j + self.shape) / (j + 1.0))
+            terms = np.cumprod(np.append(1.0, ratios * (1.0 + sign * 8.0 * UNIT)))
+            room = 1.0 + sign * UNIT * (12.0 + 2.0 * k)
+            ends.append(math.exp(log_first) * float(terms.sum()) * room)
+        low, high = ends
+        return Bound(min(1.0, high), min(1.0, low))
+
+    def _more_than(self, k: float) -> tuple[float, float]:
+        """Return both ends of P(K > k), k >= 1.
+
+        Taylor's remainder of phi at 1, first with 1 - t = gamma / (1 - (1 - gamma) s), so that
+        t = (1 - gamma) (1 - s) / (1 - (1 - gamma) s), and then with t = 1 / (1 + e^-y):
+
+            P(K > k) = integral of phi^{(k+1)}(s) (1 - s)^k / k! over 0 < s < 1
+                     = C m / w * integral of t^k (1 - t)^{eta-1} over 0 < t < 1 - gamma
+                     = C m / w * integral of t^{k+1} (1 - t)^eta over y < log w,
+
+        where C = Gamma(k + 1 + eta) / (k! Gamma(eta + 1)) = 1 / ((k + 1 + eta) B(k + 1, eta + 1)),
+        and the beta function is the integral of t^{k+1} (1 - t)^{eta+1} over all y.
+        """
+        a, plus = k + 1.0, self.shape + 1.0
+        part = BetaKernel(a, self.shape, a / (a + plus), plus / (a + plus))
+        whole = BetaKernel(a, plus, a / (a + plus), plus / (a + plus))
+        # The ends of y - y0, with e^{y0} = a / (eta + 1).
+        ratio = plus / a
+        limits = [math.log(w) + math.log(ratio) for w in self.odds]
+        slack = 10.0 * UNIT * (1.0 + abs(math.log(self.odds[1])) + abs(math.log(ratio)))
+        low, high = share(part, whole, (limits[0] - slack, limits[1] + slack))
+        # The kernels are divided by their values at y0, of which one has a factor 1 - t0 more.
+        factor = (a + plus) / plus / (k + plus)
+        room = 16.0 * UNIT
+        return (
+            low * factor * self.means[0] / self.odds[1] * (1.0 - room),
+            high * factor * self.means[1] / self.odds[0] * (1.0 + room),
+        )
+
+
+# What results of exp below the normal range may be off by.
+NOTHING = 1e-300
+
+
+@record
+class PoissonRuns(Runs):
+    """A Poisson number of runs, possibly none.
+
+    Attributes:
+        expected: E[K] > 0, exact.
+    """
+
+    expected: float
+
+    family = "poisson"
+
+    @property
+    def parameters(self) -> dict[str, float | str]:
+        """Return the family and the mean."""
+        return {"family": "poisson", "mean": self.expected}
+
+    @property
+    def mean(self) -> Bound:
+        """Return the mean."""
+        return Bound(self.expected, self.expected)
+
+    @property
+    def no_runs(self) -> Bound:
+        """Return e^-m."""
+        value = math.exp(-self.expected)
+        room = 8.0 * UNIT
+        return Bound(
+            min(1.0, value * (1.0 + room) + NOTHING), max(0.0, value * (1.0 - room) - NOTHING)
+        )
+
+    def log_derivative(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of log m - m rest; rest and the product are off by 2 units."""
+        rest = canonical(q, rest)[1]
+        log_mean, term = math.log(self.expected), self.expected * rest
+        value = log_mean - term
+        error = UNIT * MARGIN * (3.0 * term + 9.0 * abs(log_mean) + 2.0 * np.abs(value))
+        return value - error, value + error
+
+    def increments(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of e^{-m r'} (1 - e^{-m (r - r')}), for rests r > r'.
+
+        Both exponents are off by 3 units, which the second factor takes on at most as they stand.
+        """
+        q, rest = canonical(q, rest)
+        gap, term = gaps(q, rest), self.expected * rest[1:]
+        with np.errstate(under="ignore"):
+            value = np.exp(-term) * -np.expm1(-self.expected * gap)
+        room = UNIT * MARGIN * (24.0 + 4.0 * term)
+        low = np.maximum(value * (1.0 - room) - NOTHING, 0.0)
+        return low, np.where(gap > 0.0, value * (1.0 + room) + NOTHING, 0.0)
+
+    def at_most(self, k: float) -> Bound:
+        """Return both ends of P(K <= k) = (integral of x^k e^-x over x > m) / k!.
+
+        With x = c e^-v and c = k + 1 the limit is v < log(c / m).
+        """
+        k = whole(k)
+        if k < 0.0:
+            return Bound(0.0, 0.0)
+        if k == 0.0:
+            return self.no_runs
+        if k == math.inf:
+            return Bound(1.0, 1.0)
+        c, m = k + 1.0, self.expected
+        close = abs(c - m) < 0.5 * m
+        limit = math.log1p((c - m) / m) if close else math.log(c) - math.log(m)
+        size = abs(limit) if close else abs(math.log(c)) + abs(math.log(m))
+        slack = 16.0 * UNIT * size
+        kernel = GammaKernel(c)
+        low, high = share(kernel, kernel, (limit - slack, limit + slack))
+        return Bound(min(1.0, high), min(1.0, low))
+
+    def tight(self, forward: Base, backward: Base) -> float:
+        """Return m TV, the largest m (q - q') of all tests.
+
+        It is the constant of Corollary 5.8 of Koskela, Redberg, Wang 2024, too: m (e^x - 1 +
+        H_{e^x}) does not decrease in x, as H_a has slopes of at least -1 in a, so that
+        epsilon_1 = 0 is the best choice.
+        """
+        del backward
+        return poisson_tight(self.expected, forward)
+
+
+# What results of exp below the normal range may be off by.
+
+
+@record
+class PowerRuns(Runs):
+    """A binomial (or fixed) number of runs.
+
+    Attributes:
+        family: binomial or fixed.
+        trials: n >= 1, an integer.
+        chances: both ends of p in (0, 1], 4 units apart at most.
+        failures: both ends of 1 - p: that at the lower p first, 4 units apart at most.
+        means: both ends of E[K] = n p.
+        parameters: what was given.
+    """
+
+    family: str
+    trials: float
+    chances: tuple[float, float]
+    failures: tuple[float, float]
+    means: tuple[float, float]
+    parameters: dict[str, float | str]
+
+    @property
+    def mean(self) -> Bound:
+        """Return both ends of E[K]."""
+        return Bound(self.means[1], self.means[0])
+
+    @property
+    def no_runs(self) -> Bound:
+        """Return both ends of (1 - p)^n."""
+        (low, high), (most, least) = self.chances, self.failures
+        return Bound(self._power(low, most, 1.0), self._power(high, least, -1.0))
+
+    @property
+    def largest(self) -> float:
+        """Return n."""
+        return self.trials
+
+    def log_derivative(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of log m + (n - 1) log(1 - p rest), which falls in p for a given m."""
+        q, rest = canonical(q, rest)
+        ends = []
+        for mean, side, sign in ((self.means[0], 1, -1.0), (self.means[1], 0, 1.0)):
+            log_mean = math.log(mean)
+            # 0 times infinity is 0 here: z^0 = 1 at z = 0.
+            term = np.zeros(len(q)) if self.trials == 1.0 else self._log_inner(side, q, rest)
+            term = (self.trials - 1.0) * term
+            with np.errstate(invalid="ignore"):
+                value = log_mean + term
+                units = 40.0 * np.abs(term) + 9.0 * abs(log_mean) + 2.0 * np.abs(value)
+                value = value + sign * UNIT * MARGIN * units
+            ends.append(np.where(term == -np.inf, -np.inf, value))
+        return ends[0], ends[1]
+
+    def increments(self, q: Array, rest: Array) -> Bracket:
+        """Return both ends of the increments of phi.
+
+        From z to z' = z + gap, with A = log(1 - p rest') and D = log1p(p gap / (1 - p rest)), phi
+        rises by (m / (n p)) e^{n A} (1 - e^{-n D}), which falls in p for a given m, as it is the
+        integral of m (1 - p s)^{n-1}. m / (n p) is 1 up to 6 units. A is off by 34 units; what is
+        in log1p by 14, and so D by 22; the second factor takes that on at most as it stands.
+        """
+        q, rest = canonical(q, rest)
+        gap = gaps(q, rest)
+        n = self.trials
+        ends = []
+        for side, sign in ((1, -1.0), (0, 1.0)):
+            p = self.chances[side]
+            exponent = n * self._log_inner(side, q[1:], rest[1:])
+            with np.errstate(divide="ignore", invalid="ignore", under="ignore", over="ignore"):
+                length = np.log1p(p * gap / self._inner(side, q[:-1], rest[:-1]))
+                value = np.exp(exponent) * -np.expm1(-n * length)
+                units = 56.0 + 40.0 * np.abs(np.maximum(exponent, -745.0))
+                value = value * (1.0 + sign * UNIT * MARGIN * units) + sign * NOTHING
+            ends.append(np.where(gap > 0.0, np.maximum(value, 0.0), 0.0))
+        return ends[0], ends[1]
+
+    def at_most(self, k: float) -> Bound:
+        """Return both ends of P(K <= k), the integral of t^{n-k-1} (1 - t)^k over t < 1 - p.
+
+        That is divided by the integral over all t. With t = 1 / (1 + e^-y) the integrand is
+        t^{n-k} (1 - t)^{k+1}, and the limit y < log((1 - p) / p).
+        """
+        k = whole(k)
+        n = self.trials
+        if k < 0.0:
+            return Bound(0.0, 0.0)
+        if k >= n:
+            return Bound(1.0, 1.0)
+        if self.failures[0] == 0.0:
+            return Bound(0.0, 0.0)
+        if k == 0.0:
+            return self.no_runs
+        a, b = n - k, k + 1.0
+        kernel = BetaKernel(a, b, a / (a + b), b / (a + b))
+        # At p = 1 the integral is 0, and its lower end is not used.
+        odds = [
+            math.log(failure / p) if failure > 0.0 else -700.0
+            for p, failure in zip(self.chances, self.failures, strict=True)
+        ][::-1]
+        ratio = math.log(b / a)
+        limits = [value + ratio for value in odds]
+        slack = 16.0 * UNIT * (1.0 + max(abs(value) for value in odds) + abs(ratio))
+        first, last = share(kernel, kernel, (limits[0] - slack, limits[1] + slack))
+        return Bound(min(1.0, last), min(1.0, first) if self.failures[1] > 0.0 else 0.0)
+
+    def tight(self, forward: Base, backward: Base) -> float:
+        """Return (n - 1) log R with R - 1 >= p / (1 - p) H_R(P || Q); see `binomial_tight`."""
+        del backward
+        return binomial_tight(self.trials, self.chance_odds, forward)[0]
+
+    def paper(self, forward: Base, backward: Base) -> float:
+        """Return the constant of Theorem 5.7 of Koskela, Redberg, Wang 2024."""
+        del backward
+        return binomial_paper(self.trials, self.chances[1], self.chance_odds, forward)[0]
+
+    @property
+    def chance_odds(self) -> float:
+        """Return the upper end of p / (1 - p)."""
+        if self.failures[1] == 0.0:
+            return math.inf
+        return self.chances[1] / self.failures[1] * (1.0 + 2.0 * UNIT)
+
+    def _power(self, p: float, failure: float, sign: float) -> float:
+        """Return (1 - p)^n, rounded to one side."""
+        if failure == 0.0:
+            return 0.0
+        exponent = self.trials * (math.log(failure) if p > 0.5 else math.log1p(-p))
+        room = UNIT * (9.0 + 20.0 * abs(exponent))
+        return min(1.0, max(0.0, math.exp(exponent) * (1.0 + sign * room) + sign * NOTHING))
+
+    def _inner(self, side: int, q: Array, rest: Array) -> Array:
+        """Return 1 - p rest = (1 - p) + p q at one end of p, to 8 units.
+
+        The first form as long as p rest <= 1/2: its 2 units become 2 of the result. In the second
+        nothing cancels; p q moves the other way with p, by at most 4 units.
+        """
+        product = self.chances[side] * rest
+        far = self.failures[side] + self.chances[side] * q
+        return np.where(product <= 0.5, 1.0 - product, far)
+
+    def _log_inner(self, side: int, q: Array, rest: Array) -> Array:
+        """Return log(1 - p rest) at one end of p, to 34 units.
+
+        As log1p of a product off by 2 units, which becomes 3; beyond 1/2 the sum is off by 8 units
+        and its logarithm, at least 0.69 in modulus, by 12 and its own 8.
+        """
+        product = self.chances[side] * rest
+        with np.errstate(divide="ignore"):
+            far = np.log(self.failures[side] + self.chances[side] * q)
+        result: Array = np.where(product <= 0.5, np.log1p(-np.minimum(product, 0.5)), far)
+        return result
