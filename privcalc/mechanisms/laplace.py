@@ -95,7 +95,7 @@ class Laplace(Mechanism):
         from privcalc.losses.atomic.atoms import AtomicLaw
         from privcalc.losses.closed.laplace import LaplaceLaw
         from privcalc.losses.term import Term
-        from privcalc.mechanisms.files.lists import one_a_line
+        from privcalc.mechanisms.files import one_a_line
 
         found = []
         for place, value in one_a_line(file, "the local sensitivity of the query"):

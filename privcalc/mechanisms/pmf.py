@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.tables import exact, read_rows
+from privcalc.mechanisms.files import exact, read_rows
 from privcalc.relation import Adjacency
 from privcalc.spec.registry import Parameter, mechanism
 

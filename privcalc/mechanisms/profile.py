@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.tables import Row, exact, read_rows
+from privcalc.mechanisms.files import Row, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:

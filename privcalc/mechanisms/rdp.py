@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files.tables import Row, exact, read_rows
+from privcalc.mechanisms.files import Row, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:

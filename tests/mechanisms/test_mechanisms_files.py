@@ -20,7 +20,7 @@ from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import MOST_ATOMS
 from privcalc.losses.atomic.profiles import MOST_POINTS
-from privcalc.mechanisms.files.tables import MAX_ROWS, exact, read_rows
+from privcalc.mechanisms.files import MAX_ROWS, exact, read_rows
 from privcalc.relation import Adjacency
 from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, hockey_stick
 

@@ -18,7 +18,7 @@ from privcalc.accounting.subsample import Sample, subsample
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.mechanisms.correlated import dense, strategies
-from privcalc.mechanisms.correlated.tree import tree
+from privcalc.mechanisms.correlated.strategies import tree
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 

@@ -65,7 +65,7 @@ class Gnmax(Gaussian):
         """Return a curve for each line of votes: its worst neighbour, in both orders."""
         del adjacency
         from privcalc.losses.term import Term
-        from privcalc.mechanisms.files.lists import numbers
+        from privcalc.mechanisms.files import numbers
         from privcalc.renyi.votes import VotesCurve
 
         found: dict[tuple[int, ...], int] = {}

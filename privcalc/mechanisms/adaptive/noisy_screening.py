@@ -113,7 +113,7 @@ class NoisyScreening(Mechanism):
         """
         del adjacency
         from privcalc.losses.screening import screening_of
-        from privcalc.mechanisms.files.lists import numbers
+        from privcalc.mechanisms.files import numbers
 
         found: dict[int, int] = {}
         for place, values in numbers(file):

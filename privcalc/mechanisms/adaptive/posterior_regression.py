@@ -165,7 +165,7 @@ class PosteriorRegression(Mechanism):
         One record is gone from, or has come to, the data of all lines.
         """
         from privcalc.losses.term import Term
-        from privcalc.mechanisms.files.lists import numbers
+        from privcalc.mechanisms.files import numbers
 
         lines = []
         for place, values in numbers(file):

@@ -9,7 +9,7 @@ from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
 from privcalc.mechanisms.correlated import dense, strategies
-from privcalc.mechanisms.correlated.tree import tree
+from privcalc.mechanisms.correlated.strategies import tree
 from privcalc.mechanisms.gaussian import checked_mu
 from privcalc.spec.registry import Parameter, mechanism
 

@@ -300,7 +300,7 @@ def read_probabilities(file: str) -> tuple[float, ...]:
     Raises:
         DomainError: the file cannot be read, or a line is out of range.
     """
-    from privcalc.mechanisms.files.tables import exact, read_rows
+    from privcalc.mechanisms.files import exact, read_rows
 
     found: dict[int, float] = {}
     for row in read_rows(file, COLUMNS):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mpmath import mp, mpf
 
-from privcalc.mechanisms.files.tables import read_rows
+from privcalc.mechanisms.files import read_rows
 from privcalc.relation import Adjacency
 from tests.losses.contract.law_densities import (
     DIGITS,

@@ -1,6 +1,6 @@
-"""Reads the two-column files of `pmf` and `profile`, without rounding a digit.
+"""Reads files of two columns, and of lists with a line of numbers for each use.
 
-A file is one of
+No digit is rounded. A file of two columns, as `pmf` and `profile` take it, is one of
 
 * JSON: `{"first": [...], "other": [...]}` with the two names of the columns and lists of equal
   length, or a list of pairs `[[x, y], ...]`;
@@ -16,11 +16,14 @@ from __future__ import annotations
 import io
 import re
 from fractions import Fraction
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import DomainError
 from privcalc.opened import read_text
 from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_ROWS = 100_000
 
@@ -181,3 +184,39 @@ def _fail(place: str, names: tuple[str, str], got: str) -> NoReturn:
 
 def _short(text: str) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+MOST_LINES = 100_000
+
+
+def numbers(file: str) -> Iterator[tuple[str, list[Fraction]]]:
+    """Yield the place and the numbers of each line; `#` begins a comment, empty lines are none.
+
+    Raises:
+        DomainError: the file cannot be read, has no numbers or too many lines, or other words.
+    """
+    lines = read_text(file).splitlines()
+    if len(lines) > MOST_LINES:
+        raise DomainError(f"{file} has more than {MOST_LINES} lines")
+    empty = True
+    for number, line in enumerate(lines, 1):
+        words = _SEPARATOR.split(line.partition("#")[0].strip())
+        if words == [""]:
+            continue
+        empty = False
+        place = f"{file}, line {number}"
+        yield place, [exact(place, word) for word in words]
+    if empty:
+        raise DomainError(f"{file} has no numbers; expected a line for each use")
+
+
+def one_a_line(file: str, meaning: str) -> Iterator[tuple[str, Fraction]]:
+    """Yield the place and the one number of each line.
+
+    Raises:
+        DomainError: as `numbers` does, and where a line has several.
+    """
+    for place, values in numbers(file):
+        if len(values) != 1:
+            raise DomainError(f"{place}: expected one number, {meaning}")
+        yield place, values[0]
