@@ -1,10 +1,13 @@
-"""What options have a choice of, and what holds without one: all that a plain question loads."""
+"""What the options of a plain question are read as: choices, and budgets to compare with."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
+from privcalc.errors import UsageError
 from privcalc.relation import Relation
+from privcalc.reporting.budget import Budget
+from privcalc.reporting.questions import read_delta, read_epsilon
 
 Format = StrEnum("Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB", "STATEMENT"])
 ColorMode = StrEnum("ColorMode", ["AUTO", "ALWAYS", "NEVER"])
@@ -40,3 +43,51 @@ class RelationName(StrEnum):
 def relation_named(name: RelationName | None) -> Relation | None:
     """Return the relation that an option names."""
     return None if name is None else Relation(name.value.replace("-", "_"))
+
+
+def read_budget(
+    max_epsilon: str | None,
+    max_delta: str | None,
+    *,
+    deltas: bool,
+    epsilons: bool,
+    estimate: bool = False,
+    max_rho: str | None = None,
+    max_mu: str | None = None,
+    max_advantage: str | None = None,
+) -> Budget:
+    """Read the budget options, each as it was written.
+
+    Args:
+        max_epsilon: needs a delta.
+        max_delta: needs an epsilon.
+        deltas: whether any delta was given.
+        epsilons: whether any epsilon was given.
+        estimate: whether the engine gives an estimate only.
+        max_rho: of concentrated differential privacy.
+        max_mu: of Gaussian differential privacy.
+        max_advantage: of membership attacks, a probability.
+    """
+    given = {
+        "epsilon": max_epsilon,
+        "delta": max_delta,
+        "rho": max_rho,
+        "mu": max_mu,
+        "advantage": max_advantage,
+    }
+    read = {"delta": read_delta, "advantage": read_delta}
+    budget = Budget(
+        *(
+            None if text is None else read.get(name, read_epsilon)(f"--max-{name}", text)
+            for name, text in given.items()
+        )
+    )
+    if budget.max_epsilon is not None and not deltas:
+        raise UsageError("--max-epsilon needs the delta at which it holds: add --delta D")
+    if budget.max_delta is not None and not epsilons:
+        raise UsageError("--max-delta needs the epsilon at which it holds: add --epsilon E")
+    if budget and estimate:
+        raise UsageError(
+            "--engine afa gives an estimate without certificate; a budget check needs a proof"
+        )
+    return budget

@@ -1,15 +1,14 @@
-"""Output: what was asked of the output, and the printing of answers."""
+"""Output: what was asked of it, and the printing of answers to one question after another."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Verdict
 from privcalc.cli.choices import ColorMode, Format
-from privcalc.cli.exit_status import ExitStatus
-from privcalc.cli.streams import abandon, complain
-from privcalc.cli.terminal import Terminal, terminal
+from privcalc.cli.failure import ExitStatus, abandon, complain
 from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.reporting.questions import read_count
@@ -19,6 +18,37 @@ if TYPE_CHECKING:
 
     from privcalc.cli import options
     from privcalc.render.report import Report
+
+
+@record
+class Terminal:
+    """How tables may look on standard output.
+
+    Attributes:
+        boxed: it is a terminal that a person reads.
+        colour: colour is wanted.
+        columns: how wide it is; a table that does not fit has no boxes, and is never cut.
+    """
+
+    boxed: bool
+    colour: bool
+    columns: int = 80
+
+
+def terminal(mode: ColorMode) -> Terminal:
+    """Decide from the option, then NO_COLOR, then FORCE_COLOR, then the terminal itself."""
+    capable = sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    if mode is not ColorMode.AUTO:
+        colour = mode is ColorMode.ALWAYS
+    elif os.environ.get("NO_COLOR"):
+        colour = False
+    else:
+        colour = capable or bool(os.environ.get("FORCE_COLOR"))
+    if not capable:
+        return Terminal(boxed=False, colour=colour)
+    from shutil import get_terminal_size
+
+    return Terminal(boxed=True, colour=colour, columns=get_terminal_size().columns)
 
 
 MOST_JOBS = 256

@@ -10,7 +10,7 @@ from privcalc.errors import (
     UsageError,
 )
 from privcalc.library.ask import calibrate, calibrations, compose, convert, select, subsample
-from privcalc.library.histories import from_dp_event, from_opacus
+from privcalc.library.given import from_dp_event, from_opacus
 from privcalc.library.result import Result
 
 __all__ = [

@@ -6,7 +6,7 @@ from itertools import pairwise
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from privcalc.picture.scale import Scale
+from privcalc.picture.picture import Scale
 from privcalc.record import record
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privcalc.cli import program as application
-from privcalc.cli.docs import documents
-from privcalc.cli.docs.__main__ import main
+from privcalc.cli.docs.__main__ import documents, main
 from privcalc.cli.docs.commands import program
 from tests.conftest import ROOT
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc import __version__
-from privcalc.cli.exit_status import ExitStatus
+from privcalc.cli.failure import ExitStatus
 from privcalc.errors import DisagreementError, DomainError, NotCertifiedError, UnsupportedError
 from privcalc.render.github import annotation
 

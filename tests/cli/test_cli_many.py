@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from privcalc.cli.many import workers
-from privcalc.cli.many.lines import questions
+from privcalc.cli import workers
+from privcalc.cli.many import questions
 from privcalc.cli.output import Printed
 from privcalc.cli.progress import Progress
 from privcalc.errors import SpecError

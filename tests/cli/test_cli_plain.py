@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privcalc.cli import app, choices, program
+from privcalc.cli.app import read_plainly
 from privcalc.cli.commands import COMMANDS
 from privcalc.cli.output import read_output
-from privcalc.cli.plain import read_plainly
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.bounds import Bound
-from privcalc.cli.many import lines
+from privcalc.cli import many as lines
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from privcalc.accounting.answer import Direction, Method
 from privcalc.accounting.realize import sampling_words
 from privcalc.bounds import Bound, Proof, Verdict
 from privcalc.cli.choices import ColorMode, Format
-from privcalc.cli.output import Output, Printer
-from privcalc.cli.terminal import Terminal, terminal
+from privcalc.cli.output import Output, Printer, Terminal, terminal
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.relation import Relation

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from privcalc.picture.scale import Scale
+from privcalc.picture.picture import Scale
 
 
 def random_numbers(seed: int) -> tuple[list[float], bool, int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from privcalc.cli.app import main
-from privcalc.cli.terminal import Terminal
+from privcalc.cli.output import Terminal
 from privcalc.picture.picture import Axis, Curve, Picture, Point
 from privcalc.picture.terminal import draw
 

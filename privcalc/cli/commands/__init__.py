@@ -1,16 +1,26 @@
-"""The five commands: options in one file, what is asked and reported in its twin."""
+"""The five commands, each in a file that has its options, and what they all do alike.
+
+What a command asks and reports is in its twin in `reporting/`.
+"""
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privcalc.cli.output import OPTIONS, read_output
+from privcalc.cli.failure import ExitStatus
+from privcalc.cli.output import OPTIONS, Printer, read_output
+from privcalc.errors import UsageError
 from privcalc.record import replace
+from privcalc.reporting.questions import joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from types import ModuleType
+
+    from privcalc.cli.output import Output
+    from privcalc.reporting.questions import Asking
 
 # Each is a function of the same name in a module of the same name; the order is that of the help.
 COMMANDS = {
@@ -41,3 +51,69 @@ def call(
     output = replace(output, command=tuple(arguments))
     own = {name: value for name, value in values.items() if name not in OPTIONS}
     return function(output=output, **own)
+
+
+def answered(
+    specs: Sequence[str],
+    ask: Asking,
+    output: Output,
+    *,
+    holes: bool = False,
+    exit_zero: bool = False,
+    places: Sequence[Sequence[float]] | None = None,
+) -> ExitStatus:
+    """Answer the sum of the specifications, or where SPEC is `-` each line of standard input.
+
+    Args:
+        specs: as written.
+        ask: answers a question.
+        output: how to print.
+        holes: whether specifications may have holes.
+        places: where numbers are asked for, which are a curve where one kind of place has several;
+            None where each answer is a curve already.
+        exit_zero: whether a budget that is not kept is no failure; an error is one still.
+    """
+    if output.plot and places is not None and "-" in specs:
+        _check_curve(places)
+    return forgiven(_status(specs, ask, output, holes=holes), exit_zero=exit_zero)
+
+
+def _check_curve(places: Sequence[Sequence[float]]) -> None:
+    """Refuse pictures of what is no curve, once and not for each line of standard input."""
+    from privcalc.picture.picture import NO_CURVE, SEVERAL
+
+    kinds = [set(each) for each in places if each]
+    if len(kinds) > 1:
+        raise UsageError(SEVERAL)
+    if not any(len(each) > 1 for each in kinds):
+        raise UsageError(NO_CURVE)
+
+
+def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:
+    """Return the status, in which a budget that is not kept may be no failure."""
+    return ExitStatus.OK if exit_zero and status is ExitStatus.BUDGET else status
+
+
+def _status(
+    specs: Sequence[str],
+    ask: Asking,
+    output: Output,
+    *,
+    holes: bool,
+) -> ExitStatus:
+    if "-" not in specs:
+        if output.jobs > 1:
+            raise UsageError("--jobs says nothing to one question; it goes with -")
+        return Printer(output).print(ask(joined(specs, holes=holes, relation=ask.relation)))
+    if output.plot_file is not None:
+        raise UsageError("--plot-file draws one question; - may ask many")
+    if len(specs) > 1:
+        raise UsageError("- reads whole questions from standard input; it stands alone")
+    if sys.stdin is not None and sys.stdin.isatty():
+        raise UsageError(
+            "standard input is a terminal: - reads questions from a pipe or a file, one on each "
+            "line (for example: privcalc compose - --delta 1e-6 < specs.txt)"
+        )
+    from privcalc.cli.many import Answering, answer_questions
+
+    return answer_questions(Answering(ask, output, holes), jobs=output.jobs)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered, forgiven
-from privcalc.cli.budgets import read_budget
+from privcalc.cli.choices import read_budget
+from privcalc.cli.commands import answered, forgiven
 from privcalc.errors import UsageError
 from privcalc.reporting.compose import Composing
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
@@ -76,7 +76,7 @@ def compose(
         hints=not output.quiet,
     )
     if file is not None:
-        from privcalc.cli.gate.check import check_file
+        from privcalc.cli.gate import check_file
 
         return forgiven(check_file(file, ask, output), exit_zero=exit_zero)
     places = (deltas, epsilons) if deltas or epsilons else None

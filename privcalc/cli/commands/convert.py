@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered
-from privcalc.cli.budgets import read_budget
+from privcalc.cli.choices import Format, read_budget
+from privcalc.cli.commands import answered
 from privcalc.errors import UsageError
-from privcalc.reporting.convert import Converting, check_uses
+from privcalc.record import replace
+from privcalc.reporting.convert import Converting, Writing, check_uses
 from privcalc.reporting.questions import (
     joined,
     read_all,
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 
     from privcalc.accounting.convert import Target
     from privcalc.cli import options
+    from privcalc.cli.failure import ExitStatus
     from privcalc.cli.output import Output
+    from privcalc.relation import Relation
     from privcalc.reporting.budget import Budget
-
 
 EXAMPLES = """\
 \b
@@ -104,8 +106,6 @@ def convert(
             "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp"
         )
     if to is choices.Target.DP_EVENT:
-        from privcalc.cli.commands.dp_event import write_events
-
         alone = not (data_dependent or budget or group)
         return write_events(specs, choices.relation_named(relation), output, alone=alone)
     if data_dependent or budget:
@@ -149,3 +149,26 @@ def _check_mode(
         raise UsageError(f"{mode} is not checked against a budget; compose and convert SPEC are")
     if data and output.terse:
         raise UsageError("-t has no room to say that a data-dependent number is no guarantee")
+
+
+def write_events(
+    specs: Sequence[str], relation: Relation | None, output: Output, *, alone: bool
+) -> ExitStatus:
+    """Print each specification as a DpEvent, on a line of its own that can be read again.
+
+    Args:
+        specs: as they were given.
+        relation: as the command line says.
+        output: how to print.
+        alone: whether no option was given that changes what is converted.
+
+    Raises:
+        UsageError: the format has no form for it.
+    """
+    if not alone:
+        raise UsageError("--group, --filter and --data-dependent say nothing to --to dp-event")
+    if output.format not in (Format.TABLE, Format.JSON):
+        raise UsageError(f"--to dp-event prints a line, or --json; not {output.format.value}")
+    if output.format is Format.TABLE:
+        output = replace(output, terse=True)
+    return answered(specs, Writing(relation), output)

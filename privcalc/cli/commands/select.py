@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered
-from privcalc.cli.budgets import read_budget
+from privcalc.cli.choices import read_budget
+from privcalc.cli.commands import answered
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance

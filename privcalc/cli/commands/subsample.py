@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
-from privcalc.cli.answering import answered
+from privcalc.cli.commands import answered
 from privcalc.errors import UsageError
 from privcalc.reporting.questions import (
     read_all,

@@ -4,11 +4,45 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from privcalc.cli.docs import documents
+from privcalc.cli.docs import commands
+from privcalc.cli.docs.completions import completion
+from privcalc.cli.docs.help import help_texts, plain_options
+from privcalc.cli.docs.pages import page, readme
 from privcalc.cli.program import program
 
+if TYPE_CHECKING:
+    from typer._click import Command
+
 ROOT = Path(__file__).parents[3]
+
+
+def documents(root: Path, parser: Command) -> dict[Path, str]:
+    """Return every generated file of a checkout with the text that it should have.
+
+    Args:
+        root: the top directory; the prose of the manual pages is in `man/src`.
+        parser: the command line, with all commands.
+    """
+    files = {
+        root / "completions" / name: completion(shell, parser)
+        for shell, name in (
+            ("bash", "privcalc.bash"),
+            ("zsh", "_privcalc"),
+            ("fish", "privcalc.fish"),
+        )
+    }
+    for template in sorted((root / "man" / "src").glob("*.mdoc")):
+        files[root / "man" / template.stem] = page(
+            template.read_text(encoding="utf-8"), commands.program(parser)
+        )
+    for name, text in help_texts(parser):
+        files[root / "privcalc" / "cli" / "help" / f"{name}.txt"] = text
+    files[root / "privcalc" / "cli" / "help" / "option-table.txt"] = "".join(plain_options(parser))
+    top = root / "README.md"
+    files[top] = readme(top.read_text(encoding="utf-8"))
+    return files
 
 
 def main(arguments: list[str]) -> int:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from inspect import signature
+from typing import TYPE_CHECKING, get_type_hints
 
-from privcalc.cli.output import OPTIONS
+from privcalc.cli import options as declared
+from privcalc.cli.output import OPTIONS, Output, read_output
 from privcalc.record import record, replace
 from privcalc.spec.entry import word_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+    from inspect import Parameter as Argument
 
     from typer._click import Command as Parser
 
@@ -198,3 +201,16 @@ def _option(parameter: object) -> Option:
         default,
         output,
     )
+
+
+def parameters(function: Callable[..., int]) -> list[Argument]:
+    """Return what Typer reads of a command: options of the output in the place of `output`.
+
+    Functions name their declarations without loading them, which plain questions do not need.
+    """
+    names = {"options": declared, "Output": Output}
+    found = []
+    for each in (function, read_output):
+        hints = get_type_hints(each, localns=names, include_extras=True)
+        found += [p.replace(annotation=hints[p.name]) for p in signature(each).parameters.values()]
+    return [each for each in found if each.annotation is not Output]

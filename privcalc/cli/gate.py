@@ -1,4 +1,6 @@
-"""Reads a budget file: what may be spent, and what touches the data.
+"""Where in a TOML file something stands, which the standard reader does not tell.
+
+Reads a budget file: what may be spent, and what touches the data.
 
 [budget]
 epsilon = 3                         # or rho = 0.1, or mu = 0.5, without delta
@@ -9,6 +11,8 @@ relation = "add-or-remove-one"      # may be left out
 name = "training"
 spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
 note = "the released model"         # may be left out
+
+The gate: all that touches the data, composed, against the budget of the file.
 """
 
 from __future__ import annotations
@@ -17,18 +21,68 @@ import re
 import sys
 from typing import TYPE_CHECKING, NoReturn
 
+from privcalc.bounds import Bound, Verdict
 from privcalc.cli.choices import RelationName, relation_named
-from privcalc.cli.gate.places import Lines, tables
+from privcalc.cli.output import Printer
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
+from privcalc.exact import distinct
 from privcalc.opened import decoded, read_text
-from privcalc.record import record
-from privcalc.reporting.questions import question, read_delta, read_epsilon
+from privcalc.record import record, replace
+from privcalc.render.words import written
+from privcalc.reporting.budget import Budget
+from privcalc.reporting.convert import Converting, check_uses
+from privcalc.reporting.questions import (
+    question,
+    read_delta,
+    read_epsilon,
+    relation_in_force,
+    summed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from privcalc.accounting.convert import Target
+    from privcalc.cli.failure import ExitStatus
+    from privcalc.cli.output import Output
     from privcalc.relation import Relation
+    from privcalc.render.report import Report, Row
+    from privcalc.reporting.compose import Composing
+    from privcalc.reporting.questions import Asking
     from privcalc.spec.read import Question
+
+# Strings and comments, of one line or of several: nothing in them is a header or a key.
+_HIDDEN = re.compile(
+    r'"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*', re.DOTALL
+)
+_HEADER = re.compile(r"\s*\[\s*(\[?)\s*([A-Za-z0-9_.-]+)\s*\]?\s*\]\s*")
+_KEY = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
+
+# The line of each key, and under "" of the header.
+Lines = dict[str, int]
+
+
+def tables(text: str) -> list[tuple[str, Lines]]:
+    """Return the tables of a file that the standard reader takes, in their order.
+
+    A key that is quoted, or in an inline table, is not among them.
+
+    Args:
+        text: the file.
+
+    Returns:
+        The name of each table, `[[NAME]]` for one of many, with its lines.
+    """
+    plain = _HIDDEN.sub(lambda found: "\n" * found.group().count("\n"), text)
+    found: list[tuple[str, Lines]] = [("", {})]
+    for number, line in enumerate(plain.split("\n"), start=1):
+        if header := _HEADER.fullmatch(line):
+            several, name = header.groups()
+            found.append((f"[[{name}]]" if several else name, {"": number}))
+        elif key := _KEY.match(line):
+            found[-1][1].setdefault(key[1], number)
+    return found
+
 
 # The standard reader takes a second for about a million characters.
 MAX_LENGTH = 200_000
@@ -288,3 +342,104 @@ class _Reader:
         if visible and not words.isprintable():
             self.fail(f"{key} has characters that are not printed", lines, key)
         return words
+
+
+def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
+    """Check the budget of a file, and print what each part costs by itself, and all together.
+
+    Args:
+        file: its name, or `-` for standard input.
+        ask: what the command line asks: a relation, a tolerance, an engine for epsilon and mu.
+        output: how to print.
+
+    Raises:
+        FileError: something in the file is wrong, or cannot be answered; it says in which line.
+    """
+    found = read_budget_file(file, ask.relation)
+    try:
+        whole = summed([part.question for part in found.parts])
+        asked = relation_in_force(ask.relation, found.relation)
+        relation = relation_in_force(asked, whole.relation)
+        if relation is None:
+            from privcalc.accounting.realize import default_relation
+
+            relation = default_relation(whole.tree)
+    except UsageError as error:
+        raise FileError(error, found.file, None) from None
+    ask = replace(ask, relation=relation)
+    costs = _costs(found, _asking(found, ask, Budget()))
+    try:
+        report, *_ = _asking(found, ask, Budget(**{f"max_{found.quantity}": found.most}))(whole)
+    except PrivcalcError as error:
+        raise FileError(error, found.file, None) from None
+    return Printer(output).print([_with_parts(report, found, costs)])
+
+
+def _asking(found: BudgetFile, ask: Composing, budget: Budget) -> Asking:
+    """Return what asks for the quantity of a budget, as `compose` or as `convert` does."""
+    if found.delta is not None:
+        return replace(ask, deltas=(found.delta,), budget=budget)
+    to: Target = "zcdp" if found.quantity == "rho" else "gdp"
+    check_uses(to, (), engine=ask.engine)
+    return Converting(
+        to=to,
+        relation=ask.relation,
+        tolerance=ask.tolerance,
+        engine=ask.engine,
+        limits=budget,
+    )
+
+
+def _costs(found: BudgetFile, ask: Asking) -> list[Bound]:
+    """Return what each part costs by itself, at the delta and under the relation of the whole."""
+    known: dict[object, Bound] = {}
+    costs = []
+    for part in found.parts:
+        key = distinct(part.question.tree)
+        if key not in known:
+            known[key] = _cost(found, part, ask)
+        costs.append(known[key])
+    return costs
+
+
+def _cost(found: BudgetFile, part: Part, ask: Asking) -> Bound:
+    try:
+        report, *_ = ask(part.question)
+    except PrivcalcError as error:
+        raise FileError(error, found.file, part.line) from None
+    bound = report.result[found.quantity]
+    if not isinstance(bound, Bound):
+        raise TypeError("what has a budget is a bracket")
+    return bound
+
+
+def _with_parts(report: Report, found: BudgetFile, costs: list[Bound]) -> Report:
+    """Put the parts into the answer for the whole, and point at the one that costs most."""
+    name = found.quantity
+    total, check = report.result[name], report.check
+    if check is None or not isinstance(total, Bound):
+        raise TypeError("a budget is checked")
+    rows: list[Row] = [
+        {"name": part.name, name: cost} for part, cost in zip(found.parts, costs, strict=True)
+    ]
+    most = max(range(len(costs)), key=lambda index: costs[index].upper)
+    worst = found.parts[most]
+    if check.verdict is not Verdict.WITHIN and len(costs) > 1:
+        cost = costs[most].decimals()[1]
+        words = f"{check.sentence}; {worst.name} costs most, {cost} by itself"
+        check = replace(check, sentence=words)
+    notes = [(part.name, part.note) for part in found.parts if part.note]
+    return replace(
+        report,
+        command="compose",
+        result={name: total, "mechanisms": rows},
+        tables=(("mechanisms",),),
+        closing=(
+            {"name": "total", name: total},
+            {"name": "budget", "at least": "", "at most": written(found.most)},
+        ),
+        remarks=(*report.remarks, *notes),
+        check=check,
+        # Nothing can be shown beside a line of a pipe.
+        source=None if found.file == STANDARD_INPUT else (found.file, worst.line),
+    )

@@ -15,16 +15,17 @@ from queue import Full, Queue
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from privcalc.cli.exit_status import ExitStatus
+from privcalc.cli.failure import ExitStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from multiprocessing.connection import Connection
 
-    from privcalc.cli.many.lines import Asked
     from privcalc.cli.output import Printed
     from privcalc.errors import SpecError
 
+    # A question is the text of one, or why there is none, and its line.
+    Asked = tuple[int, str | SpecError]
     Answer = Callable[[int, str | SpecError], Printed]
 
 # Questions under way for each process: a slow one delays the others by no more than these.
