@@ -53,8 +53,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.tails import Tails
+    from privcalc.losses.law import LossLaw, Tails
     from privcalc.numerics.arrays import Array
 
 # More uses, or expected large losses, are for contours and lattices, from which this took all work.

@@ -9,7 +9,7 @@ import numpy as np
 
 from privcalc.engine.composition import Composition, gathered
 from privcalc.exact import Enclosed
-from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Alone
 from privcalc.record import record, replace
 

@@ -49,9 +49,8 @@ from privcalc.losses.allocated_measures import (
     powers,
 )
 from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.law import LossLaw
-from privcalc.losses.tails import Tails
+from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record

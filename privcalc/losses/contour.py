@@ -1,15 +1,116 @@
-"""What a loss law is on one vertical line: the cumulant that the accountants integrate."""
+"""A privacy loss distribution on one vertical line: its cumulant, and proved bounds on |phi| there.
+
+phi is the characteristic function of the tilted loss. Two facts are combined.
+
+Far out. If the tilted loss has atoms of total mass A and elsewhere a density of total variation V
+(jumps at the ends included), then |phi(t)| <= A + V/t: integrate by parts once.
+
+Between. g = |phi|^2 = E cos(t (L - L')) for two independent tilted losses, so g'' <= E (L - L')^2
+= 2 K''. Hence on [t, t + d], g <= max(g(t), g(t) + g'(t) d + K'' d^2), a convex function of the
+step that is largest at an end of it. Finitely many evaluations cover any bounded range; cells
+whose bound is poor are halved. (Splitting changes nothing in the proof: left + step of a cell is
+the left end of the next up to rounding, which the slack of `squared` covers.)
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.numerics.arrays import Array
+from privcalc.numerics.phases import LEAST_BETA
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
+
 if TYPE_CHECKING:
-    from privcalc.losses.lattice.revival import Revival
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import ComplexArray
+
+# g and g' at many points, both rounded up. The second argument is the distance of the points where
+# they are an arithmetic progression, which makes the sums cheaper, else None.
+SquaredModulus = Callable[[Array, float | None], tuple[Array, Array]]
+
+MAX_STEPS = 20_000
+ROUNDS = 12
+
+
+def far_point(atom_mass: float, variation: float, goal: float) -> float:
+    """Return t beyond which A + V/t is at most `goal`, or as near to A as is worth the work."""
+    room = max(goal - atom_mass, 0.02 * (1.0 - atom_mass), 1e-6)
+    return variation / room
+
+
+def steps_bound(
+    squared: SquaredModulus,
+    *,
+    variance: float,
+    start: float,
+    stop: float,
+    goal: float,
+    most_steps: int = MAX_STEPS,
+) -> tuple[float, float]:
+    """Bound |phi| on [start, stop] by steps.
+
+    Args:
+        squared: g and g' of a (sub-probability) law, rounded up.
+        variance: bounds g'' / 2 everywhere.
+        start: left end.
+        stop: right end.
+        goal: the modulus one hopes for: cells whose bound is below it are not halved again.
+        most_steps: cells at the most, in one round.
+
+    Returns:
+        The proved bound (1 where too many steps would be needed) and the largest |phi| seen.
+    """
+    if stop <= start:
+        return 0.0, 0.0
+    deviation = math.sqrt(variance)
+    longest = 0.7 * max(goal, 1e-2) / deviation if deviation > 0.0 else math.inf
+    if (stop - start) / longest > most_steps:
+        return 1.0, 1.0
+    left, step, uniform = _cells(start, stop, longest)
+    g, slope = squared(left[:uniform], None)
+    if uniform < len(left):
+        rest = squared(left[uniform:], float(step[-1]))
+        g, slope = np.concatenate([g, rest[0]]), np.concatenate([slope, rest[1]])
+    seen = settled = 0.0
+    for _ in range(ROUNDS):
+        cells = g + np.maximum(0.0, (slope + variance * step) * step)
+        if not np.isfinite(cells).all():
+            break
+        seen = max(seen, float(g.max()))
+        # No refinement can undercut `seen`; cells within a tenth of it (in 1 - g) are good enough.
+        floor = max(seen, settled, goal**2)
+        enough = 1.0 - 0.9 * (1.0 - floor) if floor > 0.1 else 1.3 * floor
+        coarse = cells > enough
+        settled = max(settled, float(cells[~coarse].max(initial=0.0)))
+        if not coarse.any():
+            return min(1.0, math.sqrt(settled)), math.sqrt(seen)
+        if 2 * int(coarse.sum()) > most_steps:
+            break
+        step = np.repeat(step[coarse] / 2.0, 2)
+        left = np.repeat(left[coarse], 2)
+        left[1::2] += step[1::2]
+        g, slope = squared(left, None)
+    return 1.0, 1.0
+
+
+def _cells(start: float, stop: float, longest: float) -> tuple[Array, Array, int]:
+    """Return left ends and widths of cells that cover [start, stop].
+
+    Geometric while short steps are needed, then uniform; the third value is where that begins.
+    """
+    points = [start]
+    while points[-1] < stop and 0.4 * points[-1] < longest:
+        points.append(1.4 * points[-1])
+    geometric = np.array(points)
+    count = max(0, math.ceil((stop - points[-1]) / longest))
+    left = np.concatenate([geometric[:-1], points[-1] + longest * np.arange(count)])
+    step = np.concatenate([np.diff(geometric), np.full(count, longest)])
+    return left, step, len(points) - 1
 
 
 class ContourLaw(ABC):
@@ -48,3 +149,51 @@ class ContourLaw(ABC):
         """
         del t
         return 1.0
+
+
+# Stands for what underflows.
+SMALLEST = 1e-300
+
+
+@record
+class Revival:
+    """log |phi(t)| <= log sum_k e^{-beta (k + t / period)^2} + log_norm.
+
+    Attributes:
+        period: distance of the revivals.
+        beta: their sharpness.
+        log_norm: see above.
+    """
+
+    period: float
+    beta: float
+    log_norm: float
+
+    @classmethod
+    def of_lattice_normal(cls, v: float, shift: int) -> Revival:
+        """Return the bound for a discrete Gaussian of variance parameter v and that shift.
+
+        From the series of `noise/discrete_gaussian.py`: the terms of the numerator have the moduli
+        e^{-beta (k + t / p)^2} times e^{D^2 c (c + 1) / (2 v)}, and M(c) is at least that factor
+        times 1 - 2 sum_{k >= 1} e^{-beta k^2} (all divided by the same constant). For beta below
+        LEAST_BETA, where `log_bound` does not hold, the norm is infinite.
+        """
+        beta = 2.0 * math.pi**2 * v
+        rest = 2.0 * math.fsum(math.exp(-beta * k * k) for k in range(1, 9)) + SMALLEST
+        norm = -math.log1p(-rest * MARGIN) * MARGIN if beta >= LEAST_BETA else math.inf
+        return cls(2.0 * math.pi * v / shift, beta, norm)
+
+    def log_bound(self, f: Array) -> Array:
+        """Bound log |phi| at distances of at least f periods, f in [0, 1/2], from revivals.
+
+        The sum over k is a theta function, a product of factors 1 + 2 x cos(2 pi f) + x^2, each
+        falling on [0, 1/2]. Relative to its largest term the others are e^{-beta (1 - 2 f)},
+        at most e^{-beta}, and beyond, for beta >= 3, less than 3 e^{-beta (4 - 4 f)}, which is at
+        most 3 e^{-2 beta}. Exponents, beta f^2 among them, are off by 12 units of themselves.
+        """
+        beta = self.beta
+        y = beta * (1.0 - 2.0 * f)
+        few = (math.exp(-beta) + 3.0 * math.exp(-2.0 * beta)) * (1.0 + 64.0 * UNIT * (1.0 + beta))
+        others: Array = few + SMALLEST + np.exp(-y) * (1.0 + UNIT * (16.0 * y + 32.0))
+        rest: Array = np.log1p(others) * MARGIN + self.log_norm
+        return rest - beta * f * f * (1.0 - 16.0 * UNIT)

@@ -26,7 +26,7 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.tails import Tails
+    from privcalc.losses.law import Tails
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Ratios F / N beyond e^{this} leave the doubles with many uses.

@@ -91,8 +91,8 @@ from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.atomic.exact import log_ratio
 from privcalc.losses.atomic.profiles import polygon_law
-from privcalc.losses.closed.gaussian import GaussianLaw
 from privcalc.losses.members import threshold_tests
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Term
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT

@@ -36,7 +36,7 @@ class Mechanism:
 
     Attributes:
         opposite_records: whether one record may do to the outputs the mirror image of what another
-            does, as `losses/replaced/pair.py` has it.
+            does, as `losses/sampled/replaced.py` has it.
         knows_replaced: whether `in_sample` knows what replacing a record costs.
         run: whether it is a run of many steps, of which samples see one each.
         sampling: how the answer names what the mechanism itself draws, whatever is written, or "".

@@ -137,7 +137,7 @@ class DiscreteGaussian(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+        from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
         return DiscreteGaussianLaw(self.variance, self.sensitivity)
 

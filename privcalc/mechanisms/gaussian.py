@@ -103,7 +103,7 @@ class Gaussian(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.closed.gaussian import GaussianLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
 
         return GaussianLaw.of(self.mu)
 

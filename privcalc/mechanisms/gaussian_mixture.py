@@ -140,8 +140,8 @@ class GaussianMixture(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the law of one direction; nothing but sensitivity 0 has no loss."""
         from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.closed.gaussian import GaussianLaw
-        from privcalc.losses.mixture.scattered import ScatteredLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.sampled.mixture import ScatteredLaw
         from privcalc.numerics.rounding import UNIT
 
         places = [mu for mu, _ in self.terms if mu]

@@ -109,8 +109,8 @@ class GaussianPair(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction."""
         from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.closed.gaussian import GaussianLaw
-        from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
         from privcalc.numerics.rounding import UNIT
 
         first, other = self.first, self.other

@@ -179,8 +179,8 @@ class NoisyMax(Mechanism):
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
         from privcalc.losses.atomic.atoms import AtomicLaw
         from privcalc.losses.bounded_range.law import bounded_range
-        from privcalc.losses.closed.gaussian import GaussianLaw
-        from privcalc.losses.closed.laplace import LaplaceLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.noise.laplace import LaplaceLaw
         from privcalc.losses.term import Term
 
         if self.candidates == 1:
@@ -206,7 +206,7 @@ class NoisyMax(Mechanism):
 
     def _laplace(self, step: float, error: float, known: Fraction | None) -> Term:
         """Return a bracket for Laplace noise; from the same tests, where steps have few digits."""
-        from privcalc.losses.closed.laplace import LaplaceLaw
+        from privcalc.losses.noise.laplace import LaplaceLaw
         from privcalc.losses.term import Term
         from privcalc.losses.winner.laplace import (
             SMALLEST_STEP,

@@ -32,8 +32,8 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.exact import Enclosed
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics import bisection
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import field, mutable, record

@@ -63,9 +63,8 @@ from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, ProvedLaw, two_point
 from privcalc.losses.atomic.profiles import polygon_law, profile_law
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.closed.power import largest_power
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.losses.thresholded.release import (
     ThresholdedLaw,
@@ -428,7 +427,7 @@ def _grown(test: Mapping[str, Terms], y: tuple[float, float]) -> tuple[float, fl
     if y[1] >= 1.0:
         return y
     laws = [one_law([(term.law, n) for term, n in each]) for each in test.values()]
-    known = [largest_power(law, y) for law in laws if law is not None]
+    known = [law.largest_power(y) for law in laws if law is not None]
     ends = [each for each in known if each is not None]
     if len(ends) == len(test):
         return min(low for low, _ in ends), max(high for _, high in ends)

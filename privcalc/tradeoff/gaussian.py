@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
-from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.normal import (
     gaussian_profile,
     log_tail_below,

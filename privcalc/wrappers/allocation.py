@@ -14,7 +14,7 @@ from privcalc.wrappers.runs import refuse_runs
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
-    from privcalc.losses.closed.gaussian import GaussianLaw
+    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
@@ -111,7 +111,7 @@ def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> G
         UnsupportedError: it is not that of Gaussian noise, or there is a group.
     """
     from privcalc.engine.terms import one_law
-    from privcalc.losses.closed.gaussian import GaussianLaw
+    from privcalc.losses.noise.gaussian import GaussianLaw
 
     if records > 1:
         raise UnsupportedError(
@@ -153,7 +153,7 @@ def allocated(steps: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) ->
         allocated_laws,
         largest_output,
     )
-    from privcalc.losses.closed.gaussian import GaussianLaw
+    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.numerics.work import left
 

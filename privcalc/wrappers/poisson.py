@@ -69,7 +69,7 @@ def capped(
         UnsupportedError: a group, another sampling inside, or noise that is not Gaussian.
     """
     from privcalc.engine.terms import one_law
-    from privcalc.losses.closed.gaussian import GaussianLaw
+    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.sampled.law import sampled
     from privcalc.relation import Adjacency
 
@@ -210,7 +210,7 @@ class PoissonSampled(Sampling):
     sample, the outputs of both values may lie on opposite sides of the output without them, twice
     as far apart. That is the worst, for every mechanism: with R and W for the event without and
     with the record, the sampled event is dominated by (1 - q) R + q W against (1 - q) R + q W',
-    W' the mirror image of W (proved in `losses/replaced/pair.py`). Gaussian, Laplace and other
+    W' the mirror image of W (proved in `losses/sampled/replaced.py`). Gaussian, Laplace and other
     noise, and bare guarantees, attain it.
 
     An event that has no privacy loss of its own (a composition, or what is known by its Renyi
@@ -311,7 +311,7 @@ class PoissonSampled(Sampling):
         if asked.adjacency is not Adjacency.REPLACE:
             remove = asked.adjacency is Adjacency.REMOVE
             return Term.of(sampled(law, q, remove=remove, exact=exact, reverse=reverse))
-        from privcalc.losses.replaced.pair import replaced
+        from privcalc.losses.sampled.replaced import replaced
 
         opposite = not member and _opposite(event, asked.walk)
         return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
@@ -322,9 +322,9 @@ class PoissonSampled(Sampling):
         The pair of Gaussian noise has room for an error of `MOST_UNITS` of mu. Where it is known
         less exactly the pair is enclosed by those at the ends: all its tests gain as mu grows.
         """
-        from privcalc.losses.closed.gaussian import GaussianLaw
-        from privcalc.losses.log_ratio import MOST_UNITS
-        from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+        from privcalc.losses.law import MOST_UNITS
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.sampled.mixture import GaussianMixtureLaw
         from privcalc.losses.term import Term
         from privcalc.numerics.rounding import UNIT
 

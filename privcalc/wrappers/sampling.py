@@ -325,8 +325,8 @@ def _gaussian_ends(terms: Terms, law: LossLaw | None) -> tuple[LossLaw, LossLaw]
     that replacing a record needs, and what sampling makes of a larger distance is above what it
     makes of a smaller one.
     """
-    from privcalc.losses.closed.gaussian import GaussianLaw
-    from privcalc.losses.log_ratio import MOST_UNITS
+    from privcalc.losses.law import MOST_UNITS
+    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.numerics.rounding import UNIT
 
     if isinstance(law, GaussianLaw):

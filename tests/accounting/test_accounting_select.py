@@ -17,8 +17,8 @@ from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.relation import Relation
 from privcalc.reporting.select import read_runs
 from privcalc.spec.parse import parse

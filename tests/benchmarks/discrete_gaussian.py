@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.periodic.answer import periodic_epsilon
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
 CASES = {
     "related": "0.5@1 0.7@20 0.9@100 1.1@7 1.3@200 1.7@31 2.3@3 2.9@55 3.1@80 4.3@12",

@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.spec.parse import parse
 from tests.oracles.discrete_gaussian import Term, delta_of, draws, shifted_difference, total_of
 from tests.oracles.exact import gaussian_delta

@@ -22,9 +22,8 @@ from privcalc.engine.periodic.grid import Period
 from privcalc.engine.periodic.nodes import choose
 from privcalc.engine.periodic.outcomes import list_outcomes
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.lattice.normal import LatticeNormal
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw, LatticeNormal
+from privcalc.losses.noise.gaussian import GaussianLaw
 from tests.oracles.discrete_gaussian import Term, delta_of, total_of
 from tests.oracles.store import folder
 

@@ -26,9 +26,9 @@ from privcalc.engine.lattice.transform import compose_lattice
 from privcalc.engine.lattice.window import find_window
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

@@ -22,10 +22,10 @@ from privcalc.engine.split.closed import Closed
 from privcalc.engine.split.parts import Parts
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.record import replace
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from privcalc.engine.inverse import inverse, root
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas, bracket, brackets
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.record import replace
 
 if TYPE_CHECKING:

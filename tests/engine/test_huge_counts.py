@@ -18,7 +18,7 @@ from privcalc.engine.divergences import delta_bracket, epsilon_bracket
 from privcalc.engine.lattice.answer import MOST_USES, LeftOutError, fft_epsilon
 from privcalc.engine.mollified.answer import mollified_at
 from privcalc.engine.mollified.laws import STILL, LaplaceBlocks
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

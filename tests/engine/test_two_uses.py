@@ -19,8 +19,8 @@ from privcalc.engine.nested.ends import Ends
 from privcalc.engine.nested.pair import Pair, Use, log_gap_above
 from privcalc.engine.nested.two_uses import TwoUses, two_uses
 from privcalc.engine.split.answer import split_delta
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.split.cases import TRUTHS, holds, meet, relative, written
 

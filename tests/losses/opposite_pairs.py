@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from privcalc.accounting.compose import compose
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.replaced.pair import replaced
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.sampled.replaced import replaced
 from privcalc.losses.term import Term
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

@@ -11,12 +11,12 @@ from mpmath import mp
 
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from tests.engine.split.cases import rare
 
 LOSSES, MASSES, OTHERS = (1.5, -0.25, 0.125), (0.375, 0.25, 0.25), (0.0837, 0.3210, 0.2206)

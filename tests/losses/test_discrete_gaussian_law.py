@@ -13,7 +13,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianContour, DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianContour, DiscreteGaussianLaw
 from privcalc.numerics.rounding import few_bits
 
 # Sigma, sensitivity.

@@ -12,8 +12,8 @@ import pytest
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.quadrature.panels import Integrand, certified_panels
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.part import SampledPart

@@ -15,10 +15,10 @@ from mpmath import mp, mpf
 
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.bounded_range.law import BoundedRangeLaw
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.numerics.log_sums import (
     excess_slope,
     exponential_excess,

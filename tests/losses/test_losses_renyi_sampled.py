@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.losses.bounded_range.law import BoundedRangeLaw
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.glued_law import GluedLaw
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.tails import SampledTailLaw
 from tests.losses import renyi_truth as truth
 from tests.losses.renyi_truth import ADD, GLUED, REMOVE

@@ -12,8 +12,8 @@ import pytest
 from mpmath import mp, mpc, mpf
 
 from privcalc.losses.bounded_range.law import BoundedRangeLaw
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.renyi.known import LinearCurve
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from mpmath import mp
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
-from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Term
 from privcalc.losses.winner.law import WinnerLaw, winner_law
 from privcalc.losses.winner.tests import _chances, gaussian_tests

@@ -12,8 +12,8 @@ from privcalc.accounting.chain import chain_for
 from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.realize import realize
 from privcalc.errors import UnsupportedError
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
-from privcalc.losses.replaced.gaussian import ReplacedGaussianLaw
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
+from privcalc.losses.sampled.replaced import ReplacedGaussianLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.losses.opposite_pairs import REPLACE, asked

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
 from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.replaced.atoms import opposite_outcomes, replaced_atoms
+from privcalc.losses.sampled.opposite import opposite_outcomes, replaced_atoms
 from tests.losses.opposite_pairs import asked, pair_of
 
 if TYPE_CHECKING:

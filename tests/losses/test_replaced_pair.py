@@ -11,9 +11,9 @@ import pytest
 
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.quadrature.panels import Integrand
-from privcalc.losses.replaced.pair import replaced
+from privcalc.losses.sampled.replaced import replaced
 from privcalc.losses.term import Term
 from tests.losses.opposite_pairs import LAWS, asked, pair_of
 from tests.oracles.opposite import composed_epsilon, hockey_stick, renyi

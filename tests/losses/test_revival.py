@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.losses.lattice.revival import Revival
+from privcalc.losses.contour import Revival
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array

@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp, mpc, mpf
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled import smooth
 from privcalc.losses.sampled.law import SampledLaw, sampled
 from privcalc.losses.sampled.smooth import WIDTH, SmoothContour, SmoothPart, smoothly_parted

@@ -16,8 +16,8 @@ from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.exact import standing_for
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.mechanisms.gaussian_pair import GaussianPair
 from privcalc.numerics.rounding import few_bits
 from privcalc.relation import Adjacency, Relation

@@ -13,7 +13,7 @@ from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError, SpecError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.bounded_range.law import bounded_range
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.term import Term
 from privcalc.mechanisms.noisy_max import NoisyMax
 from privcalc.relation import Adjacency, Relation

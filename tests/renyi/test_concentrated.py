@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.renyi.concentrated import Concentrated, Parts, smallest_rho
 from privcalc.renyi.of_law import LawCurve
 from privcalc.spec.parse import parse

@@ -16,12 +16,12 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound
 from privcalc.engine.arbiter import certified_delta
 from privcalc.errors import DomainError
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
 from privcalc.losses.concentration import pure_mu
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.numerics.normal import (
     gaussian_profile,
     log_tail_below,

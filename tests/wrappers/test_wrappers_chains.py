@@ -27,7 +27,7 @@ from privcalc.losses.atomic.power import (
     sampled_group,
     upper_law,
 )
-from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.spec.parse import parse
 from tests.pairs import atoms_profile, hockey_stick, two_point

@@ -17,7 +17,7 @@ from privcalc.accounting.realize import realize
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.power import grouped
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.pairs import atoms_profile, hockey_stick, two_point

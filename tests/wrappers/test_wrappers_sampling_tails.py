@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.tails import SampledTailLaw
@@ -19,8 +19,7 @@ from privcalc.losses.sampled.tails import SampledTailLaw
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.tails import Tails
+    from privcalc.losses.law import LossLaw, Tails
 
 SCALES = [mpf(x) for x in ("0.2", "0.7", "0.95", "1", "1.05", "1.3", "2", "4")]
 

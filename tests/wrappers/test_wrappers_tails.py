@@ -12,9 +12,9 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.profile import sampled_profile
 from privcalc.losses.sampled.tails import SampledTailLaw

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.engine.composition import Composition
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.tails import Tails
+    from privcalc.losses.law import LossLaw, Tails
     from privcalc.numerics.arrays import Array, Mask
 
 # Losses are looked for between these magnitudes.

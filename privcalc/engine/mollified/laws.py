@@ -13,10 +13,9 @@ from privcalc.engine.mollified.rare import RareBlocks
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicContour
 from privcalc.losses.atomic.equal_steps import EqualStepsContour
-from privcalc.losses.closed.exponential import SERIES_BELOW
-from privcalc.losses.closed.gaussian import GaussianContour
-from privcalc.losses.closed.laplace import LaplaceContour
-from privcalc.losses.closed.unequal_gaussians import UnequalGaussiansContour
+from privcalc.losses.noise.gaussian import GaussianContour
+from privcalc.losses.noise.laplace import SERIES_BELOW, LaplaceContour
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansContour
 from privcalc.losses.quadrature.contour import DecayingContour
 from privcalc.losses.rare import RareContour
 from privcalc.losses.sampled.edged import EdgedLaw
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.losses.atomic.equal_steps import TiltedLattice
     from privcalc.losses.atomic.phases import NearOne
-    from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.lattice.revival import Revival
+    from privcalc.losses.contour import ContourLaw, Revival
     from privcalc.losses.rare import Phases
     from privcalc.numerics.arrays import Array, ComplexArray
 

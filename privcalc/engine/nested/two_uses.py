@@ -15,8 +15,8 @@ from privcalc.engine.nested.panels import certified, graded, integrate
 from privcalc.engine.source import Deltas
 from privcalc.engine.terms import one_law
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.log_ratio import MOST_UNITS
+from privcalc.losses.law import MOST_UNITS
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record

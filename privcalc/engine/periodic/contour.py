@@ -13,8 +13,7 @@ from privcalc.engine.periodic.grid import Period
 from privcalc.engine.periodic.nodes import choose
 from privcalc.engine.periodic.sums import PeriodSum, evaluate
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.lattice.normal import LatticeNormal
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw, LatticeNormal
 from privcalc.numerics.rounding import few_bits
 
 if TYPE_CHECKING:

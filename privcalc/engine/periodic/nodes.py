@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.engine.periodic.grid import Period
-    from privcalc.losses.lattice.normal import LatticeNormal
+    from privcalc.losses.noise.discrete_gaussian import LatticeNormal
     from privcalc.numerics.arrays import Array, Integers
 
     Uses = Sequence[tuple[LatticeNormal, int]]

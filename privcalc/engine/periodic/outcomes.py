@@ -21,7 +21,7 @@ from privcalc.numerics.rounding import UNIT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+    from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
 # Values of one draw, at most.
 MOST_VALUES = 5_000

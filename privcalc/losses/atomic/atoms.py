@@ -14,10 +14,8 @@ from privcalc.exact import Enclosed
 from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw
-from privcalc.losses.log_ratio import LogRatio
+from privcalc.losses.law import LogRatio, LossLaw, Tails
 from privcalc.losses.rare import Measure
-from privcalc.losses.tails import Tails
 from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT

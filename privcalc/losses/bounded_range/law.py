@@ -21,11 +21,10 @@ import numpy as np
 
 from privcalc.losses.bounded_range.renyi import BoundedRangeCurve
 from privcalc.losses.bounded_range.uses_law import is_block, range_uses
-from privcalc.losses.closed.exponential import SERIES_BELOW, ExponentialLaw, sinh_rise
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.log_ratio import LogRatio, Piece
+from privcalc.losses.law import LogRatio, Piece, Tails
 from privcalc.losses.members import RangePairs
-from privcalc.losses.tails import Tails
+from privcalc.losses.noise.laplace import SERIES_BELOW, ExponentialLaw, sinh_rise
 from privcalc.losses.term import Term
 from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.log_sums import TINIEST, around

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.decay import far_point, steps_bound
+from privcalc.losses.contour import ContourLaw, far_point, steps_bound
 from privcalc.losses.quadrature.remainder import LOSS_UNITS, RemainderSum
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS, phase_sums, progression_sums
@@ -108,7 +107,7 @@ class DecayingContour(ContourLaw):
     def modulus_supremum(self, t: float) -> float:
         """Bound |phi| beyond t: steps in ranges [t, 4t], ... and A + V/t at the end.
 
-        In each range a part of the law with the largest losses is set aside (`losses/decay.py`);
+        In each range a part of the law with the largest losses is set aside (`losses/contour.py`);
         what may be set aside grows as |phi| falls, so that the number of steps in a range stays
         bounded however skewed the loss is.
         """

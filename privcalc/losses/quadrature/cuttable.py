@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from privcalc.losses.quadrature.law import QuadratureLaw
 
 if TYPE_CHECKING:
-    from privcalc.losses.log_ratio import Piece
-    from privcalc.losses.mixture.part import MixturePart
+    from privcalc.losses.law import Piece
+    from privcalc.losses.sampled.mixture_cut import MixturePart
     from privcalc.losses.sampled.part import SampledPart
     from privcalc.numerics.arrays import Array
 

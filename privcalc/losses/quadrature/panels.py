@@ -3,7 +3,7 @@
 Every integral has the form  int f(x) g(x) dx  with the density f of a part (log-quadratic) and a
 product g of powers of mixtures, exponents being a = exponent + i t, |t| <= t_max. With one mixture
 1 + y = 1 - q + q e^x it is g(x) = (1 + y)^a, or the remainder g(x) = (1 + y)^a - 1 - a y; with two
-g(x) = (1 + y)^a (1 + y')^{1 - a}, or its remainder (`losses/replaced/mixtures.py`). The bound of
+g(x) = (1 + y)^a (1 + y')^{1 - a}, or its remainder (`losses/sampled/opposite.py`). The bound of
 `numerics/gauss_legendre.py` needs the supremum of |f g| on a Bernstein ellipse around each panel:
 real part of x in [x_lo, x_hi], |Im x| <= d < pi/2. There
 

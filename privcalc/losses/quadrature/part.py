@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from privcalc.losses.density import Density
+    from privcalc.losses.law import Density
     from privcalc.numerics.arrays import Array
 
 

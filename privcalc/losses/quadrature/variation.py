@@ -1,6 +1,6 @@
 """A proved upper bound on the total variation of a tilted loss density.
 
-It says how fast |phi| falls (`losses/decay.py`). In the coordinate x of a part the density of the
+It says how fast |phi| falls (`losses/contour.py`). In the coordinate x of a part the density of the
 loss, tilted and not yet divided by M, is g with (log g)' a sum of monotone terms: on a cell each is
 bounded by its values at both ends. Where the sign of the sum is certain the variation is the
 difference of the two values of g; elsewhere it is at most the width times max |(log g)'| times

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.law import LossLaw
+from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.quadrature.contour import DecayingContour, Weights
-from privcalc.losses.tails import Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace
 

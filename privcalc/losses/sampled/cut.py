@@ -28,9 +28,9 @@ from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from privcalc.losses.log_ratio import Piece
-    from privcalc.losses.mixture.part import MixturePart
+    from privcalc.losses.law import Piece
     from privcalc.losses.quadrature.cuttable import Cuttable
+    from privcalc.losses.sampled.mixture_cut import MixturePart
     from privcalc.losses.sampled.part import SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 

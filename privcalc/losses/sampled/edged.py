@@ -22,9 +22,9 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from privcalc.losses.mixture.part import MixturePart
     from privcalc.losses.quadrature.contour import DecayingContour
     from privcalc.losses.quadrature.part import Outcomes
+    from privcalc.losses.sampled.mixture_cut import MixturePart
     from privcalc.losses.sampled.part import SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
 

@@ -43,7 +43,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.density import Density
+    from privcalc.losses.law import Density
     from privcalc.losses.sampled.excess_ratio import Line, Ratio
     from privcalc.numerics.arrays import Array
 

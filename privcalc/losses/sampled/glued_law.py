@@ -9,9 +9,8 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
-from privcalc.losses.law import LossLaw, Sample
+from privcalc.losses.law import LossLaw, Sample, Tails
 from privcalc.losses.sampled.renyi import add_logs, from_excess
-from privcalc.losses.tails import Tails
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.log_ratio import MOST_UNITS
+from privcalc.losses.law import MOST_UNITS
 from privcalc.losses.quadrature.contour import QuadratureContour
 from privcalc.losses.quadrature.cuttable import Cuttable
 from privcalc.losses.quadrature.part import Outcomes
@@ -36,8 +36,7 @@ from privcalc.numerics.rounding import UNIT, exp_bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.log_ratio import LogRatio, Piece
+    from privcalc.losses.law import LogRatio, LossLaw, Piece
     from privcalc.numerics.arrays import Array
 
 # Cut of an unbounded piece when nobody asked for one: mass below 1e-60.

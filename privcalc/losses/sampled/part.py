@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.log_ratio import MOST_UNITS
+from privcalc.losses.law import MOST_UNITS
 from privcalc.losses.quadrature.part import Outcomes, Part, Range, mixture_range
 from privcalc.losses.sampled.lines import SampledRatio
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.log_ratio import Piece
+    from privcalc.losses.law import Piece
     from privcalc.numerics.arrays import Array
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.density import Density
+from privcalc.losses.law import Density
 from privcalc.losses.sampled.excess_panels import (
     Excess,
     integrate,
@@ -30,7 +30,7 @@ from privcalc.numerics.work import left
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.log_ratio import LogRatio, Piece
+    from privcalc.losses.law import LogRatio, Piece
     from privcalc.numerics.arrays import Array
 
 # Half of the square of the quantile beyond which mass is left out, before what a law adds to it.

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.log_ratio import MOST_UNITS
+from privcalc.losses.law import MOST_UNITS
 from privcalc.losses.quadrature.panels import MAX_PANELS, STRIP, WIDEST_PANEL, refined
 from privcalc.numerics.gauss_legendre import (
     LOG_FACTORS,
@@ -40,7 +40,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.log_ratio import Piece
+    from privcalc.losses.law import Piece
     from privcalc.losses.sampled.lines import Ratio
     from privcalc.numerics.arrays import Array, ComplexArray
 

@@ -40,7 +40,7 @@ from privcalc.numerics.shifted_normal import real_tail, shifted_tail
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.log_ratio import Piece
+    from privcalc.losses.law import Piece
     from privcalc.losses.sampled.law import SampledLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 

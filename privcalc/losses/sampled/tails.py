@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
-from privcalc.losses.law import LossLaw, Sample
-from privcalc.losses.sampled.concentration import sampled_concentration, sampled_range
+from privcalc.losses.concentration import sampled_concentration, sampled_range
+from privcalc.losses.law import LossLaw, Sample, Tails
 from privcalc.losses.sampled.renyi import convexity_bracket, from_excess
-from privcalc.losses.tails import Tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace

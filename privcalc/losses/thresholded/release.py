@@ -62,8 +62,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.exact import exact_law, merged
 from privcalc.losses.atomic.profiles import with_masses
-from privcalc.losses.law import LossLaw
-from privcalc.losses.tails import Tails
+from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -76,9 +75,9 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.exact import Outcome
     from privcalc.losses.atomic.profiles import PolygonLaw
-    from privcalc.losses.closed.gaussian import GaussianLaw
-    from privcalc.losses.closed.laplace import LaplaceLaw
-    from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+    from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+    from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.noise.laplace import LaplaceLaw
     from privcalc.numerics.arrays import Array
 
     Heights = Callable[[float], tuple[float, float]]

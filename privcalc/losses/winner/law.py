@@ -71,9 +71,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.law import LossLaw
-from privcalc.losses.tails import Tails
+from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.winner.envelope import envelope, vector_mu
 from privcalc.losses.winner.pieces import Normal, log_normal
 from privcalc.numerics.log_sums import TINIEST

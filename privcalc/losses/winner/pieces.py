@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.tails import Tails
+from privcalc.losses.law import Tails
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.normal import Profile, gaussian_profile
 from privcalc.numerics.rounding import UNIT

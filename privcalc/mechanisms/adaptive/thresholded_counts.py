@@ -184,7 +184,7 @@ class ThresholdedCounts(Mechanism):
             new = release.of_units(new, self._new_key(self.group), self.group)
         discrete = self.noise == DISCRETE_GAUSSIAN
         if discrete and self.group > 1:
-            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
             one = DiscreteGaussianLaw(self._spread**2, 1)
             release.check_mixtures(one, self._least - 1, self.group, new[1])
@@ -201,17 +201,17 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.thresholded import release as cut
 
         if self.noise == DISCRETE_GAUSSIAN:
-            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
             lattice = DiscreteGaussianLaw(self._spread**2, units)
             return lattice, cut.discrete_heights(lattice)
         if self.noise == GAUSSIAN:
-            from privcalc.losses.closed.gaussian import GaussianLaw
+            from privcalc.losses.noise.gaussian import GaussianLaw
 
             rate = self.rate * self.rate * units * self.group
             normal = GaussianLaw.of(rate.root())
             return normal, cut.gaussian_heights(normal)
-        from privcalc.losses.closed.laplace import LaplaceLaw
+        from privcalc.losses.noise.laplace import LaplaceLaw
 
         law = LaplaceLaw(*(self.rate * units).nearest())
         return law, cut.laplace_heights(law)
@@ -267,7 +267,7 @@ class ThresholdedCounts(Mechanism):
         from privcalc.numerics.rounding import UNIT
 
         if self.noise == DISCRETE_GAUSSIAN:
-            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
             least = np.ceil(x)
             places, back = np.unique(least, return_inverse=True)
@@ -304,7 +304,7 @@ class ThresholdedCounts(Mechanism):
         if self.noise == DISCRETE_GAUSSIAN:
             import numpy as np
 
-            from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+            from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
             law = DiscreteGaussianLaw(self._spread**2, 1)
             masses = law.masses_around(np.array([self._least - count]), 0)

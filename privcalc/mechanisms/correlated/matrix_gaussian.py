@@ -217,7 +217,7 @@ class MatrixGaussian(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the law of one direction, the same in each; or those at both ends of mu."""
         del adjacency
-        from privcalc.losses.closed.gaussian import GaussianLaw
+        from privcalc.losses.noise.gaussian import GaussianLaw
         from privcalc.losses.term import Term
 
         law = GaussianLaw.of(self.mu)

@@ -19,8 +19,8 @@ from privcalc.engine.mollified.laws import prepared
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.phases import NearOne
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.lattice.sampled_atoms import sampled_atoms
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.sampled.discrete_gaussian import sampled_atoms
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.work import allowance, left
 from tests.engine.mollified.cases import Number, compositions, random_law

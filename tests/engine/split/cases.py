@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privcalc.engine.composition import Composition
-from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import SampledLaw, sampled
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from privcalc.engine.split.total import Split
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.closed.gaussian import GaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.split.cases import meet, relative
 

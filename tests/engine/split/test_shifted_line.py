@@ -10,10 +10,10 @@ import pytest
 from mpmath import mp
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
 from privcalc.losses.sampled import cut as cuts
 from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
 from privcalc.losses.sampled.lines import SampledRatio
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.shifted import Path, ShiftedPart
 from tests.engine.split.cases import rare
 

@@ -24,9 +24,9 @@ from privcalc.engine.split.total import Split
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import two_point
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.closed.laplace import LaplaceLaw
-from privcalc.losses.lattice.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.spec.parse import parse
 from tests.engine.split.cases import TRUTHS, holds, meet, relative, uses, written

@@ -18,7 +18,7 @@ from privcalc.engine.split.frame import Frame, Reals
 from privcalc.engine.split.parts import Parts
 from privcalc.engine.split.sides import Line, SideSum
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.closed.laplace import LaplaceLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.quadrature.variation import Cells
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.arrays import expm1_with_error

@@ -17,10 +17,10 @@ from privcalc.engine.contour.answer import contour_delta
 from privcalc.engine.split.answer import split_delta, split_epsilon
 from privcalc.engine.split.decay import log_suprema
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.closed.gaussian import GaussianLaw
-from privcalc.losses.mixture.gaussian import GaussianMixtureLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from tests.engine.split.cases import holds, meet, relative
 
 CELLS: list[dict[str, Any]] = json.loads(

@@ -23,24 +23,23 @@ from tests.losses.contract.law_contract import CLAUSES, breaches
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from privcalc.losses.law import LossLaw
-    from privcalc.losses.tails import Tails
+    from privcalc.losses.law import LossLaw, Tails
     from privcalc.numerics.arrays import Array
     from tests.losses.contract.law_views import Subject
 
 # Module, constant, specification, the clause that notices.
 CONSTANTS = (
-    ("closed.gaussian", "UNIT", "gaussian:sigma=0.75", "tails_and_truth"),
-    ("closed.laplace", "UNIT", "laplace:scale=0.75", "profile_and_truth"),
+    ("noise.gaussian", "UNIT", "gaussian:sigma=0.75", "tails_and_truth"),
+    ("noise.laplace", "UNIT", "laplace:scale=0.75", "profile_and_truth"),
     ("bounded_range.law", "UNIT", "exponential:epsilon=0.5", "profile_and_truth"),
-    ("lattice.discrete_gaussian", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
-    ("lattice.outcomes", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
+    ("noise.discrete_gaussian", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
+    ("noise.discrete_gaussian", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
     ("atomic.atoms", "LOSS_ULPS", "rr:p=0.25", "largest_loss"),
     ("atomic.atoms", "UNIT", "staircase:epsilon=0.5", "tails_and_truth"),
     ("atomic.atoms", "UNIT", "rr:p=0.25", "renyi_and_truth"),
     ("atomic.exact", "UNIT", "pmf:file={}", "infinite_masses"),
     (
-        "closed.unequal_gaussians",
+        "noise.unequal_gaussians",
         "UNIT",
         "gaussian-pair:mean=0,deviation=1.25,other_mean=0.5,other_deviation=1",
         "renyi_and_truth",
@@ -48,9 +47,9 @@ CONSTANTS = (
     ("sampled.tails", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "largest_loss"),
     ("sampled.tails", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "largest_loss"),
     ("sampled.profile", "UNIT", "gaussian:sigma=0.75@poisson:q=0.25", "profile_and_truth"),
-    ("replaced.gaussian", "UNIT", "gaussian:sigma=8@poisson:q=0.5", "tails_and_truth"),
-    ("replaced.laplace", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "tails_and_truth"),
-    ("replaced.lattice", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
+    ("sampled.replaced", "UNIT", "gaussian:sigma=8@poisson:q=0.5", "tails_and_truth"),
+    ("sampled.replaced", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "tails_and_truth"),
+    ("sampled.replaced", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
     ("quadrature.remainder", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
     ("atomic.power", "UNIT", "pure:epsilon=0.5@poisson:q=0.25@group:k=3", "profile_and_truth"),
     ("winner.pieces", "UNIT", "noisy-max:sigma=4,candidates=5", "profile_and_tails"),

@@ -22,15 +22,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.law import LossLaw
-from privcalc.losses.tails import Tails
+from privcalc.losses.law import LossLaw, Tails
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from privcalc.losses.closed.laplace import LaplaceLaw
+    from privcalc.losses.noise.laplace import LaplaceLaw
     from privcalc.numerics.arrays import Array
 
 

@@ -6,26 +6,25 @@ probability 1/2, -e with probability e^{-e}/2, and in between it has density e^{
     M(s) = e^{se}/2 + e^{-(1 + s)e}/2 + e^{-e/2} sinh((s + 1/2) e) / (2 (s + 1/2)).
 
 The pair is symmetric: adding and removing give the same law.
+
+Laws with the density e^{l/2} on [-e, e], up to a factor: Laplace noise, and bounded ranges.
+
+With S(y) = sinh(y) / y, y = (s + 1/2) e and u = e / 2, the density integrates e^{sl} to 2 e S(y):
+both laws need S(y) - S(u), which vanishes with s, and the losses of both scale with e.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from privcalc.losses.closed.exponential import (
-    MANY_LAWS,
-    SERIES_BELOW,
-    ExponentialLaw,
-    sinh_rise,
-)
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.decay import far_point, steps_bound
-from privcalc.losses.log_ratio import MOST_UNITS, LogRatio, Piece
-from privcalc.losses.tails import Tails
+from privcalc.exact import Enclosed
+from privcalc.losses.concentration import pure_mu
+from privcalc.losses.contour import ContourLaw, far_point, steps_bound
+from privcalc.losses.law import MOST_UNITS, LogRatio, LossLaw, Piece, Tails
 from privcalc.numerics import work
 from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.gauss_legendre import composite_rule
@@ -34,7 +33,110 @@ from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from privcalc.numerics.arrays import Array, ComplexArray
+
+# Below this value of (|s| + 1/2) e the power series of S is used.
+SERIES_BELOW = 3.0
+# 3^(2k) / (2k + 1)! < 1e-26 for k > 24.
+SERIES_TERMS = 24
+# Sums of a thousand different laws keep what they need of each.
+MANY_LAWS = 1024
+# Below and above, e^e and e^-e are no safe doubles.
+SMALLEST, LARGEST = 1e-290, 700.0
+# What a few operations on doubles may be off; more than what doubles below all normal ones lose.
+ROOM, LOST = 16.0 * UNIT, 1e-300
+
+
+@record
+class ExponentialLaw(LossLaw):
+    """A symmetric law of losses in [-e, e].
+
+    Where e is a rounded number, the law at the true one is bounded.
+
+    Attributes:
+        e: the largest loss, > 0.
+        error: relative error of e.
+        known: e itself, where it is known but no double.
+    """
+
+    e: float
+    error: float = 0.0
+    known: Fraction | None = None
+
+    cheap_orders = True
+
+    @property
+    def max_loss(self) -> float:
+        """Return e."""
+        return self.e
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the error of e."""
+        return self.error
+
+    @property
+    def known_loss(self) -> Fraction | None:
+        """Return e, where it is known but no double."""
+        return self.known
+
+    @property
+    def most(self) -> float:
+        """Return an upper bound on e."""
+        return self.e * (1.0 + self.error) * (1.0 + 2.0 * UNIT)
+
+    @property
+    def ends(self) -> tuple[Self, Self]:
+        """Return the laws at doubles that are at most, and at least, e."""
+        low, high = Enclosed.about(self.e, self.error, self.known).doubles()
+        return type(self)(low), type(self)(high)
+
+    @property
+    def gaussian_range(self) -> tuple[float, float]:
+        """Return the mu that any pair with such a bounded loss has."""
+        return 0.0, pure_mu(self.most)
+
+    def gap(self, epsilon: float) -> tuple[float, float]:
+        """Return bounds on e - epsilon, at least 0, but for one rounding of the difference."""
+        moved, middle = self.e * self.error * (1.0 + 4.0 * UNIT), self.e - epsilon
+        return max(0.0, middle - moved), max(0.0, middle + moved)
+
+
+def sinh_rise(e: float, z: ComplexArray, e_error: float = 0.0) -> tuple[ComplexArray, Array]:
+    """Return S(y) / S(u) - 1 and a bound on its error, by a series that does not cancel.
+
+    y^2 - u^2 = e^2 z (z + 1), and S(y) - S(u) = sum_k (y^{2k} - u^{2k}) / (2k + 1)! =
+    (y^2 - u^2) sum_j c_j y^{2j} with c_j = sum_{k > j} u^{2 (k - 1 - j)} / (2k + 1)!. What is left
+    out is below 1e-24 of the first term, c_0 >= 1/6. Horner's scheme is off by 8 units for each
+    power of y^2, which is itself off by 10, relative to the sum of the moduli; the factors by 30 in
+    all.
+
+    An error r of e is one of 2k r, k > j, of the terms of e^2 c_j y^{2j}; as u < 3/2 their mean k
+    is below j + 1.2. It is one of S(u) of r (u coth u - 1) < 0.8 r.
+    """
+    y = (z + 0.5) * e
+    square: ComplexArray = np.multiply(y, y)
+    coefficients, norm = _coefficients(e)
+    series = np.polyval(coefficients[::-1], square)
+    size = np.abs(square)
+    place = np.arange(len(coefficients))
+    charge = coefficients * (40.0 + 18.0 * place + e_error / UNIT * (3.5 + 2.1 * place))
+    factor = z * (z + 1.0) * (e * e / norm)
+    error = UNIT * np.abs(factor) * np.polyval(charge[::-1], size)
+    return factor * series, error
+
+
+@lru_cache(maxsize=MANY_LAWS)
+def _coefficients(e: float) -> tuple[Array, float]:
+    """Return c_j for j < SERIES_TERMS, and S(e / 2)."""
+    square = 0.25 * e * e
+    c = [0.0] * (SERIES_TERMS + 1)
+    for j in range(SERIES_TERMS - 1, -1, -1):
+        c[j] = c[j + 1] * square + 1.0 / math.factorial(2 * j + 3)
+    # The first coefficient is S(u) - 1 over u^2.
+    return np.array(c[:-1]), 1.0 + square * c[0]
 
 
 class LaplaceLaw(ExponentialLaw):
@@ -104,6 +206,17 @@ class LaplaceLaw(ExponentialLaw):
     def anchors(self) -> tuple[float, ...]:
         """Return the two atoms."""
         return (-self.e, self.e)
+
+    def largest_power(self, y: tuple[float, float]) -> tuple[float, float]:
+        """Bound the power at a y that is bounded.
+
+        It is e^e y up to y = e^-e / 2, then 1 - e^-e / (4 y) up to y = 1/2, and 1 - e^-e (1 - y)
+        from there on: events are tails of the noise, whose ratio is e^e at first, falls, and is
+        e^-e at last. Where they change, the three have one slope: a place that is off by rounding
+        does nothing.
+        """
+        off = self.e * self.error * (1.0 + UNIT)
+        return _power(self.e - off, y[0])[0], _power(self.e + off, y[1])[1]
 
     def tails(self, losses: Array) -> Tails:
         """Return e^{(l - e)/2}/2 below and e^{-(l + e)/2}/2 above, under P and Q, and the rest.
@@ -177,7 +290,7 @@ class LaplaceContour(ContourLaw):
         return log1p_with_error(m1, error)
 
     def modulus_supremum(self, t: float) -> float:
-        """Bound |phi| beyond t by steps of the closed form (`losses/decay.py`).
+        """Bound |phi| beyond t by steps of the closed form (`losses/contour.py`).
 
         The tilted atoms have mass A = (e^{ce} + e^{-(1 + c)e}) / (2 M(c)); the tilted density
         e^{(c + 1/2) l - e/2} / (4 M(c)) is monotone, so V = 2 max over its two ends. The tilted
@@ -230,7 +343,7 @@ def _outcomes(e: float) -> tuple[Array, Array]:
 def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
     """Return M(z) - 1 and a bound on its error.
 
-    Small |z| e: with y = (z + 1/2) e, u = e / 2 and S of `exponential.py`,
+    Small |z| e: with y = (z + 1/2) e, u = e / 2 and S of the module,
 
         M - 1 = e^{-u} (cosh y - cosh u + u (S(y) - S(u))),
         cosh y - cosh u = 2 sinh(a) sinh(b),    a = (z + 1) e / 2,    b = z e / 2,
@@ -292,3 +405,20 @@ def _mgf_derivative(e: float, z: ComplexArray) -> ComplexArray:
     )
     derivative: ComplexArray = 0.5 * (e * (up - down) + body)
     return derivative
+
+
+def _power(e: float, y: float) -> tuple[float, float]:
+    """Return bounds on the largest power at y; see `LaplaceLaw.largest_power`."""
+    if y == 0.0:
+        return 0.0, 0.0
+    down = math.exp(-e)
+    if e > LARGEST and y < SMALLEST:
+        return y, 1.0
+    if y <= 0.5 * down:
+        value = math.exp(e) * y
+    elif y < 0.5:
+        value = 1.0 - 0.25 * down / y
+    else:
+        value = 1.0 - down * (1.0 - y)
+    room, lost = ROOM * (1.0 + e), LOST if value < SMALLEST else 0.0
+    return max(y, value * (1.0 - room) - lost), min(1.0, value * (1.0 + room) + lost)

@@ -9,6 +9,21 @@ L(x) = (D^2 - 2 D x) / (2 v) lies on a lattice of step D / v. With s = z and a =
 have the moduli e^{-beta (k + t / p)^2} times a common factor, beta = 2 pi^2 v and p = 2 pi v / D,
 so that |phi| comes back at every multiple of p, and summing around k = -t / p loses no digits.
 The pair is symmetric: x -> D - x exchanges the two laws, so that (Q, P) has the same loss law.
+
+The cumulant on a vertical line is a function of the position in the period. By symmetry
+L = D (D + 2 y) / (2 v) with y ~ N_Z(0, v). On Re z = c the modulus |phi| has the period
+p = 2 pi v / D. With t / p = k + u, k whole and |u| <= 1/2, and r = D c - y0 for the whole number y0
+nearest to D c,
+
+    K(c + it) = i pi D t / p + C(u),
+    C(u) = D^2 c (c + 1) / (2 v) - beta u^2 + 2 pi i D c u
+           + log sum_j e^{-beta (j^2 + 2 j u) + 2 pi i j r} - log sum_j e^{-beta j^2},
+
+beta = 2 pi^2 v, by completing the square and Poisson summation. For small v the sum is taken as it
+stands, with b = 1 / (2 v):
+
+    C(u) = D^2 c (c + 1) / (2 v) - b r^2 + 2 pi i y0 u
+           + log sum_j e^{-b (j^2 - 2 j r) + 2 pi i j u} - log sum_j e^{-b j^2}.
 """
 
 from __future__ import annotations
@@ -23,13 +38,8 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
-from privcalc.losses.contour import ContourLaw
-from privcalc.losses.lattice.normal import DIRECT_BELOW
-from privcalc.losses.lattice.outcomes import SMOOTH_BETA, LatticeMasses, Outcomes
-from privcalc.losses.lattice.renyi import lattice_excess
-from privcalc.losses.lattice.revival import Revival
-from privcalc.losses.law import LossLaw
-from privcalc.losses.tails import Tails
+from privcalc.losses.contour import ContourLaw, Revival
+from privcalc.losses.law import LossLaw, Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.phases import LEAST_BETA, log_theta, log_theta_constant
@@ -38,7 +48,219 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers
+
+# beta and b are equal, pi, at this v: below it the direct sum converges faster.
+DIRECT_BELOW = 1.0 / (2.0 * math.pi)
+
+
+@record
+class LatticeNormal:
+    """One discrete Gaussian on Re z = c.
+
+    Attributes:
+        v: variance parameter, accurate to 2 units.
+        shift: D, a whole number.
+        c: abscissa, with D c exact in doubles.
+    """
+
+    v: float
+    shift: int
+    c: float
+
+    @property
+    def direct(self) -> bool:
+        """Whether the sum is taken over the outcomes themselves."""
+        return self.v < DIRECT_BELOW
+
+    @cached_property
+    def beta(self) -> float:
+        """Return the sharpness of the terms in use, at least pi; off by 6 units."""
+        return 0.5 / self.v if self.direct else 2.0 * math.pi**2 * self.v
+
+    @cached_property
+    def _split(self) -> tuple[float, float]:
+        """Return y0 and r: the nearest whole number to D c, and the rest, both exact."""
+        product = self.shift * self.c
+        return float(round(product)), product - round(product)
+
+    def centred(self, u: Array) -> tuple[ComplexArray, Array]:
+        """Return C(u) and a bound on its error.
+
+        Each real term is charged 16 units of itself (beta and b are off by 6), as are phases.
+        """
+        beta = self.beta
+        whole, rest = self._split
+        base = self.shift * self.c * (self.c + 1.0) * (self.shift / (2.0 * self.v))
+        flat, exact = np.full(u.shape, rest), np.zeros(u.shape)
+        if self.direct:
+            series, error = log_theta(beta, -flat, u, exact)
+            square = np.full(u.shape, beta * rest * rest)
+            turns = whole
+        else:
+            series, error = log_theta(beta, u, flat, exact)
+            square = beta * u * u
+            turns = self.shift * self.c
+        constant, wrong = log_theta_constant(beta)
+        value = series + (base - square - constant)
+        value = value + vertical(0.0, 2.0 * math.pi * turns * u)
+        size = np.abs(series) + base + square + constant + 2.0 * math.pi * turns * np.abs(u)
+        error = error + 16.0 * UNIT * size + wrong
+        return value, error
+
+    def log_modulus(self, u: Array) -> Array:
+        """Return an upper bound on log |phi| at u."""
+        (peak,), (slack,) = self.centred(np.zeros(1))
+        value, error = self.centred(u)
+        # Where nothing is known about C, |phi| <= 1 is.
+        known: Array = np.where(np.isfinite(error), value.real - peak.real + (error + slack), 0.0)
+        return np.minimum(known, 0.0)
+
+    def log_wrapped(self, u: Array, count: int) -> Array:
+        """Return log of the power of the wrapped normal density, rounded up; 0 for direct sums.
+
+        It is sum_k e^{-beta (u + k)^2} / (sum_j e^{-beta j^2 + 2 pi i j r}), and exceeds |phi|, as
+        its terms are the moduli of those of phi, and the denominator is that of phi(0).
+        """
+        beta = self.beta
+        if self.direct:
+            return np.full(u.shape, 1e-12)
+        rest = np.array([self._split[1]])
+        zero = np.zeros(1)
+        (norm,), (slack,) = log_theta(beta, zero, rest, zero)
+        a = np.abs(u)
+        # The terms j = -1, 1 and beyond, relative to j = 0.
+        others = np.exp(-beta * (1.0 - 2.0 * a)) + np.exp(-beta * (1.0 + 2.0 * a))
+        others = others + 3.0 * np.exp(-beta * (4.0 - 4.0 * a))
+        value: Array = -beta * a * a + np.log1p(others) - (norm.real - slack)
+        return count * (value + UNIT * (32.0 + 48.0 * beta))
+
+    def window(self, count: int, log_bound: float) -> float:
+        """Return w such that |phi(u)|^count <= e^{log_bound} wherever w <= |u| <= 1/2; or 1/2.
+
+        The wrapped density is the product over n >= 1 of positive constants and factors
+        1 + 2 q^{2n-1} cos 2 pi u + q^{4n-2}, each falling on [0, 1/2] (Jacobi's triple product),
+        so that one point decides for all beyond.
+        """
+        if self.direct:
+            return 0.5
+        u = np.linspace(0.0, 0.5, 2049)
+        small = np.flatnonzero(self.log_wrapped(u, count) <= log_bound)
+        return float(u[small[0]]) if len(small) else 0.5
+
+
+# Masses beyond so many standard deviations are below 1e-330.
+REACH = 39.0
+# Where beta is larger, theta sums are 1 to 6e-20, and cumulants those of a normal loss.
+SMOOTH_BETA = 45.0
+
+
+@record
+class LatticeMasses:
+    """Masses below and above some ends, and between neighbours, with relative errors."""
+
+    below: Array
+    above: Array
+    error: Array
+    between: Array
+    between_error: Array
+
+
+@record
+class LatticeOutcomes:
+    """Masses of consecutive integers, and their sums from both ends.
+
+    An exponent E = x^2 / (2 v) is off by 2 units of itself (v and the quotient), a weight e^{-E}
+    by 2 E + 8 units. In a sum the errors are averaged. Away from the centre E = E_0 + u with u
+    growing from 0 and convex; the mean of u is below 3 / 2, because u e^{-u} <= (2 / e) e^{-u / 2},
+    and u_j / 2 >= u_{floor(j / 2)} makes the sum of e^{-u_j / 2} at most twice that of e^{-u_j}.
+    So the sum of all weights, by which they are divided, is off by 12 units (by 8 in its closed
+    form, Poisson summation), and a tail by 2 E_0 + 24 units and those of adding up; one that holds
+    the centre by no more, with E_0 = 0.
+    Masses below 1e-300 may underflow: who uses tails charges for that.
+
+    Attributes:
+        first: the first outcome.
+        masses: their masses.
+        exponents: E of each.
+        left: sums of the masses of the outcomes with index < k, for all k.
+        right: sums of those with index >= k.
+    """
+
+    first: int
+    masses: Array
+    exponents: Array
+    left: Array
+    right: Array
+
+    @classmethod
+    def of_variance(cls, v: float) -> LatticeOutcomes:
+        """Return the outcomes of N_Z(0, v) up to REACH."""
+        last = math.ceil(REACH * math.sqrt(v)) + 1
+        exponents = np.arange(-last, last + 1).astype(float) ** 2 / (2.0 * v)
+        weights = np.exp(-exponents)
+        smooth = 2.0 * math.pi**2 * v > SMOOTH_BETA
+        masses = weights / (math.sqrt(2.0 * math.pi * v) if smooth else math.fsum(weights))
+        left = np.concatenate([[0.0], _sums(masses)])
+        right = np.concatenate([_sums(masses[::-1])[::-1], [0.0]])
+        return cls(-last, masses, exponents, left, right)
+
+    @property
+    def size(self) -> int:
+        """Return the number of outcomes."""
+        return len(self.masses)
+
+    def masses_around(self, ends: Array) -> LatticeMasses:
+        """Return the masses on either side of increasing ends, the first whole numbers above."""
+        index = np.clip(ends - self.first, 0, self.size).astype(np.int64)
+        # Between two ends lie the outcomes from the first up to the second.
+        between, wrong = self.between(index[::-1])
+        return LatticeMasses(
+            self.left[index], self.right[index], self.error(index), between[::-1], wrong[::-1]
+        )
+
+    def error(self, ends: Integers) -> Array:
+        """Return the relative error of the sums on either side of an end."""
+        additions = 2.0 * math.log2(self.size) + 8.0
+        return UNIT * (32.0 + additions + 2.0 * self._largest(ends - 1, ends))
+
+    def between(self, ends: Integers) -> tuple[Array, Array]:
+        """Return the masses of the outcomes from ends[i + 1] up to ends[i], and their errors."""
+        low, high = ends[1:], ends[:-1]
+        count = high - low
+        mass = np.zeros(len(low))
+        # Pairs (start, stop) for reduceat, in increasing order of outcomes.
+        some = np.flatnonzero(count > 0)[::-1]
+        if len(some):
+            bounds = np.stack([low[some], high[some]], axis=1).ravel()
+            padded = np.concatenate([self.masses, [0.0]])
+            mass[some] = np.add.reduceat(padded, bounds)[::2]
+        return mass, UNIT * (32.0 + count + 2.0 * self._largest(low, high - 1))
+
+    def _largest(self, low: Integers, high: Integers) -> Array:
+        """Return the larger exponent of two outcomes: E is convex."""
+        last = self.size - 1
+        at_low, at_high = np.clip(low, 0, last), np.clip(high, 0, last)
+        larger: Array = np.maximum(self.exponents[at_low], self.exponents[at_high])
+        return larger
+
+
+def _sums(masses: Array) -> Array:
+    """Return the sums of the first k of n masses, k = 1 .. n.
+
+    Pairs are added first, then the sums of pairs in the same way: each level has two additions one
+    after the other, so that a result is off by 2 log2(n) + 8 units at most.
+    """
+    n = len(masses)
+    if n <= 8:
+        return np.cumsum(masses)
+    even = np.zeros(n + n % 2)
+    even[:n] = masses
+    sums: Array = np.zeros(len(even))
+    sums[1::2] = _sums(even[0::2] + even[1::2])
+    sums[0::2] = np.concatenate([[0.0], sums[1:-1:2]]) + even[0::2]
+    return sums[:n]
+
 
 # Atoms above this mass are anchors.
 ANCHOR_MASS = 1e-18
@@ -79,9 +301,9 @@ class DiscreteGaussianLaw(LossLaw):
         return Fraction(self.shift**2) / (2 * self.variance), self.shift / self.variance
 
     @cached_property
-    def _outcomes(self) -> Outcomes:
+    def _outcomes(self) -> LatticeOutcomes:
         """Return the outcomes that matter and their masses under N_Z(0, v); under Q they move."""
-        return Outcomes.of_variance(self.v)
+        return LatticeOutcomes.of_variance(self.v)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K''."""
@@ -166,6 +388,8 @@ class DiscreteGaussianLaw(LossLaw):
         Raises:
             NotCertifiedError: too many outcomes matter.
         """
+        from privcalc.losses.sampled.discrete_gaussian import lattice_excess
+
         if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
             log_norm = 0.5 * math.log(2.0 * math.pi * self.v)
         else:
@@ -193,7 +417,7 @@ class DiscreteGaussianLaw(LossLaw):
 
     def sampled_atoms(self, q: float, log_mass: float, *, remove: bool) -> LossLaw | None:
         """Return the sampled law without far outcomes; None where too many matter."""
-        from privcalc.losses.lattice.sampled_atoms import sampled_atoms
+        from privcalc.losses.sampled.discrete_gaussian import sampled_atoms
 
         return sampled_atoms(self.variance, self.shift, q, log_mass, remove=remove)
 

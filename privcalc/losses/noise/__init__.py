@@ -1,0 +1,1 @@
+"""Laws of additive noise: Gaussian, Laplace, discrete Gaussian, truncated, of unequal variances."""
