@@ -1,4 +1,4 @@
-"""Renyi curves of both orders of the neighbours, against brute force over pairs of outcomes."""
+"""Renyi curves of both directions, against brute force over pairs of outcomes."""
 
 from __future__ import annotations
 
