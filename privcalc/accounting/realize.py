@@ -18,7 +18,6 @@ from privcalc.spec import registry
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped, nested
 from privcalc.wrappers.base import Wrapper, built, calls, spelled, wrappers_in
-from privcalc.wrappers.group import grouped, ungrouped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -218,6 +217,8 @@ def _in_values(tree: Node) -> bool:
 
 def _split(tree: Node, records: int) -> Sequence[Node]:
     """Return the alternatives of a part for a group of records, each once."""
+    from privcalc.wrappers.group import grouped, ungrouped
+
     if not has_parts(tree):
         return (grouped(tree, records),)
     if isinstance(tree, Parallel):

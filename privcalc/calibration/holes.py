@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.record import record
@@ -36,22 +36,6 @@ if TYPE_CHECKING:
 
 DIGITS = 10
 LEAST_EXPONENT, LARGEST_EXPONENT = -300, 300
-
-
-class Grid(Protocol):
-    """Numbered values."""
-
-    def value(self, index: int) -> float | int:
-        """Return the value with a number."""
-        ...
-
-    def below(self, value: float) -> int:
-        """Return the number of the largest value that is at most a given one."""
-        ...
-
-    def above(self, value: float) -> int:
-        """Return the number of the least value that is at least a given one."""
-        ...
 
 
 class WholeNumbers:
@@ -98,6 +82,10 @@ class Decimals:
         exponent = decimal.adjusted()
         digits = int(decimal.scaleb(DIGITS - 1 - exponent))
         return self._each * exponent + digits
+
+
+# What numbers values, and finds the numbers of the values below and above a given one.
+Grid = WholeNumbers | Decimals
 
 
 def exact_product(value: float, factor: float) -> float:

@@ -50,11 +50,6 @@ MAX_JSON_LENGTH = 1_000_000
 _MAX_DIGITS = 400
 
 
-def is_json(text: str) -> bool:
-    """Say whether a question is JSON: its first character decides."""
-    return text.lstrip(" \t\r\n")[:1] in ("{", "[")
-
-
 def load_json(text: str, *, infinity: bool = False) -> object:
     """Read JSON text; SpecError (with a span where the reader tells one) if it is not strict JSON.
 

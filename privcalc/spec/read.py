@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NoReturn, cast
 from privcalc.errors import SpecError
 from privcalc.record import field, record
 from privcalc.relation import Relation
-from privcalc.spec.json import from_json, is_json, load_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 
@@ -63,7 +62,8 @@ def read(text: str, relation: Relation | None = None) -> Question:
     if _UNDECODED.search(line):
         # How Python hands on bytes of the command line that are no text.
         raise SpecError("not UTF-8 text")
-    if not is_json(line):
+    # The first character decides.
+    if line.lstrip(" \t\r\n")[:1] not in ("{", "["):
         if "DpEvent" in line:
             from privcalc.spec.events.reading import is_event
 
@@ -71,6 +71,9 @@ def read(text: str, relation: Relation | None = None) -> Question:
                 return _event(line, relation)
         parsed = parse(line)
         return Question(parsed.tree, None, parsed.text, parsed.spans)
+    # A line of text, which most questions are, loads nothing of this.
+    from privcalc.spec.json import from_json, load_json
+
     listed = line.lstrip().startswith("[")
     if listed and "DpEvent(" in line:
         from privcalc.spec.events.event import LISTED, LISTED_HINT

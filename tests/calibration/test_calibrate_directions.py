@@ -1,18 +1,43 @@
-"""Which way the cost goes with each parameter: declared in the registry, checked by composing."""
+"""Which way the cost goes with each parameter; filled trees, grids, starts; random holes."""
 
 from __future__ import annotations
 
+import math
+import random
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from privcalc.accounting.calibrate import CalibrationTarget, calibrate
 from privcalc.accounting.compose import compose
+from privcalc.calibration.holes import Decimals, WholeNumbers, exact_product
+from privcalc.calibration.start import inverse, rough_log_mu
+from privcalc.errors import NotCertifiedError
+from privcalc.numerics.work import QUESTION, allowance, left
+from privcalc.relation import Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
+from privcalc.spec.text import to_text
+from privcalc.spec.tree import (
+    HOLE,
+    Leaf,
+    Wrapped,
+    filled,
+    holes,
+    names,
+    owner,
+    value_at,
+    without,
+    written,
+)
+from tests.random_specs import log_uniform
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
+    from privcalc.spec.tree import Node
 
 # A specification for each parameter that declares a direction, and values in increasing order.
 LADDERS = {
@@ -241,3 +266,213 @@ def test_discrete_gaussian_noise_is_not_quite_monotone() -> None:
     assert less is not None
     assert more is not None
     assert less.upper < (more.lower or 0.0)
+
+
+class TestFilled:
+    """Putting values into trees."""
+
+    TEXT = "(gaussian:sigma=2@poisson:q=0.1@10+laplace:scale=_)@_+pure:epsilon=0.1"
+
+    def test_is_what_parsing_gives(self) -> None:
+        """A filled tree is the tree of the text with numbers in place of holes."""
+        tree = parse(self.TEXT).tree
+        scale, count = holes(tree)
+        expected = parse(self.TEXT.replace("scale=_", "scale=3.5").replace("@_", "@7")).tree
+        assert filled(tree, {scale: 3.5, count: 7}) == expected
+
+    def test_inside_a_parameter(self) -> None:
+        """A hole of a specification that is itself a parameter is found and filled."""
+        inner = Leaf("gaussian", (("standard_deviation", HOLE),))
+        tree = Wrapped("group", (("records", 2),), Leaf("ptr", (("size", 1), ("test", inner))))
+        (path,) = holes(tree)
+        result = filled(tree, {path: 2.0})
+        assert value_at(result, path) == 2.0
+        assert owner(result, path) == Leaf("gaussian", (("standard_deviation", 2.0),))
+        assert without(tree, path) is None
+
+    def test_without(self) -> None:
+        """The innermost event with the value is left out."""
+        tree = parse(self.TEXT).tree
+        scale, _ = holes(tree)
+        rest = without(tree, scale)
+        assert rest is not None
+        assert to_text(rest) == "gaussian:sigma=2@poisson:q=0.1@10@_+pure:epsilon=0.1"
+        assert without(parse("gaussian:sigma=_@3").tree, ("event", "standard_deviation")) is None
+
+    def test_names(self) -> None:
+        """What is written can be found by its long name."""
+        tree = parse(self.TEXT).tree
+        assert names(tree) == (
+            "standard_deviation",
+            "sampling_probability",
+            "count",
+            "scale",
+            "epsilon",
+        )
+        assert len(written(tree, "count")) == 2
+
+
+class TestGrid:
+    """Decimals of ten digits, numbered."""
+
+    @given(st.floats(1e-200, 1e200))
+    def test_encloses_a_number(self, value: float) -> None:
+        """The decimals below and above are neighbours, or the same."""
+        grid = Decimals()
+        below, above = grid.below(value), grid.above(value)
+        assert grid.value(below) <= value <= grid.value(above)
+        assert above - below in (0, 1)
+
+    @given(st.integers(-(10**12), 10**12))
+    def test_numbers_read_back(self, index: int) -> None:
+        """A decimal has one number, and few digits."""
+        grid = Decimals()
+        value = grid.value(index)
+        assert grid.below(value) == grid.above(value) == index
+        assert value < grid.value(index + 1) <= value * (1.0 + 1.1e-9)
+        assert float(f"{value:.10g}") == value
+
+    def test_products(self) -> None:
+        """Products are those of the decimals."""
+        assert exact_product(0.1, 3.0) == 0.3
+
+    def test_whole_numbers(self) -> None:
+        """Integers number themselves."""
+        grid = WholeNumbers()
+        assert (grid.below(2.5), grid.above(2.5), grid.value(7)) == (2, 3, 7)
+
+
+class TestStart:
+    """Where a search begins."""
+
+    def test_is_exact_for_gaussian_noise(self) -> None:
+        """Squares of mu add up, and a group of k multiplies mu by k."""
+        tree = parse("(gaussian:sigma=2@3+gdp:mu=0.5)@group:k=4").tree
+        expected = 4.0 * math.sqrt(3.0 / 4.0 + 0.25)
+        found = rough_log_mu(tree, Relation.ADD_OR_REMOVE_ONE, {})
+        assert math.isclose(math.exp(found), expected, rel_tol=1e-12)
+
+    def test_of_a_sample(self) -> None:
+        """A sample has the variance of its likelihood ratio multiplied by q^2."""
+        tree = parse("gaussian:sigma=2@poisson:q=0.01@1000").tree
+        expected = math.sqrt(1000.0 * math.log1p(1e-4 * math.expm1(0.25)))
+        found = rough_log_mu(tree, Relation.ADD_OR_REMOVE_ONE, {})
+        assert math.isclose(math.exp(found), expected, rel_tol=1e-12)
+
+    @given(st.floats(-30.0, 30.0), st.floats(0.1, 3.0))
+    def test_inverse_of_a_line(self, aim: float, slope: float) -> None:
+        """A line is inverted exactly, with its slope."""
+        found = inverse(lambda x: slope * x, aim, -700.0, 700.0)
+        assert found is not None
+        assert math.isclose(found[0], aim / slope, rel_tol=1e-9, abs_tol=1e-9)
+        assert math.isclose(found[1], slope, rel_tol=1e-6)
+
+    def test_inverse_ends_where_the_range_does(self) -> None:
+        """Nothing is known beyond: the end it is, or the last that was known."""
+        assert inverse(lambda x: x, 100.0, -5.0, 5.0) == (5.0, 1.0)
+        assert inverse(lambda _: math.nan, 1.0, -5.0, 5.0) is None
+        found = inverse(lambda x: x if x < 2.0 else math.nan, 10.0, -5.0, 50.0)
+        assert found == (1.0, 1.0)
+
+
+# Specifications with a place for the hole, the range of values that are put there, and whether they
+# are whole; $-names are other random values.
+HOLES = (
+    ("gaussian:sigma={}@$count", 0.5, 300.0, False),
+    ("gaussian:noise_multiplier={}@poisson:q=$q@$steps", 0.6, 20.0, False),
+    ("gaussian:sigma=$sigma,sensitivity={}@$count", 0.01, 3.0, False),
+    ("gaussian:sigma=$sigma@poisson:q={}@$steps", 1e-5, 0.2, False),
+    ("gaussian:sigma=$sigma@poisson:q=$q@{}", 30.0, 1e5, True),
+    ("laplace:scale={}@poisson:q=$q@$steps", 1.0, 50.0, False),
+    ("laplace:scale={}", 0.1, 50.0, False),
+    ("pure:epsilon={}@$few", 0.01, 1.0, False),
+    ("rr:epsilon={},categories=3@$few", 0.01, 1.0, False),
+    ("approx:epsilon=0.1,delta={}@$few", 1e-12, 1e-8, False),
+    ("gdp:mu={}@$few", 0.01, 1.0, False),
+    ("exponential:epsilon={}@$few", 0.01, 1.0, False),
+    ("discrete-gaussian:sigma={}@$few", 4.0, 100.0, False),
+    ("discrete-laplace:scale={}@$few", 1.0, 50.0, False),
+    ("staircase:epsilon={}@$few", 0.01, 1.0, False),
+    ("gaussian:sigma=20@$few@group:k={}", 1.0, 9.0, True),
+    ("gaussian:sigma=$sigma@wor:n=2000,m={}", 2.0, 1500.0, True),
+    ("gaussian:sigma=$sigma@wor:n={},m=20", 25.0, 5e4, True),
+    ("gaussian:sigma={}@poisson:q=$q@$steps+laplace:scale=50@$few", 0.6, 20.0, False),
+    ("gaussian:sigma=9@{}+laplace:scale=200@$few", 2.0, 2000.0, True),
+)
+
+
+def random_question(rng: random.Random, index: int) -> tuple[str, float, float]:
+    """Return a specification with a hole, and a target that some value meets."""
+    text, low, high, whole = HOLES[index % len(HOLES)]
+    for name, value in {
+        "$count": round(log_uniform(rng, 1.0, 1e5)),
+        "$steps": round(log_uniform(rng, 100.0, 1e5)),
+        "$few": round(log_uniform(rng, 1.0, 60.0)),
+        "$sigma": log_uniform(rng, 0.7, 10.0),
+        "$q": log_uniform(rng, 1e-4, 0.2),
+    }.items():
+        text = text.replace(name, repr(value))
+    delta = log_uniform(rng, 1e-9, 1e-3)
+    value = log_uniform(rng, low, high)
+    known = parse(text.format(round(value) if whole else repr(value))).tree
+    budget = asked(known, delta).upper
+    return text.format("_"), float(f"{1.001 * budget:.6g}"), delta
+
+
+def asked(tree: Node, delta: float) -> Bound:
+    """Return what `compose` says by default."""
+    bound = compose(tree, deltas=[delta]).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def check(number: int) -> None:
+    """Calibrate one random question, and check the result as a reader would."""
+    rng = random.Random(number)
+    try:
+        text, budget, delta = random_question(rng, number)
+    except NotCertifiedError:
+        return
+    if not 1e-6 < budget < 1e6:
+        return
+    label = f"{text} epsilon {budget} delta {delta}"
+    target = CalibrationTarget("epsilon", budget, delta)
+    with allowance(QUESTION):
+        found = calibrate(parse(text).tree, target)
+        finished = left() > 0.0
+    again = asked(parse(to_text(found.tree)).tree, delta)
+    # The search ends with a bracket that decides, and `compose` without a budget may have another.
+    assert found.bound.intersection(again), label
+    assert found.bound.upper <= budget, label
+    assert again.upper <= budget, label
+    assert found.insufficient_tree is not None, label
+    assert found.insufficient is not None
+    beyond = asked(parse(to_text(found.insufficient_tree)).tree, delta)
+    assert beyond.lower is not None
+    assert beyond.lower > budget, label
+    if isinstance(found.sufficient, int):
+        gap = abs(found.insufficient - found.sufficient) <= 1
+    else:
+        gap = abs(found.insufficient - found.sufficient) <= 1e-8 * found.sufficient
+    assert found.method.tolerance_met == gap, label
+    # A search that has used up its work ends where it stands.
+    if finished and not gap and again.within_tolerance(1e-9, 0.0):
+        # Narrow brackets leave a gap only where the cost hardly depends on the value.
+        assert (beyond.upper - (again.lower or 0.0)) <= 1e-8 * budget, label
+    # A jump of the cost takes bisection over ten digits, all else a few steps.
+    assert found.asked <= (100 if "approx" in text else 30), label
+
+
+@pytest.mark.parametrize(
+    "number", [*range(11), pytest.param(11, marks=pytest.mark.slow), *range(12, 16), 18, 19]
+)
+def test_random_holes(number: int) -> None:
+    """One of each kind of hole."""
+    check(number)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(20, 120))
+def test_many_random_holes(number: int) -> None:
+    """Five more of each kind."""
+    check(number)

@@ -1,4 +1,4 @@
-"""Propose-test-release: the worked table, 40 digits, enumeration, selection, and refusals."""
+"""Propose-test-release: the worked table, 40 digits, enumeration, selection, ends, and refusals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import math
 import random
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,18 +15,19 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
+from privcalc.accounting.convert import Question, convert
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import select
+from privcalc.bounds import Bound
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
+from privcalc.mechanisms.adaptive.stability import Stability
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
-
-if TYPE_CHECKING:
-    from privcalc.bounds import Bound
+from tests.pairs import bracket
 
 # The published epsilon; mu of the test and of the mechanism as published for it, with delta 1e-6,
 # half of it false positives; what they cost in `max`, and which mechanism costs what is published;
@@ -410,3 +411,59 @@ def test_noise_of_a_test_with_a_threshold_is_not_calibrated() -> None:
     for text in (inner, outer):
         with pytest.raises(UnsupportedError, match=r"with threshold .* calibrate threshold"):
             calibrate(parse(text).tree, CalibrationTarget("epsilon", 2.0, 1e-6))
+
+
+@pytest.mark.parametrize("mode", ["sum", "uniform", "max"])
+def test_without_false_positives_it_is_a_composition(mode: str) -> None:
+    """Two Gaussian mechanisms are one, used several times and sampled, too."""
+    text = f"ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=0,mode={mode}"
+    one = "gaussian:noise_multiplier=3.5777087639996634"
+    for tail in ("", "@30", "@poisson:q=0.1@30"):
+        low, high = bracket(text + tail, delta=1e-6)
+        other = bracket(one + tail, delta=1e-6)
+        assert low == pytest.approx(other[0], rel=1e-9)
+        assert high == pytest.approx(other[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["sum", "bit"])
+def test_without_false_positives_divergences_are_finite(mode: str) -> None:
+    """Those of Laplace and Gaussian noise together, in closed form."""
+    text = "ptr:test=(laplace:scale=8),mechanism=(gaussian:sigma=4),false_positive=0"
+    orders = (1.5, 4.0, 32.0)
+    answers = convert(parse(f"{text},mode={mode}").tree, Question(to="rdp", orders=orders))
+    bounds = answers.answers[0].result["renyi_epsilon"]
+    assert isinstance(bounds, tuple)
+    with mp.workdps(30):
+        for order, bound in zip(orders, bounds, strict=True):
+            a, rate = mpf(order), mpf(1) / 8
+            laplace = a / (2 * a - 1) * mp.exp((a - 1) * rate)
+            laplace += (a - 1) / (2 * a - 1) * mp.exp(-a * rate)
+            true = float(mp.log(laplace) / (a - 1) + a / 32)
+            assert isinstance(bound, Bound)
+            assert true <= bound.upper <= true * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("noise", ["scale", "sigma"])
+def test_thresholds_beyond_all_noise(noise: str) -> None:
+    """False positives are fewer than any double, and more than none."""
+    for threshold in (70.0, 90.0, 1400.0, 1e160, 1e300):
+        failure = Stability(threshold=threshold, **{STATED[noise]: 2.0}).failure
+        with mp.workdps(30):
+            # Squares of more are beyond mpmath's integers.
+            z = min(mpf(threshold) / 2, mpf(10) ** 9)
+            true = mp.exp(-z) / 2 if noise == "scale" else mp.erfc(z / mp.sqrt(2)) / 2
+            assert mpf(failure.low.numerator) / failure.low.denominator <= true
+            assert true <= mpf(failure.high.numerator) / failure.high.denominator
+        assert float(failure.high) < max(2.0 * float(true), 2e-300)
+    far, near = (
+        compose(parse(f"stability:{noise}=2,threshold={each}").tree, deltas=[1e-5])
+        for each in ("1e300", "100")
+    )
+    first, second = far.answers[0].bound, near.answers[0].bound
+    assert first is not None
+    assert second is not None
+    assert math.isfinite(first.upper)
+    assert first.upper == pytest.approx(second.upper, rel=1e-9)
+
+
+STATED = {"scale": "scale", "sigma": "standard_deviation"}

@@ -1,21 +1,26 @@
-"""The pointwise bound: published settings, naive quadrature, and each piece against brute force."""
+"""The pointwise bound: published settings, quadrature, brute force, tests of small bases."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.errors import DomainError
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.losses.atomic.profiles import profile_law
 from privcalc.selection.base import GaussianBase
+from privcalc.selection.envelope import Chain
+from privcalc.selection.node import last_point, node_points
 from privcalc.selection.pointwise import Pointwise, Pricing
 from privcalc.selection.runs.make import make_runs
+from privcalc.selection.testing_region import ProfileGrid
 from privcalc.selection.worst_order import WorstOrder
 from tests.finite_base import FiniteBase
-from tests.selection.blurred import GAUSSIAN, LEAKY, RANDOMIZED, Blurred, given_of
+from tests.selection.blurred import GAUSSIAN, LEAKY, RANDOMIZED, Blurred, Secret, given_of
 
 if TYPE_CHECKING:
     from privcalc.selection.base import Base
@@ -202,3 +207,181 @@ def test_epsilon_is_a_number() -> None:
     """Not a number is refused."""
     with pytest.raises(DomainError, match="epsilon must be a number"):
         Pointwise(make_runs("fixed", n=1), RANDOMIZED).delta(math.nan)
+
+
+@pytest.mark.parametrize("base", [GAUSSIAN, RANDOMIZED, LEAKY, Blurred(LEAKY, 1e-7)])
+def test_the_chain_is_above_all_tests(base: Base) -> None:
+    """Random tests lie below the chain, and the chain is not far above the boundary."""
+    grid = ProfileGrid(base)
+    grid.reach(1e-9, 1e-9)
+    grid.add(np.linspace(0.0, 1.5, 60), np.linspace(0.0, 1.5, 60))
+    nodes = Chain(make_runs("geometric", mean=10.0), grid, 1e-30).nodes
+    if isinstance(base, GaussianBase):
+        t = np.linspace(-6.0, 6.0, 500)
+        tests = np.array([ndtr(-t), ndtr(base.mu - t)])
+    else:
+        finite = base.base if isinstance(base, Blurred) else base
+        assert isinstance(finite, FiniteBase)
+        accept = np.random.default_rng(0).uniform(0.0, 1.0, (2000, len(finite.p)))
+        accept[:1000] = accept[:1000].round()
+        tests = np.array([accept @ finite.q, accept @ finite.p])
+    top = np.interp(tests[0], nodes.low, np.maximum.accumulate(nodes.high))
+    assert (tests[1] <= top + 1e-12).all()
+    assert (np.diff(nodes.low) >= 0.0).all()
+    if isinstance(base, GaussianBase):
+        assert (top - tests[1]).max() < 1e-4
+
+
+@pytest.mark.parametrize("base", [RANDOMIZED, LEAKY])
+@pytest.mark.parametrize(
+    ("family", "parameters"),
+    [("geometric", {"mean": 20.0}), ("poisson", {"mean": 6.0}), ("fixed", {"n": 4.0})],
+)
+def test_the_envelope_is_above_all_tests(
+    base: FiniteBase, family: str, parameters: dict[str, float]
+) -> None:
+    """W / w is at least w phi'(q) - phi'(q') over w for every test, and attained up to cells."""
+    runs = make_runs(family, **given_of(parameters))
+    grid = ProfileGrid(base)
+    grid.reach(1e-9, 1e-9)
+    envelope = Chain(runs, grid, 1e-30).envelope
+    logs = np.linspace(-3.0, 3.0, 400)
+    heights, _, _ = envelope.heights(logs)
+    # The boundary of the tests: outcomes by falling loss, and mixtures.
+    order = np.argsort(base.q / np.maximum(base.p, 1e-300))
+    q = np.append(0.0, np.cumsum(base.p[order]))
+    other = np.append(0.0, np.cumsum(base.q[order]))
+    fine = np.linspace(0.0, len(q) - 1.0, 2001)
+    q, other = (np.interp(fine, np.arange(len(q)), values) for values in (q, other))
+    q, other = np.minimum(q, 1.0), np.minimum(other, 1.0)
+    above = np.exp(runs.log_derivative(q, 1.0 - q)[1]) / runs.mean.upper
+    below = np.exp(runs.log_derivative(other, 1.0 - other)[0]) / runs.mean.upper
+    exact = np.maximum((above - below * np.exp(-logs)[:, None]).max(axis=1), 0.0)
+    total = heights + envelope.faint
+    assert (total >= exact * (1.0 - 1e-12) - 1e-15).all()
+    assert (total <= exact + 0.03).all()
+
+
+@pytest.mark.parametrize("error", [1e-10, 1e-6])
+def test_a_blurred_base(error: float) -> None:
+    """Uneven upper ends keep the bound valid, and lose about as much as they are off."""
+    runs = make_runs("geometric", mean=30.0)
+    sharp = Pointwise(runs, GAUSSIAN).epsilon(1e-6)
+    base = Blurred(GAUSSIAN, error)
+    pointwise = Pointwise(runs, base, 2e-5)
+    found = pointwise.epsilon(1e-6)
+    assert sharp - 1e-5 <= found <= sharp + 3e-4
+    lower = WorstOrder(runs, base, pointwise.grid).epsilon_lower(1e-6, found)
+    assert sharp - 2e-2 <= lower <= sharp
+
+
+def test_mass_at_infinity_is_not_hidden() -> None:
+    """No delta below what is certain to be left has a finite epsilon."""
+    runs = make_runs("geometric", mean=5.0)
+    pointwise = Pointwise(runs, LEAKY)
+    assert pointwise.epsilon(0.01) == math.inf
+    assert pointwise.epsilon(0.0) == math.inf
+    assert pointwise.epsilon(1.0) == 0.0
+    assert math.isfinite(pointwise.epsilon(0.11))
+    assert Pointwise(runs, RANDOMIZED).epsilon(0.0) < 3.0 * math.log(1.5) + 1e-4
+
+
+@pytest.mark.parametrize("base", [GAUSSIAN, RANDOMIZED, LEAKY])
+@pytest.mark.parametrize(("family", "mean"), [("geometric", 30.0), ("poisson", 4.0)])
+def test_lower_ends_are_reached(base: Base, family: str, mean: float) -> None:
+    """The order is rebuilt outcome by outcome, at 40 digits: what it reaches is no less."""
+    runs = make_runs(family, mean=mean)
+    pointwise = Pointwise(runs, base, 1e-3)
+    epsilon = min(0.5, 0.4 * pointwise.epsilon(0.2))
+    worst = WorstOrder(runs, base, pointwise.grid)
+    assert worst.ranking is not None
+    pair = worst.ranking.pair
+    found = worst.delta_lower(epsilon)
+    slices = np.maximum(worst.ranking.slices(epsilon), np.arange(len(pair.p)) + 1)
+    with mpmath.workdps(40):
+        p, q = [mpmath.mpf(float(x)) for x in pair.p], [mpmath.mpf(float(x)) for x in pair.q]
+        # What rounding left over is of no loss at all, and the worst of all.
+        ranked: list[int] = []
+        start = len(p)
+        for i, node in enumerate(slices):
+            ranked += range(start - 1, int(node) - 1, -1)
+            start = min(start, int(node))
+            if i >= start:
+                break
+            ranked.append(i)
+        exact = mpmath.mpf(0)
+        above_p, above_q = mpmath.mpf(0), mpmath.mpf(0)
+        for i in ranked:
+            gain = _phi(family, mean, above_p, p[i]) - mpmath.exp(epsilon) * _phi(
+                family, mean, above_q, q[i]
+            )
+            exact += max(gain, 0)
+            above_p += p[i]
+            above_q += q[i]
+        assert above_p <= 1 + 1e-9
+    assert 0.0 < found <= float(exact) * (1.0 + 1e-9)
+    assert found >= 0.9 * float(exact)
+    # All tests of the pair are below those of the base.
+    logs = np.linspace(-2.0, 2.0, 41)
+    own = np.maximum(pair.p - np.exp(logs)[:, None] * pair.q, 0.0).sum(axis=1)
+    assert (own <= base.upper(logs) * (1.0 + 1e-12)).all()
+
+
+def _phi(family: str, mean: float, above: Any, part: Any) -> Any:
+    """Return phi(1 - above) - phi(1 - above - part)."""
+
+    def phi(z: Any) -> Any:
+        if family == "poisson":
+            return mpmath.exp(-mean * (1 - z))
+        gamma = 1 / mpmath.mpf(mean)
+        return gamma * z / (1 - (1 - gamma) * z)
+
+    return phi(1 - above) - phi(1 - above - part)
+
+
+def test_without_lower_ends_nothing_is_claimed() -> None:
+    """Where the base is known from above only, the lower end is 0."""
+    runs = make_runs("geometric", mean=30.0)
+    base = Secret(GAUSSIAN, 0.0)
+    worst = WorstOrder(runs, base, ProfileGrid(base))
+    assert not worst.known
+    assert worst.delta_lower(0.5) == 0.0
+    assert worst.epsilon_lower(1e-6, 2.0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("family", "mean", "base"),
+    [("geometric", 30.0, GAUSSIAN), ("poisson", 3.0, RANDOMIZED), ("geometric", 3.0, LEAKY)],
+)
+def test_points_of_a_node(family: str, mean: float, base: Base) -> None:
+    """The law through the points is above the profile everywhere, and close to it."""
+    runs = make_runs(family, mean=mean)
+    pointwise = Pointwise(runs, base, 1e-4)
+    left = runs.mean.upper * base.infinity_mass
+    last = last_point(pointwise.present, max(1e-30, left * 1.001))
+    places = np.linspace(0.0, last, 40)
+    points = node_points(pointwise.deltas, places, smallest=1e-30, count=300)
+    assert 10 <= len(points) <= 400
+    epsilons = np.array([point[0] for point in points])
+    deltas = np.array([float(point[1]) for point in points])
+    assert (np.diff(epsilons) > 0.0).all()
+    assert (np.diff(deltas) < 0.0).all()
+    assert deltas[-1] <= max(1e-30, left * 1.01)
+    law = profile_law(points)
+    assert law.infinity_mass == pytest.approx(deltas[-1], abs=1e-12)
+    losses, masses = np.array(law.losses), np.array(law.masses)
+    places = np.linspace(0.05, 0.9 * float(epsilons[-1]), 40)
+    own = [float((masses * np.maximum(-np.expm1(e - losses), 0.0)).sum()) for e in places]
+    profile = np.array(own) + law.infinity_mass
+    exact = pointwise.deltas(places)
+    # The hull of min(1, .) is below it next to 1, where the bound is not convex.
+    some = (exact < 0.3) & (exact > 1e-9)
+    assert (profile[some] <= exact[some] * 1.1).all()
+    at_points = [float((masses * np.maximum(-np.expm1(e - losses), 0.0)).sum()) for e in epsilons]
+    assert (np.array(at_points) + law.infinity_mass <= deltas * (1.0 + 1e-9)).all()
+
+
+def test_nothing_to_compose() -> None:
+    """A selection about which nothing is proved has no points."""
+    with pytest.raises(NotCertifiedError, match="no delta below 1"):
+        last_point(lambda x: np.ones(len(x)), 1e-30)

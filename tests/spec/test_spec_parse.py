@@ -1,19 +1,27 @@
-"""Text -> tree: what the grammar takes, and where and how it refuses the rest."""
+"""Text -> tree -> text: what the grammar takes, how it refuses the rest, nothing lost."""
 
 from __future__ import annotations
 
+import json
+import random
+import shlex
 import time
 from typing import TYPE_CHECKING
 
+import jsonschema
 import pytest
 
 from privcalc.errors import SpecError
+from privcalc.spec.carets import caret
 from privcalc.spec.entry import MAX_DEPTH
+from privcalc.spec.json import from_json, loads, to_json
 from privcalc.spec.parse import parse
+from privcalc.spec.read import read
+from privcalc.spec.schema import spec_schema
 from privcalc.spec.syntax import MAX_LENGTH
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parallel, Repeated, Wrapped
-from tests.spec.spec_trees import extra_entries
+from tests.spec.spec_trees import extra_entries, random_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -350,3 +358,159 @@ def test_spans_of_a_specification() -> None:
         ("event", "event"): "laplace:scale = 2",
         ("event", "event", "scale"): "2",
     } == words
+
+
+@pytest.mark.parametrize(
+    ("written", "canonical"),
+    [
+        ("gaussian:sigma=5.0", "gaussian:sigma=5"),
+        ("Gaussian : standard-deviation = 1e-5", "gaussian:sigma=1e-05"),
+        ("gaussian:sensitivity=2,sigma=1", "gaussian:sigma=1,sensitivity=2"),
+        ("rr:p=75%", "randomized-response:p=0.75"),
+        ("gaussian:sigma=1@poisson-sampled:q=1/4@1_000", "gaussian:sigma=1@poisson:q=0.25@1000"),
+        ("((gaussian:sigma=1)+(pure:epsilon=1))", "gaussian:sigma=1+pure:epsilon=1"),
+        (
+            "((gaussian:sigma=1)+(pure:epsilon=1))@2",
+            "(gaussian:sigma=1+pure:epsilon=1)@2",
+        ),
+        ("gaussian:sigma=1e16", "gaussian:sigma=1e+16"),
+    ],
+)
+def test_canonical_text(written: str, canonical: str) -> None:
+    """Short spellings, the order of the registry, no spaces, no parentheses that say nothing."""
+    assert canonical == to_text(parse(written).tree)
+
+
+def test_a_mistake_is_shown_with_a_caret_and_a_hint() -> None:
+    """The four lines: message, specification, carets, hint."""
+    with pytest.raises(SpecError) as caught:
+        parse("gaussian:sigm=1@1000")
+    assert caret(caught.value).split("\n") == [
+        "gaussian has no parameter sigm",
+        "  gaussian:sigm=1@1000",
+        "           ^^^^",
+        "hint: did you mean sigma?",
+    ]
+
+
+def test_tabs_and_wide_characters_keep_the_caret_in_place() -> None:
+    """A tab is shown as a space, a control character as `?`; wide characters have two columns."""
+    error = SpecError("bad", text="a\tb\x1b漢字c", span=(6, 7))
+    assert caret(error).split("\n") == ["bad", "  a b?漢字c", "          ^"]
+    assert caret(SpecError("bad", text="e\u0301x", span=(2, 3))).endswith("\n   ^")
+
+
+def test_a_long_text_is_shown_around_the_span() -> None:
+    """The window is at most 76 columns, and the caret stands under the fault."""
+    text = "gaussian:sigma=1+" * 100 + "gaussian:sigma=-1" + "+gaussian:sigma=1" * 100
+    with pytest.raises(SpecError) as caught:
+        parse(text)
+    _, shown, marks = caret(caught.value).split("\n")[:3]
+    assert len(shown) <= 78
+    assert shown.startswith("  ...")
+    assert shown.endswith("...")
+    assert shown[marks.index("^") : marks.rindex("^") + 1] == "-1"
+
+
+def test_a_long_span_begins_in_the_window() -> None:
+    """A fault longer than the window is marked from its first character on."""
+    with pytest.raises(SpecError) as caught:
+        parse("gaussian:sigma=1@" + "9" * 500)
+    _, shown, marks = caret(caught.value).split("\n")[:3]
+    assert shown[marks.index("^")] == "9"
+    assert len(marks) <= 78
+
+
+def test_the_end_of_a_text_is_marked_behind_it() -> None:
+    """What is missing is marked where it should stand."""
+    for count in (1, 50):
+        text = "gaussian:sigma=1+" * count
+        with pytest.raises(SpecError) as caught:
+            parse(text)
+        _, shown, marks = caret(caught.value).split("\n")[:3]
+        assert len(marks) == len(shown) + 1
+
+
+def test_an_error_without_a_text_has_no_caret() -> None:
+    """An error about JSON is its message and hint."""
+    assert caret(SpecError("bad", hint="good")) == "bad\nhint: good"
+
+
+def _survives(seed: int, trees: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(trees):
+        tree = random_tree(rng)
+        text = to_text(tree)
+        parsed = parse(text).tree
+        assert tree == parsed, text
+        assert text == to_text(parsed)
+        if "(" not in text:
+            assert text == shlex.quote(text)
+        twin = to_json(tree)
+        assert tree == from_json(twin), text
+        assert tree == loads(json.dumps(twin)), text
+
+
+def test_random_trees_survive_both_forms() -> None:
+    """Trees with every kind of value are equal after text and after JSON; the text is canonical.
+
+    Text without parentheses is safe in a shell as it stands.
+    """
+    _survives(seed=1, trees=700)
+
+
+@pytest.mark.slow
+def test_many_random_trees_survive_both_forms() -> None:
+    """The same for thirty thousand trees."""
+    _survives(seed=2, trees=30_000)
+
+
+def test_spaces_and_capitals_change_nothing() -> None:
+    """Spaces and tabs between tokens, capitals and dashes for underscores give the same tree."""
+    rng = random.Random(3)
+    for _ in range(300):
+        tree = random_tree(rng)
+        text = to_text(tree)
+        spaced = "".join(
+            f"{rng.choice(('', ' ', chr(9)))}{c} " if c in "@(),:=" else c for c in text
+        )
+        assert tree == parse(spaced).tree, spaced
+    assert parse("gaussian:sigma=1@poisson:q=0.5") == parse("gaussian:sigma=1@poisson:q=0.5")
+    plain = parse("rr:p=0.6@poisson:q=0.5").tree
+    assert plain == parse("RANDOMIZED_response:Probability=0.6@Poisson-Sampled:Q=0.5").tree
+
+
+def test_every_span_holds_the_text_of_its_part() -> None:
+    """The text under the span of a node reads back as that node, wherever it stands."""
+    rng = random.Random(4)
+    for _ in range(500):
+        text = to_text(random_tree(rng))
+        parsed = parse(text)
+        twin = to_json(parsed.tree)
+        for path, (start, stop) in parsed.spans.items():
+            part: object = twin
+            for step in path:
+                part = part[step]  # type: ignore[index]
+            if isinstance(part, dict):
+                assert from_json(part) == parse(text[start:stop]).tree
+            else:
+                assert 0 <= start < stop <= len(text)
+
+
+def test_the_schema_accepts_every_twin() -> None:
+    """The JSON Schema made from the registry accepts the JSON of random trees."""
+    validator = jsonschema.Draft202012Validator(spec_schema())
+    rng = random.Random(5)
+    for _ in range(300):
+        twin = to_json(random_tree(rng, depth=3))
+        validator.validate(json.loads(json.dumps(twin)))
+
+
+def test_read_takes_text_and_json_alike() -> None:
+    """One reader takes both forms, and the canonical text stands for JSON."""
+    rng = random.Random(6)
+    for _ in range(300):
+        tree = random_tree(rng)
+        from_text, from_twin = read(to_text(tree)), read(json.dumps(to_json(tree)))
+        assert from_text.tree == from_twin.tree
+        assert from_text.text == from_twin.text

@@ -1,4 +1,10 @@
-"""Sampling against enumeration of small data sets, and sampled tails against 40 digits."""
+"""Sampling against enumeration and 40 digits, its tails by definition, under every relation.
+
+The oracle of relations (`tests/oracles/relations/`) draws programs that fit a description, works
+out their outputs on all samples, and knows by theorems what no program can cost. A few dozen
+comparisons run each time, some thousands among the slow tests, and any number by
+`python -m tests.benchmarks.relations_under_sampling`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import math
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from mpmath import mp, mpf
 
@@ -13,15 +20,172 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.glued import glued
 from privcalc.losses.sampled.law import sampled
+from privcalc.losses.sampled.tails import SampledTailLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from tests.oracles.relations.compare import KINDS, Found, asked, question
+from tests.oracles.relations.data_adaptive import ADAPTIVE
 from tests.pairs import atoms_profile, hockey_stick
-from tests.wrappers.test_wrappers_sampling_tails import SCALES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from privcalc.losses.law import LossLaw, Tails
+
+SCALES = [mpf(x) for x in ("0.2", "0.7", "0.95", "1", "1.05", "1.3", "2", "4")]
+
+
+def gaussian_tail(mu: float) -> Callable[[Any], tuple[Any, Any]]:
+    """Return R and W of {X > x} for N(0, 1) and N(mu, 1), X = mu y - mu^2 / 2."""
+    m = mpf(mu)
+
+    def above(x: Any) -> tuple[Any, Any]:
+        y = x / m + m / 2
+        return mp.ncdf(-y), mp.ncdf(m - y)
+
+    return above
+
+
+def laplace_tail(e: float) -> Callable[[Any], tuple[Any, Any]]:
+    """Return R and W of {X > x} for Laplace(0, 1) and Laplace(e, 1), X = |y| - |y - e|."""
+    e_ = mpf(e)
+
+    def beyond(y: Any) -> Any:
+        return mp.exp(-y) / 2 if y > 0 else 1 - mp.exp(y) / 2
+
+    def above(x: Any) -> tuple[Any, Any]:
+        if x >= e_:
+            return mpf(0), mpf(0)
+        if x < -e_:
+            return mpf(1), mpf(1)
+        y = (x + e_) / 2
+        return beyond(y), beyond(y - e_)
+
+    return above
+
+
+def unequal_tail(r: float, theta: float) -> Callable[[Any], tuple[Any, Any]]:
+    """Return R and W of {X > x} for R = N(theta, r^2), W = N(0, 1), r > 1: an interval."""
+    r_, t = mpf(r), mpf(theta)
+
+    def above(x: Any) -> tuple[Any, Any]:
+        # X = log r - y^2/2 + (y - t)^2 / (2 r^2) > x.
+        a, b, c = (1 - 1 / r_**2) / 2, t / r_**2, x - mp.log(r_) - t * t / (2 * r_**2)
+        root = b * b - 4 * a * c
+        if root <= 0:
+            return mpf(0), mpf(0)
+        low, high = (-b - mp.sqrt(root)) / (2 * a), (-b + mp.sqrt(root)) / (2 * a)
+        under_r = mp.ncdf((high - t) / r_) - mp.ncdf((low - t) / r_)
+        return under_r, mp.ncdf(high) - mp.ncdf(low)
+
+    return above
+
+
+BASES: list[tuple[str, LossLaw, Any]] = [
+    ("gaussian", GaussianLaw(1.0), gaussian_tail(1.0)),
+    ("gaussian small", GaussianLaw(0.05), gaussian_tail(0.05)),
+    ("gaussian large", GaussianLaw(6.0), gaussian_tail(6.0)),
+    ("laplace", LaplaceLaw(0.5), laplace_tail(0.5)),
+    ("unequal", UnequalGaussiansLaw(0.5, 4.0, 3.0), unequal_tail(2.0, 0.5)),
+]
+
+
+def true_above(above: Any, q: float, loss: Any, *, remove: bool) -> tuple[Any, Any]:
+    """Return P(L > loss) and Q(L > loss) of the sampled pair, from the definition."""
+    q_ = mpf(q)
+    rise = mp.expm1(loss if remove else -loss) / q_
+    if remove:
+        r, w = above(mp.log1p(rise)) if rise > -1 else (mpf(1), mpf(1))
+        return (1 - q_) * r + q_ * w, r
+    # L > loss means X < x: the complement, for densities.
+    r, w = above(mp.log1p(rise)) if rise > -1 else (mpf(1), mpf(1))
+    return 1 - r, (1 - q_) * (1 - r) + q_ * (1 - w)
+
+
+def check_tails(tails: Tails, losses: Any, truth: Callable[[Any], tuple[Any, Any]]) -> None:
+    """Check that each of the four masses is right to `error` for a loss within `shift`."""
+    error = np.broadcast_to(np.asarray(tails.error), losses.shape)
+    shift, tiny = mpf(tails.shift), mpf("1e-290")
+    for k, loss in enumerate(losses):
+        most, least = truth(mpf(loss) - shift), truth(mpf(loss) + shift)
+        slack = mpf(float(error[k]))
+        for side, values in ((0, tails.above_p), (1, tails.above_q)):
+            assert least[side] * (1 - slack) - tiny <= values[k] <= most[side] * (1 + slack) + tiny
+        for side, values in ((0, tails.below_p), (1, tails.below_q)):
+            low, high = 1 - most[side], 1 - least[side]
+            assert low * (1 - slack) - tiny <= values[k] <= high * (1 + slack) + tiny
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("q", [1e-9, 0.01, 0.6, 1 - 1e-6])
+@pytest.mark.parametrize(("name", "base", "above"), BASES)
+def test_sampled_tails_are_those_of_the_definition(
+    name: str, base: LossLaw, above: Any, q: float, remove: bool
+) -> None:
+    """All four tails, near the floor, near 0 and far out; for tiny q the losses are tiny too."""
+    del name
+    # Complements of tails of 1e-290 keep their digits.
+    mp.dps = 320
+    floor = math.log1p(-q)
+    near = [0.5 * q, 0.9 * q, 3.0 * q, -0.3 * q, 0.0, 1e-3, 0.2, 1.0, 5.0]
+    near += [floor * 0.999, floor * 0.5, floor * 1.001, floor * 2.0]
+    losses = np.array(sorted(x if remove else -x for x in near))
+    law = SampledTailLaw(base, base, q, remove)
+    check_tails(law.tails(losses), losses, lambda x: true_above(above, q, x, remove=remove))
+    mp.dps = 40
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_displacement_stays_relative_for_tiny_q(remove: bool) -> None:
+    """At q = 1e-9, losses of 1e-9 are displaced by 1e-13 of themselves, not by 1e-16."""
+    losses = np.linspace(-5e-9, 5e-9, 101)
+    tails = sampled(GaussianLaw(1.0), 1e-9, remove=remove).tails(losses)
+    assert 0.0 < tails.shift < 1e-13 * 5e-9
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("base", [GaussianLaw(1.0), LaplaceLaw(0.5)])
+def test_cells_without_cancellation(base: LossLaw, remove: bool) -> None:
+    """Masses between neighbouring losses agree with differences of the tails, and with `error`."""
+    losses = np.linspace(-0.04, 0.3, 4001)
+    tails = sampled(base, 0.05, remove=remove).tails(losses)
+    assert tails.between_p is not None
+    assert tails.between_q is not None
+    assert tails.between_error is not None
+    known = np.isfinite(tails.between_error)
+    assert known.sum() > 100
+    assert (tails.between_error[known] < 1e-12).all()
+    for between, above in ((tails.between_p, tails.above_p), (tails.between_q, tails.above_q)):
+        assert np.allclose(between[known], -np.diff(above)[known], rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("mu", [0.05, 1.0, 6.0])
+@pytest.mark.parametrize("q", [1e-3, 0.3, 0.95])
+def test_glued_gaussian_tails_give_the_profile(mu: float, q: float) -> None:
+    """P - e^l Q above l is q h(1 + (e^l - 1) / q) for l >= 0 and its mirror for l < 0."""
+    law = glued(GaussianLaw(mu), q)
+    losses = np.array([-2.0, -0.3, -1e-3, 0.0, 1e-3, 0.3, 2.0])
+    tails = law.tails(losses)
+    above = gaussian_tail(mu)
+
+    def profile(a: Any) -> Any:
+        if a < 1:
+            return 1 - a + a * profile(1 / a)
+        b = 1 + (a - 1) / mpf(q)
+        under_r, under_w = above(mp.log(b))
+        return mpf(q) * (under_w - b * under_r)
+
+    for k, loss in enumerate(losses):
+        a = mp.exp(mpf(loss))
+        seen = mpf(float(tails.above_p[k])) - a * mpf(float(tails.above_q[k]))
+        assert abs(seen - profile(a)) < mpf("1e-13")
+        whole = float(tails.above_p[k] + tails.below_p[k])
+        assert whole == pytest.approx(1.0, abs=1e-13)
 
 
 def truthful(p: float, bit: int) -> list[Any]:
@@ -250,3 +414,93 @@ def test_ratio_and_sizes_agree() -> None:
     ]
     assert ends[0] is not None
     assert ends[0] == ends[1] == ends[2]
+
+
+SEED = 20_261
+
+
+def checked(found: Found) -> None:
+    """Neither end is false."""
+    said = f"{found.question.text} --relation {found.question.relation}: {found}"
+    assert not found.false_upper, said
+    assert not found.false_lower, said
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_a_question_of_each_mechanism(kind: str) -> None:
+    """One specification that is not refused, at eight epsilons, in both orders."""
+    rng = np.random.default_rng([SEED, list(KINDS).index(kind)])
+    for _ in range(40):
+        found = asked(question(rng, kind, composed=0.0), rng)
+        if not found.refused:
+            checked(found)
+            return
+    pytest.fail("all is refused")
+
+
+# What is known exactly: a program that was drawn costs nearly the upper end.
+EXACT = [
+    ("gaussian", "poisson", "replace"),
+    ("laplace", "poisson", "replace"),
+    ("discrete-laplace", "poisson", "replace"),
+    ("rr", "poisson", "replace"),
+    ("gaussian", "wor", "replace"),
+    ("gnmax", "poisson", "special"),
+    ("stability", "wor", "replace"),
+    ("noisy-screening", "poisson", "special"),
+    ("noisy-screening", "wor", "add"),
+    ("exponential", "wor", "replace"),
+    ("partition-selection", "group", "add"),
+]
+
+
+@pytest.mark.parametrize(("kind", "shape", "relation"), EXACT)
+def test_programs_that_are_drawn_attain_what_is_exact(kind: str, shape: str, relation: str) -> None:
+    """So a bound that were a tenth too small would be found out by some question here."""
+    rng = np.random.default_rng([SEED, 1 + EXACT.index((kind, shape, relation))])
+    nearest = 0.0
+    for _ in range(400):
+        one = question(rng, kind, composed=0.0)
+        if (one.shape, one.relation) != (shape, relation):
+            continue
+        found = asked(one, rng)
+        checked(found)
+        worth = found.attained > 1e-6
+        if worth.any():
+            nearest = max(nearest, float((found.attained[worth] / found.upper[worth]).max()))
+        if nearest > 0.97:
+            return
+    assert nearest > 0.97
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [*ADAPTIVE, "noisy-max", "exponential", "any"])
+def test_many_random_questions(kind: str) -> None:
+    """Random specifications of all shapes, two uses of some among them."""
+    seed = [SEED, 7, sum(map(ord, kind))]
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    comparisons = 0
+    for _ in range(80):
+        found = asked(question(rng, None if kind == "any" else kind), rng)
+        if not found.refused:
+            checked(found)
+            comparisons += len(found.epsilons)
+    assert comparisons >= 100
+
+
+def test_the_oracle_finds_what_is_false() -> None:
+    """Ends that are moved by a hundredth past what is attained are false to it."""
+    rng = np.random.default_rng(SEED)
+    while True:
+        one = question(rng, "gaussian", composed=0.0)
+        if (one.shape, one.relation) == ("poisson", "replace"):
+            break
+    found = asked(one, rng)
+    assert not found.false_upper
+    assert not found.false_lower
+    assert found.ceiling is not None
+    found.upper = found.upper * 0.99
+    assert found.false_upper
+    found.lower = [None if x is None else 1.01 * x for x in found.lower]
+    assert found.false_lower

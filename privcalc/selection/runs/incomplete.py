@@ -14,7 +14,7 @@ for a k(v) >= -G''(v), which `curvature` bounds.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -218,32 +218,6 @@ def _panels(kernel: Kernel, left: float, right: float) -> tuple[Array, Array] | 
 FLAT = 45.0
 
 
-class Kernel(Protocol):
-    """A concave G, with G(0) = 0."""
-
-    @property
-    def peak(self) -> float:
-        """Return about the place of the maximum of G, or infinity where G does not fall."""
-        ...
-
-    @property
-    def flat(self) -> tuple[float, float]:
-        """Return (v, b): beyond v, G falls by b a unit of length, up to e^-FLAT; or infinity."""
-        ...
-
-    def log(self, v: Array) -> tuple[Array, Array]:
-        """Return G(v), and a bound on its absolute error."""
-        ...
-
-    def slope(self, v: Array) -> Array:
-        """Return about a bound on |G'(v)|, for estimates of rounding."""
-        ...
-
-    def curvature(self, left: Array, right: Array) -> Array:
-        """Return upper bounds on k over each [left, right]."""
-        ...
-
-
 @record
 class BetaKernel:
     """G(v) = log of t^a (1 - t)^b over its value at v = 0, with y = log(t / (1 - t)) = y0 + v.
@@ -351,6 +325,12 @@ class GammaKernel:
         del right
         result: Array = self.c * 1.000001 * np.exp(-left)
         return result
+
+
+# Each has a G with G(0) = 0: about where its maximum is (`peak`, infinity where G does not fall),
+# from where on it falls by b a unit of length up to e^-FLAT (`flat`, or infinity), its value with
+# an error, about a bound on |G'| for estimates of rounding (`slope`), and bounds on k.
+Kernel = BetaKernel | GammaKernel
 
 
 def _log_mean_exp(weight: float, other: float, x: Array) -> Array:

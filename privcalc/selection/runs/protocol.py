@@ -18,24 +18,6 @@ if TYPE_CHECKING:
 FINE = 1e-12
 
 
-class Count(Protocol):
-    """A random whole number >= 0."""
-
-    @property
-    def largest(self) -> float:
-        """The largest value, perhaps infinite."""
-        ...
-
-    @property
-    def mean(self) -> Bound:
-        """The mean."""
-        ...
-
-    def at_most(self, k: float) -> Bound:
-        """Return P(K <= k)."""
-        ...
-
-
 def canonical(q: Array, rest: Array) -> tuple[Array, Array]:
     """Return the pair with the larger of the two recomputed from the smaller, to 1 unit."""
     small = q <= rest
@@ -54,7 +36,7 @@ def gaps(q: Array, rest: Array) -> Array:
     return np.maximum(result, 0.0)
 
 
-def least_count(runs: Count, p: float) -> float:
+def least_count(runs: Runs, p: float) -> float:
     """Return the least k at which the upper end of P(K <= k) reaches p.
 
     Whether a probability that is known to some 1e-13 reaches p may be left open by its bracket;
