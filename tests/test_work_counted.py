@@ -14,7 +14,7 @@ from privcalc.engine.mollified.cuts import Search as Cuts
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law
 from privcalc.losses.bounded_range.uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice
-from privcalc.losses.sampled.shifted import ShiftedPart
+from privcalc.losses.sampled.parts import ShiftedPart
 from privcalc.numerics.phases import PER_PRODUCT
 from privcalc.numerics.work import allowance, left
 from privcalc.relation import Relation

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from privcalc.engine.composition import Composition
-    from privcalc.losses.quadrature.cuttable import Cuttable
+    from privcalc.losses.sampled.cut import TailSplitLaw
 
 _T = TypeVar("_T")
 
@@ -60,5 +60,5 @@ def resolutions(
 
 def _samples(composition: Composition) -> float:
     """Return how many samples are expected; infinity where nothing is sampled."""
-    rates = [count * cast("Cuttable", law).rate for law, count in composition if law.cuttable]
+    rates = [count * cast("TailSplitLaw", law).rate for law, count in composition if law.cuttable]
     return sum(rates) if rates else float("inf")

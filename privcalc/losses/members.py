@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import SMALLEST_MASS, both_orders, exact_law
-from privcalc.losses.bounded_range.renyi import best_offset
-from privcalc.losses.term import Members, Term
+from privcalc.losses.bounded_range.uses_law import best_offset
+from privcalc.losses.term import DirectedMembers, Members, Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -202,3 +203,55 @@ def either_order(outcomes: Sequence[Outcome]) -> AtomicLaw | Term:
         return envelope
     members = OneOrder(forward, backward)
     return Term(envelope, envelope, members=members, back=OneOrder(backward, forward))
+
+
+@record
+class SampledMembers(Members):
+    """Members that are sampled: one record, drawn or not, and the others without influence.
+
+    Attributes:
+        base: members, in the order (with the record, without it).
+        q: sampling probability.
+        remove: whether P is the sample that may hold the record, or the other way round.
+        exact: whether q is exact.
+    """
+
+    base: Members
+    q: float
+    remove: bool
+    exact: bool
+
+    def member(self, c: float | None) -> LossLaw:
+        """Return the law of the sampled member."""
+        from privcalc.losses.sampled.law import sampled
+
+        law = self.base.member(c)
+        if not isinstance(law, AtomicLaw):
+            # As a member of a sample that is sampled again may be: it proves no lower end.
+            raise NotCertifiedError("no member with few outcomes is known")
+        event = reverse_of(law)
+        return sampled(event, self.q, remove=self.remove, exact=self.exact, reverse=law)
+
+
+@record
+class SampledPairs(DirectedMembers):
+    """Members with a law for each order, that are sampled in the same way.
+
+    Attributes:
+        base: members in either order.
+        q: sampling probability.
+        remove: whether P is the sample that may hold the record.
+        exact: whether q is exact.
+    """
+
+    base: DirectedMembers
+    q: float
+    remove: bool
+    exact: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> LossLaw:
+        """Return the law of the sampled member."""
+        from privcalc.losses.sampled.law import sampled
+
+        event, reverse = (self.base.chosen(c, remove=way) for way in (False, True))
+        return sampled(event, self.q, remove=remove, exact=self.exact, reverse=reverse)

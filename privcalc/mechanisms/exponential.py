@@ -70,7 +70,7 @@ class Exponential(Mechanism):
     cost, chosen as they go (`losses/bounded_range/uses.py`): both ends for epsilon and delta. A
     trade-off curve, or a divergence, has the lower end of one t, the same in every use
     (`losses/members.py`), and the upper end of a divergence is the largest of each order
-    (`losses/bounded_range/renyi.py`).
+    (`losses/bounded_range/uses_law.py`).
 
     Attributes:
         epsilon: as written, or k times that for a group of k records.

@@ -245,7 +245,7 @@ class Sampling(Wrapper):
         member attains, or is above the one of a law that proves lower ends. Of a group only the
         upper end is known.
         """
-        from privcalc.losses.sampled.members import SampledMembers
+        from privcalc.losses.members import SampledMembers
         from privcalc.losses.term import DirectedMembers, Term
 
         known = self.known(event.above, other.above, asked, member=True)
@@ -272,7 +272,7 @@ class Sampling(Wrapper):
         A key is old as other people have it, and their number in a sample is noise: there is no
         lower end.
         """
-        from privcalc.losses.sampled.members import SampledPairs
+        from privcalc.losses.members import SampledPairs
         from privcalc.losses.term import Term
 
         there, below = asked.adjacency is not Adjacency.ADD, event.lower

@@ -14,8 +14,8 @@ from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.contour.answer import contour_epsilon
 from privcalc.engine.mollified.answer import mollified_epsilon
 from privcalc.engine.mollified.edged import EdgedBlocks
-from privcalc.losses.sampled.edged import FarSums
-from privcalc.losses.sampled.glued_density import GluedContour, GluedDensityLaw
+from privcalc.losses.sampled.cut import FarSums
+from privcalc.losses.sampled.glued import GluedContour, GluedDensityLaw
 from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
@@ -392,7 +392,7 @@ def test_errors_that_do_not_count_are_noticed(monkeypatch: pytest.MonkeyPatch) -
     off = np.abs(value - truth)
     assert (off <= (wrong + slack)[:, None]).all()
     assert (off > slack[:, None]).any()
-    monkeypatch.setattr("privcalc.losses.quadrature.remainder.MARGIN", 0.0)
+    monkeypatch.setattr("privcalc.losses.quadrature.MARGIN", 0.0)
     assert differs(rough)
 
 

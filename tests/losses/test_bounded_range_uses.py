@@ -16,7 +16,6 @@ from privcalc.accounting.lower_ends import lower_end
 from privcalc.accounting.realize import realize
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses.bounded_range.renyi import BoundedRangeCurve, bounded_range_cumulant
 from privcalc.losses.bounded_range.uses import (
     Chords,
     _count_below,
@@ -25,7 +24,14 @@ from privcalc.losses.bounded_range.uses import (
     largest_uses,
     lattice,
 )
-from privcalc.losses.bounded_range.uses_law import _Lattice, _product, range_attained, range_uses
+from privcalc.losses.bounded_range.uses_law import (
+    BoundedRangeCurve,
+    _Lattice,
+    _product,
+    bounded_range_cumulant,
+    range_attained,
+    range_uses,
+)
 from privcalc.losses.members import RangePairs
 from privcalc.relation import Relation
 from privcalc.renyi.concentrated import smallest_rho

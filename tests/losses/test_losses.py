@@ -14,9 +14,9 @@ from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.quadrature.panels import Integrand, certified_panels
+from privcalc.losses.quadrature_nodes import Integrand, certified_panels
 from privcalc.losses.sampled.law import SampledLaw, sampled
-from privcalc.losses.sampled.part import SampledPart
+from privcalc.losses.sampled.parts import SampledPart
 from tests.losses import laws as truth
 from tests.pairs import two_point
 

@@ -18,8 +18,7 @@ from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.sampled.glued import glued
-from privcalc.losses.sampled.glued_law import GluedLaw
+from privcalc.losses.sampled.glued import GluedLaw, glued
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.tails import SampledTailLaw

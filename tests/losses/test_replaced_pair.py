@@ -12,7 +12,7 @@ import pytest
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.quadrature.panels import Integrand
+from privcalc.losses.quadrature_nodes import Integrand
 from privcalc.losses.sampled.replaced import replaced
 from privcalc.losses.term import Term
 from tests.losses.opposite_pairs import LAWS, asked, pair_of

@@ -18,8 +18,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.sampled.glued import glued
-from privcalc.losses.sampled.glued_law import GluedLaw
+from privcalc.losses.sampled.glued import GluedLaw, glued
 from privcalc.losses.sampled.law import sampled
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

@@ -16,8 +16,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.law import sampled
-from privcalc.losses.sampled.profile import sampled_profile
-from privcalc.losses.sampled.tails import SampledTailLaw
+from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
 from privcalc.relation import Adjacency
 from tests.pairs import hockey_stick, law_of
 

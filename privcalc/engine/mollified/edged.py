@@ -11,17 +11,15 @@ from privcalc.engine.mollified.blocks import MANY, at_abscissa, power, powers_of
 from privcalc.engine.split.decay import SHIFTED_UP_TO, log_suprema
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.phases import TiltedPhases
-from privcalc.losses.sampled.cut import CutLaw
-from privcalc.losses.sampled.edged import FarSums
+from privcalc.losses.sampled.cut import CutLaw, FarSums
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.phases import PHASE_ULPS
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.quadrature.contour import DecayingContour, Weights
-    from privcalc.losses.quadrature.cuttable import Cuttable
-    from privcalc.losses.sampled.edged import Atoms, Edged, EdgedLaw
+    from privcalc.losses.quadrature import DecayingContour, NodeWeights
+    from privcalc.losses.sampled.cut import Atoms, Edged, EdgedLaw, TailSplitLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Quadrature on the real line is for t up to this over the longest loss.
@@ -52,7 +50,7 @@ class Falling:
         return cls(np.zeros(0), np.zeros(0))
 
     @classmethod
-    def of(cls, law: Cuttable, near: DecayingContour, count: int) -> Falling:
+    def of(cls, law: TailSplitLaw, near: DecayingContour, count: int) -> Falling:
         """Bound a law that may be cut by `engine/split/decay.py`: here all of it is below."""
         low, high = law.ends
         deviation = math.sqrt(max(law.cumulants(near.c)[2], 1e-300))
@@ -116,7 +114,7 @@ class EdgedBlocks:
         near = nears[-1][1]
         falling = Falling.unknown()
         if law.cuttable:
-            falling = Falling.of(cast("Cuttable", law), near, count)
+            falling = Falling.of(cast("TailSplitLaw", law), near, count)
         return cls(edged, nears, falling)
 
     @property
@@ -211,7 +209,7 @@ def _phases_of_atoms(atoms: Atoms, scale: float, scale_error: float) -> TiltedPh
     )
 
 
-def _phases(found: Weights, mgf_range: tuple[float, float]) -> TiltedPhases:
+def _phases(found: NodeWeights, mgf_range: tuple[float, float]) -> TiltedPhases:
     lowest, highest = mgf_range
     weights = found.weights / lowest
     mean = float(weights @ found.loss) / float(weights.sum())

@@ -16,9 +16,9 @@ from privcalc.losses.atomic.equal_steps import EqualStepsContour
 from privcalc.losses.noise.gaussian import GaussianContour
 from privcalc.losses.noise.laplace import SERIES_BELOW, LaplaceContour
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansContour
-from privcalc.losses.quadrature.contour import DecayingContour
+from privcalc.losses.quadrature import DecayingContour
 from privcalc.losses.rare import RareContour
-from privcalc.losses.sampled.edged import EdgedLaw
+from privcalc.losses.sampled.cut import EdgedLaw
 from privcalc.losses.sampled.smooth import SmoothContour
 from privcalc.numerics.phases import PER_PHASE, PHASE_ULPS
 from privcalc.numerics.rounding import UNIT

@@ -5,7 +5,7 @@ log M for removing, -log M for adding), and the inner law of q', mu' (q' = 1: a 
 
     delta(epsilon) = E_P[delta'(epsilon - L)] = int phi(z) (F T(s) - K T(s + mu')) dz,
 
-where T(x) = P(N > x), s = log(K / F) / mu' - mu' / 2, and (`losses/sampled/profile.py`)
+where T(x) = P(N > x), s = log(K / F) / mu' - mu' / 2, and (`losses/sampled/tails.py`)
 
     remove:  F = q' M,                          K = e^epsilon - (1 - q') M,
     add:     F = 1 - (1 - q') e^epsilon M,      K = q' e^epsilon M.

@@ -35,15 +35,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.quadrature.variation import CELLS, Cells
-from privcalc.losses.sampled.lines import SampledRatio
-from privcalc.losses.sampled.part import y_and_loss
+from privcalc.losses.quadrature_nodes import CELLS, VariationCells
+from privcalc.losses.sampled.parts import SampledRatio, y_and_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.quadrature.cuttable import Cuttable
-    from privcalc.losses.sampled.cut import CutLaw
+    from privcalc.losses.sampled.cut import CutLaw, TailSplitLaw
     from privcalc.numerics.arrays import Array
 
 # Sum of the orders of roundings below.
@@ -71,7 +69,7 @@ def log_suprema(
         ts: the grid.
         shifted: whether to look at the shifted line, which pays for small counts.
     """
-    cells = Cells.of(cut.part, exponent)
+    cells = VariationCells.of(cut.part, exponent)
     steps = _Steps.below(cells, cut.law)
     gain = np.maximum(steps.moments(ts), steps.layers(ts)) / mass[1] * (1.0 - SLACK)
     with np.errstate(divide="ignore"):
@@ -93,7 +91,7 @@ class _Steps:
     heights: Array
 
     @classmethod
-    def below(cls, cells: Cells, law: Cuttable) -> _Steps:
+    def below(cls, cells: VariationCells, law: TailSplitLaw) -> _Steps:
         _, losses, wrong = law.losses(cells.x)
         least = np.minimum(cells.log_g[1:], cells.log_g[:-1])
         least = np.where(cells.certain, least, least - cells.swing)

@@ -10,7 +10,7 @@ import numpy as np
 from privcalc.engine.split.sides import Laws
 from privcalc.engine.split.tables import far_sums, near_sums
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature.contour import QuadratureContour
+from privcalc.losses.quadrature import QuadratureContour
 from privcalc.record import record
 
 if TYPE_CHECKING:

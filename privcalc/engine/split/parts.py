@@ -14,7 +14,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.quadrature.cuttable import Cuttable
+    from privcalc.losses.sampled.cut import TailSplitLaw
     from privcalc.numerics.arrays import Array
 
 # P-mass of one use that a whole law may leave out.
@@ -34,7 +34,7 @@ class Parts:
             right side alone, cut where nothing is left, is all there is.
     """
 
-    sampled: tuple[tuple[Cuttable, int], ...]
+    sampled: tuple[tuple[TailSplitLaw, int], ...]
     others: tuple[tuple[LossLaw, LossLaw, int], ...]
     remove: bool
 
@@ -46,11 +46,11 @@ class Parts:
         """
         if composition.curves:
             return None
-        sampled: list[tuple[Cuttable, int]] = []
+        sampled: list[tuple[TailSplitLaw, int]] = []
         others: list[tuple[LossLaw, LossLaw, int]] = []
         for law, count in composition:
             if law.cuttable:
-                sampled.append((cast("Cuttable", law), count))
+                sampled.append((cast("TailSplitLaw", law), count))
                 continue
             whole = law.truncated(LOG_DROPPED)
             backward = whole.backward

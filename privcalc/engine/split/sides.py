@@ -26,7 +26,7 @@ import numpy as np
 
 from privcalc.engine.contour.aliasing import log_cut
 from privcalc.engine.contour.sum import SLACK, aliasings, trapezoid
-from privcalc.losses.quadrature.contour import DecayingContour
+from privcalc.losses.quadrature import DecayingContour
 from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.quadrature.contour import QuadratureContour
+    from privcalc.losses.quadrature import QuadratureContour
     from privcalc.losses.sampled.cut import JoinedContour, PowerPart
     from privcalc.numerics.arrays import Array, ComplexArray
 

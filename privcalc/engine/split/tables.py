@@ -14,7 +14,7 @@ from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.losses.quadrature.cuttable import Cuttable
+    from privcalc.losses.sampled.cut import TailSplitLaw
     from privcalc.numerics.arrays import Array, Integers
 
 # Outcomes, in deviations of R below its mean and of W above its own, and their distance; where the
@@ -41,7 +41,7 @@ class Outcomes:
     tail_w: Array
 
     @classmethod
-    def of(cls, law: Cuttable) -> Outcomes:
+    def of(cls, law: TailSplitLaw) -> Outcomes:
         """Take cells of equal size around all means."""
         piece = law.normal
         step = max(STEP, (BELOW + law.farthest + ABOVE) / MOST)
@@ -52,7 +52,7 @@ class Outcomes:
 
 
 @remembered(MANY_LAWS)
-def _outcomes(law: Cuttable) -> Outcomes:
+def _outcomes(law: TailSplitLaw) -> Outcomes:
     return Outcomes.of(law)
 
 
@@ -75,7 +75,7 @@ class Tables:
     log_q: Array
 
     @classmethod
-    def of(cls, law: Cuttable, count: int, orders: Array, levels: Array) -> Tables:
+    def of(cls, law: TailSplitLaw, count: int, orders: Array, levels: Array) -> Tables:
         """Evaluate one law, for the removing side at the orders and for the adding side alike."""
         charge(PER_LAW)
         found = _outcomes(law)
@@ -107,7 +107,7 @@ class Tables:
         )
 
 
-def _tails(law: Cuttable, x: Array) -> tuple[Array, Array]:
+def _tails(law: TailSplitLaw, x: Array) -> tuple[Array, Array]:
     """Return the R- and W-masses to the right of places."""
     scale = law.normal.deviation * math.sqrt(2.0)
     r = [0.5 * math.erfc(each) for each in ((x - law.normal.mean) / scale).tolist()]
@@ -133,7 +133,7 @@ def _excess(exponents: Array, loss: Array, y: Array) -> Array:
     return np.where(power > LARGEST, np.inf, np.where(small, series, full))
 
 
-def near_sums(law: Cuttable, top: float, exponents: Array) -> Array:
+def near_sums(law: TailSplitLaw, top: float, exponents: Array) -> Array:
     """Return A - 1 for a cut exactly at `top`: midpoints of cells that are graded towards it."""
     piece = law.normal
     z_top = (top - piece.mean) / piece.deviation
@@ -152,7 +152,7 @@ def near_sums(law: Cuttable, top: float, exponents: Array) -> Array:
     return result
 
 
-def far_sums(law: Cuttable, top: float, orders: Array) -> Array:
+def far_sums(law: TailSplitLaw, top: float, orders: Array) -> Array:
     """Return J at each order, cells graded from `top`; not a number where it underflows."""
     piece = law.normal
     z_top = (top - piece.mean) / piece.deviation

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.bounded_range.renyi import BoundedRangeCurve
-from privcalc.losses.bounded_range.uses_law import is_block, range_uses
+from privcalc.losses.bounded_range.uses_law import BoundedRangeCurve, is_block, range_uses
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LogRatio, Piece, Tails
 from privcalc.losses.members import RangePairs

@@ -24,7 +24,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LossLaw, Tails
-from privcalc.losses.sampled.excess_ratio import Sampling
+from privcalc.losses.sampled.excess import SampledDensityRatio
 from privcalc.losses.sampled.renyi import normal_excess
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
@@ -333,7 +333,7 @@ class UnequalGaussiansLaw(LossLaw):
         if self.units > 1.0:
             raise NotCertifiedError("the reverse order of the pair is known to too few digits")
         half = 0.5 * self.theta * self.theta
-        ratio = Sampling(
+        ratio = SampledDensityRatio(
             q,
             self.log_r - half,
             -self.theta * math.sqrt(self.ratio),

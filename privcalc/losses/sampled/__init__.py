@@ -1,8 +1,9 @@
-"""Laws of Poisson-sampled mechanisms, and of samples of a fixed size (`glued.py`).
+"""Laws of Poisson-sampled mechanisms, of samples of a fixed size, and of mixtures of normal laws.
 
-Start with `law.py`. `tails.py` has what follows from the tails of the base alone, `part.py` the
-densities for the contour (`losses/quadrature`), `cut.py` and `shifted.py` what the split contour
-needs of sampled Gaussians (`engine/split`), `smooth.py` and `damped.py` those in two parts without
-an edge (`losses/rare.py`), `edged.py` what the mollified contour needs of atoms beside densities,
-`glued_density.py` the contour of samples of a fixed size, `renyi.py` the divergences.
+Start with `law.py`. `tails.py` has what follows from the tails of the base alone, `renyi.py` the
+divergences (`excess.py`), `parts.py` the densities for quadrature (`losses/quadrature.py`),
+`cut.py` what a tail split of sampled Gaussians needs, and atoms beside densities; `smooth.py` and
+`damped.py` have those in two parts without an edge (`losses/rare.py`). `glued.py` has samples of a
+fixed size, `replaced.py` records that are replaced by opposite ones, `mixture.py` groups of records
+and sensitivities that are drawn, `coin.py` mixtures that are observed.
 """

@@ -13,7 +13,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import LossLaw, Tails
-from privcalc.losses.quadrature.contour import DecayingContour, Weights
+from privcalc.losses.quadrature import DecayingContour, NodeWeights
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace
 
@@ -208,12 +208,12 @@ class CoinContour(DecayingContour):
         )
         return mass * MARGIN * (1.0 + self.law.error), variation * MARGIN * (1.0 + self.law.error)
 
-    def without(self, rare: float, t_max: float, log_error: float) -> Weights:
+    def without(self, rare: float, t_max: float, log_error: float) -> NodeWeights:
         """Set the same mass aside of each, by its own weight."""
         rows = [part.without(rare, t_max, log_error) for part in self._parts]
         units = self.law.error / UNIT + 8.0
         pairs = list(zip(self.law.weights, rows, strict=True))
-        return Weights(
+        return NodeWeights(
             np.concatenate([row.loss for _, row in pairs]),
             np.concatenate([w * row.weights for w, row in pairs]),
             np.concatenate([row.units + units for _, row in pairs]),

@@ -1,7 +1,12 @@
-"""A sampled normal law cut at a log-ratio: its transforms below and beyond, and its tails.
+"""Sampled laws with atoms beside a density, and sampled Gaussians that are cut for a tail split.
 
-Of the law of `losses/sampled/law.py`, with x = log dW/dR, the part A = [low, top] and the part
-J = (top, far] of the outcomes; with a = s + 1 on the removing side and a = -u on the adding one,
+Edges. In e^{itl} a density is only seen at its edges when t is large. On the path of
+`losses/sampled/parts.py`, up from one edge and down to the other, it decays; the number of nodes
+does not grow with t where each stretch of t is twice as long as the one before.
+
+A cut. Of the law of `losses/sampled/law.py`, with x = log dW/dR, the part A = [low, top] and the
+part J = (top, far] of the outcomes; with a = s + 1 on the removing side and a = -u on the adding
+one,
 
     A(a) = E_R[(1 + y)^a; low <= x <= top],      J(u) = E_R[(1 + y)^{-u}; top < x <= far].
 
@@ -11,16 +16,16 @@ The cut is a choice, so that its ends are exact doubles.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature.contour import QuadratureContour
-from privcalc.losses.quadrature.nodes import NodeSet
-from privcalc.losses.quadrature.part import Outcomes
-from privcalc.losses.quadrature.remainder import LOSS_UNITS
-from privcalc.losses.sampled.shifted import Path, ShiftedPart
+from privcalc.losses.law import LossLaw
+from privcalc.losses.quadrature import LOSS_UNITS, QuadratureContour, QuadratureLaw
+from privcalc.losses.quadrature_nodes import NodeSet, WeightedLosses
+from privcalc.losses.sampled.parts import Path, ShiftedPart
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail
 from privcalc.numerics.phases import PHASE_ULPS, progression_sums
@@ -28,11 +33,146 @@ from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from privcalc.losses.law import Piece
-    from privcalc.losses.quadrature.cuttable import Cuttable
-    from privcalc.losses.sampled.mixture_cut import MixturePart
-    from privcalc.losses.sampled.part import SampledPart
+    from privcalc.losses.quadrature import DecayingContour
+    from privcalc.losses.sampled.parts import MixturePart, SampledPart
     from privcalc.numerics.arrays import Array, ComplexArray
+
+# Powers of the mass of atoms below e^-DEEP are too small to matter.
+DEEP = 35.0
+
+
+@record
+class Atoms:
+    """Atoms of a tilted law: losses with their absolute errors, masses with theirs."""
+
+    losses: Array
+    masses: Array
+    moved: Array
+    wrong: Array
+
+    @classmethod
+    def of(cls, outcomes: WeightedLosses, exponent: float, sign: float) -> Atoms:
+        """Take outcomes to the power (1 + y)^exponent, whose losses are sign log(1 + y)."""
+        log_w, _, loss, jitter, moved = outcomes
+        masses = np.exp(log_w + exponent * loss)
+        units = 3.0 * jitter + LOSS_UNITS * abs(exponent) * np.abs(loss) + 16.0
+        moved = UNIT * (LOSS_UNITS * np.abs(loss) + moved)
+        return cls(sign * loss, masses, moved, UNIT * units * masses)
+
+    def with_others(self, other: Atoms) -> Atoms:
+        """Return these and others."""
+        pairs = zip(self, other, strict=True)
+        return Atoms(*(np.concatenate(pair) for pair in pairs))
+
+    def __iter__(self) -> Iterator[Array]:
+        """Yield the columns."""
+        return iter((self.losses, self.masses, self.moved, self.wrong))
+
+
+@record
+class AtomPowers:
+    """E_R[(1 + y)^{e + i d t}; a part], d = 1 or -1: what a density adds to M(c + it)."""
+
+    part: SampledPart | MixturePart
+    exponent: float
+    sign: float
+
+    @property
+    def longest(self) -> float:
+        """Return about the largest loss, in modulus."""
+        losses, _ = self.part.ratio.polar(np.array([self.part.low, self.part.high]), np.zeros(2))
+        return float(np.abs(losses).max())
+
+    def far(self, times: tuple[float, float], log_error: float) -> ShiftedPart:
+        """Prepare t in [t1, t2]; the values for d = -1 are the conjugates."""
+        part = self.part
+        ends = part.low, part.high
+        return ShiftedPart(Path(part.density, part.ratio, self.exponent, ends, times), log_error)
+
+
+@record
+class Edged:
+    """A tilted law, not divided by M(c).
+
+    Attributes:
+        atoms: those.
+        densities: the rest.
+        variation: bounds the total variation of the density of the loss.
+    """
+
+    atoms: Atoms
+    densities: tuple[AtomPowers, ...]
+    variation: float
+
+
+class EdgedLaw(LossLaw):
+    """A law whose tilts are known at every t."""
+
+    __slots__ = ()
+
+    @property
+    def has_edges(self) -> bool:
+        """Whether there are atoms beside the densities."""
+        return self.comes_back
+
+    @property
+    @abstractmethod
+    def still(self) -> float:
+        """Return about the P-mass of the atoms."""
+
+    @abstractmethod
+    def edged(self, c: float) -> Edged:
+        """Return the law tilted by e^{cl}."""
+
+    @abstractmethod
+    def on_contour(self, c: float, t_max: float, log_error: float) -> DecayingContour:
+        """Prepare |t| <= t_max by quadrature on the real line."""
+
+    def lingers(self, count: int) -> bool:
+        """Say whether the atoms' share of |phi|^count is not too small to matter."""
+        return self.comes_back and count * math.log(max(self.still, 1e-300)) > -DEEP
+
+
+class FarSums:
+    """M(c + it) for t >= `start`."""
+
+    def __init__(self, edged: Edged, start: float, log_error: float) -> None:
+        """Take what each density may be off by."""
+        self._edged, self._start, self._log_error = edged, start, log_error
+        self._known: dict[tuple[int, float], list[tuple[ShiftedPart, float]]] = {}
+
+    def densities(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
+        """Return what densities add at t = start + k step, k < size, and how far off a row is.
+
+        Args:
+            starts: t of the first node of each row, at least `start`.
+            step: distance of nodes.
+            size: nodes of a row.
+        """
+        table: ComplexArray = np.zeros((len(starts), size), np.complex128)
+        wrong = np.zeros(len(starts))
+        levels = np.floor(np.log2(np.maximum(starts / self._start, 1.0))).astype(int)
+        for level in np.unique(levels).tolist():
+            rows = levels == level
+            for part, sign in self._parts(level, step * size):
+                found = part.blocks(starts[rows], step, size)
+                table[rows] += found if sign > 0.0 else found.conj()
+                wrong[rows] += part.error
+        return table, wrong * MARGIN
+
+    def _parts(self, level: int, more: float) -> list[tuple[ShiftedPart, float]]:
+        """Return the densities on one stretch of t; rounding may put a start just before it."""
+        if (level, more) not in self._known:
+            first = self._start * 2.0**level
+            times = first * (1.0 - 1e-9), 2.0 * first * (1.0 + 1e-9) + more
+            self._known[level, more] = [
+                (each.far(times, self._log_error), each.sign) for each in self._edged.densities
+            ]
+        return self._known[level, more]
+
 
 # Transforms below this are not told from what underflowed.
 LEAST = 1e-280
@@ -44,7 +184,7 @@ LEAST_LENGTH = 0.5
 # What all terms together that underflow amount to is below this.
 UNDERFLOW = 1e-300
 # No atoms.
-NOTHING = Outcomes(*(np.zeros(0) for _ in Outcomes._fields))
+NOTHING = WeightedLosses(*(np.zeros(0) for _ in WeightedLosses._fields))
 
 
 @record
@@ -58,7 +198,7 @@ class CutLaw:
         far: outcomes beyond are left out of J; at least `top`.
     """
 
-    law: Cuttable
+    law: TailSplitLaw
     low: float
     top: float
     far: float
@@ -166,7 +306,7 @@ class PowerPart:
     """E_R[(1 + y)^a; low < x <= high], a = e + it, or e - it for adding: positive weights.
 
     On the real line for short phases, and for groups; elsewhere, where they are long, block by
-    block of t, each twice as long as the last, on a shifted line (`losses/sampled/shifted.py`).
+    block of t, each twice as long as the last, on a shifted line (`losses/sampled/parts.py`).
 
     Rounding on the real line: exp of log_w + e l is off by the errors of the exponent, `jitter`
     units from x and the density and LOSS_UNITS of e l, and 16 more; the phases by PHASE_ULPS,
@@ -253,3 +393,53 @@ class JoinedContour:
         more, more_error = self._part.progression(step, count)
         rounding = UNIT * (np.abs(value) + np.abs(more))
         return log1p_with_error(value + more, (error + more_error + rounding) * MARGIN)
+
+
+class TailSplitLaw(QuadratureLaw):
+    """A mixture (1 - rate) R + rate W against R, normal in a coordinate x in which 1 + y grows."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def normal(self) -> Piece:
+        """Return the whole normal density of x under R."""
+
+    @property
+    @abstractmethod
+    def farthest(self) -> float:
+        """Return by how many deviations the farthest part of W lies to the right of R."""
+
+    @property
+    def lines(self) -> bool:
+        """Whether long phases may be summed on shifted lines."""
+        return True
+
+    @abstractmethod
+    def truncated(self, log_mass: float) -> TailSplitLaw:
+        """Cut far outcomes of total P-mass at most exp(log_mass)."""
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[float, float]:
+        """Return where the law itself is cut."""
+
+    @abstractmethod
+    def between(self, low: float, high: float) -> SampledPart | MixturePart:
+        """Return the outcomes between two places."""
+
+    @abstractmethod
+    def losses(self, x: Array) -> tuple[Array, Array, Array]:
+        """Return y, log(1 + y), and a bound on the latter's absolute error."""
+
+    @abstractmethod
+    def tail_of_w(self, x: float, *, right: bool) -> tuple[float, float]:
+        """Return the W-mass on one side of a place, and its relative error."""
+
+    @abstractmethod
+    def place(self, level: float) -> float:
+        """Return about the x at which log(1 + y) is a level > 0."""
+
+    @abstractmethod
+    def variance(self, largest: float) -> float:
+        """Return about the variance of y under R, exponents cut off at `largest`."""

@@ -14,8 +14,13 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.law import Density
-from privcalc.losses.sampled.excess_panels import LOG_RELATIVE, Excess, log_sum_bounds, log_total
-from privcalc.losses.sampled.excess_ratio import Sampling
+from privcalc.losses.sampled.excess import (
+    LOG_RELATIVE,
+    Excess,
+    SampledDensityRatio,
+    log_sum_bounds,
+    log_total,
+)
 from privcalc.losses.sampled.renyi import HALF_SQUARE, Logs, log_largest_low
 from privcalc.losses.sampled.tails import sampled_loss
 from privcalc.numerics.rounding import UNIT
@@ -118,7 +123,7 @@ def lattice_excess(
             log sum_k e^{-k^2 / (2v)}, off by 16 units of 1 and itself.
         q: sampling probability, 0 < q < 1.
         c: order minus 1.
-        remove: direction (`losses/sampled/excess_panels.py`).
+        remove: direction (`losses/sampled/excess.py`).
         positive: whether outcomes with X <= 0 are left out.
 
     Raises:
@@ -126,7 +131,7 @@ def lattice_excess(
     """
     v, shift, log_norm = normal
     d = float(shift)
-    ratio = Sampling(q, -0.5 * d * (d / v), d / v)
+    ratio = SampledDensityRatio(q, -0.5 * d * (d / v), d / v)
     weight = Density(-log_norm, 0.0, 1.0 / v)
     spread = min(1.0, d / math.sqrt(v))
     half_square = HALF_SQUARE - 2.0 * math.log(q) - 2.0 * math.log(spread) + max(0.0, -math.log(c))
@@ -199,7 +204,7 @@ def _important(excess: Excess, first: int, last: int) -> tuple[Array, float]:
 
 
 def _above(
-    ratio: Sampling, weight: Density, c: float, last: int, *, remove: bool, shift: int
+    ratio: SampledDensityRatio, weight: Density, c: float, last: int, *, remove: bool, shift: int
 ) -> float:
     """Bound the log of E_R[g; k > last], where X > 0: by e^{aX} as in `losses/sampled/renyi.py`.
 

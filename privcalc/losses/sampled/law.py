@@ -23,14 +23,12 @@ import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.law import MOST_UNITS
-from privcalc.losses.quadrature.contour import QuadratureContour
-from privcalc.losses.quadrature.cuttable import Cuttable
-from privcalc.losses.quadrature.part import Outcomes
-from privcalc.losses.sampled.edged import Atoms, Edged, EdgedLaw, Powers
-from privcalc.losses.sampled.part import SampledPart, y_and_loss
-from privcalc.losses.sampled.profile import sampled_profile
+from privcalc.losses.quadrature import QuadratureContour
+from privcalc.losses.quadrature_nodes import WeightedLosses
+from privcalc.losses.sampled.cut import AtomPowers, Atoms, Edged, EdgedLaw, TailSplitLaw
+from privcalc.losses.sampled.parts import SampledPart, y_and_loss
 from privcalc.losses.sampled.renyi import sampled_excess
-from privcalc.losses.sampled.tails import SampledTailLaw, sampled_anchors
+from privcalc.losses.sampled.tails import SampledTailLaw, sampled_anchors, sampled_profile
 from privcalc.numerics.normal import log_tail, normal_tail
 from privcalc.numerics.rounding import UNIT, exp_bound
 from privcalc.record import record, replace
@@ -46,7 +44,7 @@ OTHER_ERROR = MASS_ULPS * UNIT
 
 
 @record
-class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
+class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
     """One direction of a sampled pair; density pieces of X may be cut to [low, high].
 
     Attributes:
@@ -105,7 +103,7 @@ class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
         """Return atoms and densities to the power (1 + y)^(c + 1), or (1 + y)^-c."""
         exponent, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
         atoms = Atoms.of(self.atom_outcomes(exponent), exponent, sign)
-        densities = tuple(Powers(part, exponent, sign) for part in self._parts)
+        densities = tuple(AtomPowers(part, exponent, sign) for part in self._parts)
         return Edged(atoms, densities, self.variation(exponent))
 
     @property
@@ -211,7 +209,7 @@ class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
         ratio = y / self.q
         return math.log1p(ratio) if -1.0 < ratio < math.inf else math.inf
 
-    def atom_outcomes(self, exponent: float, below: float = math.inf) -> Outcomes:
+    def atom_outcomes(self, exponent: float, below: float = math.inf) -> WeightedLosses:
         """Return the atoms; their places are off by 2 and MOST_UNITS, X by 8 units of itself.
 
         d log (1 + y)^a / dx = a r.
@@ -223,7 +221,7 @@ class SampledLaw(Cuttable, EdgedLaw, SampledTailLaw):
         size = np.abs(x)
         share = 1.0 / (1.0 + (1.0 - self.q) / self.q * np.exp(np.minimum(-x, 700.0)))
         jitter = 8.0 + (2.0 + MOST_UNITS) * size * (1.0 + abs(exponent) * share)
-        return Outcomes(log_r, *y_and_loss(x, self.q), jitter, 8.0 * size)
+        return WeightedLosses(log_r, *y_and_loss(x, self.q), jitter, 8.0 * size)
 
     def outside(self) -> tuple[float, float]:
         """Return the masses of what was cut."""

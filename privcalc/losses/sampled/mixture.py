@@ -40,12 +40,12 @@ import numpy as np
 from privcalc.errors import DomainError
 from privcalc.losses.concentration import mixed_concentration
 from privcalc.losses.law import Density, Sample, Tails
-from privcalc.losses.sampled.excess_panels import Excess, integrate, log_total
+from privcalc.losses.sampled.excess import Excess, integrate, log_total
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS
 from privcalc.losses.sampled.mixture_cut import CutMixture
 from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixedGaussians, MixtureSums
-from privcalc.losses.sampled.profile import sampled_profile
 from privcalc.losses.sampled.renyi import HALF_SQUARE, Logs, from_excess, log_largest_low
+from privcalc.losses.sampled.tails import sampled_profile
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record, replace
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 
 def mixture_excess(ratio: ExponentialSum, c: float, *, remove: bool) -> Logs:
-    """Return bounds on the log of E[g] for a standard normal x (`losses/sampled/excess_panels.py`).
+    """Return bounds on the log of E[g] for a standard normal x (`losses/sampled/excess.py`).
 
     The interval is chosen as in `normal_excess`; r increases in x, with slopes of
     log r of at most c_k. Without a floor it is near its smallest term far to the left.

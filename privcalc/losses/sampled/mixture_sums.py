@@ -26,7 +26,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from privcalc.losses.sampled.excess_ratio import Line
+    from privcalc.losses.sampled.excess import Line
     from privcalc.numerics.arrays import Array, ComplexArray, Integers
 
 FAINT_POINT = 45.0

@@ -6,13 +6,13 @@ the ratio is dP/dQ = A / A' = 1 + Y, so that with a = c + 1 + it, as E_R y = E_R
 
     M - 1 = E_Q[(1 + Y)^a - 1 - a Y] = E_R[A^a A'^(1 - a) - 1 - a y - (1 - a) y'],
 
-where nothing cancels, as in `losses/quadrature/nodes.py`. With
+where nothing cancels, as in `losses/quadrature_nodes.py`. With
 F(s) = (1 + s y)^a (1 + s y')^(1 - a) the bracket is F(1) - F(0) - F'(0), the integral of
 (1 - s) F''(s) over [0, 1], and
 
     F''(s) = a (a - 1) (y - y')^2 (1 + s y)^(a - 2) (1 + s y')^(-1 - a).
 
-So on rectangles |Re u| in [low, high], |Im u| <= d the bounds of `losses/quadrature/panels.py` on
+So on rectangles |Re u| in [low, high], |Im u| <= d the bounds of `losses/quadrature_nodes.py` on
 both factors bound it, their arguments adding up, with
 
     |y - y'| = b |e^u - e^{-ku}| <= b min(e^high + e^{-k low}, (1 + k) |u| e^{max(high, -k low)}).
@@ -46,10 +46,14 @@ import numpy as np
 from privcalc.errors import NotCertifiedError, UnsupportedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
 from privcalc.losses.atomic.exact import exact_law
-from privcalc.losses.quadrature.contour import QuadratureContour
-from privcalc.losses.quadrature.law import QuadratureLaw
-from privcalc.losses.quadrature.nodes import joined
-from privcalc.losses.quadrature.part import Outcomes, Part, Range, mixture_range
+from privcalc.losses.quadrature import QuadratureContour, QuadratureLaw
+from privcalc.losses.quadrature_nodes import (
+    DensityPart,
+    MixtureRange,
+    WeightedLosses,
+    joined,
+    mixture_range,
+)
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 
@@ -114,7 +118,7 @@ class Mixtures:
         *,
         mirrored: bool,
         flipped: bool,
-    ) -> Outcomes:
+    ) -> WeightedLosses:
         """Return outcomes under Q, with the errors of the mixtures added to those of u.
 
         Args:
@@ -132,11 +136,11 @@ class Mixtures:
         with np.errstate(over="ignore"):
             y = np.expm1(loss)
         jitter = jitter + (2.0 * abs(exponent) + 1.0) * off + 6.0 * relative
-        return Outcomes(log_w + log_q, y, loss, jitter, moved + off)
+        return WeightedLosses(log_w + log_q, y, loss, jitter, moved + off)
 
 
 @record
-class OppositePart(Part):
+class OppositePart(DensityPart):
     """Outcomes whose density under R, in u, is one exponential, between two finite ends.
 
     Attributes:
@@ -164,7 +168,7 @@ class OppositePart(Part):
 
     def factors(
         self, low: Array, high: Array, height: Array, exponent: float, *, path: bool
-    ) -> list[tuple[float, Range]]:
+    ) -> list[tuple[float, MixtureRange]]:
         """Return A and A' with the powers a and 1 - a, or the other way round."""
         q, h, k = self.mixtures.q, self.mixtures.half, self._k
         power = 1.0 - exponent if self.flipped else exponent
@@ -182,7 +186,9 @@ class OppositePart(Part):
         log_y: Array = math.log(self.mixtures.q) - self.mixtures.half + apart
         return log_y
 
-    def outcomes(self, x: Array, log_weights: Array, reach: Array, exponent: float) -> Outcomes:
+    def outcomes(
+        self, x: Array, log_weights: Array, reach: Array, exponent: float
+    ) -> WeightedLosses:
         """Return the outcomes under Q at nodes, which are off by 2 units of their reach.
 
         The two mixtures have logs of slope at most 1; the remainder is a square near u = 0.
@@ -367,7 +373,7 @@ class OppositeLaw(QuadratureLaw):
             for part in self.whole_parts()
         )
 
-    def atom_outcomes(self, exponent: float, below: float = math.inf) -> Outcomes:
+    def atom_outcomes(self, exponent: float, below: float = math.inf) -> WeightedLosses:
         """Return the atoms with Y <= below, under Q; places are off by 8 units of themselves."""
         limit, nothing = self._place(below), np.zeros(0)
         outcomes = [

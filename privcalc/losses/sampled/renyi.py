@@ -1,6 +1,6 @@
 """Renyi divergences of sampled laws at real orders: quadrature where they live, bounds beyond.
 
-The excess E_R[g] of `excess_panels.py` is integrated over an interval that holds all but a
+The excess E_R[g] of `excess.py` is integrated over an interval that holds all but a
 share of e^-37 of it; what lies beyond is between 0 and a closed form, which the upper end counts.
 """
 
@@ -13,15 +13,15 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import Density
-from privcalc.losses.sampled.excess_panels import (
+from privcalc.losses.sampled.excess import (
     Excess,
+    SampledDensityRatio,
     integrate,
     log_difference,
     log_excess,
     log_sum_bounds,
     log_total,
 )
-from privcalc.losses.sampled.excess_ratio import Sampling
 from privcalc.numerics.log_sums import log1p_bracket
 from privcalc.numerics.normal import log_tail
 from privcalc.numerics.rounding import UNIT
@@ -62,13 +62,13 @@ def sampled_excess(ratio: LogRatio, q: float, c: float, *, remove: bool, positiv
         if piece.bounded:
             parts.append(_bounded(piece, q, c, remove=remove, positive=positive))
         else:
-            sampling = Sampling(q, piece.mean, piece.deviation)
+            sampling = SampledDensityRatio(q, piece.mean, piece.deviation)
             start = -piece.mean / piece.deviation if positive else -math.inf
             parts.append(normal_excess(sampling, c, remove=remove, start=start))
     atoms = [(x, r) for x, r, _ in ratio.atoms if x > 0.0 or not positive]
     if atoms:
         x, masses = np.array([x for x, _ in atoms]), np.array([r for _, r in atoms])
-        loss, wrong = Sampling(q, 0.0, 1.0).losses(x, PLACE_ULPS * UNIT * np.abs(x))
+        loss, wrong = SampledDensityRatio(q, 0.0, 1.0).losses(x, PLACE_ULPS * UNIT * np.abs(x))
         value, error = log_excess(c, loss, wrong, remove=remove)
         logs = np.log(masses)
         error = error + UNIT * (MASS_ULPS + 12.0 * np.abs(logs))
@@ -76,7 +76,9 @@ def sampled_excess(ratio: LogRatio, q: float, c: float, *, remove: bool, positiv
     return add_logs(parts)
 
 
-def normal_excess(ratio: Sampling, c: float, *, remove: bool, start: float = -math.inf) -> Logs:
+def normal_excess(
+    ratio: SampledDensityRatio, c: float, *, remove: bool, start: float = -math.inf
+) -> Logs:
     """Return bounds on the log of E[g; z > start] for a standard normal z.
 
     Half the square of a quantile Z is chosen so that e^{-Z^2/2} is negligible beside the least that
@@ -117,7 +119,7 @@ def normal_excess(ratio: Sampling, c: float, *, remove: bool, start: float = -ma
     return inside[0], log_total([inside[1], *beyond])
 
 
-def _least(ratio: Sampling) -> float:
+def _least(ratio: SampledDensityRatio) -> float:
     """Return about the log of the least r, at most 0."""
     if ratio.x2 > 0.0:
         vertex = ratio.x0 - 0.25 * ratio.x1 * ratio.x1 / ratio.x2
@@ -125,7 +127,7 @@ def _least(ratio: Sampling) -> float:
     return ratio.log_floor
 
 
-def _zero_end(ratio: Sampling, c: float, start: float) -> float:
+def _zero_end(ratio: SampledDensityRatio, c: float, start: float) -> float:
     """Bound the log of what the rounding of a zero of X may add: |X| <= d there.
 
     d is 64 units of the terms of X, the density at most 1, y at most 2 q d, and g at most
@@ -142,7 +144,7 @@ def _zero_end(ratio: Sampling, c: float, start: float) -> float:
     )
 
 
-def _floor_place(ratio: Sampling, c: float) -> float:
+def _floor_place(ratio: SampledDensityRatio, c: float) -> float:
     """Return the least |z| where c q e^X <= (1 - q) / e, or where X is least, or 0: a choice."""
     x0, x1, x2 = ratio.x0, ratio.x1, ratio.x2
     level = ratio.log_floor - math.log(c) - math.log(ratio.q) - 1.0
@@ -158,7 +160,9 @@ def _floor_place(ratio: Sampling, c: float) -> float:
     return min(abs(larger / x2), abs((x0 - level) / larger) if larger else math.inf)
 
 
-def _beyond(ratio: Sampling, c: float, end: float, sign: float, *, remove: bool) -> float:
+def _beyond(
+    ratio: SampledDensityRatio, c: float, end: float, sign: float, *, remove: bool
+) -> float:
     """Bound the log of E[g; z beyond end] on the side of that sign.
 
     Where X <= 0, g falls in r and is at most its value where X is least: at the end if X increases
@@ -226,7 +230,7 @@ def _bounded(piece: Piece, q: float, c: float, *, remove: bool, positive: bool) 
     |(log f g)'| <= alpha + 1 + |slope| + 2 / |x| (`excess_slope`) no more than e^{d times that}
     more.
     """
-    excess = Excess(piece, Sampling(q, 0.0, 1.0), c, remove)
+    excess = Excess(piece, SampledDensityRatio(q, 0.0, 1.0), c, remove)
     low = max(piece.low, 0.0) if positive else piece.low
     found = integrate(excess, low, piece.high)
     ends = np.array([end for end in (piece.low, piece.high) if end != 0.0 and end >= low])

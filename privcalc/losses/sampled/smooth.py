@@ -34,7 +34,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.rare import ONLY_MEASURE, ContourOnly, Measure
 from privcalc.losses.sampled.damped import DampedPhases
-from privcalc.losses.sampled.part import y_and_loss
+from privcalc.losses.sampled.parts import y_and_loss
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.shifted_normal import real_tail, shifted_tail
 from privcalc.record import record

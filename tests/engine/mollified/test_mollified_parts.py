@@ -26,7 +26,7 @@ from privcalc.numerics.work import allowance, left
 from tests.engine.mollified.cases import Number, compositions, random_law
 
 if TYPE_CHECKING:
-    from privcalc.losses.sampled.edged import EdgedLaw
+    from privcalc.losses.sampled.cut import EdgedLaw
 
 
 class TestPayoff:

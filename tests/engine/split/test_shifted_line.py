@@ -12,9 +12,8 @@ from mpmath import mp
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled import cut as cuts
 from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
-from privcalc.losses.sampled.lines import SampledRatio
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from privcalc.losses.sampled.shifted import Path, ShiftedPart
+from privcalc.losses.sampled.parts import Path, SampledRatio, ShiftedPart
 from tests.engine.split.cases import rare
 
 CASES = [

@@ -19,7 +19,7 @@ from privcalc.engine.split.parts import Parts
 from privcalc.engine.split.sides import Line, SideSum
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.losses.quadrature.variation import Cells
+from privcalc.losses.quadrature_nodes import VariationCells
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.record import replace
@@ -98,7 +98,7 @@ def test_no_later_modulus_exceeds_the_bound(cut: CutLaw, order: float, *, remove
     for index in range(len(ts)):
         later = seen[at >= ts[index]].max()
         assert math.exp(bounds["all"][index]) <= 12.0 * later
-    cells = Cells.of(cut.part, exponent)
+    cells = VariationCells.of(cut.part, exponent)
     density = weight[1:-1] / np.diff(loss)[1:]
     assert np.abs(np.diff(density)).sum() <= cells.variation() * (1 + 1e-3)
 

@@ -46,11 +46,11 @@ CONSTANTS = (
     ),
     ("sampled.tails", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "largest_loss"),
     ("sampled.tails", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "largest_loss"),
-    ("sampled.profile", "UNIT", "gaussian:sigma=0.75@poisson:q=0.25", "profile_and_truth"),
+    ("sampled.tails", "UNIT", "gaussian:sigma=0.75@poisson:q=0.25", "profile_and_truth"),
     ("sampled.replaced", "UNIT", "gaussian:sigma=8@poisson:q=0.5", "tails_and_truth"),
     ("sampled.replaced", "UNIT", "laplace:scale=0.5@poisson:q=0.25", "tails_and_truth"),
     ("sampled.replaced", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
-    ("quadrature.remainder", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
+    ("quadrature", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
     ("atomic.power", "UNIT", "pure:epsilon=0.5@poisson:q=0.25@group:k=3", "profile_and_truth"),
     ("winner.pieces", "UNIT", "noisy-max:sigma=4,candidates=5", "profile_and_tails"),
 )

@@ -1,0 +1,492 @@
+"""Laws of mixtures with densities, by certified quadrature of M on a vertical line.
+
+The loss is log(1 + y), or minus that, where 1 + y is a ratio of mixtures to a law R, and
+M(s) = E_R (1 + y)^a with a = s + 1, or a = -s. The outcomes come in parts with a density, and
+atoms (`quadrature_nodes.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.contour import ContourLaw, far_point, steps_bound
+from privcalc.losses.law import LossLaw
+from privcalc.losses.quadrature_nodes import NodeSet, search_outcomes, tilted_variation
+from privcalc.numerics.arrays import log1p_with_error, vertical
+from privcalc.numerics.phases import PHASE_ULPS, block_sums, phase_sums, progression_sums
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import charge
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.quadrature_nodes import DensityPart, WeightedLosses
+    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+
+# Sums of tilted weights stay finite below this; K beyond it is reported as infinite.
+LARGEST_LOG_MGF = 600.0
+# More than rounding makes of a mean that is 0.
+UNBALANCED = 1e-9
+
+
+class IntegratedLaw(LossLaw):
+    """A law whose outcomes are integrated.
+
+    Attributes:
+        halves: how many sets of nodes share the error.
+    """
+
+    halves: ClassVar[int] = 1
+
+    @property
+    def rate(self) -> float:
+        """The factor of W - R in y; 1 where nothing is sampled with one rate."""
+        return 1.0
+
+    @abstractmethod
+    def parts(self, below: float = math.inf) -> tuple[DensityPart, ...]:
+        """Return the outcomes with a density and y <= below."""
+
+    @abstractmethod
+    def atom_outcomes(self, exponent: float, below: float = math.inf) -> WeightedLosses:
+        """Return the atoms with y <= below; their errors cover powers (1 + y)^exponent."""
+
+    def outside(self) -> tuple[float, float]:
+        """Return the masses outside of the parts, under R and W."""
+        return 0.0, 0.0
+
+    @cached_property
+    def _search_outcomes(self) -> WeightedLosses:
+        """Return outcomes on a fixed rule, for searches only."""
+        return search_outcomes(self.parts(), self.atom_outcomes(0.0))
+
+    def nodes(
+        self,
+        c: float,
+        t_max: float,
+        log_error: float,
+        *,
+        remove: bool,
+        remainder: bool = True,
+        below: float = math.inf,
+    ) -> NodeSet:
+        """Return certified nodes of the outcomes with y <= below; the error is relative to M(c).
+
+        Raises:
+            NotCertifiedError: M(c) overflows, or the quadrature is too long.
+        """
+        log_mgf = self.cumulants(c)[0]
+        if not math.isfinite(log_mgf):
+            raise NotCertifiedError(
+                f"the moment generating function overflows at order {c + 1.0:.6g}"
+            )
+        exponent, parts = c + 1.0 if remove else -c, self.parts(below)
+        return NodeSet.placed(
+            parts,
+            self.atom_outcomes(exponent, below),
+            (exponent, t_max),
+            log_error + log_mgf - math.log(self.halves * (len(parts) + 1.0)),
+            remainder=remainder,
+            out=self.outside(),
+            rate=self.rate,
+        )
+
+
+class QuadratureLaw(IntegratedLaw):
+    """A law that is known by certified quadrature.
+
+    Attributes:
+        remove: whether a = c + 1 + it, and the loss log(1 + y); else a = -c - it, and minus that.
+    """
+
+    remove: bool
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
+        log_w, y, loss, *_ = self._search_outcomes
+        charge(600.0 + 2.0 * len(loss))
+        a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            w = np.exp(log_w)
+            wy = np.where(loss < 300.0, w * y, 0.0)
+            # Else what makes the mean of y 0 is farther out than the search looks.
+            balanced = abs(float(wy.sum())) <= UNBALANCED
+            wy = wy if balanced else np.zeros_like(wy)
+            exponent = a * loss
+            shift = max(0.0, float((log_w + exponent).max()))
+            if shift > 300.0:
+                tilted = np.exp(log_w + exponent - shift)
+                total = float(tilted.sum())
+                mean = float((tilted * loss).sum()) / total
+                variance = float((tilted * (loss - mean) ** 2).sum()) / total
+                log_mgf = shift + math.log(total)
+                if log_mgf > LARGEST_LOG_MGF:
+                    log_mgf = math.inf
+                return log_mgf, sign * mean, variance
+            tilted = np.exp(log_w + exponent)
+            near = (np.abs(exponent) + np.abs(loss) < 1e-3) & balanced
+            square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
+            body = np.where(near, w * square, tilted - w - a * wy)
+            m1 = float(body.sum())
+            first = float((tilted * loss - wy).sum()) / (1.0 + m1)
+            second = float((tilted * loss * loss).sum()) / (1.0 + m1) - first * first
+        return math.log1p(m1), sign * first, second
+
+    def tilted_atoms(self, exponent: float) -> Array:
+        """Return the logs of the masses of atoms times (1 + y)^exponent."""
+        atoms = self.atom_outcomes(exponent)
+        return atoms.log_w + exponent * atoms.loss
+
+    def variation(self, exponent: float) -> float:
+        """Bound the total variation of the tilted density of the loss, not yet divided by M."""
+        return tilted_variation(self.parts(), exponent)
+
+    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
+        """Return K at any complex points from the fixed rule of the searches."""
+        log_w, _, loss, *_ = self._search_outcomes
+        a = z + 1.0 if self.remove else -z
+        value: ComplexArray = np.log(np.exp(np.outer(a, loss) + log_w).sum(axis=1))
+        return value
+
+
+# Nodes with |a l| below this use the power series of the remainder.
+SERIES_BELOW = 0.5
+SERIES_TERMS = 17
+# l = log(1 + y) is off by so many units of itself, beside what outcomes are charged for, and its
+# product with an exponent or a t by one more: y = q expm1(x) by 9, which log1p multiplies by at
+# most y / ((1 + y) log1p(y)) < 1.45 where y > -1/2, and adds 8; below, 1 - q + q e^x is off by 11,
+# and |l| >= log 2.
+LOSS_UNITS = 24.0
+
+
+class RemainderSum:
+    """M(c + it) - 1 from a node set."""
+
+    def __init__(self, c: float, nodes: NodeSet, *, remove: bool) -> None:
+        """Split the nodes into those summed by power series and those summed directly.
+
+        Args:
+            c: abscissa.
+            nodes: of the exponent c + 1, or of -c.
+            remove: which of the two.
+        """
+        self.c, self.nodes, self.remove = c, nodes, remove
+        self._direction = 1.0 if remove else -1.0
+        largest = math.hypot(max(abs(nodes.exponent), 1.0), nodes.t_max)
+        small = largest * np.abs(nodes.outcomes.loss) < SERIES_BELOW
+        self._prepare_series(small)
+        self._prepare_direct(~small)
+
+    def _prepare_series(self, small: Mask) -> None:
+        """Sum sum_{k>=2} (a^k - a) m_k with m_k = sum w l^k / k!, as a (a - 1) sum_j r_j a^j.
+
+        r_j = sum_{k >= j + 2} m_k, since a^k - a = a (a - 1) (1 + a + ... + a^{k - 2}).
+        """
+        nodes = self.nodes
+        log_w, _, loss, jitter, _ = nodes.only(small)
+        w = np.exp(log_w)
+        moments, sizes = [], []
+        term, size = w * loss, w * np.abs(loss) * (64.0 + len(w) + 3.0 * jitter)
+        for k in range(2, SERIES_TERMS + 1):
+            term, size = term * loss / k, size * np.abs(loss) / k
+            moments.append(term.sum())
+            sizes.append(size.sum())
+        self._series = np.cumsum(np.array(moments)[::-1])
+        self._series_noise = np.cumsum(np.array(sizes)[::-1]) * UNIT
+        # What the series leaves out: (|a|^k + |a|) |l|^k / k! for k > SERIES_TERMS, below
+        # 2.1 (A |l|)^(n + 1) / (n + 1)! with A = max(|a|, 1) and A |l| < 1/2.
+        reach = math.hypot(max(abs(nodes.exponent), 1.0), nodes.t_max)
+        order = SERIES_TERMS + 1
+        self._series_rest = (
+            2.1 * float((w * (reach * np.abs(loss)) ** order).sum()) / math.factorial(order)
+        )
+
+    def _prepare_direct(self, large: Mask) -> None:
+        nodes = self.nodes
+        log_w, y, loss, jitter, moved = nodes.only(large)
+        self._loss, self._tilted = loss, nodes.tilted[large]
+        w = np.exp(log_w)
+        # w y in log space: y may be huge where w is tiny.
+        wy = np.where(np.abs(y) < 1e200, w * y, np.exp(log_w + np.maximum(loss, 0.0)))
+        self._weight, self._weight_y = float(w.sum()), float(wy.sum())
+        charge = 16.0 + PHASE_ULPS + COMPLEX_TERM * len(w) + 3.0 * jitter
+        exponent = abs(nodes.exponent)
+        self._direct_noise = UNIT * float(
+            (self._tilted * (charge + LOSS_UNITS * exponent * np.abs(loss))).sum()
+            + (w * charge).sum()
+        )
+        self._direct_noise_y = UNIT * float((np.abs(wy) * (charge + 16.0)).sum())
+        # The phase t l: t is off by no unit, x by what `moved` says.
+        shaken = LOSS_UNITS * np.abs(loss) + moved
+        self._phase_noise = UNIT * float((self._tilted * shaken).sum())
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        return len(self._loss) + SERIES_TERMS
+
+    def minus_one(self, t: Array, sums: ComplexArray | None = None) -> tuple[ComplexArray, Array]:
+        """Return M(c + it) - 1 and a bound on its absolute error, quadrature included.
+
+        `sums` may give sum of tilted e^{itl} over the direct nodes, where it is known already.
+        """
+        nodes = self.nodes
+        a = vertical(nodes.exponent, self._direction * t)
+        modulus = np.abs(a)
+        # For remove, a - 1 = c + it exactly; forming it from a would lose digits of a small c.
+        a_minus_one = vertical(self.c, t) if self.remove else a - 1.0
+        product = a * a_minus_one
+        value = product * np.polyval(self._series, a)
+        error = np.abs(product) * np.polyval(self._series_noise, modulus) + self._series_rest
+        if len(self._loss):
+            if sums is None:
+                sums = phase_sums(t, self._direction * self._loss, self._tilted[:, None])[:, 0]
+            value = value + sums - self._weight - a * self._weight_y
+            error = error + self._direct_noise + modulus * self._direct_noise_y
+            error = error + np.abs(t) * self._phase_noise
+        out_r, out_w = nodes.out
+        value = value - out_r + a * nodes.rate * (out_r - out_w)
+        error = error + nodes.out_error * (out_r + modulus * nodes.rate * (out_r + out_w))
+        return value, (error + 8.0 * UNIT * np.abs(value)) * MARGIN + nodes.quadrature * MARGIN
+
+    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return M - 1 and its error at t = k step, k < count."""
+        sums = None
+        if len(self._loss):
+            signed = self._direction * self._loss
+            sums = progression_sums(0.0, step, count, signed, self._tilted[:, None])[:, 0]
+        return self.minus_one(step * np.arange(count), sums)
+
+    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
+        """Return M - 1 and its error at t = start + k step, k < size; a row for each start."""
+        t = starts[:, None] + step * np.arange(size)
+        sums = None
+        if len(self._loss):
+            signed = self._direction * self._loss
+            sums = block_sums(starts, step, size, signed, self._tilted).ravel()
+        value, error = self.minus_one(t.ravel(), sums)
+        return value.reshape(t.shape), error.reshape(t.shape)
+
+
+# Larger node sets are not used for bounds on |phi|: no bound is given.
+MAX_STEP_NODES = 30_000
+# Nodes times steps that one bound on |phi| may cost.
+STEP_WORK = 6_000_000
+
+
+@record
+class NodeWeights:
+    """Outcomes of a tilted law, or of a part of it, not yet divided by M(c).
+
+    Attributes:
+        loss: of each.
+        weights: of each, not negative.
+        units: relative errors of the weights, in units.
+        moved: absolute errors of the losses, in units.
+        quadrature: how far the transform is from that of what they stand for, for the t in use.
+    """
+
+    loss: Array
+    weights: Array
+    units: Array
+    moved: Array
+    quadrature: float
+
+    @classmethod
+    def of(cls, nodes: NodeSet, sign: float) -> NodeWeights:
+        """Take nodes of plain powers, and the sign that a loss has where y > 0."""
+        _, _, loss, jitter, moved = nodes.outcomes
+        size = np.abs(loss)
+        units = 3.0 * jitter + LOSS_UNITS * abs(nodes.exponent) * size
+        return cls(sign * loss, nodes.tilted, units, LOSS_UNITS * size + moved, nodes.quadrature)
+
+
+class DecayingContour(ContourLaw):
+    """A law on a vertical line, known by M - 1 there and by outcomes that stand for it.
+
+    Attributes:
+        law: the law.
+        c: the abscissa.
+    """
+
+    law: LossLaw
+    c: float
+
+    @abstractmethod
+    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return M(c + it) - 1 and a bound on its absolute error, quadrature included."""
+
+    @abstractmethod
+    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return the same at t = k step, k < count."""
+
+    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
+        """Return the same at t = start + k step, k < size, a row for each start; few bits all."""
+        t = starts[:, None] + step * np.arange(size)
+        value, error = self.minus_one(t.ravel())
+        return value.reshape(t.shape), error.reshape(t.shape)
+
+    @abstractmethod
+    def far(self) -> tuple[float, float]:
+        """Bound the mass of atoms and the variation of the density, tilted, not divided by M."""
+
+    @abstractmethod
+    def without(self, rare: float, t_max: float, log_error: float) -> NodeWeights:
+        """Return the tilted law for |t| <= t_max without largest losses of mass about `rare`."""
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) and a bound on its error."""
+        return log1p_with_error(*self.minus_one(t))
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return log1p_with_error(*self.minus_one_progression(step, count))
+
+    @cached_property
+    def mgf_range(self) -> tuple[float, float]:
+        """Return certified bounds on M(c) > 0."""
+        value, error = self.minus_one(np.zeros(1))
+        m, slack = 1.0 + float(value[0].real), float(error[0])
+        return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
+
+    def modulus_supremum(self, t: float) -> float:
+        """Bound |phi| beyond t: steps in ranges [t, 4t], ... and A + V/t at the end.
+
+        In each range a part of the law with the largest losses is set aside (`losses/contour.py`);
+        what may be set aside grows as |phi| falls, so that the number of steps in a range stays
+        bounded however skewed the loss is.
+        """
+        lowest, _ = self.mgf_range
+        if not lowest > 0.0:
+            return 1.0
+        mass, variation = (each / lowest * MARGIN for each in self.far())
+        atoms = min(1.0, mass)
+        here = min(1.0, float(np.abs(1.0 + self.minus_one(np.array([t]))[0][0])) / lowest)
+        stop = max(t, far_point(atoms, variation, here))
+        far = atoms + variation / stop
+        if not math.isfinite(far):
+            return 1.0
+        goal = max(here, min(far, 1.0))
+        worst, left, rare = far, t, 0.02 * (1.0 - here)
+        while left < stop and worst < 1.0:
+            right = min(4.0 * left, stop)
+            bound, level = self._range_bound(left, right, goal, rare)
+            if math.isnan(bound):
+                return 1.0
+            worst = max(worst, bound)
+            rare = max(rare, 0.25 * (goal - level))
+            left = right
+        return min(1.0, worst * MARGIN)
+
+    def _range_bound(
+        self, left: float, right: float, goal: float, rare: float
+    ) -> tuple[float, float]:
+        """Bound |phi| on [left, right], setting aside about the tilted mass `rare`.
+
+        The outcomes for the rest B have non-negative weights; on |t| <= right their transform is
+        within `quadrature` of that of B. rho, the mass set aside, is M(c) minus the mass of B, both
+        certified. All is divided by a lower bound of M(c). For weights of mass m and second moment
+        v about any point, g'' <= 2 m v.
+
+        Returns:
+            The proved bound, and the largest |phi| seen plus rho.
+        """
+        lowest, highest = self.mgf_range
+        log_error = math.log(min(1e-4, 1e-3 * max(1.0 - goal, 1e-11)))
+        try:
+            part = self.without(rare, right, log_error)
+        except NotCertifiedError:
+            return 1.0, 1.0
+        weights, loss = part.weights / lowest, part.loss
+        if not len(weights) or len(weights) > MAX_STEP_NODES:
+            return 1.0, 1.0
+        mass = float(weights.sum())
+        mean = float((weights * loss).sum()) / mass
+        centred = loss - mean
+        variance = float((weights * centred * centred).sum()) * max(mass, 1.0) * MARGIN
+        absolute = float((weights * np.abs(centred)).sum())
+        units = COMPLEX_TERM * len(weights) + PHASE_ULPS + 16.0 + part.units
+        shaken_mass = UNIT * float((weights * units).sum())
+        shaken = units + right * (8.0 * np.abs(centred) + part.moved)
+        noise = UNIT * float((weights * shaken).sum())
+        slope_noise = UNIT * float((weights * np.abs(centred) * shaken).sum()) + noise * absolute
+        quadrature = part.quadrature / lowest
+        rho = max(0.0, highest / lowest - mass + shaken_mass + quadrature)
+        columns = np.stack([weights, weights * centred], axis=1)
+
+        def squared(points: Array, step: float | None) -> tuple[Array, Array]:
+            if step is None:
+                sums = phase_sums(points, centred, columns)
+            else:
+                sums = progression_sums(points[0], step, len(points), centred, columns)
+            phi, derivative = sums[:, 0], 1j * sums[:, 1]
+            g = np.abs(phi) ** 2
+            slope = 2.0 * np.real(np.conj(phi) * derivative)
+            return g + 4.0 * noise, slope + 4.0 * slope_noise
+
+        bound, seen = steps_bound(
+            squared,
+            variance=variance,
+            start=left,
+            stop=right,
+            goal=max(goal - rho, 0.5 * goal),
+            most_steps=max(64, STEP_WORK // len(weights)),
+        )
+        return bound + rho + quadrature, seen + rho + quadrature
+
+
+class QuadratureContour(DecayingContour):
+    """A law whose loss is log(1 + y), or minus that, from one node set."""
+
+    law: QuadratureLaw
+
+    def __init__(self, law: QuadratureLaw, c: float, nodes: NodeSet) -> None:
+        """Take the nodes of M - 1 at c."""
+        self.law, self.c = law, c
+        self._sum = RemainderSum(c, nodes, remove=law.remove)
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        return self._sum.size
+
+    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return the sum over the nodes."""
+        return self._sum.minus_one(t)
+
+    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return the sums over the nodes."""
+        return self._sum.minus_one_progression(step, count)
+
+    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
+        """Return the sums over the nodes."""
+        return self._sum.minus_one_blocks(starts, step, size)
+
+    def far(self) -> tuple[float, float]:
+        """Return what the law says."""
+        exponent = self._sum.nodes.exponent
+        logs = self.law.tilted_atoms(exponent).tolist()
+        return sum(exp_bound(log_mass) for log_mass in logs), self.law.variation(exponent)
+
+    def without(self, rare: float, t_max: float, log_error: float) -> NodeWeights:
+        """Leave out what lies above a y."""
+        below = largest_y(self._sum.nodes, rare * self.mgf_range[0])
+        remove = self.law.remove
+        nodes = self.law.nodes(
+            self.c, t_max, log_error, remove=remove, remainder=False, below=below
+        )
+        return NodeWeights.of(nodes, 1.0 if remove else -1.0)
+
+
+def largest_y(nodes: NodeSet, rare: float) -> float:
+    """Return about the y above which nodes have a tilted mass (a choice, not a bound)."""
+    order = np.argsort(nodes.outcomes.loss)[::-1]
+    index = int(np.searchsorted(np.cumsum(nodes.tilted[order]), rare))
+    if index == 0 or index >= len(order):
+        return math.inf
+    return float(nodes.outcomes.y[order[index]])

@@ -1,0 +1,425 @@
+"""Outcomes with densities, of sampled laws on the real line and on lines above it, and of mixtures.
+
+Plain powers on a line above the real one, where oscillation turns into decay.
+
+    G(t) = int_{low}^{high} f(x) (1 + y)^{e + it} dx,    t in [t1, t2], t1 > 0,
+
+f a density piece. (1 + y)^a is analytic for |Im x| < pi / 2 over the ratio's steepness, so the path
+may go up at `low` to low + i th, along to high + i th and down to `high`. Above the axis |(1 +
+y)^{it}| = e^{-t arg(1 + y)} decays: the number of nodes no longer grows with t. The conjugate path
+gives the conjugate for -t.
+
+Quadrature. On each panel the bound of `numerics/gauss_legendre.py` with the supremum on the
+rectangle around a Bernstein ellipse, Re x in [x_l, x_h], Im x in [v_l, v_h], all |Im x| <= STRIP
+over the steepness. There |f| <= f(Re x) e^{curvature v^2 / 2}; |1 + y| grows with x and falls with
+|v|; arg(1 + y) has the sign of v, and its modulus grows with x and |v|. So the least argument lies
+at (x_l, v_l) if v_l >= 0, and the sup of e^{-t arg} at t1; else at (x_h, v_l), and at t2.
+
+Rounding. l = log(1 + y) is off by what its ratio says; a piece with ends is off by MOST_UNITS of
+its places. The rest is charged as in `PowerPart`.
+
+Mixtures of normal laws. In the output z, N(0, 1) under R, 1 + y = r = sum_j b_j e^{t_j}, t_j = c_j
+z - c_j^2 / 2 (`mixture_sums.py`). On |Im z| <= d, Re z in [low, high]: |r| <= r(high); Re e^{t_j}
+is at least e^{t_j(Re z)} cos(c_j d), so that Re r >= p(low) - n(high), p the terms with a positive
+cosine and n the others by their moduli. Im r <= sum b_j e^{t_j(high)} sin(min(c_j d, pi / 2)).
+Where all cosines are positive, the quotient of the sums with sines and cosines is a mean of tan(c_j
+d), whose weights move to larger j as z grows: so tan |arg r| is at most that quotient at `high`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.law import MOST_UNITS
+from privcalc.losses.quadrature_nodes import (
+    MAX_PANELS,
+    STRIP,
+    WIDEST_PANEL,
+    DensityPart,
+    MixtureRange,
+    WeightedLosses,
+    mixture_range,
+    refined,
+)
+from privcalc.numerics.arrays import expm1_with_error, log1p_with_error
+from privcalc.numerics.gauss_legendre import (
+    LOG_FACTORS,
+    POINTS,
+    SEMI_AXES_IMAGINARY,
+    SEMI_AXES_REAL,
+    composite_rule,
+)
+from privcalc.numerics.phases import PER_PHASE, PER_PRODUCT, PHASE_ULPS
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.numerics.work import charge
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.losses.law import Piece
+    from privcalc.losses.sampled.mixture_sums import ExponentialSum
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+HEIGHT = 0.75
+# Work of a panel: its errors, several times, and its nodes.
+PER_PANEL = 100.0
+
+
+@record
+class Path:
+    """The integrand and the path.
+
+    Attributes:
+        piece: the density f.
+        ratio: 1 + y.
+        exponent: e.
+        ends: low and high.
+        times: t1 and t2.
+    """
+
+    piece: Piece
+    ratio: LineRatio
+    exponent: float
+    ends: tuple[float, float]
+    times: tuple[float, float]
+
+    @property
+    def height(self) -> float:
+        """Return th: no more than a deviation, as f grows by e^{th^2 / (2 s^2)}.
+
+        For e < 0, |1 + y|^e grows as well: for small y, |e| cos th + t sin th is largest at t/|e|.
+        """
+        best = math.atan2(self.times[0], -self.exponent) if self.exponent < 0.0 else HEIGHT
+        curvature, steepness = self.piece.curvature, self.ratio.steepness
+        most = min(HEIGHT, best) / steepness
+        return min(most, 1.0 / math.sqrt(curvature)) if curvature > 0.0 else most
+
+    def panels(self, log_error: float) -> tuple[ComplexArray, ComplexArray, float]:
+        """Split the path until the error is at most exp(log_error); the halves have directions."""
+        low, high = self.ends
+        th = self.height
+        wide = (high - low) / min(WIDEST_PANEL, 2.0 * th)
+        refusal = "the shifted line needs too many panels"
+        if not wide <= MAX_PANELS:
+            raise NotCertifiedError(refusal)
+        count = max(1, math.ceil(wide))
+        charge(PER_PANEL * count)
+        half = (high - low) / (2 * count)
+        along = low + half * (2.0 * np.arange(count) + 1.0)
+        centres = np.concatenate([[low + 0.5j * th], along + 1j * th, [high + 0.5j * th]])
+        halves = np.concatenate([[0.5j * th], np.full(count, half + 0j), [-0.5j * th]])
+        return refined((centres, halves), self._log_errors, log_error, refusal)
+
+    def _log_errors(self, centres: ComplexArray, halves: ComplexArray) -> Array:
+        """Return, for each panel, the log of a bound on the quadrature error."""
+        size = np.abs(halves)[:, None]
+        upright = (halves.real == 0.0)[:, None]
+        dx = size * np.where(upright, SEMI_AXES_IMAGINARY, SEMI_AXES_REAL)
+        dv = size * np.where(upright, SEMI_AXES_REAL, SEMI_AXES_IMAGINARY)
+        x, v = centres.real[:, None], centres.imag[:, None]
+        usable = np.maximum(np.abs(v - dv), np.abs(v + dv)) <= STRIP / self.ratio.steepness
+        dx, dv = np.where(usable, dx, 0.0), np.where(usable, dv, 0.0)
+        bounds = LOG_FACTORS + self._log_supremum(x - dx, x + dx, v - dv, v + dv)
+        result: Array = np.where(usable, bounds, np.inf).min(axis=1) + np.log(size[:, 0])
+        return result
+
+    def _log_supremum(self, x_low: Array, x_high: Array, v_low: Array, v_high: Array) -> Array:
+        most = np.maximum(np.abs(v_low), np.abs(v_high))
+        least = np.where(v_low * v_high < 0.0, 0.0, np.minimum(np.abs(v_low), np.abs(v_high)))
+        log_f = self.piece.peak(x_low, x_high) + 0.5 * self.piece.curvature * most * most
+        if self.exponent >= 0.0:
+            log_power = self.exponent * self.ratio.polar(x_high, least)[0]
+        else:
+            log_power = self.exponent * self.ratio.polar(x_low, most)[0]
+        above = self.times[0] * self.ratio.polar(x_low, v_low)[1]
+        below = self.times[1] * self.ratio.polar(x_high, v_low)[1]
+        result: Array = log_f + log_power - np.where(v_low >= 0.0, above, below)
+        return result
+
+
+class ShiftedPart:
+    """G on an arithmetic progression of t inside [t1, t2]."""
+
+    def __init__(self, path: Path, log_error: float) -> None:
+        """Place the nodes, leave out what is negligible, and sum up what the errors depend on."""
+        if not 0.0 < path.times[0] <= path.times[1]:
+            raise NotCertifiedError("the shifted line is for positive times")
+        centres, halves, error = path.panels(log_error)
+        length = np.abs(halves)
+        points, log_weights = composite_rule(np.zeros(len(length)), length)
+        direction = np.repeat(halves / length, POINTS)
+        z = np.repeat(centres, POINTS) + points * direction
+        piece, e = path.piece, path.exponent
+        loss, wrong, growth = path.ratio.on_line(z)
+        log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * z) * z
+        weights = np.exp(log_weights + log_f + e * loss) * direction
+        sizes = np.abs(weights) * np.exp(-path.times[0] * loss.imag)
+        keep = ~(sizes < 0.1 * math.exp(log_error) / len(z))
+        error += float(sizes[~keep].sum()) * MARGIN
+        modulus, wrong = np.abs(z), wrong / UNIT
+        terms = abs(piece.constant) + (abs(piece.slope) + piece.curvature * modulus) * modulus
+        moved = (2.0 + (MOST_UNITS if piece.bounded else 0.0)) * np.repeat(
+            np.abs(centres) + length, POINTS
+        )
+        steep = np.abs(piece.slope - piece.curvature * z) + 1.0 + abs(e) * growth
+        units = 3.0 * (10.0 * (terms + np.abs(log_weights) + 1.0) + moved * steep)
+        units = units + 32.0 + PHASE_ULPS + COMPLEX_TERM * float(keep.sum()) + abs(e) * wrong
+        units = units + path.times[1] * (wrong + 3.0 * moved * growth)
+        rounding = UNIT * float((sizes * units)[keep].sum())
+        self._weights, self._loss = weights[keep], loss[keep]
+        self.error = (error + 1.01 * rounding) * MARGIN
+        if not math.isfinite(self.error):
+            raise NotCertifiedError("the shifted line overflows")
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        return len(self._loss)
+
+    def progression(self, step: float, first: int, count: int) -> ComplexArray:
+        """Return G at t = k step, first <= k < first + count, each off by at most `error`."""
+        block = 1 << math.ceil(math.log2(max(2.0, math.sqrt(count))))
+        coarse = step * (first + block * np.arange(-(-count // block)))
+        return self.blocks(coarse, step, block).ravel()[:count]
+
+    def blocks(self, starts: Array, step: float, size: int) -> ComplexArray:
+        """Return G at t = start + k step, k < size, a row for each start, alike."""
+        nodes = len(self._loss)
+        charge(PER_PHASE * nodes * (len(starts) + size))
+        charge(PER_PRODUCT * nodes * len(starts) * size)
+        rows = np.exp(1j * np.outer(starts, self._loss)) * self._weights
+        columns = np.exp(1j * np.outer(self._loss, step * np.arange(size)))
+        result: ComplexArray = rows @ columns
+        return result
+
+
+# Stands for a bound that is not known: its exponential is infinite, 0 times it is not.
+UNKNOWN = 1e300
+# Work for each term of r on each ellipse, that of the distance of r from 1 included.
+PER_TERM = 2.0
+
+
+@record
+class MixturePart(DensityPart):
+    """Outputs between two ends, with their loss log r."""
+
+    density: Piece
+    low: float
+    high: float
+    ratio: ExponentialSum
+
+    def factors(
+        self, low: Array, high: Array, height: Array, exponent: float, *, path: bool
+    ) -> list[tuple[float, MixtureRange]]:
+        """Return r, to the power that is asked for.
+
+        Re r > 0 makes 1 + s y, s in [0, 1], lie between 1 and r, and turn less.
+        """
+        centres = self.ratio.centres
+        angle = np.minimum(np.asarray(height)[..., None] * centres, math.pi)
+        cosine, sine = np.cos(angle), np.sin(np.minimum(angle, 0.5 * math.pi))
+        down, up = self._powers(low), self._powers(high)
+        charge(PER_TERM * down.size)
+        positive = cosine > 0.0
+        smallest = np.where(positive, down * cosine, up * cosine).sum(axis=-1)
+        real = np.where(positive.all(axis=-1), (up * cosine).sum(axis=-1), smallest)
+        known = smallest > 0.0
+        turn = np.where(known, np.arctan2((up * sine).sum(axis=-1), real), UNKNOWN)
+        log_largest = np.where(known, np.log(up.sum(axis=-1)), UNKNOWN)
+        log_smallest = np.where(known, np.log(np.where(known, smallest, 1.0)), -UNKNOWN)
+        if path:
+            log_largest, log_smallest = np.maximum(0.0, log_largest), np.minimum(0.0, log_smallest)
+        return [(exponent, MixtureRange(log_largest, log_smallest, turn))]
+
+    def log_distance(self, low: Array, high: Array, height: Array) -> Array:
+        """Bound |r - 1|."""
+        return self.ratio.log_distance(low, high, height)
+
+    def outcomes(
+        self, x: Array, log_weights: Array, reach: Array, exponent: float
+    ) -> WeightedLosses:
+        """Return the outcomes at nodes, which are off by 2 units of their reach.
+
+        The error of the loss l includes that. y is off by 1 + 1 / |l| times as much, relatively,
+        and l^k in the series of the remainder by k / |l| times: by 3 times 2 / |l| for the first
+        few k, which are all that count.
+        """
+        density = self.density
+        loss, wrong = self.ratio.losses(x, 2.0 * UNIT * reach)
+        wrong = wrong / UNIT
+        jitter = 10.0 * (density.terms(x) + np.abs(log_weights) + 1.0)
+        jitter = jitter + 2.0 * reach * np.abs(density.log_slope(x))
+        share = abs(exponent) + 1.0 + 2.0 / np.maximum(np.abs(loss), 1e-150)
+        with np.errstate(over="ignore"):
+            y = np.expm1(loss)
+        log_w = log_weights + density.log_density(x)
+        return WeightedLosses(log_w, y, loss, jitter + share * wrong, wrong)
+
+    def tilted(self, x: Array, exponent: float) -> tuple[Array, list[Array]]:
+        """Return log h, h = f r^a / s with the slope s of log r, and the terms of its slope.
+
+        s is the mean of c_j with the weights b_j e^{t_j}; (log s)' = s' - s with the mean s' by the
+        weights c_j b_j e^{t_j}. Both means increase, as the weights move to larger j.
+        """
+        centres, powers = self.ratio.centres, self._powers(x)
+        first = powers @ centres
+        slope, second = first / powers.sum(axis=-1), (powers @ centres**2) / first
+        loss = self.ratio.losses(x, np.zeros(x.shape))[0]
+        log_h = self.density.log_density(x) + exponent * loss - np.log(slope)
+        return log_h, [self.density.log_slope(x) - second, (exponent + 1.0) * slope]
+
+    def _powers(self, x: Array) -> Array:
+        """Return b_j e^{t_j} at each x, in a last axis."""
+        centres = self.ratio.centres
+        exponents = np.asarray(x)[..., None] * centres - 0.5 * centres * centres
+        powers: Array = np.exp(self.ratio.log_weights + exponents)
+        return powers
+
+
+LOSS_UNITS = 110.0
+
+
+class LineRatio(Protocol):
+    """1 + y, analytic and with Re (1 + y) > 0 where |Im x| is below pi / 2 over `steepness`.
+
+    There |1 + y| grows with Re x and falls with |Im x|; arg(1 + y) has the sign of Im x, and its
+    modulus grows with Re x and |Im x|.
+    """
+
+    @property
+    def steepness(self) -> float:
+        """Return the largest factor of x in an exponent."""
+        ...
+
+    def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
+        """Return log |1 + y| and arg(1 + y) at x + iv, without overflow."""
+        ...
+
+    def on_line(self, z: ComplexArray) -> tuple[ComplexArray, Array, Array]:
+        """Return l = log(1 + y), a bound on its error, and |dl / dz|.
+
+        The error includes what products with l and exponentials of them add.
+        """
+        ...
+
+
+@record
+class SampledRatio:
+    """1 + y = 1 - q + q e^x.
+
+    |1 + y|^2 = (1 - q)^2 + 2 q (1 - q) e^x cos v + q^2 e^{2x} grows with x and falls with |v|, and
+    arg(1 + y) is that of 1 - q + q e^x cos v + i q e^x sin v.
+    """
+
+    q: float
+
+    steepness = 1.0
+
+    def polar(self, x: Array, v: Array) -> tuple[Array, Array]:
+        """Return them from real and imaginary part."""
+        odds = self.q * np.exp(np.minimum(x, 300.0))
+        real, imaginary = 1.0 - self.q + odds * np.cos(v), odds * np.sin(v)
+        return np.log(np.hypot(real, imaginary)), np.arctan2(imaginary, real)
+
+    def on_line(self, z: ComplexArray) -> tuple[ComplexArray, Array, Array]:
+        """Return log(1 + y) from y.
+
+        y = q expm1(z) is off by 40 units of itself (three terms, each by 12 of itself, whose moduli
+        add up to at most 3 |expm1(z)|). With l = log(1 + y), |y / (1 + y)| = |1 - e^{-l}| is at
+        most |l| max(1, 1 / |1 + y|). For Re z >= 0 and cos v >= 0, |1 + y|^2 >= (1 - q)^2 + q^2 >=
+        1/2, and l is off by LOSS_UNITS of itself, what its logarithm, products and exponentials add
+        included; further left |1 + y| >= 1 - q, and it is off by 1 / (1 - q) times that.
+        """
+        y = self.q * expm1_with_error(z, np.zeros(len(z)))[0]
+        loss = log1p_with_error(y, np.zeros(len(z)))[0]
+        units = np.where(z.real >= 0.0, LOSS_UNITS, LOSS_UNITS / (1.0 - self.q))
+        return loss, UNIT * units * np.abs(loss), np.abs(self.q * np.exp(z) / (1.0 + y))
+
+
+@record
+class SampledPart(DensityPart):
+    """A piece of X between two ends, with 1 + y = 1 - q + q e^X."""
+
+    density: Piece
+    low: float
+    high: float
+    q: float
+
+    @property
+    def ratio(self) -> SampledRatio:
+        """Return 1 + y off the real line."""
+        return SampledRatio(self.q)
+
+    def factors(
+        self, low: Array, high: Array, height: Array, exponent: float, *, path: bool
+    ) -> list[tuple[float, MixtureRange]]:
+        """Return the mixture, to the power that is asked for."""
+        return [(exponent, mixture_range(self.q, low, high, height, path=path))]
+
+    def log_distance(self, low: Array, high: Array, height: Array) -> Array:
+        """Bound |y| by q min(e^{x_hi} + 1, |x| e^{max(x_hi, 0)})."""
+        radius = np.maximum(np.abs(low), np.abs(high)) + height
+        steep = np.log(radius) + np.maximum(high, 0.0)
+        log_y: Array = math.log(self.q) + np.minimum(np.logaddexp(high, 0.0), steep)
+        return log_y
+
+    def outcomes(
+        self, x: Array, log_weights: Array, reach: Array, exponent: float
+    ) -> WeightedLosses:
+        """Return the outcomes at nodes.
+
+        x is off by 2 units of its reach, times the slope of the log density, and for a bounded
+        piece by MOST_UNITS of its ends more. The log weight is off by 10 units of its terms: the
+        deviation carries up to four roundings, and the coefficients hold its inverse square.
+        d log (1 + y)^a / dx = a r.
+        """
+        density = self.density
+        moved = (2.0 + (MOST_UNITS if density.bounded else 0.0)) * reach
+        steep = np.abs(density.log_slope(x)) + 1.0 + abs(exponent) * np.exp(self._log_share(x))
+        jitter = 10.0 * (density.terms(x) + np.abs(log_weights) + 1.0) + moved * steep
+        y, loss = y_and_loss(x, self.q)
+        return WeightedLosses(log_weights + density.log_density(x), y, loss, jitter, moved)
+
+    def tilted(self, x: Array, exponent: float) -> tuple[Array, list[Array]]:
+        """Return log h with h(x) = f(x) (1 + y)^a / r(x), and the terms of its slope.
+
+        (log h)' = slope - curvature x + (a + 1) r(x) - 1: a decreasing term and a logistic one.
+        """
+        log_r = self._log_share(x)
+        log_mixture = math.log(self.q) + x - log_r
+        log_h = self.density.log_density(x) + exponent * log_mixture - log_r
+        return log_h, [self.density.log_slope(x) - 1.0, (exponent + 1.0) * np.exp(log_r)]
+
+    def outside(self) -> tuple[float, float]:
+        """Return R(X outside) and W(X outside), by erfc (relative error below 1e-10)."""
+        density = self.density
+        if density.bounded:
+            return 0.0, 0.0
+        scale = density.deviation * math.sqrt(2.0)
+        r, w = (
+            math.erfc((mean - self.low) / scale) + math.erfc((self.high - mean) / scale)
+            for mean in (density.mean, density.mean + density.deviation * density.deviation)
+        )
+        return 0.5 * r, 0.5 * w
+
+    def _log_share(self, x: Array) -> Array:
+        """Return log of r = d log(1 + y) / dx = q e^x / (1 + y)."""
+        log_w = math.log(self.q) + x
+        share: Array = log_w - np.logaddexp(math.log1p(-self.q), log_w)
+        return share
+
+
+def y_and_loss(x: Array, q: float) -> tuple[Array, Array]:
+    """Return y = q (e^x - 1) and log(1 + y), the latter without overflow.
+
+    Below y = -1/2, where q > 1/2, 1 + y is formed as 1 - q + q e^x, whose terms are positive: from
+    y it would be off by a unit of 1, which is much of 1 - q as q nears 1.
+    """
+    with np.errstate(over="ignore", divide="ignore"):
+        y = q * np.expm1(x)
+        low = np.log((1.0 - q) + q * np.exp(np.minimum(x, 0.0)))
+    loss = np.where(y > -0.5, np.log1p(np.clip(y, -0.5, 1e300)), low)
+    return y, np.where(x < 600.0, loss, math.log(q) + x)
