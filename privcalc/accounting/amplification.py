@@ -175,7 +175,7 @@ def _lower(
     than convexity, where it is known: it is that of removing a record.
     """
     if base.present is None:
-        return None, "left out: no one pair is known to attain the base curve"
+        return None, "omitted: no one pair is known to attain the base curve"
     reason = (
         "no bound from the base curve alone is smaller (Zhu, Wang 2019; Zhu 2023, Theorem 2.3.2"
     )
@@ -198,13 +198,13 @@ def _lower(
 
 def _tight(base: BaseCurve, q: float, at: Array, *, fixed: bool) -> tuple[Array | None, str]:
     if fixed:
-        return None, "left out: the tight sum is proved for Poisson samples only"
+        return None, "omitted: the tight sum is proved for Poisson samples only"
     if base.infinite:
-        return None, "left out: an infinite loss has an infinite Renyi divergence"
+        return None, "omitted: an infinite loss has an infinite Renyi divergence"
     if not base.symmetric:
         here = "they differ" if base.known else "the loss is not known"
         return None, (
-            f"left out: proved where adding and removing have one privacy loss, and here {here}"
+            f"omitted: proved where adding and removing have one privacy loss, and here {here}"
         )
     reason = (
         "proved here, as adding and removing have one privacy loss (Zhu 2023, Theorem 2.3.4;"
@@ -245,7 +245,7 @@ def _exact(
     """
     if not all(part.one_pair for part in directions.parts.values()):
         if sums is None:
-            return None, "left out: no one pair is known to attain it at every order"
+            return None, "omitted: no one pair is known to attain it at every order"
         return tuple(sums), (
             "the tight sum, which is that of the dominating pair; by convexity between whole orders"
         )

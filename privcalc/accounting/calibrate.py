@@ -246,7 +246,7 @@ class _Calibrator:
             return -math.inf
         verdict = bound.verdict(target.budget)
         if verdict is Verdict.EXCEEDED:
-            raise self._impossible("of what stands beside it", bound)
+            raise self._impossible("of what it is composed with", bound)
         if verdict is Verdict.UNDECIDED:
             self._refuse_undecided(rest)
         return target.log_mu(bound.lower) if bound.lower else -math.inf
@@ -263,7 +263,7 @@ class _Calibrator:
         if bound.verdict(self.target.budget) is Verdict.UNDECIDED and math.isfinite(bound.upper):
             raise NotCertifiedError(
                 f"no {self.unknown.called(self.target.quantity)} is proved to meet"
-                f" {self.target.words}: of what stands beside it {self.target.quantity} <="
+                f" {self.target.words}: of what it is composed with {self.target.quantity} <="
                 f" {_up(bound)} is the best that is proved"
             )
 

@@ -260,7 +260,7 @@ def check(
 ) -> None:
     """Refuse a question that cannot be answered; see `compose` for what is raised."""
     if holes(tree):
-        raise UsageError("compose needs every value; calibrate finds the value of a hole")
+        raise UsageError("compose needs every value; calibrate finds a free parameter")
     if engine not in ENGINES:
         raise UsageError(f"engine must be one of {', '.join(ENGINES)}, got {engine}")
     for delta in deltas:

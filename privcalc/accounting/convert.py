@@ -343,7 +343,7 @@ def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
 def check_question(tree: Node, question: Question, tolerance: float) -> None:
     """Refuse a question that lacks what its target needs, or a number out of range."""
     if holes(tree):
-        raise UsageError("convert needs every value; calibrate finds the value of a hole")
+        raise UsageError("convert needs every value; calibrate finds a free parameter")
     if question.to not in TARGETS:
         raise UsageError(f"a target is one of {', '.join(TARGETS)}, got {question.to}")
     if question.to == "dp" and not (question.deltas or question.epsilons):

@@ -117,7 +117,7 @@ class _Walk:
             return [term for event in tree.events for term in self.terms(event, adjacency, records)]
         if isinstance(tree, Repeated):
             if isinstance(tree.count, Hole):
-                raise UsageError("a count is missing; only calibrate finds the value of a hole")
+                raise UsageError("a count is missing; only calibrate finds a free parameter")
             inner = self.terms(tree.event, adjacency, records)
             return [(term, count * tree.count) for term, count in inner]
         if isinstance(tree, Parallel):

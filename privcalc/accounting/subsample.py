@@ -179,7 +179,7 @@ def _renyi(part: Realized, delta: float, conversion: str) -> float:
 
 def _check(tree: Node, orders: Sequence[float], count: int) -> None:
     if holes(tree):
-        raise UsageError("subsample needs every value; calibrate finds the value of a hole")
+        raise UsageError("subsample needs every value; calibrate finds a free parameter")
     for leaf in leaves(tree):
         if getattr(entry(leaf.name).factory, "run", False):
             raise UnsupportedError(

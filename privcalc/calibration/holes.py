@@ -305,21 +305,25 @@ def _check_ratio(found: tuple[Hole, ...], ratio: tuple[float, ...]) -> None:
     if len(found) == 1 and not ratio:
         return
     if len(found) == 1:
-        raise UsageError(f"a ratio is for several holes, and {listed} is the only one")
+        raise UsageError(f"a ratio is for several free parameters, and {listed} is the only one")
     if not ratio:
         raise UsageError(
-            f"{len(found)} holes, {listed}: fill all but one, or give the ratio of their values,"
-            f" as in --ratio {','.join('1' for _ in found)}"
+            f"{len(found)} free parameters, {listed}: fill all but one, or give the ratio of their"
+            f" values, as in --ratio {','.join('1' for _ in found)}"
         )
     if len(ratio) != len(found):
-        raise UsageError(f"{len(ratio)} ratios for {len(found)} holes, {listed}: one for each")
+        raise UsageError(
+            f"{len(ratio)} ratios for {len(found)} free parameters, {listed}: one for each"
+        )
     if not all(0.0 < factor < math.inf for factor in ratio):
         raise UsageError("ratios must be > 0")
     if any(hole.parameter.kind == "integer" for hole in found):
         raise UsageError(f"values in fixed ratio are no whole numbers: {listed} cannot be filled")
     if len({hole.parameter.cost for hole in found}) > 1:
         words = " and ".join(f"{hole.parameter.cost} with {hole.words}" for hole in found)
-        raise UsageError(f"in fixed ratio all holes must move the cost the same way: it {words}")
+        raise UsageError(
+            f"in fixed ratio all free parameters must move the cost the same way: it {words}"
+        )
 
 
 # What noise is called; other values that lower the cost, such as the order of a proof, are none.

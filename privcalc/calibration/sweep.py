@@ -127,8 +127,8 @@ def _swept(tree: Node, name: str) -> tuple[Path, Parameter]:
         known = ", ".join(dict.fromkeys(_spellings(tree)))
         if not known:
             raise UsageError(
-                f"nothing is called {name} here, and nothing but the hole could be swept: a sweep"
-                " is over a number of the specification"
+                f"nothing is called {name} here, and nothing but the free parameter could be"
+                " swept: a sweep is over a number of the specification"
             )
         raise UsageError(f"nothing is called {name} here; a sweep can be over {known}")
     if len(found) > 1:
@@ -137,7 +137,7 @@ def _swept(tree: Node, name: str) -> tuple[Path, Parameter]:
         )
     path, parameter = found[0]
     if isinstance(value_at(tree, path), Hole):
-        raise UsageError(f"{name} is the hole; sweep another parameter")
+        raise UsageError(f"{name} is the free parameter; sweep another parameter")
     if parameter.kind not in ("number", "integer"):
         raise UsageError(f"{name} takes {parameter.takes}; a sweep needs a number")
     return path, parameter

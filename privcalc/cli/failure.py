@@ -27,7 +27,7 @@ class ExitStatus(IntEnum):
     OK = 0
     """Done, or within the budget."""
     BUDGET = 1
-    """The budget is exceeded, or nothing proves that it is kept."""
+    """The budget is exceeded, or nothing proves that it is satisfied."""
     ERROR = 2
     """Anything wrong: usage, specification, domain, not certified, internal."""
     INTERRUPTED = 130

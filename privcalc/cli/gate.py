@@ -5,12 +5,12 @@ Reads a budget file: what may be spent, and what touches the data.
 [budget]
 epsilon = 3                         # or rho = 0.1, or mu = 0.5, without delta
 delta = 1e-5
-relation = "add-or-remove-one"      # may be left out
+relation = "add-or-remove-one"      # optional
 
 [[mechanism]]
 name = "training"
 spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
-note = "the released model"         # may be left out
+note = "the released model"         # optional
 
 The gate: all that touches the data, composed, against the budget of the file.
 """

@@ -200,7 +200,7 @@ ExitZeroOption = Annotated[
     bool,
     typer.Option(
         "--exit-zero",
-        help="Exit with 0 also where a budget is not kept. Errors are errors still.",
+        help="Exit with 0 also where a budget is not satisfied. Errors are errors still.",
     ),
 ]
 RelationOption = Annotated[
@@ -226,7 +226,7 @@ ToleranceOption = Annotated[
     _option(
         "--tolerance",
         "T",
-        "Relative width wished for the bracket, > 0 and < 1. A bracket of epsilon narrower "
+        "Target relative width of the bracket, > 0 and < 1. A bracket of epsilon narrower "
         "than 1e-12 always counts as narrow enough.",
     ),
 ]
@@ -371,7 +371,7 @@ FileOption = Annotated[
     ),
 ]
 
-# Those of `calibrate` alone: holes, targets, ratios and sweeps.
+# Those of `calibrate` alone: free parameters, targets, ratios and sweeps.
 HoleArgument = Annotated[
     list[str],
     typer.Argument(
@@ -425,7 +425,7 @@ RatioOption = Annotated[
     _option(
         "--ratio",
         "A,B,...",
-        "Ratio of the values of several holes. In order of appearance.",
+        "Ratio of the values of several free parameters. In order of appearance.",
     ),
 ]
 SweepOption = Annotated[

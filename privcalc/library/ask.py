@@ -267,7 +267,7 @@ def calibrate(
     relation: str | None = None,
     tolerance: Number = 1e-9,
 ) -> Result:
-    """Find the value of the hole, written _, that meets a target.
+    """Find the value of the free parameter, written _, that meets a target.
 
         >>> import privcalc
         >>> noise = privcalc.calibrate("gaussian:sigma=_@100", epsilon=1, delta=1e-6)
@@ -287,7 +287,7 @@ def calibrate(
         advantage: of a membership attack.
         tpr: true positive rate of a membership attack, at a false positive rate.
         fpr: where tpr holds.
-        ratio: of the values of several holes, in order of appearance.
+        ratio: of the values of several free parameters, in order of appearance.
         relation: None for the default.
         tolerance: of every bracket.
     """
@@ -311,7 +311,7 @@ def calibrations(
     relation: str | None = None,
     tolerance: Number = 1e-9,
 ) -> tuple[Result, ...]:
-    """Find the value of the hole for each of several targets: every budget at every delta.
+    """Find the free parameter for each of several targets: every budget at every delta.
 
         >>> import privcalc
         >>> for noise in privcalc.calibrations("gaussian:sigma=_", epsilon=[1, 10], delta=1e-6):

@@ -82,7 +82,7 @@ class Result:
 
     @property
     def sufficient(self) -> float:
-        """The value of the hole that is certain to meet the target."""
+        """The value of the free parameter that is certain to meet the target."""
         found = self._found("sufficient")
         if isinstance(found, int | float):
             return found

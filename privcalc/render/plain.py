@@ -109,7 +109,7 @@ def _headings(name: str, value: Number | Row | str | None) -> list[str]:
     if isinstance(value, dict):
         return [heading for key, part in value.items() for heading in _headings(key, part)]
     if isinstance(value, Bound):
-        return [f"{name} at least", f"{name} at most"]
+        return [f"{name} lower bound", f"{name} upper bound"]
     return [COLUMNS.get(name, name)]
 
 

@@ -30,7 +30,7 @@ UNKNOWN = "unknown"
 NONE = "-"
 """Stands in tables for a number that a method does not have."""
 
-COLUMNS = {"orders": "order", "methods": "at most", "constants": "C", "name": "mechanism"}
+COLUMNS = {"orders": "order", "methods": "upper bound", "constants": "C", "name": "mechanism"}
 """Columns whose heading is not their name."""
 
 METHODS = {

@@ -108,7 +108,9 @@ def _settled_by(bound: Bound, *, narrowed: bool) -> str:
         return (
             f"a narrower bracket would settle it: --tolerance {short_exponent(f'{tolerance:.0e}')}"
         )
-    return f"no engine proves a narrower bracket; a budget of {bound.decimals()[1]} would be kept"
+    return (
+        f"no engine proves a narrower bracket; a budget of {bound.decimals()[1]} would be satisfied"
+    )
 
 
 # A hint is worth a second of work; rough brackets prove that it fits, and it should not be far from

@@ -158,7 +158,10 @@ def calibration_report(
         method=found.method,
         at=at,
         tables=(shown,),
-        headings={name: f"{found.parameter} {name}" for name in ("sufficient", "insufficient")},
+        headings={
+            "sufficient": f"certified {found.parameter}",
+            "insufficient": f"{found.parameter} not sufficient",
+        },
         remarks=tuple(remarks),
     )
 

@@ -113,14 +113,14 @@ def read_number(option: str, text: str) -> float:
     from privcalc.spec.syntax import Number, Scanner
 
     refusal = f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
-    # Names, files and holes are values of a specification only.
+    # Names, files and free parameters are values of a specification only.
     if not text.lstrip(" \t-.")[:1].isdecimal():
         raise UsageError(refusal)
     try:
         scanner = Scanner(text)
         number, rest = scanner.value(), scanner.next
     except SpecError as error:
-        if error.hint == ANY_NUMBER or "hole" in f"{error}{error.hint}":
+        if error.hint == ANY_NUMBER or "free parameter" in f"{error}{error.hint}":
             raise UsageError(refusal) from None
         hint = f" ({error.hint})" if error.hint else ""
         raise UsageError(f"{option}: {error}{hint}") from None

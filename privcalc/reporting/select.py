@@ -37,7 +37,7 @@ def read_runs(text: str) -> Parameters:
 
     Raises:
         SpecError: it cannot be read; the span is one of this text.
-        UsageError: it has a hole.
+        UsageError: a parameter of it is free.
     """
     from privcalc.spec.parse import parse
     from privcalc.spec.registry import holes
@@ -57,7 +57,7 @@ def read_runs(text: str) -> Parameters:
     if not isinstance(tree, Wrapped) or isinstance(tree.event, Wrapped):
         raise UsageError("--runs takes one distribution, such as geometric:mean=30")
     if holes(tree):
-        raise UsageError("--runs has a hole; calibrate finds the value of one")
+        raise UsageError("--runs has a free parameter; calibrate finds the value of one")
     return tree.parameters
 
 

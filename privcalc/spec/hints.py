@@ -95,7 +95,7 @@ def for_number(written: str) -> str:
     if re.match(r"[0-9]+[kKmM]$", written):
         return "write the zeros, or 1e3 and 1e6"
     if re.search(r"(?<![0-9A-Za-z_])_(?![0-9A-Za-z_])", written):
-        return "a hole is a whole value: _ by itself"
+        return "a free parameter is a whole value: _ by itself"
     if "__" in written or "_." in written or written.endswith("_"):
         return "an underscore stands between two digits, as in 60_000"
     if re.match(r"-?[0-9_]+\.(?![0-9])", written):

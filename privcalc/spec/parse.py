@@ -418,7 +418,7 @@ class _Resolver:
             return self.node(written, path)
         if isinstance(written, HoleMark):
             if parameter.kind not in ("number", "integer"):
-                self.fail(_wrong_kind(pair, parameter, "a hole"), written.span)
+                self.fail(_wrong_kind(pair, parameter, "a free parameter"), written.span)
             return HOLE
         try:
             if parameter.kind == "numbers" and isinstance(written, Number | Numbers):

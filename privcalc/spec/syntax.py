@@ -200,7 +200,7 @@ class Scanner:
         after = _SPACE.match(self.text, start + 1)
         follows = self.text[after.end() : after.end() + 1] if after else ""
         if run != "_" or follows in ("/", "%", "_"):
-            self.fail("a hole is a whole value: _ by itself", (start, start + len(run)))
+            self.fail("a free parameter is a whole value: _ by itself", (start, start + len(run)))
         self.place = start + 1
         self.skip()
         return HoleMark((start, start + 1))

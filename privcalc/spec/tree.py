@@ -108,7 +108,7 @@ def holes(tree: Node) -> tuple[Path, ...]:
 
 def reject_holes(located: Located) -> None:
     """Refuse a specification that has a hole."""
-    message, hint = "only calibrate finds the value of a hole", "write a number for _"
+    message, hint = "only calibrate finds a free parameter", "write a number for _"
     for path in holes(located.tree):
         span = located.spans.get(path)
         if span is None:

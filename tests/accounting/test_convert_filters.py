@@ -126,7 +126,7 @@ def test_the_command_prints_both(run: Callable[..., Outcome]) -> None:
     upper = result["epsilon"]["upper"]
     assert upper <= float(run(*asked, "-t").stdout) <= upper * (1.0 + 1e-9)
     table = run(*asked).stdout
-    assert "fixed_epsilon at most" in table
+    assert "fixed_epsilon upper bound" in table
     assert "however steps are chosen" in table
     assert "warning: epsilon at delta 1e-5 is proved from above" in run(*asked).stderr
     assert "left are rho" in " ".join(table.split())

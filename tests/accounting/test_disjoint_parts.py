@@ -294,7 +294,7 @@ def test_calibrate_finds_what_the_costly_part_needs() -> None:
     assert calibrate(
         "max(gaussian:sigma=_,pure:epsilon=0.5)", epsilon=1, delta=1e-6
     ).sufficient == (alone)
-    with pytest.raises(DomainError, match="stands beside it"):
+    with pytest.raises(DomainError, match="is composed with"):
         calibrate("max(gaussian:sigma=_,pure:epsilon=1.5)", epsilon=1, delta=1e-6)
     assert calibrate("max(pure:epsilon=0.1,pure:epsilon=0.2)@_", epsilon=1, delta=0).sufficient == 5
 

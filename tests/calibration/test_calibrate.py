@@ -295,13 +295,13 @@ class TestRefusals:
                 "gaussian:sigma=1+gaussian:sigma=1@poisson:q=_",
                 target(1.0, 1e-5),
                 DomainError,
-                "of what stands beside it epsilon is at least 4.3771",
+                "of what it is composed with epsilon is at least 4.3771",
             ),
             (
                 "gaussian:sigma=1+gaussian:sigma=_",
                 target(1.0, 1e-5),
                 DomainError,
-                "of what stands beside it epsilon is at least 4.3771",
+                "of what it is composed with epsilon is at least 4.3771",
             ),
             (
                 "approx:epsilon=_,delta=1e-5",
@@ -326,13 +326,13 @@ class TestRefusals:
                 "gaussian:sigma=_+noisy-max:sigma=11.1,candidates=55",
                 target(1.01, 1.54e-9),
                 NotCertifiedError,
-                "of what stands beside it epsilon <= 1.057",
+                "of what it is composed with epsilon <= 1.057",
             ),
             (
                 "gaussian:sigma=_+laplace:scale=_",
                 target(1.0, 1e-5),
                 UsageError,
-                "2 holes, sigma of gaussian and scale of laplace",
+                "2 free parameters, sigma of gaussian and scale of laplace",
             ),
         ],
     )

@@ -56,7 +56,7 @@ def test_whole_numbers_are_asked_once() -> None:
 @pytest.mark.parametrize(
     ("text", "name", "values", "error", "words"),
     [
-        ("gaussian:sigma=_@10", "sigma", (1, 5, 3), UsageError, "is the hole"),
+        ("gaussian:sigma=_@10", "sigma", (1, 5, 3), UsageError, "is the free parameter"),
         ("gaussian:sigma=_@10", "nn", (1, 5, 3), UsageError, "a sweep can be over count"),
         (
             "gaussian:sigma=1@10+gaussian:sigma=2@_",

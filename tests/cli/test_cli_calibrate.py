@@ -148,7 +148,7 @@ class TestSweeps:
     def test_table_and_csv(self, run: Callable[..., Outcome]) -> None:
         """The other parameter is the first column."""
         question = ("calibrate", "gaussian:sigma=_@poisson:q=0.5", *TARGET, *self.SWEEP)
-        assert "q      sigma sufficient" in run(*question).stdout
+        assert "q      certified sigma" in run(*question).stdout
         text = run(*question, "--format", "csv").stdout
         rows = list(csv.DictReader(io.StringIO(text)))
         assert {row["given"] for row in rows} == {"q"}
@@ -165,7 +165,7 @@ class TestSweeps:
         )
         assert done.status == 0
         assert "epsilon=4" in done.stderr
-        assert "stands beside" in done.stderr
+        assert "is composed with" in done.stderr
         [found] = objects(
             run(
                 "calibrate", "gaussian:sigma=_+pure:epsilon=1", *TARGET,
@@ -218,20 +218,23 @@ class TestStreams:
         (("gaussian:sigma=_", "--epsilon", "1", "--delta", "1"), "delta < 1"),
         (("gaussian:sigma=1", "--mu", "1"), "write _"),
         (("gaussian:sigma=_", "laplace:scale=_", "--mu", "1"), "--ratio 1,1"),
-        (("gaussian:sigma=_", "laplace:scale=_", "--mu", "1", "--ratio", "1"), "2 holes"),
+        (("gaussian:sigma=_", "laplace:scale=_", "--mu", "1", "--ratio", "1"), "2 free parameters"),
         (("gaussian:sigma=_", "--mu", "1", "--ratio", "1,0"), "> 0"),
         (("gaussian:sigma=_", "laplace:scale=_", "--mu", "1", "--ratio", "1,2", "-t"), "several"),
         (("rr:p=_", "--mu", "1"), "one way"),
         (("staircase:epsilon=1,gamma=_", "--mu", "1"), "one way"),
         (("gaussian:sigma=1@_", "--epsilon", "0.1", "--delta", "1e-5"), "count=1"),
-        (("gaussian:sigma=_+pure:epsilon=9", *TARGET), "stands beside"),
+        (("gaussian:sigma=_+pure:epsilon=9", *TARGET), "is composed with"),
         ((DP_SGD, *TARGET, "--sweep", "q"), "NAME=LOW:HIGH:STEPS"),
         ((DP_SGD, *TARGET, "--sweep", "q=0.1:0.01:5"), "LOW < HIGH"),
         ((DP_SGD, *TARGET, "--sweep", "q=0.01:0.1:1"), "2 to 1000"),
         ((DP_SGD, *TARGET, "--sweep", "rho=0.01:0.1:3"), "rho"),
         ((DP_SGD, *TARGET, "--sweep", "sigma=0.01:0.1:3"), "sigma"),
         (("-", "--mu", "1", "--sweep", "q=0.01:0.1:3"), "one specification"),
-        (("gaussian:sigma=_", *TARGET, "--sweep", "delta=0.01:0.1:3"), "nothing but the hole"),
+        (
+            ("gaussian:sigma=_", *TARGET, "--sweep", "delta=0.01:0.1:3"),
+            "nothing but the free parameter",
+        ),
     ],
 )
 def test_refusals(run: Callable[..., Outcome], arguments: tuple[str, ...], words: str) -> None:
@@ -377,10 +380,10 @@ class TestLists:
         """The budget of each row, or where it is asked; both where there are several of both."""
         words = ("calibrate", self.SPEC, "--epsilon")
         budgets = run(*words, "1,2", "--delta", "1e-5").stdout
-        assert "\nmax_epsilon  sigma sufficient" in budgets
+        assert "\nmax_epsilon  certified sigma" in budgets
         assert "target  epsilon <= max_epsilon at delta 1e-5" in budgets
         places = run(*words, "1", "--delta", "1e-5,1e-6").stdout
-        assert "\ndelta  sigma sufficient" in places
+        assert "\ndelta  certified sigma" in places
         assert "target  epsilon <= 1 at each delta" in places
         both = run(*words, "1,2", "--delta", "1e-5,1e-6").stdout
         assert both.count("max_epsilon at delta 1e-") == 2

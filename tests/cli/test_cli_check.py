@@ -94,7 +94,7 @@ def test_where_no_narrower_bracket_is_to_be_had_it_names_the_budget(
     """A narrower tolerance does not help where the present one is not met."""
     accounting.tolerance_met = False
     line = run(*CHECK, "2.4").stdout.splitlines()[-1]
-    assert line.endswith("no engine proves a narrower bracket; a budget of 2.5 would be kept")
+    assert line.endswith("no engine proves a narrower bracket; a budget of 2.5 would be satisfied")
 
 
 def test_quantity_without_budget_is_not_checked() -> None:

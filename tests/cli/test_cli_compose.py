@@ -170,12 +170,12 @@ class TestTable:
             "sampling  Poisson where sampled "
             "(each record joins each batch independently; for shuffling see @batches)\n"
             "\n"
-            "delta  epsilon at least  epsilon at most\n"
-            "1e-5   2.25              2.5\n"
-            "1e-12  2.25              2.5\n"
+            "delta  epsilon lower bound  epsilon upper bound\n"
+            "1e-5   2.25                 2.5\n"
+            "1e-12  2.25                 2.5\n"
             "\n"
-            "epsilon  delta at least  delta at most\n"
-            "2        2.25            2.5\n"
+            "epsilon  delta lower bound  delta upper bound\n"
+            "2        2.25               2.5\n"
         )
 
     def test_unknown_lower_end(
@@ -258,7 +258,7 @@ class TestOtherFormats:
         assert outcome.stdout == (
             "**`gaussian:sigma=2`**\n"
             "\n"
-            "| delta | epsilon at least | epsilon at most |\n"
+            "| delta | epsilon lower bound | epsilon upper bound |\n"
             "| ---: | ---: | ---: |\n"
             "| 1e-5 | 2.25 | 2.5 |\n"
             "\n"

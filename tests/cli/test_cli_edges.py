@@ -103,16 +103,17 @@ def test_profile_without_a_place(run: Callable[..., Outcome]) -> None:
 
 
 class TestNarrow:
-    GRID = Grid(("delta", "epsilon at least", "epsilon at most"), (("1e-5", "1.25", "1.5"),) * 2)
+    HEADER = ("delta", "epsilon lower bound", "epsilon upper bound")
+    GRID = Grid(HEADER, (("1e-5", "1.25", "1.5"),) * 2)
 
     def test_headings_then_rows_are_broken(self) -> None:
         """No line is longer than the terminal as long as a word fits."""
         assert plain._fitted(self.GRID, None) == ([self.GRID.header], list(self.GRID.rows))
         headings, rows = plain._fitted(self.GRID, 26)
         assert headings == [
-            ("", "epsilon", ""),
-            ("", "at", "epsilon"),
-            ("delta", "least", "at most"),
+            ("", "epsilon", "epsilon"),
+            ("", "lower", "upper"),
+            ("delta", "bound", "bound"),
         ]
         assert rows == list(self.GRID.rows)
         headings, rows = plain._fitted(self.GRID, 22)

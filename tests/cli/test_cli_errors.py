@@ -130,7 +130,7 @@ class TestErrors:
         twin = '{"type": "self_composed", "count": "_", "event": {"type": "pure", "epsilon": 1}}'
         outcome = run("compose", twin, "--delta", "1e-5")
         assert outcome.stderr == (
-            "privcalc: only calibrate finds the value of a hole (at count)\n"
+            "privcalc: only calibrate finds a free parameter (at count)\n"
             "hint: write a number for _\n"
         )
 
@@ -138,7 +138,7 @@ class TestErrors:
         """A hole is for calibrate, in each of several specifications."""
         outcome = run("compose", "pure:epsilon=1", "gaussian:sigma=_", "--delta", "1e-5")
         assert outcome.status == 2
-        assert "only calibrate finds the value of a hole\n  gaussian:sigma=_\n" in outcome.stderr
+        assert "only calibrate finds a free parameter\n  gaussian:sigma=_\n" in outcome.stderr
         assert accounting.calls == []
 
     @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_budgets_of_rho_and_mu(
     assert "counts costs most" in over.stdout
     assert total <= float(check(content.format(1), "-t").stdout) <= total * (1 + 1e-9)
     table = check(content.format(1)).stdout
-    assert f"{quantity} at least" in table
+    assert f"{quantity} lower bound" in table
     assert "budget" in table
     assert list(csv.DictReader(check(content.format(1), "--format", "csv").stdout.splitlines()))
 
@@ -330,7 +330,7 @@ def test_file_stands_alone(check: Callable[..., Outcome], run: Callable[..., Out
     for extra in (("gaussian:sigma=1",), ("-",), ("--delta", "1e-5"), ("--max-epsilon", "9")):
         outcome = check(content, *extra)
         assert outcome.status == 2
-        assert "give neither beside it" in outcome.stderr
+        assert "give neither as well" in outcome.stderr
     assert check(content, "--engine", "fft", "--tolerance", "1e-3").status == 0
     assert "needs a proof" in check(content, "--engine", "afa").stderr
     for name, message in (("/dev/zero", "it is a device"), ("none.toml", "cannot be read")):

@@ -45,7 +45,7 @@ class TestFormats:
         """The tables and what is said below them."""
         done = run("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--format", "markdown")
         assert done.status == 0
-        assert "| delta | method | at most | C | candidates |" in done.stdout
+        assert "| delta | method | upper bound | C | candidates |" in done.stdout
         assert "| 1e-6 | pointwise | " in done.stdout
         assert "- runs: geometric: mean 30, no run 0" in done.stdout
 
@@ -132,7 +132,7 @@ REFUSALS: list[tuple[tuple[str, ...], str]] = [
     ((GAUSSIAN, "--runs", "geometric", "--delta", "1e-6"), "either mean or gamma"),
     ((GAUSSIAN, "--runs", "geometric:", "--delta", "1e-6"), "--runs"),
     ((GAUSSIAN, "--runs", "geometric:mean=0.5", "--delta", "1e-6"), "mean must be > 1"),
-    ((GAUSSIAN, "--runs", "geometric:mean=_", "--delta", "1e-6"), "--runs has a hole"),
+    ((GAUSSIAN, "--runs", "geometric:mean=_", "--delta", "1e-6"), "--runs has a free parameter"),
     ((GAUSSIAN, "--runs", "geometric:mean=3,gamma=0.1", "--delta", "1e-6"), "either mean or gamma"),
     ((GAUSSIAN, "--runs", "geometric:n=3", "--delta", "1e-6"), "no parameter of geometric"),
     ((GAUSSIAN, "--runs", "geometric:mean=3@2", "--delta", "1e-6"), "one distribution"),

@@ -39,7 +39,7 @@ def test_the_curve(run: Callable[..., Outcome]) -> None:
         "4.081077e-08", "1.722749e-07", "8.317189e-07", "5.487210e-06", "3.320876e+00",
     ]  # fmt: skip
     assert all(a <= b <= c for a, b, c in zip(lower, tight, upper, strict=True))
-    assert ["order", "exact", "at", "least", "exact", "at", "most"] in rows
+    assert ["order", "exact", "lower", "bound", "exact", "upper", "bound"] in rows
 
 
 def test_tables_fit_eighty_columns(run: Callable[..., Outcome]) -> None:

@@ -68,7 +68,7 @@ class TestBoxedTable:
         text = table.render([report(BRACKET, check=OVER)], colour=False, width=80)
         lines = text.splitlines()
         assert lines[0] == TEXT
-        assert "│  1e-5 │             2.25 │             2.5 │" in lines
+        assert "│  1e-5 │                2.25 │                 2.5 │" in lines
         assert any(line.startswith("relation: add-or-remove-one") for line in lines)
         assert any(line.startswith("sampling: Poisson") for line in lines)
         assert lines[-1] == OVER.sentence
@@ -114,11 +114,11 @@ class TestBoxedTable:
             shape = Terminal(boxed=True, colour=False, columns=columns)
             Printer(Output(Format.TABLE, False, False, False, shape)).print([narrow])
             text = capsys.readouterr().out
-            for word in ("1e-5", "epsilon", "least", "most", "2.381689726", "2.381689727", TEXT):
+            for word in ("1e-5", "epsilon", "lower", "upper", "2.381689726", "2.381689727", TEXT):
                 assert word in text
             lines = [line for line in text.splitlines() if TEXT not in line]
-            assert columns < 30 or max(map(len, lines)) <= columns
-            assert ("╭" in text) is (columns >= plain.boxed_width([narrow]) == 46)
+            assert columns < 32 or max(map(len, lines)) <= columns
+            assert ("╭" in text) is (columns >= plain.boxed_width([narrow]) == 53)
 
 
 class TestEstimates:
@@ -217,9 +217,9 @@ class TestWithoutLowerEnd:
 
     def test_tables(self) -> None:
         """The lower end is called unknown, never 0."""
-        assert "1e-5   unknown           2.5" in plain.lines([self.ANSWER])
+        assert "1e-5   unknown              2.5" in plain.lines([self.ANSWER])
         assert "| 1e-5 | unknown | 2.5 |" in plain.markdown_lines([self.ANSWER])
-        assert "│          unknown │" in table.render([self.ANSWER], colour=False, width=80)
+        assert "│             unknown │" in table.render([self.ANSWER], colour=False, width=80)
 
     def test_data(self) -> None:
         """JSON leaves the key out, CSV the cell."""
@@ -247,7 +247,7 @@ class TestPlainNumbers:
     def test_grid(self) -> None:
         """Each kind has its columns."""
         (found,) = plain.grids([self.CURVE])
-        assert found.header == ("order", "exact at least", "exact at most", "tight")
+        assert found.header == ("order", "exact lower bound", "exact upper bound", "tight")
         assert found.rows == (("2", "0.25", "0.5", "0.5"), ("8", "unknown", "0.75", "0.75"))
 
     def test_csv(self) -> None:
@@ -428,7 +428,7 @@ def test_plain_table_has_colour() -> None:
     reports = [report(BRACKET, check=OVER)]
     coloured = list(plain.lines(reports, colour=True))
     assert f"\x1b[1mspec      {TEXT}\x1b[0m" in coloured
-    assert "\x1b[1mdelta  epsilon at least  epsilon at most\x1b[0m" in coloured
+    assert "\x1b[1mdelta  epsilon lower bound  epsilon upper bound\x1b[0m" in coloured
     assert coloured[-1] == f"\x1b[31m{OVER.sentence}\x1b[0m"
     bare = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in coloured]
     assert bare == list(plain.lines(reports))

@@ -155,7 +155,7 @@ def test_files(
     [
         ("opacus", "opacus needs file"),
         ("opacus:file=3", "file takes a file, got 3"),
-        ("opacus:file=_", "file takes a file, got a hole"),
+        ("opacus:file=_", "file takes a file, got a free parameter"),
         ("opacus:steps=3", "opacus has no parameter steps"),
         ("opacus:file=/dev/zero", "it is a device"),
         ("opacus:file=./nowhere.json", "cannot be read"),

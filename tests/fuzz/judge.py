@@ -207,7 +207,7 @@ def _of_table(stdout: str) -> list[str]:
     for block in stdout.split("\n\n"):
         rows = [re.split(r"  +", row.strip()) for row in block.splitlines()]
         for k, header in enumerate(rows[0] if rows else []):
-            if header.endswith("at least"):
+            if header.endswith("lower bound"):
                 other = header.removesuffix("least") + "most"
                 found += _of_rows(rows, header, other, place=k)
     return found

@@ -79,7 +79,10 @@ def test_faults_are_seen(status: int, stdout: str, stderr: str, said: str) -> No
 @pytest.mark.parametrize(
     ("form", "text"),
     [
-        ("table", "delta  epsilon at least  epsilon at most\n1e-5   2.0000           1.9999\n"),
+        (
+            "table",
+            "delta  epsilon lower bound  epsilon upper bound\n1e-5   2.0000               1.9999\n",
+        ),
         ("csv", "spec,lower,upper\nx,1e-3,0.9e-3\n"),
     ],
 )

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 # Each is a function of the same name in a module of the same name; the order is that of the help.
 COMMANDS = {
-    "compose": "What the whole costs: epsilon, delta or the profile.",
+    "compose": "The privacy cost of a composition: epsilon, delta or the profile.",
     "convert": "One guarantee in another language.",
     "subsample": "What sampling buys: the amplified Renyi curve.",
     "select": "The best of a random number of runs: private selection.",
-    "calibrate": "The value of a hole that meets a target.",
+    "calibrate": "The value of a free parameter that meets a target.",
 }
 
 
@@ -71,7 +71,7 @@ def answered(
         holes: whether specifications may have holes.
         places: where numbers are asked for, which are a curve where one kind of place has several;
             None where each answer is a curve already.
-        exit_zero: whether a budget that is not kept is no failure; an error is one still.
+        exit_zero: whether a budget that is not satisfied is no failure; an error is one still.
     """
     if output.plot and places is not None and "-" in specs:
         _check_curve(places)
@@ -90,7 +90,7 @@ def _check_curve(places: Sequence[Sequence[float]]) -> None:
 
 
 def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:
-    """Return the status, in which a budget that is not kept may be no failure."""
+    """Return the status, in which a budget that is not satisfied may be no failure."""
     return ExitStatus.OK if exit_zero and status is ExitStatus.BUDGET else status
 
 

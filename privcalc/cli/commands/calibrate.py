@@ -1,4 +1,4 @@
-"""The command `calibrate`: the value of a hole that meets a target."""
+"""The command `calibrate`: the value of a free parameter that meets a target."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_TARGETS = 1000
 
 @record
 class Sweep:
-    """Values of another parameter, for each of which the hole is filled.
+    """Values of another parameter, for each of which the free parameter is found.
 
     Attributes:
         name: the parameter, in any spelling.
@@ -67,7 +67,7 @@ def read_targets(given: Mapping[str, Sequence[str]]) -> tuple[dict[str, float], 
 
 
 def read_ratio(text: str | None) -> tuple[float, ...]:
-    """Read the ratio of the values of several holes."""
+    """Read the ratio of the values of several free parameters."""
     if text is None:
         return ()
     values = tuple(read_number("--ratio", word) for word in split("--ratio", [text]))
@@ -93,7 +93,7 @@ def read_sweep(text: str) -> Sweep:
 
 @record
 class Sweeping:
-    """A question with many answers: the hole is filled for each value of another parameter."""
+    """A question with many answers: a free parameter for each value of another parameter."""
 
     ask: Calibrating
     sweep: Sweep
@@ -170,10 +170,10 @@ def calibrate(
     tolerance: options.ToleranceOption = "1e-9",
     output: Output,
 ) -> int:
-    """Find the value of the hole in a specification that meets a target: how much noise, say.
+    """Find the value of a free parameter that meets a target: how much noise, say.
 
     Write _ for one value, or for a count. The value printed is certain to meet the target, and the
-    one beside it is certain to miss it; both are judged as privcalc compose judges them.
+    one next to it is certain to miss it; both are judged as privcalc compose judges them.
     """
     given = {
         "epsilon": epsilon,

@@ -1,4 +1,4 @@
-"""The command `compose`: what the whole costs."""
+"""The command `compose`: the privacy cost of a composition."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def compose(
     output: Output,
     file: options.FileOption = None,
 ) -> int:
-    """Say what everything together costs: epsilon at each delta, or delta at each epsilon.
+    """Compute the privacy cost of a composition: epsilon at each delta, or delta at each epsilon.
 
     With neither --delta nor --epsilon the answer is the privacy profile at 21 values of
     epsilon.
@@ -48,7 +48,7 @@ def compose(
     if file is None and not specs:
         raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
     if file is not None and (specs or delta or epsilon or max_epsilon or max_delta):
-        raise UsageError("--file has what touches the data, and the budget; give neither beside it")
+        raise UsageError("--file has what touches the data, and the budget; give neither as well")
     if file is not None and output.jobs > 1:
         raise UsageError("--jobs says nothing to one question; it goes with -")
     deltas = read_all(read_delta, "--delta", delta)
