@@ -180,7 +180,7 @@ class Directions:
                 return many_deltas(composition, epsilons, self.tolerance, engine=self.engine)
 
             answers = list(_above(part, solved, lambda _: True))
-            simpler = part.upper.simpler()
+            simpler = part.upper.alternative_dominating_pair()
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     answers.append(solved(simpler))
@@ -253,7 +253,7 @@ class Directions:
 
             answers = _above(part, solved, lambda each: above.suffices(each.bound))
             found = min(answers, key=_upper)
-            simpler = part.upper.simpler()
+            simpler = part.upper.alternative_dominating_pair()
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     found = min(found, solved(simpler), key=_upper)

@@ -93,7 +93,7 @@ def lower_end(
         return solved(part.upper)
     if whole or not part.choices or part.alone:
         found = reduce(Bound.maximum, resolutions(part.lower, solved, stop.suffices))
-        simpler = part.lower.simpler()
+        simpler = part.lower.alternative_dominating_pair()
         return found if simpler is None else Bound.maximum(found, solved(simpler))
     start = _start(part, quantity, at)
     listed = engine == "auto" and part.by_order
@@ -161,7 +161,7 @@ def lower_profile(
 def _spread(part: Realized, lower: Composition, epsilons: Sequence[float]) -> list[Composition]:
     """Return the compositions to ask."""
     if not part.choices or part.alone or not part.by_order:
-        simpler = lower.simpler()
+        simpler = lower.alternative_dominating_pair()
         return [lower] if simpler is None else [lower, simpler]
     outcomes = enumerate_outcomes(lower)
     listed = outcomes is not None and len(outcomes.losses) <= MOST_OUTCOMES

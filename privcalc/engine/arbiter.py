@@ -149,7 +149,7 @@ def _answered(question: Question, tolerance: float, engine: str, stop: Stop) -> 
             )
         return question.renyi()
     wish = Wish(tolerance, question.floor, stop)
-    if engine != "auto" or not composition.sharper:
+    if engine != "auto" or not composition.rdp_tighter_than_pld:
         return ask(question, wish, engine)
     found = _ahead(question, stop)
     if found is not None:

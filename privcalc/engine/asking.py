@@ -75,7 +75,7 @@ def ask(question: Question, wish: Wish, engine: str) -> Certified:
 
 def weight(composition: Composition) -> float:
     """Count different laws by what they cost a lattice."""
-    return sum(law.lattice_weight for law, _ in composition)
+    return sum(law.properties.lattice_weight for law, _ in composition)
 
 
 @record
@@ -113,7 +113,7 @@ def _steps(
     A sharper Renyi curve is not that of the laws, so that their brackets need not meet.
     """
     if engine == "auto":
-        alone = question.composition.best_alone
+        alone = question.composition.has_exact_single_use_profile
         for step in _sums(question, wish, answered):
             yield step
             # Where that took too much work, less is known of the others, and they are asked.
@@ -167,7 +167,7 @@ def _divergences(question: Question, engine: str, *, cheap: bool) -> Iterator[_S
     Where they are in closed form a lattice is not asked for what they prove already.
     """
     composition = question.composition
-    if engine != "auto" or composition.sharper:
+    if engine != "auto" or composition.rdp_tighter_than_pld:
         return
     if composition.renyi_curve(sharp=False).cheap is cheap:
         yield _Step("divergences", question.divergences)

@@ -62,13 +62,15 @@ def averaged(composition: Composition) -> Averaged | None:
     """Return the source, where one law knows its profile and the others are one, or atoms."""
     if composition.curves:
         return None
-    known = [law for law, count in composition if law.averages and count == 1]
+    known = [
+        law for law, count in composition if law.properties.profile_in_closed_form and count == 1
+    ]
     if not known or len(composition.terms) == 1:
         return None
     # Of several, more may be known of the one than its law says.
-    law = max(known, key=lambda each: (each.alone is not None, each.max_loss))
+    law = max(known, key=lambda each: (each.exact_single_use_profile is not None, each.max_loss))
     rest = Composition(tuple(each for each in composition.terms if each[0] is not law))
-    if any(each.alone is not None for each, _ in rest):
+    if any(each.exact_single_use_profile is not None for each, _ in rest):
         return None
     outcomes = enumerate_outcomes(rest)
     if outcomes is not None:
@@ -94,12 +96,12 @@ class Averaged:
     def __init__(self, law: LossLaw, others: _Others) -> None:
         """Take the law whose profile is known, and the others."""
         self._others = others
-        self._profile = law.alone or law.profile
+        self._profile = law.exact_single_use_profile or law.profile
         # Laws on lattices may end before their profile does.
         known = law.exact_max_loss
         largest = law.max_loss * (1.0 + law.max_loss_error)
         self._reach = max(largest, 0.0 if known is None else float(known) * (1.0 + 2.0 * UNIT))
-        self.exclusive = law.alone is not None
+        self.exclusive = law.exact_single_use_profile is not None
 
     def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
         """Bracket delta at increasing epsilons, in absolute units."""
@@ -151,7 +153,7 @@ class _Listed:
 
 @record
 class _Dense:
-    """One use of a law with a density, and atoms at its anchors."""
+    """One use of a law with a density, and atoms where it says."""
 
     law: LossLaw
 
@@ -192,14 +194,14 @@ class _Dense:
         The least loss is -top in a pair that is symmetric, and may be far below it in others: it is
         an atom there, or none is known. All cells together reach from `low` on in any case.
         """
-        least = min((-top, *self.law.anchors))
+        least = min((-top, *self.law.atom_locations))
         places = [low, *(each for each in (least, -top) if each > low), top]
         ends = [
             np.linspace(start, end, CELLS + 1)
             for start, end in itertools.pairwise(places)
             if start < end
         ]
-        for each in (*self.law.anchors, top):
+        for each in (*self.law.atom_locations, top):
             width = NARROW * (1.0 + abs(each))
             ends.append(np.array([each - width, each + width]))
         found = np.unique(np.concatenate(ends))

@@ -57,21 +57,21 @@ class Composition:
     def __iter__(self) -> Iterator[tuple[LossLaw, int]]:
         return iter(self.terms)
 
-    def simpler(self) -> Composition | None:
+    def alternative_dominating_pair(self) -> Composition | None:
         """Return another composition on the same side of the truth; None if there is no other.
 
         Dominating one law by another carries over to the product.
         """
-        if not any(law.simpler for law, _ in self.terms):
+        if not any(law.alternative_dominating_pair for law, _ in self.terms):
             return None
-        terms = tuple((law.simpler or law, count) for law, count in self.terms)
+        terms = tuple((law.alternative_dominating_pair or law, count) for law, count in self.terms)
         return Composition(terms, self.curves, self.reverse)
 
-    def rougher(self) -> Composition | None:
+    def coarsened(self) -> Composition | None:
         """Return the same with fewer outcomes of laws that have many; None if there are none."""
-        if self.best_alone or all(law.rougher is None for law, _ in self.terms):
+        if self.has_exact_single_use_profile or all(law.coarsened is None for law, _ in self.terms):
             return None
-        terms = tuple((law.rougher or law, count) for law, count in self.terms)
+        terms = tuple((law.coarsened or law, count) for law, count in self.terms)
         return Composition(terms, self.curves, self.reverse)
 
     def max_loss(self) -> Bound:
@@ -132,12 +132,12 @@ class Composition:
             max(0.0, math.nextafter(mass - slack, -math.inf)),
         )
 
-    def log_dropped_mass(self) -> float:
+    def log_truncated_mass(self) -> float:
         """Bound the log of the P-mass of all that truncated laws leave out (union bound)."""
         logs = [
-            math.log(count) + law.log_dropped_mass
+            math.log(count) + law.log_truncated_mass
             for law, count in self.terms
-            if law.log_dropped_mass > -math.inf
+            if law.log_truncated_mass > -math.inf
         ]
         return max(logs) + math.log(len(logs)) + 1e-9 if logs else -math.inf
 
@@ -158,11 +158,12 @@ class Composition:
         return SumCurve((*laws, *self.curves))
 
     @property
-    def sharper(self) -> bool:
+    def rdp_tighter_than_pld(self) -> bool:
         """Whether the Renyi curve may say more than the laws do: not of one use by itself."""
         several = sum(count * law.uses for law, count in self.terms) > 1
         return several and any(
-            law.sharper_curve is not None and not law.tight for law, _ in self.terms
+            law.mechanism_rdp_curve is not None and not law.properties.rdp_implied_by_pld
+            for law, _ in self.terms
         )
 
     def reverse_curve(self) -> SumCurve | None:
@@ -185,36 +186,36 @@ class Composition:
 
         A law with a sharper curve has one only because its profile is known as far as it is known.
         """
-        laws = (law for law, _ in self.terms if law.sharper_curve is None)
+        laws = (law for law, _ in self.terms if law.mechanism_rdp_curve is None)
         return any(law.infinity_mass > 0.0 for law in laws)
 
     @property
-    def comes_back(self) -> bool:
+    def power_does_not_decay(self) -> bool:
         """Whether the laws are known at every t, and |phi|^count of some does not stay away."""
-        everywhere = all(law.everywhere for law, _ in self.terms)
-        return everywhere and any(law.lingers(count) for law, count in self.terms)
+        everywhere = all(law.properties.cf_valid_for_all_t for law, _ in self.terms)
+        return everywhere and any(law.power_does_not_decay(count) for law, count in self.terms)
 
     @property
-    def has_edges(self) -> bool:
+    def has_atoms_and_edges(self) -> bool:
         """Whether some law has atoms beside a density with edges."""
-        return any(law.has_edges for law, _ in self.terms)
+        return any(law.properties.has_atoms_and_edges for law, _ in self.terms)
 
     @property
-    def crowded(self) -> bool:
+    def too_many_atoms(self) -> bool:
         """Whether some law has more outcomes than nodes can tell, and nothing smooths them."""
-        return all(law.comes_back for law, _ in self.terms) and any(
-            law.outcomes > MOST_OUTCOMES for law, _ in self.terms
+        return all(law.properties.has_atoms for law, _ in self.terms) and any(
+            law.atom_count > MOST_OUTCOMES for law, _ in self.terms
         )
 
     @property
-    def cuttable(self) -> bool:
+    def supports_tail_split(self) -> bool:
         """Whether rare large outcomes of some law may be split off (`engine/split`)."""
-        return not self.curves and any(law.cuttable for law, _ in self.terms)
+        return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
 
     @property
-    def best_alone(self) -> bool:
+    def has_exact_single_use_profile(self) -> bool:
         """Whether it is one use of a law of which more is known than engines can prove."""
-        uses = [(law.alone is not None, count) for law, count in self.terms]
+        uses = [(law.exact_single_use_profile is not None, count) for law, count in self.terms]
         return uses == [(True, 1)] and not self.curves
 
     @property

@@ -34,14 +34,14 @@ def contours(
         log_delta: log of delta, or of where the search for it begins.
         epsilon: where delta is asked for; None where epsilon is.
     """
-    if not composition.comes_back:
+    if not composition.power_does_not_decay:
         yield from _by_decay(composition, log_delta, epsilon)
-    elif composition.cuttable:
+    elif composition.supports_tail_split:
         from privcalc.engine.split import answer as by_split
 
         split = by_split.split_epsilon, by_split.split_delta
         removes = by_split.removes(composition)
-        few = max(law.outcomes for law, _ in composition) <= FEW_OUTCOMES
+        few = max(law.atom_count for law, _ in composition) <= FEW_OUTCOMES
         # Adding a record, what is rare is no large loss, and one contour does as well; so it does
         # where nodes cost much.
         first = few and removes and by_split.rare_outcomes_matter(composition, log_delta, epsilon)
@@ -59,7 +59,7 @@ def contours(
         if removes and not few:
             yield from _by_parts(composition, log_delta, epsilon)
     elif not composition.on_lattices:
-        if not composition.crowded:
+        if not composition.too_many_atoms:
             yield from _by_parts(composition, log_delta, epsilon)
             yield _mollified()
     else:
@@ -93,7 +93,7 @@ def _by_decay(
     from privcalc.engine.contour.answer import contour_delta, contour_epsilon
 
     plain = contour_epsilon, contour_delta
-    if not composition.cuttable:
+    if not composition.supports_tail_split:
         yield plain
         return
     from privcalc.engine.split import answer as by_split

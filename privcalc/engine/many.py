@@ -151,8 +151,8 @@ class ManyDeltas:
         self._ranges = Ranges()
         asked = self._laws and engine == "auto"
         few = few_uses(composition) if asked else None
-        self._best = asked and composition.best_alone
-        self._sharper = engine == "auto" and composition.sharper
+        self._best = asked and composition.has_exact_single_use_profile
+        self._sharper = engine == "auto" and composition.rdp_tighter_than_pld
         self._exact = exact_sum(composition) if asked and not self._best else few
         mean = averaged(composition) if asked else None
         if mean is not None and mean.exclusive:
@@ -303,7 +303,7 @@ class ManyDeltas:
             with suppress(NotCertifiedError):
                 return contour_at(self._composition, pivot, tolerance, reach)
         # With edges a mollified contour costs too much for neighbours of one epsilon.
-        if self._composition.comes_back and not self._composition.has_edges:
+        if self._composition.power_does_not_decay and not self._composition.has_atoms_and_edges:
             if parted_applies(self._composition, FIRST_LOG_DELTA, pivot):
                 return parted_at(self._composition, pivot, tolerance, reach)
             moves = MOVES if self._of_mass else 0

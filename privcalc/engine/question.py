@@ -28,7 +28,7 @@ def exact_sum(composition: Composition) -> Source | None:
 
     Of one use of which more is known there is none.
     """
-    if composition.best_alone:
+    if composition.has_exact_single_use_profile:
         return None
     outcomes = enumerate_outcomes(composition)
     return None if outcomes is None else outcomes.source()
@@ -38,7 +38,7 @@ def few_uses(composition: Composition) -> Source | None:
     """Return the tails of the law, where there is one use of one; of two, one integral."""
     if [count for _, count in composition] == [1]:
         return SingleUse(composition.terms[0][0])
-    if not 1 <= sum(count for law, count in composition if law.cuttable) <= 2:
+    if not 1 <= sum(count for law, count in composition if law.properties.supports_tail_split) <= 2:
         return None
     from privcalc.engine.nested.two_uses import two_uses
 

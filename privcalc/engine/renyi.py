@@ -191,8 +191,8 @@ def _truncated_delta(composition: Composition, epsilon: float) -> Certified:
     orders = zip(values.tolist(), (c + 1.0).tolist(), strict=True)
     log_upper, order = min([(0.0, math.inf), *orders])
     upper = exp_bound(log_upper) * (1.0 + 1e-12)
-    if rough.log_dropped_mass() > -math.inf:
-        upper += exp_bound(rough.log_dropped_mass())
+    if rough.log_truncated_mass() > -math.inf:
+        upper += exp_bound(rough.log_truncated_mass())
     return Certified(Bound(min(1.0, upper)), Proof.RENYI, order=order, conversion="balle")
 
 

@@ -38,7 +38,7 @@ def resolutions(
     rougher: Composition | None = composition
     while rougher is not None:
         ladder.append(rougher)
-        rougher = rougher.rougher() if _samples(rougher) < FEW_SAMPLES else None
+        rougher = rougher.coarsened() if _samples(rougher) < FEW_SAMPLES else None
     spent, answered, failed = 0.0, False, None
     for each in reversed(ladder):
         before = left()
@@ -60,5 +60,9 @@ def resolutions(
 
 def _samples(composition: Composition) -> float:
     """Return how many samples are expected; infinity where nothing is sampled."""
-    rates = [count * cast("TailSplitLaw", law).rate for law, count in composition if law.cuttable]
+    rates = [
+        count * cast("TailSplitLaw", law).rate
+        for law, count in composition
+        if law.properties.supports_tail_split
+    ]
     return sum(rates) if rates else float("inf")

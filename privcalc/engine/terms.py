@@ -130,7 +130,9 @@ class Realized:
     @property
     def for_divergences(self) -> Realized:
         """The same with an upper end whose divergences are finite, where one leaves nothing out."""
-        simpler = self.upper.simpler() if self.upper.infinite_divergence() else None
+        simpler = (
+            self.upper.alternative_dominating_pair() if self.upper.infinite_divergence() else None
+        )
         return self if simpler is None else replace(self, upper=simpler)
 
     @property

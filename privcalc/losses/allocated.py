@@ -460,12 +460,12 @@ class AllocatedLaw(LossLaw):
         return self._infinity
 
     @property
-    def simpler(self) -> LossLaw | None:
+    def alternative_dominating_pair(self) -> LossLaw | None:
         """Return a law on the same side that leaves out nothing, where there is one."""
         return self._simpler
 
     @property
-    def rest(self) -> tuple[float, float]:
+    def mass_defect(self) -> tuple[float, float]:
         """Return what is too much under P above, or too little below, and too little under Q."""
         slack = 2.0 * UNIT * (len(self._losses) + 8.0)
         p, q = float(self._above_p[0]), float(self._above_q[0])

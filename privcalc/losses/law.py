@@ -36,6 +36,43 @@ CLOSED_FORM = 0.25
 
 
 @record
+class LawProperties:
+    """What a law is, where methods differ; each field at its default says the least.
+
+    Attributes:
+        cf_valid_for_all_t: whether `on_contour` holds at any t, of the law or of what is left of it
+            truncated.
+        has_atoms: whether |phi| does not decay: some of the losses are atoms.
+        has_atoms_and_edges: whether there are atoms and a density with edges, which costs many
+            nodes.
+        supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
+        renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
+        profile_in_closed_form: whether the profile of a symmetric pair is known at every epsilon,
+            in few operations.
+        rdp_implied_by_pld: whether `mechanism_rdp_curve` says no more of epsilon than the law does.
+        tail_cost: what tails at a loss cost, as a multiple of what they cost most laws without a
+            closed form.
+    """
+
+    cf_valid_for_all_t: bool = False
+    has_atoms: bool = False
+    has_atoms_and_edges: bool = False
+    supports_tail_split: bool = False
+    renyi_in_closed_form: bool = False
+    profile_in_closed_form: bool = False
+    rdp_implied_by_pld: bool = False
+    tail_cost: float = 1.0
+
+    @property
+    def lattice_weight(self) -> float:
+        """What a point of a lattice costs, as a multiple of what it costs most laws."""
+        return CLOSED_FORM if self.renyi_in_closed_form else self.tail_cost
+
+
+NO_PROPERTIES = LawProperties()
+
+
+@record
 class Sample:
     """What a sampled law is a sample of, for what its Renyi divergences are by sums.
 
@@ -96,7 +133,7 @@ class LossLaw(ABC):
         return 0.0
 
     @property
-    def simpler(self) -> LossLaw | None:
+    def alternative_dominating_pair(self) -> LossLaw | None:
         """Another law of the same pair on the same side of it, where it may be nearer; or None.
 
         What a law above leaves out may be more than a small delta, and this one leaves out nothing;
@@ -105,12 +142,12 @@ class LossLaw(ABC):
         return None
 
     @property
-    def rougher(self) -> LossLaw | None:
+    def coarsened(self) -> LossLaw | None:
         """A law with fewer outcomes on the same side of the pair, which more engines can use."""
         return None
 
     @property
-    def rest(self) -> tuple[float, float]:
+    def mass_defect(self) -> tuple[float, float]:
         """What bounds on the P- and Q-masses of {L <= l} have beside what `tails` says of them.
 
         A law that is a measure above, or below, need not have masses that add up to 1: those of the
@@ -119,7 +156,7 @@ class LossLaw(ABC):
         return 0.0, 0.0
 
     @property
-    def log_dropped_mass(self) -> float:
+    def log_truncated_mass(self) -> float:
         """Log of a bound on the P-mass of finite losses left out; -inf unless `truncated`."""
         return -math.inf
 
@@ -148,7 +185,7 @@ class LossLaw(ABC):
         return Fraction(self.max_loss) if exact else None
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Finite losses that carry an atom or nearly one, increasing; at most 64, else none."""
         return ()
 
@@ -158,24 +195,14 @@ class LossLaw(ABC):
         return None
 
     @property
-    def everywhere(self) -> bool:
-        """Whether a contour of this law, or of what is left of it truncated, holds at any t."""
-        return False
+    def properties(self) -> LawProperties:
+        """Return what the law is, where methods differ."""
+        return NO_PROPERTIES
 
-    @property
-    def comes_back(self) -> bool:
-        """Whether |phi| does not fall below every level for good: some of the losses are atoms."""
-        return False
-
-    @property
-    def has_edges(self) -> bool:
-        """Whether there are atoms beside a density with edges, which costs many nodes."""
-        return False
-
-    def lingers(self, count: int) -> bool:
-        """Say whether that holds of |phi|^count, where one cares."""
+    def power_does_not_decay(self, count: int) -> bool:
+        """Say whether |phi|^count does not fall below every level that matters."""
         del count
-        return self.comes_back
+        return self.properties.has_atoms
 
     @property
     def symmetric(self) -> bool:
@@ -183,24 +210,14 @@ class LossLaw(ABC):
         return False
 
     @property
-    def backward(self) -> LossLaw | None:
+    def reverse_direction(self) -> LossLaw | None:
         """The law of the pair in the other order, with nothing more left out; None if not known."""
         return self if self.symmetric else None
 
     @property
-    def outcomes(self) -> int:
+    def atom_count(self) -> int:
         """Return how many losses there are, 0 where they are not listed."""
         return 0
-
-    @property
-    def cuttable(self) -> bool:
-        """Whether `engine/split` may cut it."""
-        return False
-
-    @property
-    def averages(self) -> bool:
-        """Whether the profile of a symmetric pair is known at every epsilon, in few operations."""
-        return False
 
     @property
     def large_loss_rate(self) -> float:
@@ -211,11 +228,6 @@ class LossLaw(ABC):
         """Bound E_Q[(e^L - 1)^2; L > level] from above, for losses that are large and rare."""
         del level
         return math.inf
-
-    @property
-    def tight(self) -> bool:
-        """Whether `sharper_curve` says no more of epsilon than the law does."""
-        return False
 
     @property
     def uses(self) -> int:
@@ -244,7 +256,7 @@ class LossLaw(ABC):
         return None
 
     @property
-    def alone(self) -> Callable[[float], tuple[float, float]] | None:
+    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
         """What bounds the finite part of delta at epsilon >= 0 where there is one use.
 
         None where that is what the law says; else it is less.
@@ -310,22 +322,12 @@ class LossLaw(ABC):
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
 
     @property
-    def cheap_orders(self) -> bool:
-        """Whether `renyi` costs a few array operations for thousands of orders."""
-        return False
-
-    @property
-    def lattice_weight(self) -> float:
-        """What a point of a lattice costs, as a multiple of what it costs most laws."""
-        return CLOSED_FORM if self.cheap_orders else 1.0
-
-    @property
     def sample(self) -> Sample | None:
         """What it is a Poisson sample of, where that is all there is to it; None for others."""
         return None
 
     @property
-    def sharper_curve(self) -> RenyiCurve | None:
+    def mechanism_rdp_curve(self) -> RenyiCurve | None:
         """A bound on the Renyi divergences of the mechanism that the law stands for.
 
         The law of an envelope of mechanisms may have larger divergences than each of them. None

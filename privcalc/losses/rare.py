@@ -21,7 +21,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw
+from privcalc.losses.law import LawProperties, LossLaw
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -105,12 +105,10 @@ class RareUses(ContourOnly):
     far: Measure
     count: int
 
-    everywhere = True
-
     @property
-    def comes_back(self) -> bool:
-        """Whether the rare losses are atoms."""
-        return self.far.comes_back
+    def properties(self) -> LawProperties:
+        """Atoms are those of the rare losses."""
+        return LawProperties(cf_valid_for_all_t=True, has_atoms=self.far.properties.has_atoms)
 
     @property
     def max_loss(self) -> float:

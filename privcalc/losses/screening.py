@@ -352,7 +352,7 @@ class ScreeningLaw(AtomicLaw):
 
     def sampled_curve(self, q: float, *, remove: bool) -> RenyiCurve | None:
         """Return the divergences of single counts in a Poisson sample."""
-        curve = self.sharper_curve
+        curve = self.mechanism_rdp_curve
         if not isinstance(curve, ScreeningCurve):
             return None
         return replace(curve, q=q, remove=remove)
@@ -385,7 +385,7 @@ def screening(sigma: Fraction, threshold: Fraction, votes: int, records: int) ->
         return Term(nothing, coin)
     charge(PER_CELL * len(near))
     law, tests = _law(chances(near, moved), whole=len(near) == len(right))
-    return Term(law if law.sharper_curve else pair, law, members=tests)
+    return Term(law if law.mechanism_rdp_curve else pair, law, members=tests)
 
 
 def screening_of(sigma: Fraction, threshold: Fraction, votes: int, count: int) -> Term:
@@ -401,7 +401,7 @@ def screening_of(sigma: Fraction, threshold: Fraction, votes: int, count: int) -
     if places[-1] > FARTHEST:
         raise DomainError(f"the count {count} is more than {FARTHEST} sigma from the threshold")
     law, _ = _law(chances(places, 1 / sigma), whole=True)
-    return Term(curve=law.sharper_curve)
+    return Term(curve=law.mechanism_rdp_curve)
 
 
 def _law(found: Chances, *, whole: bool) -> tuple[ScreeningLaw, ThresholdTests]:
@@ -423,7 +423,7 @@ def _law(found: Chances, *, whole: bool) -> tuple[ScreeningLaw, ThresholdTests]:
         masses,
         loss_units=LOSS_ULPS,
         lower_masses=others,
-        sharper_curve=ScreeningCurve(tests) if whole else None,
+        mechanism_rdp_curve=ScreeningCurve(tests) if whole else None,
     )
     yes, no, other_yes, other_no = np.array(tests).T[:4]
     room = 2.0 * UNIT
@@ -461,7 +461,7 @@ def sampled_screening(
     records: int,
     rate: tuple[float, bool],
     adjacency: Adjacency,
-    simpler: LossLaw | None = None,
+    alternative: LossLaw | None = None,
 ) -> Term | None:
     """Return the term of a noisy test that sees a sample.
 
@@ -472,7 +472,7 @@ def sampled_screening(
         records: r.
         rate: the sampling probability below 1, and whether it is exact.
         adjacency: the direction.
-        simpler: a law above that of all counts, for where some are too far from the threshold.
+        alternative: a law above that of all counts, for where some are too far from the threshold.
 
     Returns:
         The term; None where there is too much to add up.
@@ -489,9 +489,9 @@ def sampled_screening(
     below = [(_moved(y, WRONG), _moved(g, -WRONG)) for y, g in below]
     upper = polygon_law(above, above=True)
     if upper.infinity_mass:
-        upper = replace(upper, simpler=simpler)
+        upper = replace(upper, alternative_dominating_pair=alternative)
     elif adjacency is Adjacency.REPLACE:
-        upper = replace(upper, sharper_curve=ScreeningCurve(tuple(map(_test, above))))
+        upper = replace(upper, mechanism_rdp_curve=ScreeningCurve(tuple(map(_test, above))))
     y, g = np.array([(float(a), float(b)) for a, b in below]).T
     members = threshold_tests(g * (1.0 - ROOM), y * (1.0 + ROOM))
     return Term(upper, polygon_law(below, above=False), members=members)

@@ -50,7 +50,7 @@ class LawCurve(RenyiCurve):
     @property
     def cheap(self) -> bool:
         """Say whether K is in closed form."""
-        return self.law.cheap_orders
+        return self.law.properties.renyi_in_closed_form
 
     @property
     def convex(self) -> bool:
@@ -78,7 +78,7 @@ class LawCurve(RenyiCurve):
 
     def rough(self, c: Array) -> Array:
         """Return what convexity proves, and sums over whole orders of what is sampled."""
-        if self.law.cheap_orders:
+        if self.law.properties.renyi_in_closed_form:
             return self.upper(c)
         known = _roughly(self.law)
         new = [each for each in dict.fromkeys(c.tolist()) if each not in known]
@@ -102,7 +102,7 @@ class LawCurve(RenyiCurve):
         Where no work is left upper ends are no worse than the rough ones, and what is no better is
         not kept: another part of the question may have work left.
         """
-        if self.law.cheap_orders:
+        if self.law.properties.renyi_in_closed_form:
             return self.law.renyi(c)
         known, orders = _found(self.law), c.tolist()
         new = np.array([each for each in dict.fromkeys(orders) if each not in known])
@@ -142,7 +142,7 @@ class _Plain(RenyiCurve):
     @property
     def cheap(self) -> bool:
         """Say whether K is in closed form."""
-        return self.law.cheap_orders
+        return self.law.properties.renyi_in_closed_form
 
     def upper(self, c: Array) -> Array:
         """Return the upper ends of the law's brackets, or infinity."""
@@ -189,4 +189,4 @@ def _roughly(law: LossLaw) -> dict[float, float]:
 
 def curve_of(law: LossLaw) -> RenyiCurve:
     """Return the curve of a law, or the sharper one of what the law stands for."""
-    return LawCurve(law) if law.sharper_curve is None else law.sharper_curve
+    return LawCurve(law) if law.mechanism_rdp_curve is None else law.mechanism_rdp_curve

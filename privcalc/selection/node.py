@@ -381,4 +381,4 @@ def _with_curve(law: AtomicLaw, parts: list[Bounds]) -> AtomicLaw:
         return law
     whole = known[0] if len(known) == 1 else WorseCurve(known[0], known[1])
     own = (LawCurve(law, attained=False),) if law.infinity_mass == 0.0 else ()
-    return replace(law, sharper_curve=LeastCurve((whole, *own)))
+    return replace(law, mechanism_rdp_curve=LeastCurve((whole, *own)))

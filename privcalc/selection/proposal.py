@@ -294,7 +294,7 @@ def proposed(parts_of: Parts, failure: Enclosed, mode: str, records: int = 1) ->
             return found
         # Points have an end, but the composition has divergences.
         curves: list[RenyiCurve] = [each.upper.renyi_curve() for each in parts[0].values()]
-        return replace(found, sharper_curve=reduce(WorseCurve, curves))
+        return replace(found, mechanism_rdp_curve=reduce(WorseCurve, curves))
 
     if closed:
         name = (tuple(each.upper for each in parts[0].values()), high, mode)
@@ -508,7 +508,7 @@ def _slow(composition: Composition) -> bool:
         return False
     uses = sum(count for _, count in composition)
     nested = uses == 2 and few_uses(composition) is not None
-    return nested or all(law.comes_back for law, _ in composition)
+    return nested or all(law.properties.has_atoms for law, _ in composition)
 
 
 def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
@@ -520,7 +520,7 @@ def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
     closed = [
         law
         for law in laws
-        if law is not None and law.alone is None and law.profile(1.0) is not None
+        if law is not None and law.exact_single_use_profile is None and law.profile(1.0) is not None
     ]
     if len(closed) == len(parts):
         return tuple(ClosedBase(law) for law in closed)
@@ -589,7 +589,7 @@ def _with_lower_end(law: LossLaw, parts: tuple[Terms, ...], failure: Enclosed, m
     if heights is not None and low > 0.0:
         with suppress(NotCertifiedError):
             lower = ThresholdedLaw(lower, low, 0.0, *cut(heights, (low, low)), remove=True)
-    accuracy = ACCURACY if law.alone is None else 0.0
+    accuracy = ACCURACY if law.exact_single_use_profile is None else 0.0
     return Term(law, lower, members=GoodOrBad(good, bad), accuracy=accuracy)
 
 

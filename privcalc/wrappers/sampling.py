@@ -278,7 +278,7 @@ class Sampling(Wrapper):
         there, below = asked.adjacency is not Adjacency.ADD, event.lower
         if not members.sees_one or below is None:
             return Term(known.upper)
-        turned = below.backward or below
+        turned = below.reverse_direction or below
         ends = (turned, below) if there else (below, turned)
         try:
             lower = self.known(*ends, asked, member=True).lower

@@ -349,7 +349,7 @@ def test_a_cut(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     low, most = law.middle
     assert low <= float(still) * (1 + 1e-15)
     assert float(still) * (1 - 1e-15) <= most <= low + 1e-13
-    assert float(dropped) <= math.exp(law.log_dropped_mass)
+    assert float(dropped) <= math.exp(law.log_truncated_mass)
 
     def off() -> float:
         value, error = law.on_contour(c, 1.0, -32.0).log_mgf(np.zeros(1))

@@ -34,7 +34,7 @@ def sides(text: str) -> tuple[Composition, Composition]:
 
 def outcomes(composition: Composition) -> int:
     """Return the number of outcomes of the law that has most."""
-    return max(law.outcomes for law, _ in composition.terms)
+    return max(law.atom_count for law, _ in composition.terms)
 
 
 def never(_: Any) -> bool:

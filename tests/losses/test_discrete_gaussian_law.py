@@ -225,13 +225,13 @@ def test_lattice_and_anchors() -> None:
     law = law_of("1.5", 2)
     origin, step = law.lattice
     assert (origin, step) == (Fraction(4) / Fraction("4.5"), Fraction(2) / Fraction("2.25"))
-    anchors = law.anchors
+    anchors = law.atom_locations
     assert list(anchors) == sorted(anchors)
     for anchor in anchors:
         index = (Fraction(anchor) - origin) / step
         assert abs(index - round(index)) < Fraction(1, 10**12)
     assert len(anchors) == len({round((Fraction(a) - origin) / step) for a in anchors})
-    assert law_of("20", 1).anchors == ()
+    assert law_of("20", 1).atom_locations == ()
 
 
 def test_large_sensitivities_need_no_larger_table() -> None:

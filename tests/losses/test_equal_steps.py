@@ -139,7 +139,7 @@ def test_the_other_order_is_as_precise(c: float) -> None:
         lower_masses=lower,
         step=step,
     )
-    backward = law.backward
+    backward = law.reverse_direction
     assert backward is not None
     assert backward.losses == tuple(-x for x in losses)
     assert backward.masses == lower

@@ -172,7 +172,7 @@ def test_truncation_drops_no_more_than_it_says() -> None:
                 return mpmath.ncdf((low - mean) / d) + mpmath.ncdf((mean - high) / d)
 
             mass = (1 - q) * outside(m) + q * outside(m + mu * mu) if remove else outside(m)
-            assert mpmath.log(mass) <= law.log_dropped_mass <= -60.0 + 1e-6
+            assert mpmath.log(mass) <= law.log_truncated_mass <= -60.0 + 1e-6
 
 
 def test_atoms_of_a_sampled_guarantee() -> None:

@@ -191,8 +191,8 @@ def test_many_atoms_are_not_cheap() -> None:
     """The sum over atoms is called a closed form only while it is short."""
     masses = tuple(1.0 / 4096 for _ in range(4096))
     losses = tuple(math.log((1.0 + k / 8192.0) / 1.25) for k in range(4096))
-    assert not AtomicLaw(losses, masses).cheap_orders
-    assert two_point(1.0).cheap_orders
+    assert not AtomicLaw(losses, masses).properties.renyi_in_closed_form
+    assert two_point(1.0).properties.renyi_in_closed_form
 
 
 def test_closed_forms_are_fast() -> None:

@@ -283,7 +283,7 @@ class ContourSum(NodeSum):
             np.zeros(len(t)),
             (plan.c_right, plan.log_mgf_right),
             exp_bound(log_cut(plan.log_decay, plan.cut) + SLACK),
-            composition.log_dropped_mass(),
+            composition.log_truncated_mass(),
         )
         super().__init__(nodes, deviation)
         self._z, self._kernel = trapezoid(plan.c, plan.step, plan.nodes)

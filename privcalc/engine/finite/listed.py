@@ -52,7 +52,7 @@ class Side:
     spread: float = 0.0
     rounding: float = 0.0
 
-    def anchors(self) -> TailSums | None:
+    def atom_locations(self) -> TailSums | None:
         """Return sums at places all over a long list."""
         return anchors(self.losses, self.weights, self.c)
 
@@ -112,7 +112,7 @@ class Listed:
         """Bracket the finite part of delta at increasing epsilons, in absolute units."""
         del log_scale
         if not self._known:
-            self._known = [each.anchors() for each in (self.upper, *self.lowers)]
+            self._known = [each.atom_locations() for each in (self.upper, *self.lowers)]
         known = self._known
         upper = self.upper.bounds(epsilons, above=True, known=known[0])
         lowers = [

@@ -74,7 +74,7 @@ def enumerate_outcomes(composition: Composition) -> Outcomes | None:
     for known, count in composition:
         # One use by itself has a profile of its own.
         law = known
-        if isinstance(known, ProvedLaw) and not composition.best_alone:
+        if isinstance(known, ProvedLaw) and not composition.has_exact_single_use_profile:
             law = known.atoms
         if not isinstance(law, AtomicLaw) or not law.losses:
             return None

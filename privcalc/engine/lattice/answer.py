@@ -199,7 +199,7 @@ class _Question:
                 continue
         else:
             return []
-        atoms = any(law.anchors for law, _ in self.composition)
+        atoms = any(law.atom_locations for law, _ in self.composition)
         one_level = not any(route.uses for route in journey.routes)
         top = self.composition.max_loss().upper - self.scales.epsilon
         if atoms and one_level and top <= NEAR_TOP * math.sqrt(lower.spread):

@@ -105,7 +105,7 @@ def plan_journey(
     lead = max(
         range(len(counts)),
         key=lambda j: (
-            bool(composition.terms[j][0].anchors),
+            bool(composition.terms[j][0].atom_locations),
             counts[j] * scales.deviations[j] ** 2,
         ),
     )
@@ -169,7 +169,7 @@ def _final_step(term: tuple[LossLaw, int], final: Fraction, share: int) -> Fract
 def _gap(law: LossLaw) -> Fraction | None:
     """Return the distance of two atoms that divides the distances of all, if there is one."""
     # Different numbers may be the same doubles.
-    exact = sorted({Fraction(loss) for loss in law.anchors})
+    exact = sorted({Fraction(loss) for loss in law.atom_locations})
     if len(exact) < 2:
         return None
     gaps = [b - a for a, b in itertools.pairwise(exact)]
@@ -187,7 +187,7 @@ def _route(law: LossLaw, count: int, final: Fraction, share: int, seen: Sketch) 
     uses, _ = _chain(count, share)
     factors = tuple(_factor(each) for each in uses)
     step = final / math.prod(factors)
-    anchors = law.anchors
+    anchors = law.atom_locations
     origin = Fraction(anchors[0]) if anchors else Fraction(round(seen.median / float(step))) * step
     return Route(origin, step, uses, factors)
 

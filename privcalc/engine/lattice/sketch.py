@@ -56,7 +56,7 @@ class Sketch:
 
 def sketch(law: LossLaw, log_drop: float, count: int) -> Sketch:
     """Look at a law: leave out the P-mass e^{log_drop} above, and less below."""
-    charge(PER_SKETCH * law.lattice_weight)
+    charge(PER_SKETCH * law.properties.lattice_weight)
     ladder = np.geomspace(SMALLEST_LOSS, LARGEST_LOSS, 220)
     grid = np.concatenate([-ladder[::-1], [0.0], ladder])
     tails = law.tails(grid)

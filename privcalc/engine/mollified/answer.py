@@ -176,7 +176,7 @@ def settled(
 
 def _first(composition: Composition) -> float:
     """Return the factor of tau to begin with."""
-    return FINE if composition.has_edges else COARSE
+    return FINE if composition.has_atoms_and_edges else COARSE
 
 
 def _gap(nodes: MollifiedSum, epsilon: float, log_scale: float) -> float:
@@ -202,7 +202,9 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
     ]
     deviations = [math.sqrt(max(law.cumulants(c)[2], 0.0)) for law, _ in cut]
     # Cells are as wide as those laws allow whose bounds do not fall for good.
-    returning = [each for each, (law, n) in zip(deviations, cut, strict=True) if law.lingers(n)]
+    returning = [
+        each for each, (law, n) in zip(deviations, cut, strict=True) if law.power_does_not_decay(n)
+    ]
     # What is left out may be this part of e^{K(c) - c epsilon}, in logs.
     room = log_scale + math.log(PART * relative) - log_mgf + c * epsilon
     tau, log_decay, capped = 0.0, 0.0, False
@@ -228,7 +230,7 @@ def mollified_sum(composition: Composition, aim: Aim, deviation: float = 0.0) ->
     blocks = choose_blocks(laws, Nodes(step, last, tau, budget, widest))
     at_right = on_contour(cut, c_right, 0.0, relative)
     log_mgf_right = log_mgf_above(zip(at_right, counts, strict=True))
-    dropped = cut.log_dropped_mass()
+    dropped = cut.log_truncated_mass()
     line = Line(c, tau, (c_right, log_mgf_right), epsilon, log_scale, dropped, log_decay, capped)
     return MollifiedSum(laws, blocks, line, deviation)
 

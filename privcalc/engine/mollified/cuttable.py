@@ -119,7 +119,7 @@ class Sampled(Cuttable):
     @staticmethod
     def applies(law: SampledLaw, count: int) -> bool:
         """Say whether few samples are expected, with little noise."""
-        if not (law.cuttable and law.remove):
+        if not (law.properties.supports_tail_split and law.remove):
             return False
         few = count <= MOST_USES and count * law.q <= MOST_SAMPLES
         return few and LEAST_DEVIATION <= law.normal.deviation <= MOST_DEVIATION
@@ -171,7 +171,7 @@ def _some(near: Array, far: Array, count: int) -> Array:
 
 def cuttable(index: int, law: LossLaw, count: int, abscissas: Array) -> Cuttable | None:
     """Tabulate a law with listed losses, or few samples of a Gaussian; None for any other."""
-    if type(law) is AtomicLaw and 2 <= law.outcomes <= MOST_LOSSES:
+    if type(law) is AtomicLaw and 2 <= law.atom_count <= MOST_LOSSES:
         return Listed.of(index, law, count, abscissas)
     if type(law) is SampledLaw and Sampled.applies(law, count):
         return Sampled.of(index, law, count, abscissas)

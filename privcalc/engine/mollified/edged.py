@@ -113,7 +113,7 @@ class EdgedBlocks:
         nears = [(each, law.on_contour(c, each, LOG_ERROR - math.log(count))) for each in turns]
         near = nears[-1][1]
         falling = Falling.unknown()
-        if law.cuttable:
+        if law.properties.supports_tail_split:
             falling = Falling.of(cast("TailSplitLaw", law), near, count)
         return cls(edged, nears, falling)
 

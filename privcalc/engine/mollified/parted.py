@@ -211,7 +211,7 @@ def prepared(search: Search, epsilon: float, log_delta: float, width: float) -> 
             continue
         aim = Aim(few_bits(c), epsilon, log_delta, width, c, COARSE)
         sums.append(_sum(part, aim))
-    return Parted(tuple(sums), tuple(left_out), log_delta, search.composition.log_dropped_mass())
+    return Parted(tuple(sums), tuple(left_out), log_delta, search.composition.log_truncated_mass())
 
 
 def _sum(part: Composition, aim: Aim) -> MollifiedSum:

@@ -118,7 +118,11 @@ def two_uses(composition: Composition) -> TwoUses | None:
     """Return the source, where there are two uses of sampled Gaussians, or one and a Gaussian."""
     if composition.curves:
         return None
-    sampled = [(law, n) for law, n in composition if isinstance(law, SampledLaw) and law.cuttable]
+    sampled = [
+        (law, n)
+        for law, n in composition
+        if isinstance(law, SampledLaw) and law.properties.supports_tail_split
+    ]
     others = [(law, n) for law, n in composition if (law, n) not in sampled]
     uses = [_sampled(law) for law, n in sampled for _ in range(min(n, 3))]
     if not (len(uses) == 2 and not others) and not (len(uses) == 1 and others):

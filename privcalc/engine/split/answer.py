@@ -73,7 +73,7 @@ def removes(composition: Composition) -> bool:
 
 def is_split(composition: Composition) -> bool:
     """Say whether the split is likely to be asked first, whatever the epsilon."""
-    return composition.cuttable and rare_outcomes_matter(composition, FIRST_LOG_DELTA)
+    return composition.supports_tail_split and rare_outcomes_matter(composition, FIRST_LOG_DELTA)
 
 
 def split_epsilon(

@@ -75,7 +75,7 @@ class Sums:
             return None
         listed = [(law, n) for law, n in composition if isinstance(law, AtomicLaw)]
         others = [(law, n) for law, n in composition if not isinstance(law, AtomicLaw)]
-        if not listed or not others or any(law.outcomes > MOST_SUMS for law, _ in listed):
+        if not listed or not others or any(law.atom_count > MOST_SUMS for law, _ in listed):
             return None
         parts = Parts.of(Composition.of(others))
         if parts is None or not parts.remove:
@@ -86,7 +86,7 @@ class Sums:
         order = np.argsort(-found.losses, kind="stable")
         order = order[found.masses[order] > 0.0]
         error = float(found.mass_error.max(initial=0.0))
-        lost = found.dropped + sum(n * math.exp(law.log_dropped_mass) for law, n in listed)
+        lost = found.dropped + sum(n * math.exp(law.log_truncated_mass) for law, n in listed)
         return cls(parts, found.losses[order], found.masses[order], found.loss_error, error, lost)
 
 

@@ -42,7 +42,7 @@ class Closed:
     def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LossLaw, int]]) -> Closed:
         """Add up the tails of all laws; laws that stay whole bring the masses of finite losses.
 
-        With what is left out, at most e^{log_dropped_mass} of each, log(1 - m) of a mass m at
+        With what is left out, at most e^{log_truncated_mass} of each, log(1 - m) of a mass m at
         infinity is off by that over 1 - m, by the error of m, and by 4 units.
 
         Raises:
@@ -69,7 +69,7 @@ class Closed:
             finite_p += count * math.log1p(-m)
             finite_q += count * math.log1p(-n)
             wrong = 2.0 * max(m, n) * (law.infinity_mass_error + MASS_ULPS * UNIT)
-            error += count * (wrong + 2.0 * math.exp(law.log_dropped_mass))
+            error += count * (wrong + 2.0 * math.exp(law.log_truncated_mass))
         error += 8.0 * UNIT * (1.0 - finite_p - finite_q)
         p, q = -math.expm1(log_p) * math.exp(finite_p), -math.expm1(log_q) * math.exp(finite_q)
         return cls(p, q, error * MARGIN)

@@ -49,11 +49,11 @@ class Parts:
         sampled: list[tuple[TailSplitLaw, int]] = []
         others: list[tuple[LossLaw, LossLaw, int]] = []
         for law, count in composition:
-            if law.cuttable:
+            if law.properties.supports_tail_split:
                 sampled.append((cast("TailSplitLaw", law), count))
                 continue
             whole = law.truncated(LOG_DROPPED)
-            backward = whole.backward
+            backward = whole.reverse_direction
             if backward is None:
                 return None
             others.append((whole, backward, count))

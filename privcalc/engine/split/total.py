@@ -194,7 +194,7 @@ class Split:
             if cut.whole:
                 total += n * cut.mass_beyond * exp_bound(1e-9 - log_scale)
         for law, _, n in self.frame.parts.others:
-            total += n * exp_bound(law.log_dropped_mass - log_scale + 1e-9)
+            total += n * exp_bound(law.log_truncated_mass - log_scale + 1e-9)
         return total * MARGIN
 
     def _rare(self, epsilon: float, log_scale: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LogRatio, LossLaw, Tails
+from privcalc.losses.law import LawProperties, LogRatio, LossLaw, Tails
 from privcalc.losses.rare import Measure
 from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
@@ -222,9 +222,8 @@ class AtomicLaw(Measure):
         infinity_mass_error: relative error of `infinity_mass`.
         known_loss: the largest loss itself, where it is known but no double.
         known_mass: `infinity_mass` itself, where it is known but no double.
-        sharper_curve: see `LossLaw`.
-        log_dropped_mass: log of a bound on the P-mass of outcomes that were left out, and on their
-            Q-mass.
+        mechanism_rdp_curve: see `LossLaw`.
+        log_truncated_mass: log of a bound on the P-mass of truncated outcomes, and on their Q-mass.
     """
 
     losses: tuple[float, ...]
@@ -236,11 +235,17 @@ class AtomicLaw(Measure):
     infinity_mass_error: float = 0.0
     known_loss: Fraction | None = None
     known_mass: Fraction | None = None
-    sharper_curve: RenyiCurve | None = None
-    log_dropped_mass: float = -math.inf
+    mechanism_rdp_curve: RenyiCurve | None = None
+    log_truncated_mass: float = -math.inf
 
-    everywhere = True
-    comes_back = True
+    @cached_property
+    def properties(self) -> LawProperties:
+        """With few atoms orders cost no more than a closed form."""
+        return LawProperties(
+            cf_valid_for_all_t=True,
+            has_atoms=True,
+            renyi_in_closed_form=len(self.losses) <= CHEAP_ATOMS,
+        )
 
     @property
     def max_loss_error(self) -> float:
@@ -253,7 +258,7 @@ class AtomicLaw(Measure):
         return max(self.losses, default=-math.inf)
 
     @property
-    def outcomes(self) -> int:
+    def atom_count(self) -> int:
         """Return the number of finite losses."""
         return len(self.losses)
 
@@ -301,16 +306,11 @@ class AtomicLaw(Measure):
         centres = means + c * spreads
         mean = float(tilted @ centres) / total
         variance = float(tilted @ ((centres - mean) ** 2 + spreads)) / total
-        if abs(c * self.max_loss) < 1.0 and self.log_dropped_mass == -math.inf:
+        if abs(c * self.max_loss) < 1.0 and self.log_truncated_mass == -math.inf:
             m1 = float((masses * np.expm1(c * losses)).sum()) - self.infinity_mass
             if m1 > -0.5:
                 return math.log1p(m1), mean, variance
         return top + math.log(total), mean, variance
-
-    @property
-    def cheap_orders(self) -> bool:
-        """Whether there are few atoms."""
-        return len(self.losses) <= CHEAP_ATOMS
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by sums of non-negative terms (`losses/atomic/atoms.py`).
@@ -329,13 +329,13 @@ class AtomicLaw(Measure):
     @cached_property
     def symmetric(self) -> bool:
         """Whether losses -l with the Q-masses of l are these losses with these masses."""
-        if self.infinity_mass or self.lower_infinity_mass or self.log_dropped_mass > -math.inf:
+        if self.infinity_mass or self.lower_infinity_mass or self.log_truncated_mass > -math.inf:
             return False
         back = zip((-loss for loss in self.losses), self.lower_masses, strict=False)
         return dict(back) == dict(zip(self.losses, self.masses, strict=True))
 
     @property
-    def backward(self) -> AtomicLaw | None:
+    def reverse_direction(self) -> AtomicLaw | None:
         """Return minus the losses with the Q-masses.
 
         The mass Q(L = -inf) is taken to be as exact as other masses, and as P(L = inf).
@@ -350,7 +350,7 @@ class AtomicLaw(Measure):
             self.loss_units,
             self.masses,
             self.infinity_mass_error + MASS_ULPS * UNIT,
-            log_dropped_mass=self.log_dropped_mass,
+            log_truncated_mass=self.log_truncated_mass,
         )
 
     @property
@@ -363,7 +363,7 @@ class AtomicLaw(Measure):
 
     def near_one(self, c: float) -> NearOne:
         """Return M - 1 on Re s = c, from what is missing to 1 but for the masses."""
-        left_out = math.exp(self.log_dropped_mass)
+        left_out = math.exp(self.log_truncated_mass)
         missing = self.infinity_mass * self.infinity_mass_error + left_out
         return NearOne.of(
             *self.columns,
@@ -389,7 +389,7 @@ class AtomicLaw(Measure):
         return value
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the losses themselves, unless there are many."""
         return tuple(sorted(self.losses)) if len(self.losses) <= MOST_ANCHORS else ()
 
@@ -460,7 +460,7 @@ class AtomicContour(ContourLaw):
         mass at infinity is off by its error.
         """
         law = self.law
-        if law.log_dropped_mass > -math.inf:
+        if law.log_truncated_mass > -math.inf:
             return law.near_one(self.c).log_mgf(t)
         rows = max(1, AT_ONCE // max(1, self.size))
         if len(t) > rows:
@@ -555,8 +555,10 @@ class ProvedLaw(LossLaw):
     proved: Callable[[Array], tuple[Array, Array]] = field(compare=False)
     joined: Callable[[], AtomicLaw] = field(compare=False)
 
-    everywhere = True
-    comes_back = True
+    @property
+    def properties(self) -> LawProperties:
+        """Return those of the pair."""
+        return self.atoms.properties
 
     @cached_property
     def atoms(self) -> AtomicLaw:
@@ -564,11 +566,11 @@ class ProvedLaw(LossLaw):
         return self.joined()
 
     @property
-    def alone(self) -> Callable[[float], tuple[float, float]]:
+    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]]:
         """Return what is proved beyond the mass at infinity."""
-        return self._alone
+        return self._single_use
 
-    def _alone(self, epsilon: float) -> tuple[float, float]:
+    def _single_use(self, epsilon: float) -> tuple[float, float]:
         ends = [float(each[0]) for each in self.proved(np.array([epsilon]))]
         low, high = (max(0.0, each - self.infinity_mass) for each in ends)
         return low * (1.0 - 4.0 * UNIT), high * (1.0 + 4.0 * UNIT)
@@ -584,14 +586,9 @@ class ProvedLaw(LossLaw):
         return self.atoms.lower_infinity_mass
 
     @property
-    def cheap_orders(self) -> bool:
-        """Whether the pair has few losses."""
-        return self.atoms.cheap_orders
-
-    @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return its losses, unless there are many."""
-        return self.atoms.anchors
+        return self.atoms.atom_locations
 
     def tails(self, losses: Array) -> Tails:
         """Return those of the pair."""

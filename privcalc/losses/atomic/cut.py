@@ -25,7 +25,7 @@ def parted(law: AtomicLaw, cut: float) -> tuple[AtomicLaw, AtomicLaw]:
     def part(chosen: Mask, others: Mask) -> AtomicLaw:
         rest = float(masses[others].sum())
         missing = rest + law.infinity_mass
-        wrong = rest * UNIT * (MASS_ULPS + len(losses)) + math.exp(law.log_dropped_mass)
+        wrong = rest * UNIT * (MASS_ULPS + len(losses)) + math.exp(law.log_truncated_mass)
         wrong += law.infinity_mass * (law.infinity_mass_error + 2.0 * UNIT)
         return AtomicLaw(
             tuple(losses[chosen].tolist()),

@@ -190,9 +190,9 @@ class EqualStepsLaw(AtomicLaw):
         return EqualStepsContour(self, c, self.step)
 
     @cached_property
-    def backward(self) -> AtomicLaw | None:
+    def reverse_direction(self) -> AtomicLaw | None:
         """Return minus the losses with the Q-masses, on the same lattice."""
-        plain = super().backward
+        plain = super().reverse_direction
         if plain is None or plain is self:
             return plain
         return EqualStepsLaw(

@@ -269,11 +269,11 @@ class PolygonLaw(AtomicLaw):
 
     Attributes:
         exact: masses under P and Q of all outcomes.
-        simpler: another law of the same pair that leaves nothing to infinity, or None.
+        alternative_dominating_pair: another law of the same pair without mass at infinity, or None.
     """
 
     exact: tuple[Outcome, ...] = field(default=(), compare=False)
-    simpler: LossLaw | None = None
+    alternative_dominating_pair: LossLaw | None = None
 
     def delta_at(self, epsilon: Fraction) -> tuple[float, float] | None:
         """Return the largest g - e^epsilon y, at the very number epsilon >= 0.
@@ -317,7 +317,7 @@ def polygon_law(
     start: Fraction = ZERO,
     *,
     above: bool | None = None,
-    simpler: LossLaw | None = None,
+    alternative_dominating_pair: LossLaw | None = None,
 ) -> PolygonLaw:
     """Return the law of tests.
 
@@ -326,22 +326,24 @@ def polygon_law(
         start: the P-mass of what is impossible under Q.
         above: whether no smaller profile is wanted where masses are no doubles, or no larger one;
             None where all of them are.
-        simpler: see `PolygonLaw`.
+        alternative_dominating_pair: see `PolygonLaw`.
     """
     kept = list(points)
     if above is not None:
         kept = [(_clear(y, above=not above), _clear(g, above=above)) for y, g in kept]
         start = max([start, *(g for y, g in kept if y == 0)]) if above else start
     outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
-    return with_masses(exact_law(outcomes), outcomes, simpler)
+    return with_masses(exact_law(outcomes), outcomes, alternative_dominating_pair)
 
 
 def with_masses(
-    law: AtomicLaw, outcomes: Sequence[Outcome], simpler: LossLaw | None = None
+    law: AtomicLaw, outcomes: Sequence[Outcome], alternative_dominating_pair: LossLaw | None = None
 ) -> PolygonLaw:
     """Return a law that keeps the masses of its outcomes."""
     fields = {name: getattr(law, name) for name in vars(AtomicLaw)["__record_fields__"]}
-    return PolygonLaw(**fields, exact=tuple(outcomes), simpler=simpler)
+    return PolygonLaw(
+        **fields, exact=tuple(outcomes), alternative_dominating_pair=alternative_dominating_pair
+    )
 
 
 def _clear(value: Fraction, *, above: bool) -> Fraction:

@@ -21,7 +21,7 @@ import numpy as np
 
 from privcalc.losses.bounded_range.uses_law import BoundedRangeCurve, is_block, range_uses
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LogRatio, Piece, Tails
+from privcalc.losses.law import LawProperties, LogRatio, Piece, Tails
 from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.laplace import SERIES_BELOW, ExponentialLaw, sinh_rise
 from privcalc.losses.term import Term
@@ -56,7 +56,7 @@ class BoundedRangeLaw(ExponentialLaw):
 
     __slots__ = ()
 
-    averages = True
+    properties = LawProperties(renyi_in_closed_form=True, profile_in_closed_form=True)
 
     @classmethod
     def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
@@ -77,7 +77,7 @@ class BoundedRangeLaw(ExponentialLaw):
         return tuple(found)
 
     @property
-    def sharper_curve(self) -> BoundedRangeCurve:
+    def mechanism_rdp_curve(self) -> BoundedRangeCurve:
         """Return the Renyi curve of all mechanisms of the range, which is below this law's."""
         return BoundedRangeCurve(((self.most, 1),))
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from privcalc.losses.bounded_range.uses import Kinds, LatticeProfile, UsesProfile
+    from privcalc.losses.law import LawProperties
     from privcalc.numerics.arrays import Array
 
 # Up to this a eta the power series of g is used; it converges up to 2 pi.
@@ -227,15 +228,11 @@ class RangeUses(EqualStepsLaw):
         """Return the largest loss, which is the last."""
         return self.losses[-1]
 
-    @property
-    def averages(self) -> bool:
-        """Whether there is one block, whose profile is known by itself."""
-        return self.closer is not None
-
-    @property
-    def tight(self) -> bool:
-        """Whether there is one block."""
-        return self.closer is not None
+    @cached_property
+    def properties(self) -> LawProperties:
+        """Of one block the profile is known by itself."""
+        one = self.closer is not None
+        return replace(super().properties, profile_in_closed_form=one, rdp_implied_by_pld=one)
 
     @property
     def max_loss_error(self) -> float:
@@ -243,7 +240,7 @@ class RangeUses(EqualStepsLaw):
         return 2.0**-28
 
     @cached_property
-    def rougher(self) -> RangeUses | None:
+    def coarsened(self) -> RangeUses | None:
         """The law on a coarser lattice of the same profile."""
         points = len(self.losses) // (2 * ROUGHER)
         if self.closer is None or points < FEWEST:
@@ -258,7 +255,7 @@ class RangeUses(EqualStepsLaw):
         return law_above(profile, points, profile.largest, self)
 
     @property
-    def alone(self) -> Callable[[float], tuple[float, float]] | None:
+    def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
         """Return the profile, on the side of this law."""
         return None if self.closer is None else self._alone
 
@@ -318,7 +315,7 @@ def _range_uses(kinds: Kinds, largest: Fraction | None, blocks: int) -> RangeUse
     profiles = largest_uses(((eta, -(-uses // blocks)), *others))
     count = sum(count for _, count in kinds)
     curve = BoundedRangeCurve(tuple(kinds))
-    empty = RangeUses((), (), sharper_curve=curve, known_loss=largest, uses=count)
+    empty = RangeUses((), (), mechanism_rdp_curve=curve, known_loss=largest, uses=count)
     bound = math.fsum(each * count for each, count in kinds) * (1.0 + 8.0 * UNIT)
     if blocks == 1:
         return law_above(profiles[1], ONE_BLOCK, bound, replace(empty, closer=profiles[1]))

@@ -39,7 +39,7 @@ from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
 from privcalc.losses.contour import ContourLaw, Revival
-from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.phases import LEAST_BETA, log_theta, log_theta_constant
@@ -262,7 +262,7 @@ def _sums(masses: Array) -> Array:
     return sums[:n]
 
 
-# Atoms above this mass are anchors.
+# Atoms above this mass have their locations listed.
 ANCHOR_MASS = 1e-18
 
 
@@ -279,9 +279,7 @@ class DiscreteGaussianLaw(LossLaw):
     shift: int
 
     max_loss = math.inf
-    cheap_orders = True
-    everywhere = True
-    comes_back = True
+    properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, renyi_in_closed_form=True)
     symmetric = True
 
     @cached_property
@@ -406,7 +404,7 @@ class DiscreteGaussianLaw(LossLaw):
         return value
 
     @cached_property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the losses of the likely outcomes, if they are few."""
         first = self._outcomes.first
         likely = np.flatnonzero(self._outcomes.masses > ANCHOR_MASS)

@@ -13,7 +13,7 @@ import numpy as np
 
 from privcalc.exact import Enclosed
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import MOST_UNITS, LogRatio, LossLaw, Piece, Tails
+from privcalc.losses.law import MOST_UNITS, LawProperties, LogRatio, LossLaw, Piece, Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.normal import quantile_of, short_intervals, upper_tail
@@ -46,8 +46,7 @@ class GaussianLaw(LossLaw):
     square: Fraction | None = None
 
     max_loss = math.inf
-    cheap_orders = True
-    everywhere = True
+    properties = LawProperties(cf_valid_for_all_t=True, renyi_in_closed_form=True)
     symmetric = True
 
     @classmethod

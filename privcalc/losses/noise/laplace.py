@@ -24,7 +24,7 @@ import numpy as np
 from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.contour import ContourLaw, far_point, steps_bound
-from privcalc.losses.law import MOST_UNITS, LogRatio, LossLaw, Piece, Tails
+from privcalc.losses.law import MOST_UNITS, LawProperties, LogRatio, LossLaw, Piece, Tails
 from privcalc.numerics import work
 from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.gauss_legendre import composite_rule
@@ -65,7 +65,7 @@ class ExponentialLaw(LossLaw):
     error: float = 0.0
     known: Fraction | None = None
 
-    cheap_orders = True
+    properties = LawProperties(renyi_in_closed_form=True)
 
     @property
     def max_loss(self) -> float:
@@ -144,8 +144,7 @@ class LaplaceLaw(ExponentialLaw):
 
     __slots__ = ()
 
-    everywhere = True
-    comes_back = True
+    properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, renyi_in_closed_form=True)
     symmetric = True
 
     def profile(self, epsilon: float) -> tuple[float, float]:
@@ -203,7 +202,7 @@ class LaplaceLaw(ExponentialLaw):
         return log1p_with_error(value, error)[0]
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the two atoms."""
         return (-self.e, self.e)
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -49,7 +49,7 @@ class TruncatedLaplaceLaw(LossLaw):
     room: float
     room_error: float = 0.0
 
-    cheap_orders = True
+    properties = LawProperties(renyi_in_closed_form=True)
 
     @property
     def e(self) -> float:
@@ -87,7 +87,7 @@ class TruncatedLaplaceLaw(LossLaw):
         return self.whole.known
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the two atoms."""
         return (-self.e, self.e)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
-from privcalc.losses.law import LossLaw, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.losses.sampled.excess import SampledDensityRatio
 from privcalc.losses.sampled.renyi import normal_excess
 from privcalc.numerics.arrays import vertical
@@ -181,11 +181,10 @@ class UnequalGaussiansLaw(LossLaw):
     excess: float
     units: float = 1.0
 
-    cheap_orders = True
-    everywhere = True
+    properties = LawProperties(cf_valid_for_all_t=True, renyi_in_closed_form=True)
 
     @property
-    def backward(self) -> UnequalGaussiansLaw:
+    def reverse_direction(self) -> UnequalGaussiansLaw:
         """Return the law for N(0, 1) against N(theta, r^2), in units of the latter.
 
         theta / r is off by 8 units, 1 / r^2 by 3, 1 / r^2 - 1 = -rho / r^2 by 4 of itself.

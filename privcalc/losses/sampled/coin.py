@@ -44,11 +44,11 @@ class CoinLaw(LossLaw):
     log_dropped: float = -math.inf
 
     @property
-    def log_dropped_mass(self) -> float:
+    def log_truncated_mass(self) -> float:
         """Return what was cut, with pairs that are left out; of pairs what they leave out."""
         if self.log_dropped > -math.inf:
             return self.log_dropped
-        return max(law.log_dropped_mass for law in self.laws) + 1e-9
+        return max(law.log_truncated_mass for law in self.laws) + 1e-9
 
     @property
     def max_loss(self) -> float:
@@ -61,9 +61,9 @@ class CoinLaw(LossLaw):
         return max(law.max_loss_error for law in self.laws)
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return those of all."""
-        return tuple(sorted({anchor for law in self.laws for anchor in law.anchors}))
+        return tuple(sorted({anchor for law in self.laws for anchor in law.atom_locations}))
 
     def truncated(self, log_mass: float) -> CoinLaw:
         """Give each pair its share of the mass, and leave out those that have no more than that."""

@@ -114,11 +114,6 @@ class EdgedLaw(LossLaw):
     __slots__ = ()
 
     @property
-    def has_edges(self) -> bool:
-        """Whether there are atoms beside the densities."""
-        return self.comes_back
-
-    @property
     @abstractmethod
     def still(self) -> float:
         """Return about the P-mass of the atoms."""
@@ -131,9 +126,9 @@ class EdgedLaw(LossLaw):
     def on_contour(self, c: float, t_max: float, log_error: float) -> DecayingContour:
         """Prepare |t| <= t_max by quadrature on the real line."""
 
-    def lingers(self, count: int) -> bool:
+    def power_does_not_decay(self, count: int) -> bool:
         """Say whether the atoms' share of |phi|^count is not too small to matter."""
-        return self.comes_back and count * math.log(max(self.still, 1e-300)) > -DEEP
+        return self.properties.has_atoms and count * math.log(max(self.still, 1e-300)) > -DEEP
 
 
 class FarSums:

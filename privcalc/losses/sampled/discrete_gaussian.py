@@ -82,7 +82,7 @@ def sampled_atoms(
         tuple(mine.tolist()),
         loss_units=LOSS_UNITS + max(abs(x) for x in ratios),
         lower_masses=tuple(other.tolist()),
-        log_dropped_mass=log_mass,
+        log_truncated_mass=log_mass,
     )
 
 

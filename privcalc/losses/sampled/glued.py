@@ -37,7 +37,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS, AtomicLaw
-from privcalc.losses.law import LossLaw, Sample, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Sample, Tails
 from privcalc.losses.quadrature import (
     LARGEST_LOG_MGF,
     DecayingContour,
@@ -103,15 +103,17 @@ class GluedLaw(LossLaw):
         return self.up.max_loss_error
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the atom at 0 and those of the halves."""
-        above = [loss for loss in self.up.anchors if loss > 0.0 and self._has_atoms(self.up)]
-        below = [loss for loss in self.down.anchors if loss < 0.0 and self._has_atoms(self.down)]
+        above = [loss for loss in self.up.atom_locations if loss > 0.0 and self._has_atoms(self.up)]
+        below = [
+            loss for loss in self.down.atom_locations if loss < 0.0 and self._has_atoms(self.down)
+        ]
         return (*below, 0.0, *above) if len(below) + len(above) < MOST_ANCHORS else (0.0,)
 
     @staticmethod
     def _has_atoms(law: LossLaw) -> bool:
-        return len(law.anchors) > 1
+        return len(law.atom_locations) > 1
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by the excess of the halves over their losses on either side of 0.
@@ -240,8 +242,7 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
     up: SampledLaw
     down: SampledLaw
 
-    everywhere = True
-    comes_back = True
+    properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, has_atoms_and_edges=True)
     halves = 2
 
     @property
@@ -288,13 +289,13 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
         return Edged(atoms, tuple(densities), variation * MARGIN)
 
     @property
-    def log_dropped_mass(self) -> float:
+    def log_truncated_mass(self) -> float:
         """Return the log of a bound on the P-mass of what was cut, E_R[2 + y; out].
 
         The cut of the half for removing has R(out), q W(out) <= e^{log_mass} / 4, and 1 + y =
         1 - q + q e^X.
         """
-        return self.up.log_dropped_mass
+        return self.up.log_truncated_mass
 
     def truncated(self, log_mass: float) -> GluedDensityLaw:
         """Cut an unbounded density so that the P-mass outside is at most exp(log_mass)."""

@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import MOST_UNITS
+from privcalc.losses.law import MOST_UNITS, LawProperties
 from privcalc.losses.quadrature import QuadratureContour
 from privcalc.losses.quadrature_nodes import WeightedLosses
 from privcalc.losses.sampled.cut import AtomPowers, Atoms, Edged, EdgedLaw, TailSplitLaw
 from privcalc.losses.sampled.parts import SampledPart, y_and_loss
 from privcalc.losses.sampled.renyi import sampled_excess
-from privcalc.losses.sampled.tails import SampledTailLaw, sampled_anchors, sampled_profile
+from privcalc.losses.sampled.tails import SampledTailLaw, sampled_atom_locations, sampled_profile
 from privcalc.numerics.normal import log_tail, normal_tail
 from privcalc.numerics.rounding import UNIT, exp_bound
 from privcalc.record import record, replace
@@ -55,19 +55,27 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
     ratio: LogRatio
     log_mass: float = DEFAULT_LOG_MASS
 
-    @property
-    def cuttable(self) -> bool:
-        """Whether this is a sampled Gaussian."""
+    @cached_property
+    def properties(self) -> LawProperties:
+        """A sampled Gaussian may be split; shifted lines know densities with edges, too."""
         ratio = self.ratio
-        whole = len(ratio.pieces) == 1 and not (ratio.pieces[0].bounded or ratio.atoms)
-        return whole and ratio.without_only == ratio.with_only == 0.0
+        gaussian = len(ratio.pieces) == 1 and not (ratio.pieces[0].bounded or ratio.atoms)
+        gaussian = gaussian and ratio.without_only == ratio.with_only == 0.0
+        known = gaussian or all(piece.bounded for piece in ratio.pieces)
+        atoms = known and bool(ratio.atoms)
+        return LawProperties(
+            cf_valid_for_all_t=known,
+            has_atoms=atoms,
+            has_atoms_and_edges=atoms,
+            supports_tail_split=gaussian,
+        )
 
     def square_beyond(self, level: float) -> float:
         """Bound q^2 E_R[e^{2X}; X > x] = q^2 e^{s^2} P(N > (x - mean) / s - 2 s), mean -s^2 / 2.
 
         (e^X - 1)^2 is less than e^{2X} for X > 0. The place x is off by few units.
         """
-        if not (self.remove and self.cuttable):
+        if not (self.remove and self.properties.supports_tail_split):
             return math.inf
         s, x = self.normal.deviation, self.place(level) * (1.0 - 1e-12)
         if not x > 0.0:
@@ -76,22 +84,12 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
         return exp_bound(exponent + 1e-9 * (1.0 + s * s + abs(exponent)))
 
     @property
-    def everywhere(self) -> bool:
-        """Whether shifted lines know every density."""
-        return self.cuttable or all(piece.bounded for piece in self.ratio.pieces)
-
-    @property
-    def backward(self) -> SampledLaw | None:
+    def reverse_direction(self) -> SampledLaw | None:
         """Return the law for the other direction, where nothing is left out of either."""
         ratio = self.ratio
         whole = all(piece.bounded for piece in ratio.pieces)
         whole = whole and ratio.without_only == ratio.with_only == 0.0
         return replace(self, remove=not self.remove) if whole else None
-
-    @property
-    def comes_back(self) -> bool:
-        """Whether there are atoms, too."""
-        return self.everywhere and bool(self.ratio.atoms)
 
     @property
     def still(self) -> float:
@@ -107,7 +105,7 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
         return Edged(atoms, densities, self.variation(exponent))
 
     @property
-    def log_dropped_mass(self) -> float:
+    def log_truncated_mass(self) -> float:
         """Return the log of a bound on the P-mass outside the cut.
 
         `interval` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass
@@ -121,10 +119,12 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
         return sampled_profile(self.base, self.q, epsilon, remove=self.remove)
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the base's atoms after sampling, and the floor of an unbounded base."""
         floor = any(not piece.bounded for piece in self.ratio.pieces)
-        return sampled_anchors(self.base.anchors, self.q, remove=self.remove, floor=floor)
+        return sampled_atom_locations(
+            self.base.atom_locations, self.q, remove=self.remove, floor=floor
+        )
 
     def truncated(self, log_mass: float) -> SampledLaw:
         """Cut unbounded pieces so that the P-mass outside is at most exp(log_mass)."""
@@ -315,7 +315,9 @@ def _sampled_atoms(
         lower_masses=tuple(others),
         infinity_mass_error=own if above > 0.0 else 0.0,
         # A sample at a lower rate is a mixture.
-        sharper_curve=event.sampled_curve(q if exact else math.nextafter(q, 1.0), remove=remove),
+        mechanism_rdp_curve=event.sampled_curve(
+            q if exact else math.nextafter(q, 1.0), remove=remove
+        ),
     )
 
 

@@ -118,8 +118,6 @@ def _above(ratio: ExponentialSum, c: float, high: float, *, remove: bool) -> flo
 # Beyond this e^loss is not formed; below the other, e^loss - b_0 is, as it stands.
 LARGEST_LOSS = 600.0
 LOW_LOSS = -0.5
-# So many terms cost a lattice as much as a quadrature does.
-TERMS = 32
 
 
 class MixtureLaw(CutMixture):
@@ -161,15 +159,10 @@ class MixtureLaw(CutMixture):
         return -math.expm1(self.log_floor)
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the floor (for adding, minus that), where most of them are if rare."""
         floor = self.log_floor
         return () if floor == -math.inf else (floor,) if self.remove else (-floor,)
-
-    @property
-    def lattice_weight(self) -> float:
-        """Every point takes all terms, in masses and in some steps of Newton's method."""
-        return max(1.0, len(self.ratio.centres) / TERMS)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by certified quadrature, or where that is too long by convexity."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.law import Piece
+from privcalc.losses.law import LawProperties, Piece
 from privcalc.losses.quadrature import QuadratureContour
 from privcalc.losses.quadrature_nodes import WeightedLosses
 from privcalc.losses.sampled.cut import AtomPowers, Atoms, Edged, EdgedLaw, TailSplitLaw
@@ -28,6 +29,8 @@ NOTHING = WeightedLosses(*(np.zeros(0) for _ in WeightedLosses._fields))
 # Of larger mixtures, and losses that grow faster, panels would be too narrow; on shifted lines the
 # latter overflow.
 LARGEST_GROUP, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
+# Every point of a lattice takes all terms: so many cost as much as a quadrature does.
+TERMS = 32
 
 
 class CutMixture(TailSplitLaw, EdgedLaw):
@@ -53,20 +56,20 @@ class CutMixture(TailSplitLaw, EdgedLaw):
         weights = self.ratio.log_weights
         return len(weights) <= LARGEST_GROUP and self.farthest <= FARTHEST and weights[-1] > -700.0
 
-    @property
-    def cuttable(self) -> bool:
-        """Whether it is small, and has outputs that the record does not touch."""
-        return self.small and self.rate < 1.0
+    @cached_property
+    def properties(self) -> LawProperties:
+        """A small one may be split, where it has outputs that the record does not touch."""
+        split = self.small and self.rate < 1.0
+        return LawProperties(
+            cf_valid_for_all_t=split and self.lines,
+            supports_tail_split=split,
+            tail_cost=max(1.0, len(self.ratio.centres) / TERMS),
+        )
 
     @property
     def lines(self) -> bool:
         """Whether losses do not grow too fast."""
         return self.farthest <= FARTHEST_LINES
-
-    @property
-    def everywhere(self) -> bool:
-        """Whether shifted lines know the density."""
-        return self.cuttable and self.lines
 
     still = 0.0
 
@@ -88,7 +91,7 @@ class CutMixture(TailSplitLaw, EdgedLaw):
         return float(self.ratio.centres[-1])
 
     @property
-    def log_dropped_mass(self) -> float:
+    def log_truncated_mass(self) -> float:
         """Return the log of a bound on the P-mass outside of `ends`."""
         return self.log_mass + 1e-9
 

@@ -95,9 +95,9 @@ class ReplacedLinearLaw(LossLaw):
         return float(self.base.shift**2 / (2 * self.base.variance))
 
     @property
-    def anchors(self) -> tuple[float, ...]:
-        """Return 0, next to which a rare sample stays, and the losses of the event's anchors."""
-        u = np.array([self.half - anchor for anchor in self.base.anchors])
+    def atom_locations(self) -> tuple[float, ...]:
+        """Return 0, next to which a rare sample stays, and the losses of the event's atoms."""
+        u = np.array([self.half - anchor for anchor in self.base.atom_locations])
         if not len(u):
             return (0.0,)
         found = Mixtures(self.q, self.half).logs(u, mirrored=True)[0]
@@ -223,7 +223,7 @@ class ReplacedGaussianLaw(ReplacedLinearLaw, OppositeLaw):
     log_mass: float = DEFAULT_LOG_MASS
 
     @property
-    def log_dropped_mass(self) -> float:
+    def log_truncated_mass(self) -> float:
         """Return the log of a bound on the P-mass outside the cut (see `reach`)."""
         return self.log_mass + 1e-9
 
@@ -367,7 +367,7 @@ class ReplacedLaplaceLaw(OppositeLaw):
         return UNIT * 32.0 + (self.base.max_loss_error + 4.0 * UNIT) * (2.0 + 2.0 * e)
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the two atoms, and 0, next to which a rare sample stays."""
         return (-self.max_loss, 0.0, self.max_loss)
 

@@ -32,6 +32,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
+from privcalc.losses.law import LawProperties
 from privcalc.losses.rare import ONLY_MEASURE, ContourOnly, Measure
 from privcalc.losses.sampled.damped import DampedPhases
 from privcalc.losses.sampled.parts import y_and_loss
@@ -91,7 +92,7 @@ class SmoothPart(ContourOnly, Measure):
     place: float
     beyond: bool
 
-    everywhere = True
+    properties = LawProperties(cf_valid_for_all_t=True)
 
     @property
     def max_loss(self) -> float:

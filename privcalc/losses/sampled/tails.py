@@ -29,7 +29,7 @@ import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
 from privcalc.losses.concentration import sampled_concentration, sampled_range
-from privcalc.losses.law import LossLaw, Sample, Tails
+from privcalc.losses.law import LawProperties, LossLaw, Sample, Tails
 from privcalc.losses.sampled.renyi import convexity_bracket, from_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -194,12 +194,12 @@ def _between(
     )
 
 
-def sampled_anchors(
-    anchors: tuple[float, ...], q: float, *, remove: bool, floor: bool
+def sampled_atom_locations(
+    atoms: tuple[float, ...], q: float, *, remove: bool, floor: bool
 ) -> tuple[float, ...]:
-    """Return the losses of the base's anchors after sampling, and of the floor, if it is one."""
+    """Return the losses of the base's atoms after sampling, and of the floor, if it is one."""
     sign = 1.0 if remove else -1.0
-    mapped = {sign * sampled_loss(-anchor, q) for anchor in anchors}
+    mapped = {sign * sampled_loss(-anchor, q) for anchor in atoms}
     if floor:
         mapped.add(sign * math.log1p(-q))
     return tuple(sorted(mapped)) if len(mapped) <= MOST_ANCHORS else ()
@@ -227,14 +227,10 @@ class SampledTailLaw(LossLaw):
         return self.q if self.remove and self.max_loss == math.inf else math.inf
 
     @property
-    def everywhere(self) -> bool:
-        """Whether what `truncated` leaves is finitely many outcomes."""
-        return self.base.lattice is not None
-
-    @property
-    def comes_back(self) -> bool:
-        """The same."""
-        return self.everywhere
+    def properties(self) -> LawProperties:
+        """What `truncated` leaves of a lattice is finitely many outcomes."""
+        finite = self.base.lattice is not None
+        return LawProperties(cf_valid_for_all_t=finite, has_atoms=finite)
 
     def truncated(self, log_mass: float) -> LossLaw:
         """Return the outcomes that matter of a base that has finitely many of them."""
@@ -287,9 +283,11 @@ class SampledTailLaw(LossLaw):
         return 32.0 * UNIT + (1.0 + size) * error
 
     @property
-    def anchors(self) -> tuple[float, ...]:
-        """Return the base's anchors mapped, and the floor, next to which a rare sample stays."""
-        return sampled_anchors(self.base.anchors, self.q, remove=self.remove, floor=True)
+    def atom_locations(self) -> tuple[float, ...]:
+        """Return the base's atoms mapped, and the floor, next to which a rare sample stays."""
+        return sampled_atom_locations(
+            self.base.atom_locations, self.q, remove=self.remove, floor=True
+        )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K: exactly for the bases that know how, else by convexity.

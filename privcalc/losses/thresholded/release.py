@@ -104,7 +104,7 @@ class ThresholdedLaw(LossLaw):
     remove: bool
 
     @property
-    def backward(self) -> ThresholdedLaw:
+    def reverse_direction(self) -> ThresholdedLaw:
         """Return the law of the pair in the other order."""
         return replace(self, remove=not self.remove)
 
@@ -121,11 +121,11 @@ class ThresholdedLaw(LossLaw):
         return self.cut_error / abs(self.cut) if self.cut else math.inf
 
     @property
-    def anchors(self) -> tuple[float, ...]:
+    def atom_locations(self) -> tuple[float, ...]:
         """Return the atom, and those of H on its side of it."""
         if self.remove:
-            return (*(loss for loss in self.base.anchors if loss < self.cut), self.cut)
-        return (-self.cut, *(loss for loss in self.base.anchors if loss > -self.cut))
+            return (*(loss for loss in self.base.atom_locations if loss < self.cut), self.cut)
+        return (-self.cut, *(loss for loss in self.base.atom_locations if loss > -self.cut))
 
     @property
     def infinity_mass(self) -> float:

@@ -260,7 +260,7 @@ class PosteriorRegression(Mechanism):
         excess, excess_error, _ = Enclosed(m, m).nearest()
         units = max(theta_error / 4.0, ratio_error, excess_error) / UNIT
         law = UnequalGaussiansLaw(theta, ratio, excess, max(1.0, units))
-        return law.backward if adjacency is Adjacency.REMOVE else law
+        return law.reverse_direction if adjacency is Adjacency.REMOVE else law
 
     def _largest_norm(self) -> Enclosed:
         return self.response * (Enclosed.of(self.others) / self.ridge).root() / 2

@@ -127,7 +127,7 @@ class TestTransform:
     def test_what_is_missing(self) -> None:
         """What is beyond the cut, or before it, is missing, and what was left out may be."""
         law, loss = law_of(3)
-        law = replace(law, infinity_mass=1e-3, log_dropped_mass=math.log(1e-8))
+        law = replace(law, infinity_mass=1e-3, log_truncated_mass=math.log(1e-8))
         near, far = cut_in_two(law, loss)
         for part, other in ((near, far), (far, near)):
             rest = mp.fsum(mpf(mass) for mass in other.masses) + mpf(law.infinity_mass)

@@ -205,6 +205,6 @@ def test_the_place_of_a_loss() -> None:
 def test_large_groups_are_left_to_others() -> None:
     """Panels would be too narrow; the FFT engine answers."""
     law = GaussianMixtureLaw(0.5, 1e-3, 60, remove=True)
-    assert not law.cuttable
+    assert not law.properties.supports_tail_split
     with pytest.raises(NotCertifiedError):
         split_epsilon(Composition.of([(law, 100)]), 1e-6, 1e-6, 1e-9)

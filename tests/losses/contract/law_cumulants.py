@@ -55,9 +55,9 @@ def contours(subject: Subject) -> Iterator[tuple[float, Any, Any]]:
 def dropped(subject: Subject, c: float) -> Any:
     """Bound what a law leaves out of M(c), by Cauchy and Schwarz."""
     law, truth = subject.law, subject.truth
-    if law.log_dropped_mass == -math.inf or truth is None:
+    if law.log_truncated_mass == -math.inf or truth is None:
         return mpf(0)
-    return mp.sqrt(truth.moment(mpf(2 * c)) * mp.exp(mpf(law.log_dropped_mass)))
+    return mp.sqrt(truth.moment(mpf(2 * c)) * mp.exp(mpf(law.log_truncated_mass)))
 
 
 def contour_and_truth(subject: Subject) -> Iterator[str]:
@@ -156,9 +156,9 @@ def renyi_and_contour(subject: Subject) -> Iterator[str]:
         lower, upper = law.renyi(np.array([c]))
         value, error = mpf(float(values[0].real)), mpf(float(errors[0]))
         lost = mpf(0)
-        if law.log_dropped_mass > -math.inf:
+        if law.log_truncated_mass > -math.inf:
             twice = float(law.renyi(np.array([2 * c]))[1][0])
-            lost = 2 * mp.exp(mpf(twice) / 2 + mpf(law.log_dropped_mass) / 2)
+            lost = 2 * mp.exp(mpf(twice) / 2 + mpf(law.log_truncated_mass) / 2)
         if not mp.isfinite(error):
             continue
         if value + error + lost < mpf(float(lower[0])) or value - error > mpf(float(upper[0])):

@@ -52,7 +52,7 @@ def largest_loss(subject: Subject) -> Iterator[str]:
             yield f"the profile at {beyond!r} is at least {found[0]!r}, and max_loss is {top!r}"
     before = top - slack - float(row(law, top).shift) * 2.0 - abs(top) * 1e-3
     # What is that near a largest loss may be too faint for doubles, unless it is an atom.
-    known = top in law.anchors if truth is None else truth.above(mpf(before))[0] > FAINT
+    known = top in law.atom_locations if truth is None else truth.above(mpf(before))[0] > FAINT
     if subject.own and before < top and known and not row(law, before).above_p > 0:
         yield f"there is no mass above {before!r}, and max_loss is {top!r}"
 
@@ -79,7 +79,7 @@ def infinite_masses(subject: Subject) -> Iterator[str]:
 def anchors_and_lattice(subject: Subject) -> Iterator[str]:
     """Check that anchors are losses in order, and that a lattice holds all losses."""
     law, truth = subject.law, subject.exact
-    anchors = law.anchors
+    anchors = law.atom_locations
     if len(anchors) > 64 or not all(a < b for a, b in pairwise(anchors)):
         yield f"{len(anchors)} anchors, or not in order"
     if not all(math.isfinite(x) for x in anchors):
@@ -110,9 +110,9 @@ def truncation(subject: Subject) -> Iterator[str]:
         return
     for log_mass in (-5.0, -60.0):
         cut = law.truncated(log_mass)
-        if cut.log_dropped_mass > log_mass + 1e-6:
-            yield f"truncated({log_mass!r}) drops e^{cut.log_dropped_mass!r}"
-        if cut.log_dropped_mass == -math.inf:
+        if cut.log_truncated_mass > log_mass + 1e-6:
+            yield f"truncated({log_mass!r}) drops e^{cut.log_truncated_mass!r}"
+        if cut.log_truncated_mass == -math.inf:
             continue
         c = 2.0**-12
         try:
@@ -122,7 +122,7 @@ def truncation(subject: Subject) -> Iterator[str]:
         # By Hoelder's inequality with a large exponent.
         power = mpf(2) ** 12
         most = mp.re(truth.moment(mpf(c) * power)) ** (1 / power)
-        most *= mp.exp(mpf(cut.log_dropped_mass) * (1 - 1 / power))
+        most *= mp.exp(mpf(cut.log_truncated_mass) * (1 - 1 / power))
         missing = truth.moment(mpf(c)) - mp.exp(mpf(float(values[0].real)))
         if mp.isnan(most) or mp.isnan(missing):
             continue

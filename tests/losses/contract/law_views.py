@@ -119,7 +119,7 @@ def thresholds(law: LossLaw) -> tuple[float, ...]:
         found |= {float(x) * (1.0 + 2.0**-20) for x in picked[::3]}
         low, high = float(grid[inside[0]]), float(grid[inside[-1]])
         found |= {float(x) for x in np.linspace(low, high, 7)}
-    places = [*law.anchors[:3], *law.anchors[-3:]]
+    places = [*law.atom_locations[:3], *law.atom_locations[-3:]]
     if math.isfinite(law.max_loss):
         places.append(law.max_loss)
         places.append(law.max_loss * (1.0 - 2.0**-30))

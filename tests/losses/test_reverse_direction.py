@@ -25,16 +25,16 @@ LOSSES, MASSES, OTHERS = (1.5, -0.25, 0.125), (0.375, 0.25, 0.25), (0.0837, 0.32
 def test_atoms() -> None:
     """E_Q e^{-wL} over what both have, with the masses at infinity exchanged."""
     law = AtomicLaw(LOSSES, MASSES, 0.125, 0.3747, lower_masses=OTHERS)
-    back = law.backward
+    back = law.reverse_direction
     assert back is not None
     assert (back.infinity_mass, back.lower_infinity_mass) == (0.3747, 0.125)
     value, error = back.on_contour(0.75, 0.0, 0.0).log_mgf(np.zeros(1))
     expected = math.log(sum(q * math.exp(-0.75 * x) for x, q in zip(LOSSES, OTHERS, strict=True)))
     assert abs(value[0].real - expected) <= error[0] + 1e-15
-    again = back.backward
+    again = back.reverse_direction
     assert again is not None
     assert (again.losses, again.masses) == (law.losses, law.masses)
-    assert AtomicLaw(LOSSES, MASSES, 0.125).backward is None
+    assert AtomicLaw(LOSSES, MASSES, 0.125).reverse_direction is None
 
 
 def test_the_error_of_a_mass_at_infinity_counts() -> None:
@@ -58,7 +58,7 @@ def test_the_error_of_a_mass_at_infinity_counts() -> None:
 @pytest.mark.parametrize("w", [0.3, 1.75])
 def test_normal_laws_of_different_noise(theta: float, ratio: float, w: float) -> None:
     """E_Q e^{-wL} = int q^{1 + w} p^{-w}, in 30 digits."""
-    back = UnequalGaussiansLaw(theta, ratio, ratio - 1.0).backward
+    back = UnequalGaussiansLaw(theta, ratio, ratio - 1.0).reverse_direction
     if not 1.0 - back.excess * w > 0.0:
         return
     with mp.workdps(30):
@@ -75,16 +75,16 @@ def test_normal_laws_of_different_noise(theta: float, ratio: float, w: float) ->
 def test_samples_of_bounded_and_of_lattice_noise() -> None:
     """For removing and for adding, each is the other; what has no pair has no reverse."""
     up, down = (sampled(LaplaceLaw(1.5), 0.25, remove=remove) for remove in (True, False))
-    assert up.backward == down
-    assert down.backward == up
+    assert up.reverse_direction == down
+    assert down.reverse_direction == up
     base = DiscreteGaussianLaw(Enclosed.of(4.0).low, 1)
     found = [sampled(base, 0.125, remove=r).truncated(-60.0) for r in (True, False)]
-    backs = [law.backward for law in found]
+    backs = [law.reverse_direction for law in found]
     for back, other in zip(backs, reversed(found), strict=True):
         assert isinstance(back, AtomicLaw)
         assert isinstance(other, AtomicLaw)
         assert sorted(back.losses) == sorted(other.losses)
-    assert rare(1.0, 0.01).backward is None
+    assert rare(1.0, 0.01).reverse_direction is None
 
 
 @pytest.mark.parametrize(
