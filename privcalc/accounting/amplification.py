@@ -89,7 +89,7 @@ def amplification(
         sampled: the sampled event.
         relation: the relation in force.
         orders: real orders above 1.
-        tolerance: relative width wished for the brackets.
+        tolerance: target relative width of the brackets.
     """
     # The base is read under the relation that the sampling is asked for.
     fixed = relation is Relation.REPLACE_ONE

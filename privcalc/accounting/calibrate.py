@@ -115,9 +115,9 @@ class _Calibrator:
 
     def answer(self, start: float | None) -> Calibration:
         """Come near with wide brackets, then settle it with narrow ones."""
-        beside = self._beside()
+        rest = self._rest()
         x, slope = self._start(start)
-        coarse = self._search(max(COARSE, self.tolerance), slope, beside)
+        coarse = self._search(max(COARSE, self.tolerance), slope, rest)
         coarse.parts, coarse.far = PARTS, self._refuse_limit
         coarse.start(x)
         self._refuse_unbounded(coarse)
@@ -142,7 +142,7 @@ class _Calibrator:
         """Return a search with narrow brackets, begun near what wide ones say."""
         undecided = any(_open(probe) for probe in coarse.probes.values())
         root = coarse.root("upper" if undecided else "middle")
-        fine = self._search(self.tolerance, coarse.slope, coarse.beside)
+        fine = self._search(self.tolerance, coarse.slope, coarse.rest)
         fine.low, fine.high = coarse.low, coarse.high
         if left() <= 0.0:
             # There is no work left for narrower brackets than those that are known.
@@ -154,8 +154,8 @@ class _Calibrator:
         fine.start(known.x if root is None else root)
         return fine
 
-    def _search(self, tolerance: float, slope: float, beside: float) -> Search:
-        return Search(self.unknown, self.target, self.relation, tolerance, slope, beside)
+    def _search(self, tolerance: float, slope: float, rest: float) -> Search:
+        return Search(self.unknown, self.target, self.relation, tolerance, slope, rest)
 
     def _start(self, start: float | None) -> tuple[float, float]:
         """Return an x to begin with, and about the slope there."""
@@ -222,13 +222,13 @@ class _Calibrator:
         )
 
     def _refuse_limit(self) -> None:
-        """Refuse a target that is missed at the end of the range, or by what stands beside it."""
+        """Refuse a target that is missed at the end of the range, or by the rest alone."""
         wanted, end = self.unknown, self.unknown.cheap_end
         if end is not None:
             self._refuse_missed(wanted.tree_at(end), f"at {wanted.words(end)}")
 
-    def _beside(self) -> float:
-        """Return about log(mu) of what stands beside the wanted part; -inf where nothing does.
+    def _rest(self) -> float:
+        """Return about log(mu) of the rest of the composition; -inf where there is none.
 
         Raises:
             DomainError: that alone misses the target, so that every value does.

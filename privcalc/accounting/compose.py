@@ -52,7 +52,7 @@ def compose(
         relation: neighbouring relation; None for the default of the specification.
         deltas: for each, the least epsilon is bracketed.
         epsilons: for each, delta is bracketed. With neither, a profile of 21 points.
-        tolerance: relative width wished for, > 0.
+        tolerance: target relative width, > 0.
         engine: one of ENGINES.
         max_epsilon: a budget for every epsilon; the first bracket that decides it is the answer.
         max_delta: the same for every delta.

@@ -124,7 +124,7 @@ def convert(
         tree: the specification, without holes.
         question: what is asked.
         relation: the neighbouring relation; None for the default of the specification.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: auto, contour, fft or rdp.
 
     Raises:

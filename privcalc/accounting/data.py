@@ -49,7 +49,7 @@ def on_data(
         files: one for all mechanisms, such as the same votes, or one for each in their order.
         question: to dp or rdp.
         relation: the neighbouring relation; None for the default.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
 
     Raises:
         DomainError: a file is none of its kind.

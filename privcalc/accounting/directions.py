@@ -52,7 +52,7 @@ class Directions:
 
     Attributes:
         parts: the composition of each direction by its name, as `realize` returns them.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: auto, or the only one to ask.
     """
 

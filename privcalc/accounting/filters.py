@@ -72,7 +72,7 @@ def filtered(
         budget: zcdp with xi = 0, gdp, or rdp at one order.
         question: to dp, at deltas.
         relation: the neighbouring relation; None for the default of the steps.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
 
     Raises:
         UsageError: the budget or the question is another.

@@ -72,7 +72,7 @@ def lower_end(
         part: the compositions of the direction.
         quantity: "epsilon" at a delta, or "delta" at an epsilon.
         at: that delta or epsilon.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: the engine to ask.
         stop: when a wider bracket will do.
     """

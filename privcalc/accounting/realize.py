@@ -319,7 +319,7 @@ def _undominated(trees: Sequence[Node]) -> list[Node]:
 def _dominates(tree: Node, other: Node) -> bool:
     """Say whether the second is the first, but for numbers with which the cost falls, or is even.
 
-    Which way it goes with a number is declared beside it (`Parameter.cost`), and holds for a part
+    Which way it goes with a number is declared with it (`Parameter.cost`), and holds for a part
     of whatever is composed: `calibrate` rests on the same.
     """
     if isinstance(tree, Composed) and isinstance(other, Composed):
@@ -347,7 +347,7 @@ def _costlier(call: Leaf | Wrapped, other: Leaf | Wrapped) -> bool:
             continue
         parameter = known.parameter(name)
         plain = parameter and not (
-            parameter.cost_beside or parameter.cost_unless or parameter.cost_note
+            parameter.cost_needs or parameter.cost_unless or parameter.cost_note
         )
         if not (plain and parameter and isinstance(value, float | int)):
             return False

@@ -100,7 +100,7 @@ def select(
         relation: the neighbouring relation; None for the default of the specification.
         deltas: for each, epsilon is bracketed.
         epsilons: for each, delta is bracketed.
-        tolerance: relative width wished for of what one run costs.
+        tolerance: target relative width of what one run costs.
         engine: for the base: auto, contour, fft or rdp.
 
     Raises:

@@ -99,7 +99,7 @@ class SelectionBrackets:
         Args:
             whole: the selection.
             relation: the neighbouring relation.
-            tolerance: relative width wished for: of the base, and, where it is wider than what the
+            tolerance: target relative width: of the base, and, where it is wider than what the
                 bounds reach anyway, of theirs.
             engine: for the base.
         """

@@ -113,7 +113,7 @@ def subsample(
             replace-special, for a fixed size replace-one.
         deltas: epsilon is answered at each.
         count: rounds, each with a fresh sample.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: auto, contour, fft or rdp, for epsilon.
 
     Raises:

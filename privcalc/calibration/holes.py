@@ -113,7 +113,7 @@ class Hole:
     Attributes:
         path: where it is.
         parameter: what is to be written there.
-        minimum: least value, given what is written beside it.
+        minimum: least value, given what is written with it.
         maximum: largest value.
         words: the parameter and what it belongs to: `sigma of gaussian`, `a count`.
     """
@@ -250,13 +250,13 @@ def _hole(tree: Node, path: Path) -> Hole:
     parameter = known.parameter(str(path[-1]))
     if parameter is None:
         raise AssertionError("the tree was checked")
-    beside = [name for name in parameter.cost_beside if name in dict(node.parameters)]
+    needed = [name for name in parameter.cost_needs if name in dict(node.parameters)]
     against = [name for name in parameter.cost_unless if name in dict(node.parameters)]
-    if not parameter.cost or against or (parameter.cost_beside and not beside):
+    if not parameter.cost or against or (parameter.cost_needs and not needed):
         others = [
             p.spelling
             for p in known.parameters
-            if p.cost and not p.cost_beside and not p.cost_unless
+            if p.cost and not p.cost_needs and not p.cost_unless
         ]
         hint = f"; calibrate {' or '.join(others)} instead" if others else ""
         raise UnsupportedError(
@@ -273,9 +273,9 @@ def _check_around(node: Node, step: str | int) -> None:
         return
     known = entry(node.name)
     parameter = known.parameter(str(step))
-    beside = dict(node.parameters)
+    given = dict(node.parameters)
     for name in parameter.cost_unless if parameter else ():
-        if name in beside:
+        if name in given:
             raise UnsupportedError(
                 f"with {name} the privacy cost is not known to move one way with what is in"
                 f" {parameter.spelling if parameter else step} of {known.spelling}, so that no"
@@ -284,7 +284,7 @@ def _check_around(node: Node, step: str | int) -> None:
 
 
 def _range(node: Leaf | Wrapped, parameter: Parameter) -> tuple[float, float]:
-    """Return the range of a value, given those that are written beside it."""
+    """Return the range of a value, given those that are written with it."""
     low = -math.inf if parameter.minimum is None else parameter.minimum
     high = math.inf if parameter.maximum is None else parameter.maximum
     if parameter.kind == "integer":

@@ -90,7 +90,7 @@ class Search:
         relation: the neighbouring relation.
         tolerance: that of every probe.
         slope: about the growth of the excess with x.
-        beside: log(mu) of the composition without the part with the unknown, about.
+        rest: log(mu) of the composition without the part with the unknown, about.
         parts: each probe may take one of so many equal parts of the work that is left.
         far: called once when several steps towards cheaper values were not enough; it may raise.
     """
@@ -100,7 +100,7 @@ class Search:
     relation: Relation
     tolerance: float
     slope: float = 1.0
-    beside: float = -math.inf
+    rest: float = -math.inf
     parts: int = 1
     far: Callable[[], None] | None = None
     probes: dict[int, Probe] = field(factory=dict)
@@ -244,9 +244,9 @@ class Search:
     def _log_part(self, value: float) -> float:
         """Return about half the log of mu^2 less that of the rest."""
         whole = self.target.log_mu(value)
-        if not -math.inf < self.beside < math.inf or not math.isfinite(whole):
+        if not -math.inf < self.rest < math.inf or not math.isfinite(whole):
             return whole
-        share = -math.expm1(min(2.0 * (self.beside - whole), 0.0))
+        share = -math.expm1(min(2.0 * (self.rest - whole), 0.0))
         return whole + 0.5 * math.log(max(share, LEAST_SHARE))
 
 
@@ -401,7 +401,7 @@ class Crossing:
         return gap <= self._near_enough(good, bad)
 
     def _near_enough(self, good: Probe, bad: Probe) -> float:
-        """Return the gap that is small beside what brackets leave open."""
+        """Return the gap that is small in comparison with what brackets leave open."""
         part = PART_OF_UPPER if self.end == "upper" else PART
         slope = abs(self.search.slope)
         return part * max(good.width, bad.width) / slope if slope else 0.0

@@ -73,7 +73,7 @@ def inverse(
         x = min(x + step, high) if up else max(x - step, low)
         value, step = rough(x), 2.0 * step
         if math.isnan(value) or (not up and before - value < FLAT):
-            # Out of range; or on the way to nothing, and something stands beside it.
+            # Out of range; or on the way to nothing, and the rest costs something.
             return other, 1.0
         if up and step > FAR and value - before < FLAT:
             return first, 1.0

@@ -93,8 +93,8 @@ class CalibrationTarget:
         Args:
             tree: the specification.
             relation: the neighbouring relation.
-            tolerance: relative width wished for.
-            decide: whether the first bracket will do that decides whether the budget is kept.
+            tolerance: target relative width.
+            decide: whether the first bracket will do that decides whether the budget is satisfied.
         """
         if self.quantity in ("epsilon", "advantage"):
             at_delta = self.at is not None

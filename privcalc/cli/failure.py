@@ -122,7 +122,7 @@ class Failure:
     file: str = ""
 
     def as_text(self) -> str:
-        """Return the line, and below it the specification with carets, and the hint."""
+        """Return the line, and below it the specification with error markers, and the hint."""
         return str(_clean(self._text()))
 
     def _text(self) -> str:
@@ -130,10 +130,10 @@ class Failure:
         places += [] if self.line is None else [f"line {self.line}"]
         place = ", ".join(places) + (": " if places else "")
         if self.span is not None:
-            from privcalc.spec.carets import caret
+            from privcalc.spec.markers import marked
 
             error = SpecError(self.message, text=self.text, span=self.span, hint=self.hint)
-            return f"privcalc: {place}{caret(error)}"
+            return f"privcalc: {place}{marked(error)}"
         hint = f" ({self.hint})" if self.hint else ""
         return f"privcalc: {place}{self.message}{hint}"
 

@@ -79,7 +79,7 @@ LARGEST_SHIFT = 10_000
             # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
             # grows with it.
             cost="increases",
-            cost_beside=("standard_deviation", "variance"),
+            cost_needs=("standard_deviation", "variance"),
         ),
     ),
     one_of=(("standard_deviation",), ("variance",), ("rho",)),

@@ -60,7 +60,7 @@ DIGITS = 150
             # One more step of the chain of neighbours. With epsilon written, the noise grows with
             # it.
             cost="increases",
-            cost_beside=("scale",),
+            cost_needs=("scale",),
         ),
     ),
     one_of=(("scale",), ("epsilon",)),

@@ -24,7 +24,7 @@ _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
     place=140,
     plain=(
         "Stands for any program of which a list of promises is known: for each epsilon in a file, "
-        "the delta with which it is kept."
+        "the delta with which it holds."
     ),
     parameters=(Parameter("file", "JSON or text with the columns epsilon and delta", kind="path"),),
     example="profile:file=./profile.csv@10",

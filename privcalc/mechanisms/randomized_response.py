@@ -56,7 +56,7 @@ LARGEST_EPSILON = 700.0
             default=2,
             # By the same formula; with p written there is no such order.
             cost="decreases",
-            cost_beside=("epsilon",),
+            cost_needs=("epsilon",),
         ),
     ),
     one_of=(("probability",), ("epsilon",)),

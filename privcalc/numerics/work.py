@@ -110,7 +110,7 @@ def charge(units: float) -> None:
 
 
 def spend(units: float) -> None:
-    """Take note of work that is not refused: little beside what it makes use of."""
+    """Take note of work that is not refused: little in comparison with what it makes use of."""
     allowed = _current.get()
     if allowed is not None:
         allowed.spent += units

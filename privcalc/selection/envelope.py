@@ -103,7 +103,7 @@ class Envelope:
         slopes: of the lines w slope - drop, non-decreasing, shape (n,).
         drops: shape (n,).
         first: log of a w up to which all lines are <= 0, or -infinity.
-        faint: a slope that has to be added to the maximum, for lines that were left out.
+        faint: a slope that has to be added to the maximum, for lines that were omitted.
     """
 
     def __init__(self, nodes: Nodes, values: Sizes, faint: float) -> None:
@@ -112,7 +112,7 @@ class Envelope:
         Args:
             nodes: a chain above all tests.
             values: phi' there.
-            faint: lines up to this slope are left out: none exceeds w times it.
+            faint: lines up to this slope are omitted: none exceeds w times it.
         """
         high, low, above = values.high, values.low, values.low_above
         gap = gaps(nodes.low, nodes.low_rest)

@@ -162,7 +162,7 @@ def weigh(found: Measure, grid: ProfileGrid, epsilon: float) -> Weights:
 # Work for one refinement.
 PER_PASS = 1e5
 MOST_POINTS, MOST_KNOTS = 2500, 8000
-# Part of a bound that may be lost at the ends of the grids, and slopes to be left out at first.
+# Part of a bound that may be lost at the ends of the grids, and slopes to be omitted at first.
 NEGLIGIBLE, FAINT = 1e-8, 1e-30
 SMALLEST_DEPTH = 1e-300
 # Knots at which cells are compared, and parts into which one is cut at once.

@@ -253,7 +253,7 @@ def polygon(grid: ProfileGrid) -> Polygon:
     """Return the polygon of all tangents that are known.
 
     Tangents that nowhere are the lowest, for rounding or because upper ends lie unevenly above
-    their values, are left out; the others are valid without them.
+    their values, are omitted; the others are valid without them.
     """
     ahead, q_low, q_high = _meetings(grid.ahead, grid.high)
     behind, x, y = _meetings(grid.behind, grid.back)

@@ -383,7 +383,7 @@ class Places:
 
 
 def places(slices: Integers) -> Places:
-    """Return the order with the slices wished for, as far as one order has them.
+    """Return the order with the target slices, as far as one order has them.
 
     Outcomes are taken from both ends, the high ones one by one: before outcome i is placed, those
     behind node slices[i] are, from the last one on. Where that node is i + 1 or less, all others

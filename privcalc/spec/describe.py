@@ -41,7 +41,7 @@ What touched the data, from left to right: a mechanism, then what is done to it.
   'max(laplace:scale=2,pure:epsilon=0.1)'         disjoint data: --help-spec max
 
   NAME:KEY=VALUE,...    a mechanism with its parameters; keys are always written
-  @WRAPPER:KEY=VALUE    is done to all that stands before it, back to + or (
+  @WRAPPER:KEY=VALUE    is done to all that precedes it, back to + or (
   @COUNT                used COUNT times, adaptively: @14000 or @14_000
   SPEC+SPEC             both on the same data, adaptively
   VALUE                 a number 1.1 or 1e-5, a ratio 256/60000, a percentage 1%

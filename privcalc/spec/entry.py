@@ -88,8 +88,8 @@ class Parameter:
             of another at every real epsilon, in every direction. Such an order survives whatever
             else a specification does: composition and sampling keep it (Zhu, Dong, Wang 2022,
             Theorems 10 and 11), a chain of neighbours and the loss of one more Renyi curve too.
-        cost_beside: names of parameters of which one has to be written for `cost` to hold, or ().
-        cost_unless: of a specification, names of parameters beside which the cost is not known to
+        cost_needs: names of parameters of which one has to be written for `cost` to hold, or ().
+        cost_unless: of a specification, names of parameters with which the cost is not known to
             move with it, or with anything in it, or ().
         relations: the relations under which it may be written.
         cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
@@ -109,7 +109,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     unit: str = ""
     cost: Cost = ""
-    cost_beside: tuple[str, ...] = ()
+    cost_needs: tuple[str, ...] = ()
     cost_unless: tuple[str, ...] = ()
     cost_note: str = ""
     relations: frozenset[Relation] = ALL

@@ -172,7 +172,7 @@ def guaranteed(answer: Mapping[str, object]) -> tuple[object, Relation]:
 def _check_result(
     command: object, query: Mapping[str, object], result: Mapping[str, object]
 ) -> None:
-    """Refuse numbers that are no guarantee, or not that of the specification beside them."""
+    """Refuse numbers that are no guarantee, or not that of their specification."""
     if any(isinstance(value, dict) and "estimate" in value for value in result.values()):
         _no_answer("this answer is an estimate without certificate, and guarantees nothing", _ASK)
     if "thresholds" in result:

@@ -66,16 +66,16 @@ class RandomlyAllocated(Wrapper):
     What is wrapped is one step. A count after it is a number of epochs, with a fresh draw in each;
     a count before it one draw that is kept, so that the record meets the step of every epoch.
 
-    For removing a record the epoch is dominated by the mixture (1/t) sum_j N(v e_j, I) against
-    N(0, I), v = 1 / sigma, and for adding one by the same in the other order, also where every step
-    is chosen adaptively. Proof. Fix the places of all other records; they are drawn alike with and
-    without the record, and profiles are jointly convex. Given the outputs so far, let Q_i be the
-    law of step i without the record, and W_i with it. As (W_i, Q_i) is dominated by N(v, 1) and
+    For removing a record the epoch is dominated by the mixture (1/t) sum_j N(v e_j, I) against N(0,
+    I), v = 1 / sigma, and for adding one by the same in the reverse direction, also where every
+    step is chosen adaptively. Proof. Fix the places of all other records; they are drawn alike with
+    and without the record, and profiles are jointly convex. Given the outputs so far, let Q_i be
+    the law of step i without the record, and W_i with it. As (W_i, Q_i) is dominated by N(v, 1) and
     N(0, 1), some kernel takes N(v, 1) to W_i and N(0, 1) to Q_i (Blackwell 1953). Applied to x_1,
     ..., x_t one by one, with kernels chosen by what came before, these take N(0, I) to the outputs
-    without the record, and N(v e_j, I) to those with the record in step j, for every j. A record
-    in a data set whose others add nothing attains it. Draws that are kept for k epochs give N(v, 1)
-    k times at step j, which is N(v sqrt(k), 1).
+    without the record, and N(v e_j, I) to those with the record in step j, for every j. A record in
+    a data set whose others add nothing attains it. Draws that are kept for k epochs give N(v, 1) k
+    times at step j, which is N(v sqrt(k), 1).
 
     Adding and removing are composed each by itself. That is not what a shuffled data set does,
     whose batches have a fixed size: `@batches`.

@@ -84,7 +84,7 @@ class Sampling(Wrapper):
 
         Args:
             law: the law of the event in the first direction of `inside`.
-            reverse: its law in the other order.
+            reverse: its law in the reverse direction.
             asked: the question.
             member: whether the law is an envelope's, which no one mechanism has.
         """
@@ -95,7 +95,7 @@ class Sampling(Wrapper):
 
         Args:
             law: the law of the event in the first direction of `inside`.
-            reverse: its law in the other order.
+            reverse: its law in the reverse direction.
             single: what is known of one record.
             asked: the question.
         """

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privcalc.errors import SpecError
-from privcalc.spec.carets import caret
 from privcalc.spec.json import from_json, to_json
+from privcalc.spec.markers import marked
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.text import to_text
@@ -41,7 +41,7 @@ def _whole(error: SpecError) -> None:
     assert 0 <= start <= stop <= length, (error.text, error.span)
     assert start < stop or start == length, (error.text, error.span)
     assert str(error)
-    assert caret(error)
+    assert marked(error)
 
 
 def _parses_or_points(text: str) -> bool:

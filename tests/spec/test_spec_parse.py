@@ -12,9 +12,9 @@ import jsonschema
 import pytest
 
 from privcalc.errors import SpecError
-from privcalc.spec.carets import caret
 from privcalc.spec.entry import MAX_DEPTH
 from privcalc.spec.json import from_json, loads, to_json
+from privcalc.spec.markers import marked
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.schema import spec_schema
@@ -385,7 +385,7 @@ def test_a_mistake_is_shown_with_a_caret_and_a_hint() -> None:
     """The four lines: message, specification, carets, hint."""
     with pytest.raises(SpecError) as caught:
         parse("gaussian:sigm=1@1000")
-    assert caret(caught.value).split("\n") == [
+    assert marked(caught.value).split("\n") == [
         "gaussian has no parameter sigm",
         "  gaussian:sigm=1@1000",
         "           ^^^^",
@@ -396,8 +396,8 @@ def test_a_mistake_is_shown_with_a_caret_and_a_hint() -> None:
 def test_tabs_and_wide_characters_keep_the_caret_in_place() -> None:
     """A tab is shown as a space, a control character as `?`; wide characters have two columns."""
     error = SpecError("bad", text="a\tb\x1b漢字c", span=(6, 7))
-    assert caret(error).split("\n") == ["bad", "  a b?漢字c", "          ^"]
-    assert caret(SpecError("bad", text="e\u0301x", span=(2, 3))).endswith("\n   ^")
+    assert marked(error).split("\n") == ["bad", "  a b?漢字c", "          ^"]
+    assert marked(SpecError("bad", text="e\u0301x", span=(2, 3))).endswith("\n   ^")
 
 
 def test_a_long_text_is_shown_around_the_span() -> None:
@@ -405,7 +405,7 @@ def test_a_long_text_is_shown_around_the_span() -> None:
     text = "gaussian:sigma=1+" * 100 + "gaussian:sigma=-1" + "+gaussian:sigma=1" * 100
     with pytest.raises(SpecError) as caught:
         parse(text)
-    _, shown, marks = caret(caught.value).split("\n")[:3]
+    _, shown, marks = marked(caught.value).split("\n")[:3]
     assert len(shown) <= 78
     assert shown.startswith("  ...")
     assert shown.endswith("...")
@@ -416,7 +416,7 @@ def test_a_long_span_begins_in_the_window() -> None:
     """A fault longer than the window is marked from its first character on."""
     with pytest.raises(SpecError) as caught:
         parse("gaussian:sigma=1@" + "9" * 500)
-    _, shown, marks = caret(caught.value).split("\n")[:3]
+    _, shown, marks = marked(caught.value).split("\n")[:3]
     assert shown[marks.index("^")] == "9"
     assert len(marks) <= 78
 
@@ -427,13 +427,13 @@ def test_the_end_of_a_text_is_marked_behind_it() -> None:
         text = "gaussian:sigma=1+" * count
         with pytest.raises(SpecError) as caught:
             parse(text)
-        _, shown, marks = caret(caught.value).split("\n")[:3]
+        _, shown, marks = marked(caught.value).split("\n")[:3]
         assert len(marks) == len(shown) + 1
 
 
 def test_an_error_without_a_text_has_no_caret() -> None:
     """An error about JSON is its message and hint."""
-    assert caret(SpecError("bad", hint="good")) == "bad\nhint: good"
+    assert marked(SpecError("bad", hint="good")) == "bad\nhint: good"
 
 
 def _survives(seed: int, trees: int) -> None:

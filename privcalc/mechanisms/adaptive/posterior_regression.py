@@ -248,7 +248,7 @@ class PosteriorRegression(Mechanism):
         return m, self.gamma.low * (y + x * norm) ** 2 / (1 + m)
 
     def _pair(self, m: Fraction, k: Fraction, adjacency: Adjacency) -> LossLaw:
-        """Return the law of the smaller data next to the larger, or in the other order.
+        """Return the law of the smaller data next to the larger, or in the reverse direction.
 
         In units of the deviation with the record the means are (k m)^{1/2} apart.
         """

@@ -95,7 +95,7 @@ class ThresholdedCounts(Mechanism):
     probability p = P(1 + noise >= threshold). One use costs the larger of both: at every epsilon
     the profile of removing a person is that of the noise on k counts, or 1 - (1 - p)^k where that
     is more, which is what new keys alone cost. Mixtures of new and old keys cost no more, which is
-    proved where p is not large, and checked. Adding a person is the same in the other order.
+    proved where p is not large, and checked. Adding a person is the same in the reverse direction.
     Several uses compose the larger one; there the lower end is that of old keys, or of new ones,
     in every use.
 
@@ -361,7 +361,7 @@ class ThresholdedCounts(Mechanism):
         """Return the law of old keys and a new one.
 
         Masses have DIGITS digits more than 1 less the probability of a new key loses, and than the
-        masses of old keys beside it, whose differences at the largest loss are below it.
+        masses of old keys with it, whose differences at the largest loss are below it.
 
         Noise is v with probability (1 - a) / (1 + a) a^|v|, a = e^{-1/scale}: at least m >= 0 with
         probability a^m / (1 + a). With g people more the outcomes are what is at least g, what is

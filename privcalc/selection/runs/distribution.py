@@ -252,7 +252,7 @@ MOST_VALUES = 1_000_000
 LEAST_PROBABILITY = 1e-290
 # Points times values that are worked on at once.
 CHUNK = 2_000_000
-# Terms of a sum that are smaller by e to this are left out.
+# Terms of a sum that are smaller by e to this are truncated.
 FAINT = 50.0
 # What results of exp below the normal range may be off by.
 NOTHING = 1e-300

@@ -264,8 +264,8 @@ def log_mean(shape: float, g: float) -> tuple[float, float]:
 def _even_part(x: float) -> float:
     """Return S(x) = log(sinh(x/2) / (x/2)) for |x| < 1, to 8 units.
 
-    The terms alternate and fall by a factor of more than 30; what is left out is below the first
-    term left out, 4e-20 x^2. The sum is at least 0.98 of its first term.
+    The terms alternate and fall by a factor of more than 30; what is truncated is below the first
+    truncated term, 4e-20 x^2. The sum is at least 0.98 of its first term.
     """
     square = x * x
     total = 0.0

@@ -1,4 +1,4 @@
-"""How a SpecError is shown: the message, the specification, a caret line, and a hint."""
+"""How a SpecError is shown: the message, the specification with markers, and a hint."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INDENT = "  "
 _CUT = "..."
 
 
-def caret(error: SpecError) -> str:
+def marked(error: SpecError) -> str:
     """Return the lines that show where a specification is wrong, without a final line break.
 
         sigma must be > 0, got -1
@@ -26,14 +26,14 @@ def caret(error: SpecError) -> str:
     """
     lines = [str(error)]
     if error.text:
-        lines += _marked(error.text, *error.span)
+        lines += _with_markers(error.text, *error.span)
     if error.hint:
         lines.append(f"hint: {error.hint}")
     return "\n".join(lines)
 
 
-def _marked(text: str, start: int, stop: int) -> list[str]:
-    """Return the text and the line of carets under it."""
+def _with_markers(text: str, start: int, stop: int) -> list[str]:
+    """Return the text and the line of markers under it."""
     stop = max(stop, start + 1)
     left, right = _window(len(text), start, stop)
     before = _CUT if left > 0 else ""
