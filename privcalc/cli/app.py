@@ -1,4 +1,8 @@
-"""The one place where an outcome becomes an exit status."""
+"""A command line becomes an exit status: read without Typer where it is plain, and answered.
+
+To load Typer takes as long as half of numpy. `help/option-table.txt` says what a plain line may
+have in it, written by the generator of documents from the declarations of the options.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,17 @@
-"""Where in a TOML file something stands, which the standard reader does not tell.
+"""The gate: all that touches the data, composed, against the budget of a file.
 
-Reads a budget file: what may be spent, and what touches the data.
+The file is TOML, and what is wrong in it is said with its line, which the standard reader does not
+tell:
 
-[budget]
-epsilon = 3                         # or rho = 0.1, or mu = 0.5, without delta
-delta = 1e-5
-relation = "add-or-remove-one"      # optional
+    [budget]
+    epsilon = 3                         # or rho = 0.1, or mu = 0.5, without delta
+    delta = 1e-5
+    relation = "add-or-remove-one"      # optional
 
-[[mechanism]]
-name = "training"
-spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
-note = "the released model"         # optional
-
-The gate: all that touches the data, composed, against the budget of the file.
+    [[mechanism]]
+    name = "training"
+    spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+    note = "the released model"         # optional
 """
 
 from __future__ import annotations

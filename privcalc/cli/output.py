@@ -1,4 +1,4 @@
-"""Output: what was asked of it, and the printing of answers to one question after another."""
+"""What was asked of the output, what the terminal can show, and the printing of answers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """What the functions of the library are given: specifications in any form, names and numbers.
 
 All that comes from outside is converted here, once: what cannot be is an error of privcalc, and
-nothing that was given is left out. Numbers may be texts, which are read as on the command line.
+nothing that was given is ignored. Numbers may be texts, which are read as on the command line; what
+other libraries recorded of a run is read as a specification.
 """
 
 from __future__ import annotations

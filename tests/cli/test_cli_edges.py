@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.bounds import Bound
-from privcalc.render import plain
-from privcalc.render.plain import Grid
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -103,23 +101,6 @@ def test_profile_without_a_place(run: Callable[..., Outcome]) -> None:
 
 
 class TestNarrow:
-    HEADER = ("delta", "epsilon lower bound", "epsilon upper bound")
-    GRID = Grid(HEADER, (("1e-5", "1.25", "1.5"),) * 2)
-
-    def test_headings_then_rows_are_broken(self) -> None:
-        """No line is longer than the terminal as long as a word fits."""
-        assert plain._fitted(self.GRID, None) == ([self.GRID.header], list(self.GRID.rows))
-        headings, rows = plain._fitted(self.GRID, 26)
-        assert headings == [
-            ("", "epsilon", "epsilon"),
-            ("", "lower", "upper"),
-            ("delta", "bound", "bound"),
-        ]
-        assert rows == list(self.GRID.rows)
-        headings, rows = plain._fitted(self.GRID, 22)
-        assert headings == []
-        assert rows[:4] == [*zip(self.GRID.header, self.GRID.rows[0], strict=True), ("", "")]
-
     @pytest.mark.parametrize(
         "arguments",
         [

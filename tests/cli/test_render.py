@@ -104,6 +104,23 @@ class TestBoxedTable:
         assert os.waitstatus_to_exitcode(status) == 0
         assert "╭───────┬" in printed.decode()
 
+    def test_headings_then_rows_are_broken(self) -> None:
+        """Headings take several lines where that is enough; else each row is a list."""
+        answers = [report(BRACKET), report(BRACKET)]
+        assert "delta  epsilon lower bound  epsilon upper bound" in plain.lines(answers)
+        broken = list(plain.lines(answers, width=26))
+        start = broken.index("       epsilon  epsilon")
+        assert broken[start + 1 : start + 5] == [
+            "       lower    upper",
+            "delta  bound    bound",
+            "1e-5   2.25     2.5",
+            "1e-5   2.25     2.5",
+        ]
+        listed = list(plain.lines(answers, width=22))
+        row = ["delta                1e-5", "epsilon lower bound  2.25", "epsilon upper bound  2.5"]
+        start = listed.index(row[0])
+        assert listed[start : start + 7] == [*row, "", *row]
+
     def test_table_that_does_not_fit_has_no_boxes(
         self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -1,4 +1,4 @@
-"""The commands and options as plain data, read from the parser of the command line."""
+"""The commands and options as plain data: their declarations, and what the parser makes of them."""
 
 from __future__ import annotations
 

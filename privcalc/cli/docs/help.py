@@ -1,6 +1,6 @@
 """What `--help` prints: one screen of 80 x 24, examples first; `--help-all` says the rest.
 
-What `--help` prints, written down: printing it so takes a fifth of the time.
+It is written down, too: printing that takes a fifth of the time.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""Manual pages: prose written by hand in mdoc(7), with generated lists in its holes.
+"""Manual pages, whose prose is written by hand in mdoc(7), and the list in the README.
 
-A hole is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`, `@MECHANISMS@` or
-`@WRAPPERS@`.
-
-The list of mechanisms and wrappers in the README: between two marks.
+What is generated in a page is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`,
+`@MECHANISMS@` or `@WRAPPERS@`; in the README it stands between two marks.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _TEMPLATE_NOTE = '.\\" Generated from man/src by python -m privcalc.cli.docs; do
 
 
 def page(template: str, program: Program) -> str:
-    """Fill the holes of one page."""
+    """Fill in what is generated of one page."""
     lines = [_TEMPLATE_NOTE]
     for line in template.splitlines():
         hole = _HOLE.fullmatch(line)
