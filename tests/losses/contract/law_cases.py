@@ -17,7 +17,7 @@ from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf, Node, Repeated, Several, Wrapped
-from tests.losses.contract.law_truths import truth_of, written
+from tests.losses.contract.law_mechanisms import truth_of, written
 from tests.losses.contract.law_views import Subject
 from tests.random_specs import log_uniform
 

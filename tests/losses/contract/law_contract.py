@@ -13,30 +13,28 @@ from typing import TYPE_CHECKING
 import numpy as np
 from mpmath import mp
 
-from tests.losses.contract.law_cumulants import (
+from tests.losses.contract.law_clauses import (
+    anchors_and_lattice,
+    bounds_in_order,
+    cells_and_truth,
     contour_and_truth,
+    infinite_masses,
+    largest_loss,
+    masses_and_losses,
+    opposite_direction,
     order_limits,
+    profile_and_tails,
+    profile_and_truth,
+    ratio_of_densities,
     renyi_and_contour,
     renyi_and_tails,
     renyi_and_truth,
     renyi_is_convex,
-)
-from tests.losses.contract.law_densities import DIGITS
-from tests.losses.contract.law_ends import (
-    anchors_and_lattice,
-    infinite_masses,
-    largest_loss,
-    ratio_of_densities,
-    truncation,
-)
-from tests.losses.contract.law_profiles import bounds_in_order, profile_and_tails, profile_and_truth
-from tests.losses.contract.law_tails import (
-    cells_and_truth,
-    masses_and_losses,
-    opposite_direction,
     tails_add_up,
     tails_and_truth,
+    truncation,
 )
+from tests.losses.contract.law_densities import DIGITS
 from tests.losses.contract.law_views import ORDERS, Subject, asked
 
 if TYPE_CHECKING:

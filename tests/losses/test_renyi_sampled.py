@@ -24,7 +24,7 @@ from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.tails import SampledTailLaw
 from tests.losses import renyi_truth as truth
 from tests.losses.renyi_truth import ADD, GLUED, REMOVE
-from tests.losses.test_losses_renyi import check_shape
+from tests.losses.test_renyi import check_shape
 
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw

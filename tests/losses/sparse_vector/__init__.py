@@ -1,1 +1,0 @@
-"""Tests of `privcalc/losses/sparse_vector`."""
