@@ -120,6 +120,9 @@ RULES = {
 # which only the one that is asked for is loaded.
 BY_NAME = {"privcalc.spec.registry", "privcalc.cli.commands"}
 
+# What is read without the rest, and so a file of its own, however short.
+ALONE = {"privcalc.version", "privcalc.package_data"}
+
 
 @dataclass(frozen=True)
 class Import:
@@ -249,6 +252,16 @@ def test_circles_are_found() -> None:
     assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == set()
 
 
+def test_a_file_holds_one_concept() -> None:
+    """A file is neither a fragment nor several files; two are read before all else, and alone."""
+    lines = {
+        module: len(path.read_text(encoding="utf-8").splitlines())
+        for module, path in MODULES.items()
+        if path.name != "__init__.py" and module not in ALONE
+    }
+    assert {module: count for module, count in lines.items() if not 40 <= count <= 700} == {}
+
+
 def test_modules_are_loaded_by_name_in_few_places() -> None:
     """`import_module` hides an import from the test above; who uses it is on a list by name."""
     users = {
@@ -259,7 +272,7 @@ def test_modules_are_loaded_by_name_in_few_places() -> None:
     }
     assert users <= BY_NAME
     layers = ("privcalc.mechanisms.", "privcalc.wrappers.")
-    assert all(f"{name}.".startswith(layers) for name in registry._UPWARD)
+    assert all(f"{name}.".startswith(layers) for name in registry.UPWARD)
 
 
 def test_nothing_imports_the_command_line() -> None:

@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 _WRAPPERS = ("privcalc.wrappers",)
-_UPWARD = (
+UPWARD = (
     "privcalc.mechanisms",
     "privcalc.mechanisms.adaptive",
     "privcalc.mechanisms.correlated",
@@ -152,7 +152,7 @@ def _known_as(name: str, kind: Kind) -> Entry | None:
 
     Of an unknown wrapper that is much like a known one no mechanism needs to be loaded.
     """
-    for package in _UPWARD:
+    for package in UPWARD:
         if package not in _loaded:
             with suppress(ModuleNotFoundError):
                 import_module(f"{package}.{name}")
@@ -239,7 +239,7 @@ def _of_kind(kind: Kind) -> tuple[Entry, ...]:
     return tuple(sorted(found, key=lambda each: each.place))
 
 
-def _load(packages: Sequence[str] = _UPWARD) -> None:
+def _load(packages: Sequence[str] = UPWARD) -> None:
     """Import every module of the packages, once: a file that registers itself is enough."""
     for package in packages:
         if package in _loaded:
