@@ -1,4 +1,4 @@
-"""Which engine answers: limits, finite sums, few uses, the contour, the FFT, a Renyi order.
+"""Which engine answers: limits, finite sums, one use, the contour, the FFT, a Renyi order.
 
 Every bracket holds, so that those of several engines may be intersected. Engines are asked in
 order until the tolerance is met, or a budget is decided (`engine/asking.py`); two that do not meet

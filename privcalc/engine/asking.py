@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.engine.averaged import averaged
 from privcalc.engine.certified import CONTOUR, PAD
-from privcalc.engine.question import exact_sum, far_out, few_uses
+from privcalc.engine.question import exact_sum, far_out, single_use
 from privcalc.engine.wish import COARSE, Effort
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance, left
@@ -134,7 +134,7 @@ def _steps(
 
 
 def _sums(question: Question, wish: Wish, answered: Callable[[], bool]) -> Iterator[_Step]:
-    """Yield what needs no transform: a mean of one profile, a list of outcomes, an integral."""
+    """Yield what needs no transform: a mean of one profile, a list of outcomes, one use."""
 
     def whole(prepare: Callable[[Composition], Source | None]) -> Certified | None:
         source = prepare(question.composition)
@@ -147,7 +147,7 @@ def _sums(question: Question, wish: Wish, answered: Callable[[], bool]) -> Itera
         if mean.exclusive and answered():
             return
     yield _Step("exact sum", partial(whole, exact_sum))
-    yield _Step("few uses", partial(whole, few_uses))
+    yield _Step("single use", partial(whole, single_use))
 
 
 def _around_contours(question: Question, wish: Wish) -> Iterator[_Step]:

@@ -23,7 +23,7 @@ from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.mollified.answer import mollified_at
 from privcalc.engine.mollified.parted import applies as parted_applies
 from privcalc.engine.mollified.parted import parted_at
-from privcalc.engine.question import exact_sum, few_uses
+from privcalc.engine.question import exact_sum, single_use
 from privcalc.engine.ranges import Range, Ranges
 from privcalc.engine.renyi import STOPPED, rough_deltas
 from privcalc.engine.shared_work import GOOD, Work
@@ -150,14 +150,16 @@ class ManyDeltas:
         self._rough: Callable[[Array], Array] | None = None
         self._ranges = Ranges()
         asked = self._laws and engine == "auto"
-        few = few_uses(composition) if asked else None
+        single = single_use(composition) if asked else None
         self._best = asked and composition.has_exact_single_use_profile
         self._sharper = engine == "auto" and composition.rdp_tighter_than_pld
-        self._exact = exact_sum(composition) if asked and not self._best else few
+        self._exact = exact_sum(composition) if asked and not self._best else single
         mean = averaged(composition) if asked else None
         if mean is not None and mean.exclusive:
-            self._best, self._exact, few = True, mean, None
-        self._whole = [each for each in dict.fromkeys((self._exact, mean, few)) if each is not None]
+            self._best, self._exact, single = True, mean, None
+        self._whole = [
+            each for each in dict.fromkeys((self._exact, mean, single)) if each is not None
+        ]
 
     @np.errstate(all="ignore")
     def brackets(self, epsilons: Sequence[float]) -> list[Certified]:

@@ -34,15 +34,11 @@ def exact_sum(composition: Composition) -> Source | None:
     return None if outcomes is None else outcomes.source()
 
 
-def few_uses(composition: Composition) -> Source | None:
-    """Return the tails of the law, where there is one use of one; of two, one integral."""
+def single_use(composition: Composition) -> Source | None:
+    """Return the tails of the law, where there is one use of one."""
     if [count for _, count in composition] == [1]:
         return SingleUse(composition.terms[0][0])
-    if not 1 <= sum(count for law, count in composition if law.properties.supports_tail_split) <= 2:
-        return None
-    from privcalc.engine.nested.two_uses import two_uses
-
-    return two_uses(composition)
+    return None
 
 
 def far_out(question: Question) -> tuple[Source | None, bool]:

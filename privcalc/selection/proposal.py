@@ -57,7 +57,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.engine.arbiter import certified_epsilon
-from privcalc.engine.question import exact_sum, few_uses
+from privcalc.engine.question import exact_sum
 from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
@@ -503,12 +503,10 @@ def _far(composition: Composition, more: float) -> float:
 
 
 def _slow(composition: Composition) -> bool:
-    """Say whether every epsilon takes a sum over atoms, or an integral, of its own."""
+    """Say whether every epsilon takes a sum over atoms of its own."""
     if exact_sum(composition) is not None:
         return False
-    uses = sum(count for _, count in composition)
-    nested = uses == 2 and few_uses(composition) is not None
-    return nested or all(law.properties.has_atoms for law, _ in composition)
+    return all(law.properties.has_atoms for law, _ in composition)
 
 
 def _bases(parts: Mapping[str, Realized]) -> tuple[Base, ...]:
