@@ -47,10 +47,6 @@ def contours(
         first = few and removes and by_split.rare_outcomes_matter(composition, log_delta, epsilon)
         if first:
             yield split
-            from privcalc.engine.split import beside
-
-            if beside.applies(composition):
-                yield beside.beside_epsilon, beside.beside_delta
         if few or not removes:
             yield from _by_parts(composition, log_delta, epsilon)
         yield _mollified()

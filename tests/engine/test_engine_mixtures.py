@@ -17,7 +17,7 @@ from privcalc.engine.mollified.edged import Falling
 from privcalc.engine.source import bracket
 from privcalc.engine.split import total
 from privcalc.engine.split.answer import split_delta
-from privcalc.engine.split.choice import Search
+from privcalc.engine.split.choice import Search, Tuning
 from privcalc.engine.split.closed import Closed
 from privcalc.engine.split.parts import Parts
 from privcalc.exact import Enclosed
@@ -116,7 +116,7 @@ def cut_at(case: Any, epsilon: float, level: float) -> Bound:
     assert parts is not None
     choice = replace(Search(parts).at(epsilon, 0.0), level=level, left=4.0)
     log_delta = math.log(truth(case, epsilon, remove=True))
-    split = total.Split.make(parts, choice, epsilon, log_delta, 1e-9)
+    split = total.Split.make(parts, choice, epsilon, log_delta, 1e-9, tuning=Tuning())
     assert split.left is not None
     return bracket(split, epsilon, 1e-9).bound
 

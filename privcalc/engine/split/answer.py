@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from privcalc.engine.contour.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
 from privcalc.engine.inverse import FIRST_LOG_DELTA
 from privcalc.engine.source import bracket
-from privcalc.engine.split.choice import Search, Tuning
+from privcalc.engine.split.choice import Tuning
 from privcalc.engine.split.parts import Parts
-from privcalc.engine.split.solve import DROP, made_at, solved
-from privcalc.engine.split.total import Split
+from privcalc.engine.split.solve import Splits, made_at, solved
 from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
+    from privcalc.engine.split.total import Split
 
 # Up to so many uses of sampled laws, or expected samples where a record is removed or added, the
 # split is always asked. So few uses decay slowly.
@@ -100,37 +100,9 @@ def split_epsilon(
     Raises:
         NotCertifiedError: the split does not apply, or proves no finite upper end.
     """
-    maker = _Alone(_parts(composition))
-    tuning = Tuning(move, shift, refine)
-    return solved(maker, (delta_low, delta_high), tolerance, tuning)
-
-
-class _Alone:
-    """What makes splits of everything."""
-
-    def __init__(self, parts: Parts) -> None:
-        """Tabulate."""
-        self._parts, self._search = parts, Search(parts)
-        self.coarse_first = parts.uses <= FEW_USES
-
-    def epsilon(self, log_delta: float, allowed: float) -> float:
-        """Return about the epsilon at which delta is that."""
-        return self._search.epsilon(log_delta, allowed)
-
-    def log_delta(self, epsilon: float, relative: float) -> float:
-        """Return about log delta."""
-        found = self._search.at(epsilon, 0.0).log_delta
-        for _ in range(2):
-            choice = self._search.at(epsilon, DROP * relative * math.exp(found))
-            found = min(0.0, choice.log_delta)
-        return found
-
-    def make(
-        self, epsilon: float, log_delta: float, relative: float, tuning: Tuning, room: float = 0.0
-    ) -> Split:
-        """Cut the laws and place the nodes."""
-        choice = self._search.at(epsilon, DROP * relative * math.exp(log_delta), tuning.move)
-        return Split.make(self._parts, choice, epsilon, log_delta - room, relative, tuning=tuning)
+    parts, tuning = _parts(composition), Tuning(move, shift, refine)
+    target = delta_low, delta_high
+    return solved(Splits(parts, tuning), target, tolerance, coarse_first=parts.uses <= FEW_USES)
 
 
 def split_delta(
@@ -162,8 +134,8 @@ def split_at(
     On the way delta may fall as fast as the terms may grow: that much smaller errors are asked for.
     See `split_epsilon` for the rest.
     """
-    tuning = Tuning(move, shift, refine)
-    return made_at(_Alone(_parts(composition)), epsilon, tolerance, reach, tuning)
+    splits = Splits(_parts(composition), Tuning(move, shift, refine))
+    return made_at(splits, epsilon, tolerance, reach)
 
 
 def _parts(composition: Composition) -> Parts:

@@ -1,14 +1,15 @@
-"""From rough tables to a source that is good at the epsilon or the delta that was asked for."""
+"""From rough tables to a split that is good at the epsilon or the delta that was asked for."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.engine.inverse import LEAST_ERROR, LEAST_WIDTH, around, error_for, root
-from privcalc.engine.source import Source
+from privcalc.engine.split.choice import Search
+from privcalc.engine.split.total import Split
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import left
 from privcalc.record import mutable
@@ -16,6 +17,7 @@ from privcalc.record import mutable
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.split.choice import Tuning
+    from privcalc.engine.split.parts import Parts
 
 # -d log delta / d log epsilon before it is known, and the least epsilon that is believed there.
 FIRST_SLOPE, LEAST_CENTRE = 4.0, 1e-9
@@ -36,69 +38,64 @@ UNSURE = 30.0
 LEAST_PART = 0.1
 
 
-class Near(Source, Protocol):
-    """A source that is good near one epsilon."""
+class Splits:
+    """What makes splits of a composition, from rough tables."""
 
-    @property
-    def fastest(self) -> float:
-        """Return how fast the largest term's logarithm changes with epsilon."""
-        ...
-
-
-_S = TypeVar("_S", bound=Near)
-_S_co = TypeVar("_S_co", bound=Near, covariant=True)
-
-
-class Maker(Protocol[_S_co]):
-    """What makes sources, from rough tables."""
-
-    @property
-    def coarse_first(self) -> bool:
-        """Return whether a source for all digits is worth it only at the epsilon itself."""
-        ...
+    def __init__(self, parts: Parts, tuning: Tuning) -> None:
+        """Tabulate."""
+        self._parts, self._tuning, self._search = parts, tuning, Search(parts)
 
     def epsilon(self, log_delta: float, allowed: float) -> float:
         """Return about the epsilon at which delta is that; so much may be dropped."""
-        ...
+        return self._search.epsilon(log_delta, allowed)
 
     def log_delta(self, epsilon: float, relative: float) -> float:
         """Return about log delta."""
-        ...
+        found = self._search.at(epsilon, 0.0).log_delta
+        for _ in range(2):
+            choice = self._search.at(epsilon, DROP * relative * math.exp(found))
+            found = min(0.0, choice.log_delta)
+        return found
 
-    def make(
-        self, epsilon: float, log_delta: float, relative: float, tuning: Tuning, room: float = 0.0
-    ) -> _S_co:
-        """Make a source for an epsilon where delta is about e^{log_delta}.
+    def make(self, epsilon: float, log_delta: float, relative: float, room: float = 0.0) -> Split:
+        """Make a split for an epsilon where delta is about e^{log_delta}.
 
         Args:
             epsilon: where.
             log_delta: see above.
             relative: error of delta that each of its terms may make.
-            tuning: what tests change.
             room: logarithms by which errors are to be smaller, so that it is good for neighbours.
         """
-        ...
+        tuning, allowed = self._tuning, DROP * relative * math.exp(log_delta)
+        choice = self._search.at(epsilon, allowed, tuning.move)
+        return Split.make(self._parts, choice, epsilon, log_delta - room, relative, tuning=tuning)
 
 
 def solved(
-    maker: Maker[_S], target: tuple[float, float], tolerance: float, tuning: Tuning
+    splits: Splits, target: tuple[float, float], tolerance: float, *, coarse_first: bool
 ) -> Certified:
     """Bracket the least epsilon >= 0 at which delta is at most a target, known by two bounds.
+
+    Args:
+        splits: of the composition.
+        target: the bounds.
+        tolerance: relative width wished for.
+        coarse_first: whether a split for all digits is worth it only at the epsilon itself.
 
     Raises:
         NotCertifiedError: no finite upper end could be proved.
     """
     delta_low, delta_high = target
     log_delta = math.log(delta_low)
-    centre = maker.epsilon(log_delta, DROP * LEAST_ERROR * delta_low)
+    centre = splits.epsilon(log_delta, DROP * LEAST_ERROR * delta_low)
     slope, ends = FIRST_SLOPE / max(centre, LEAST_CENTRE), _Ends()
-    coarse = maker.coarse_first
+    coarse = coarse_first
     for trial in range(ROUNDS):
         relative = error_for(max(tolerance * centre, LEAST_WIDTH) * slope)
         if coarse:
             relative = max(relative, COARSE)
         planned = centre
-        source = maker.make(centre, log_delta, relative, tuning)
+        source = splits.make(centre, log_delta, relative)
         trusted = TRUSTED / source.fastest
         centre, slope = root(source, log_delta, centre, usual=slope, trusted=trusted)
         ends.saw(planned, _log_excess(source, planned, log_delta), UNSURE * relative)
@@ -114,15 +111,15 @@ def solved(
     return around(source, delta_low, delta_high, tolerance, (centre, slope))
 
 
-def made_at(maker: Maker[_S], epsilon: float, tolerance: float, reach: float, tuning: Tuning) -> _S:
-    """Make a source for an epsilon that is good `reach` deviations around it.
+def made_at(splits: Splits, epsilon: float, tolerance: float, reach: float) -> Split:
+    """Make a split for an epsilon that is good `reach` deviations around it.
 
     On the way delta may fall as fast as the terms may grow: that much smaller errors are asked for.
     """
     relative = error_for(tolerance)
-    log_delta = maker.log_delta(epsilon, relative)
+    log_delta = splits.log_delta(epsilon, relative)
     for _ in range(ROUNDS):
-        source = maker.make(epsilon, log_delta, relative, tuning, ROOM * reach)
+        source = splits.make(epsilon, log_delta, relative, ROOM * reach)
         value = float(source.estimates(np.array([epsilon]), log_delta)[0][0])
         if not value > 0.0 or abs(math.log(value)) < STALE or left() <= 0.0:
             break
@@ -162,7 +159,7 @@ class _Ends:
         return low + min(max(part, LEAST_PART), 1.0 - LEAST_PART) * (high - low)
 
 
-def _log_excess(source: Source, epsilon: float, log_delta: float) -> float:
+def _log_excess(source: Split, epsilon: float, log_delta: float) -> float:
     """Return about log delta less its target; not a number where that is not known."""
     value = float(source.estimates(np.array([epsilon]), log_delta)[0][0])
     return math.log(value) if 0.0 < value < math.inf else math.nan

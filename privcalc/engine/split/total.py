@@ -39,7 +39,6 @@ import numpy as np
 from privcalc.bounds import Proof
 from privcalc.engine.certified import PAD
 from privcalc.engine.source import Deltas
-from privcalc.engine.split.choice import Tuning
 from privcalc.engine.split.closed import Closed
 from privcalc.engine.split.frame import Frame
 from privcalc.engine.split.plan import make_line, skipped_left
@@ -48,13 +47,12 @@ from privcalc.numerics.rounding import MARGIN, exp_bound
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.engine.split.choice import Choice
+    from privcalc.engine.split.choice import Choice, Tuning
     from privcalc.engine.split.parts import Parts
     from privcalc.numerics.arrays import Array
 
 # Where terms may have changed by e to this, a split is not asked.
 FARTHEST = 40.0
-PLAIN = Tuning()
 
 
 @record
@@ -89,10 +87,10 @@ class Split:
         log_delta: float,
         relative: float,
         *,
-        tuning: Tuning = PLAIN,
+        tuning: Tuning,
     ) -> Split:
         """Cut the laws and place the nodes of both sides."""
-        log_rare = log_delta + math.log(0.05 * relative / parts.uses) - max(epsilon, 0.0)
+        log_rare = log_delta + math.log(0.05 * relative / parts.uses) - epsilon
         frame = Frame(parts, parts.cut(choice.level, log_rare), epsilon, log_delta, relative)
         closed = Closed.of(frame.cuts, parts.whole(right=True))
         shift, refine = tuning.shift, tuning.refine

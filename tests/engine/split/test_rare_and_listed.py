@@ -1,0 +1,101 @@
+"""Rare samples composed with a few randomised responses: integrals, and engines that meet."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.engine.composition import Composition
+from privcalc.engine.mollified.answer import mollified_epsilon
+from privcalc.exact import Enclosed
+from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.sampled.law import sampled
+from tests.engine.split.cases import holds, meet, relative
+
+
+def response(epsilon: float) -> AtomicLaw:
+    """Return randomised response."""
+    return two_point(Enclosed.of(epsilon))
+
+
+# Just above the largest sum of the responses, 1.85, all contours and lattices are wide.
+WORST = Composition.of(
+    [(sampled(GaussianLaw(1.0), 5.65e-5, remove=True), 649), (response(0.37), 5)]
+)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        yield
+
+
+@pytest.mark.parametrize(
+    ("cell", "epsilon", "delta"),
+    [
+        ((0.8, 0.05, 0.5, 3), 0.9, "0.110602134902486"),
+        ((0.8, 0.05, 0.5, 3), 1.3, "0.0441023484550419"),
+        ((0.8, 0.05, 0.5, 3), 1.4, "0.0232218857432017"),
+        ((1.3, 0.002, 0.3, 4), 0.9, "0.0282221939608255"),
+        pytest.param((1.3, 0.002, 0.3, 4), 1.3, "4.75123708495746e-11", marks=pytest.mark.slow),
+        ((1.3, 0.002, 0.3, 4), 1.4, "2.25334909443041e-13"),
+    ],
+)
+def test_two_samples_with_randomised_responses(
+    cell: tuple[float, float, float, int], epsilon: float, delta: str
+) -> None:
+    """Below the largest sum, near it and above.
+
+    The truth is the sum over all responses of (P - e^epsilon Q)_+, integrated over the output of
+    one sample in 40 digits, and over that of the other in closed form.
+    """
+    sigma, q, size, uses = cell
+    laws = [(sampled(GaussianLaw(1.0 / sigma), q, remove=True), 2), (response(size), uses)]
+    found = certified_delta(Composition.of(laws), epsilon, 1e-9).bound
+    assert holds(found, delta)
+    assert relative(found) <= 1e-8
+
+
+@pytest.mark.parametrize(
+    ("delta", "width"), [(1e-9, 1e-7), pytest.param(1.14e-11, 1e-5, marks=pytest.mark.slow)]
+)
+def test_just_above_a_sum(delta: float, width: float) -> None:
+    """One contour and the lattice meet, and what is answered is no wider than the contour."""
+    contour = mollified_epsilon(WORST, delta, delta, 1e-9).bound
+    assert meet(contour, certified_epsilon(WORST, delta, 1e-3, engine="fft").bound)
+    again = certified_epsilon(WORST, delta, 1e-9).bound
+    assert meet(contour, again)
+    assert relative(again) <= width
+
+
+def test_epsilon_and_delta_are_inverse() -> None:
+    """Delta at the ends of the bracket is on either side of the target."""
+    found = certified_epsilon(WORST, 1e-9, 1e-9).bound
+    assert found.lower is not None
+    above, below = (certified_delta(WORST, e, 1e-6).bound for e in (found.lower, found.upper))
+    assert below.lower is not None
+    assert below.lower <= 1e-9 <= above.upper
+
+
+@pytest.mark.parametrize("seed", range(1, 13))
+def test_random_mixtures_agree_with_one_contour(seed: int) -> None:
+    """Two listed laws, at deltas from 1e-12 to 1e-4."""
+    draw = random.Random(seed)
+    rate = math.exp(draw.uniform(-9.0, -5.0))
+    gaussian = sampled(GaussianLaw(draw.uniform(0.4, 1.4)), rate, remove=True)
+    terms = [
+        (gaussian, draw.randint(50, 3000)),
+        (response(draw.uniform(0.1, 0.8)), draw.randint(1, 4)),
+        (response(draw.uniform(0.1, 0.8)), draw.randint(1, 2)),
+    ]
+    delta = 10.0 ** draw.uniform(-12.0, -4.0)
+    composition = Composition.of(terms)
+    mine = certified_epsilon(composition, delta, 1e-9).bound
+    assert relative(mine) <= 1e-9
+    assert meet(mine, mollified_epsilon(composition, delta, delta, 1e-9).bound)
