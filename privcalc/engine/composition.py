@@ -218,11 +218,6 @@ class Composition:
         uses = [(law.exact_single_use_profile is not None, count) for law, count in self.terms]
         return uses == [(True, 1)] and not self.curves
 
-    @property
-    def on_lattices(self) -> bool:
-        """Whether every law has a lattice that holds its losses exactly."""
-        return all(law.lattice is not None for law, _ in self.terms)
-
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""
         k0 = k1 = k2 = 0.0

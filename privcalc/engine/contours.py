@@ -54,16 +54,9 @@ def contours(
             yield split
         if removes and not few:
             yield from _by_parts(composition, log_delta, epsilon)
-    elif not composition.on_lattices:
-        if not composition.too_many_atoms:
-            yield from _by_parts(composition, log_delta, epsilon)
-            yield _mollified()
-    else:
-        from privcalc.engine.periodic import answer as periodic
-
-        yield periodic.periodic_epsilon, periodic.periodic_delta
+    elif not composition.too_many_atoms:
+        yield from _by_parts(composition, log_delta, epsilon)
         yield _mollified()
-        yield periodic.listed_epsilon, periodic.listed_delta
 
 
 def _mollified() -> tuple[_Epsilon, _Delta]:

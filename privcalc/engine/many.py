@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from privcalc.engine.composition import Composition
-    from privcalc.engine.contour.sum import NodeSum
+    from privcalc.engine.contour.sum import ContourSum
     from privcalc.engine.mollified.parted import Parted
     from privcalc.engine.mollified.sum import MollifiedSum
     from privcalc.engine.source import Source
@@ -298,12 +298,9 @@ class ManyDeltas:
 
     def _contour(
         self, pivot: float, tolerance: float, reach: float
-    ) -> NodeSum | MollifiedSum | Parted | Split:
+    ) -> ContourSum | MollifiedSum | Parted | Split:
         if self._split:
             return split_at(self._composition, pivot, tolerance, reach)
-        if self._composition.on_lattices:
-            with suppress(NotCertifiedError):
-                return contour_at(self._composition, pivot, tolerance, reach)
         # With edges a mollified contour costs too much for neighbours of one epsilon.
         if self._composition.power_does_not_decay and not self._composition.has_atoms_and_edges:
             if parted_applies(self._composition, FIRST_LOG_DELTA, pivot):

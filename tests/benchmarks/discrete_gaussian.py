@@ -10,8 +10,8 @@ import random
 import time
 from fractions import Fraction
 
+from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.engine.periodic.answer import periodic_epsilon
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
 CASES = {
@@ -43,7 +43,7 @@ def main() -> None:
         best = math.inf
         for _ in range(3):
             start = time.perf_counter()
-            found = periodic_epsilon(laws, 1e-10, 1e-10, 1e-9)
+            found = certified_epsilon(laws, 1e-10, 1e-9)
             best = min(best, time.perf_counter() - start)
         bound = found.bound
         print(

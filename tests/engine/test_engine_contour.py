@@ -13,7 +13,7 @@ from privcalc.engine.composition import Composition
 from privcalc.engine.contour.aliasing import log_left, log_payoff_supremum, log_right
 from privcalc.engine.contour.answer import contour_delta, contour_epsilon
 from privcalc.engine.contour.plan import make_plan
-from privcalc.engine.contour.sum import ContourSum
+from privcalc.engine.contour.sum import ContourSum, evaluated
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -37,7 +37,9 @@ def test_sum_exceeds_delta_by_exactly_the_aliases(step: float) -> None:
     composition = Composition.of([(GaussianLaw(mu), 1)])
     base = make_plan(composition, 3.0, epsilon, math.log(1e-3), 1e-12)
     plan = type(base)(base.c, step, 400, base.laws, 5.0, 5.0 * 6.0 * mu**2 / 2, base.log_decay)
-    value = float(ContourSum(composition, plan).deltas(np.array([epsilon]), 0.0).value[0])
+    value = float(
+        ContourSum(evaluated(composition, plan)).deltas(np.array([epsilon]), 0.0).value[0]
+    )
     period = 2 * mpmath.pi / mpmath.mpf(step)
     aliases = mpmath.fsum(
         gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * plan.c)

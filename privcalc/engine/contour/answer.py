@@ -1,8 +1,4 @@
-"""The contour engine: which contour answers a question, for any laws.
-
-Compositions of discrete Gaussians on one lattice have nodes of their own (`engine/periodic/`);
-where the contour runs is decided here for all.
-"""
+"""The contour engine: which contour answers a question, for laws that decay."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from privcalc.engine.contour.saddle import (
     saddle_for_delta,
     saddle_for_epsilon,
 )
-from privcalc.engine.contour.sum import ContourSum
+from privcalc.engine.contour.sum import ContourSum, evaluated
 from privcalc.engine.inverse import FIRST_LOG_DELTA, LEAST_WIDTH, around, error_for, root
 from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
@@ -24,7 +20,6 @@ from privcalc.errors import NotCertifiedError
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
-    from privcalc.engine.contour.sum import NodeSum
 
 # Part of delta that searches may drop; it does not depend on the tolerance, nor does the search.
 SEARCH_DROP = 1e-14
@@ -42,7 +37,7 @@ def node_sum(
     *,
     refine: float = 1.0,
     deviation: float = 0.0,
-) -> NodeSum:
+) -> ContourSum:
     """Prepare a contour for delta near e^{log_scale} at epsilon.
 
     Args:
@@ -57,13 +52,8 @@ def node_sum(
     Raises:
         NotCertifiedError: there is no such contour.
     """
-    if composition.on_lattices:
-        from privcalc.engine.periodic.contour import periodic_sum
-
-        question = (c, epsilon, log_scale, relative)
-        return periodic_sum(composition, *question, refine=refine, deviation=deviation)
     plan = make_plan(composition, c, epsilon, log_scale, relative, refine=refine)
-    return ContourSum(composition, plan, deviation)
+    return ContourSum(evaluated(composition, plan), deviation)
 
 
 def contour_at(
@@ -74,7 +64,7 @@ def contour_at(
     *,
     shift: float = 1.0,
     refine: float = 1.0,
-) -> NodeSum:
+) -> ContourSum:
     """Prepare a contour through the saddle of one epsilon that is good `reach` deviations around.
 
     With the curvature K'' of the tilted loss, log delta falls by about c x + x^2 / (2 K'') on the
@@ -96,10 +86,7 @@ def contour_at(
     c, log_scale, cut = scale_at(composition, epsilon, 0.1 * relative)
     deviation = math.sqrt(max(cut.cumulants(c)[2], 0.0))
     smaller, drop = log_scale - 0.5 * reach * reach, reach * (c * deviation + 0.5 * reach)
-    if reach > 0.0 and composition.on_lattices:
-        # Nothing is dropped there, and what decides is how many nodes may be left out.
-        smaller = log_scale - drop
-    elif reach > 0.0:
+    if reach > 0.0:
         cut = composition.truncated(log_scale - drop + math.log(0.1 * relative))
         depth = math.log(4.0 / relative)
         refine *= max(1.0, (depth - log_scale + drop) / (depth - smaller))

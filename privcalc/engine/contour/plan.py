@@ -120,16 +120,13 @@ def log_mgf_upper(parts: Iterable[tuple[int, ComplexArray, Array]]) -> float:
     return sum(terms) + 1e-12 * (1.0 + sum(map(abs, terms)))
 
 
-def right_candidates(
-    composition: Composition, c: float, farthest: float = math.inf
-) -> list[tuple[float, float]]:
+def right_candidates(composition: Composition, c: float) -> list[tuple[float, float]]:
     """Return pairs (c', K(c')) to choose the right aliasing bound from.
 
-    They are parts of c away from it, or parts of what the deviation of the tilted loss asks for,
-    at most `farthest`.
+    They are parts of c away from it, or parts of what the deviation of the tilted loss asks for.
     """
     deviation = math.sqrt(max(composition.cumulants(c)[2], 1e-300))
-    gaps = [c * gap for gap in GAPS] + [min(gap / deviation, farthest) for gap in DEVIATIONS]
+    gaps = [c * gap for gap in GAPS] + [gap / deviation for gap in DEVIATIONS]
     pairs = []
     for c_right in sorted({few_bits(c + gap) for gap in gaps}):
         value = composition.cumulants(c_right)[0] if c_right > c else math.inf

@@ -61,15 +61,13 @@ LARGEST_EXPONENT = 700.0
 
 @record
 class Nodes:
-    """What the nodes c + it of one contour tell, t >= 0; those of -t are their mirror images.
+    """What the nodes c + ikh, k = 0 .. n, of one contour tell; those of -k are mirror images.
 
     Attributes:
         c: the abscissa.
-        step: h, rounded up.
-        log_mgf: K at the nodes, or the part of it that does not depend on epsilon; the first of
-            them is at t = 0.
+        step: h.
+        log_mgf: K at the nodes.
         error: absolute error of each; at least 1, infinite or not a number where nothing is known.
-        log_majorant: log of a bound on |phi| at each.
         right: the c' of the right aliasing term, and an upper bound on K(c').
         left_out: bound on the terms of all other nodes, relative to e^{K(c) - c epsilon}.
         log_dropped: log of the P-mass of outcomes that the laws leave out.
@@ -79,32 +77,37 @@ class Nodes:
     step: float
     log_mgf: ComplexArray
     error: Array
-    log_majorant: Array
     right: tuple[float, float]
     left_out: float
     log_dropped: float = -math.inf
 
 
-@record
-class Terms:
-    """The summands e^{exponent} kernel: a row for each epsilon, a column for each node.
+def evaluated(composition: Composition, plan: Plan) -> Nodes:
+    """Evaluate K and its error at the nodes of a plan.
 
-    Attributes:
-        exponent: K(s) - s epsilon, or the like.
-        kernel: what it is multiplied with, the same for all epsilons or a row for each.
-        size: bound on the moduli of the kernel and of the terms it is made of; likewise.
-        steepness: the derivative of e^{exponent} kernel by epsilon is e^{exponent} times this.
-        units: rounding of exp, the kernel and the products, in units of `size`.
+    Args:
+        composition: what is accounted for, already truncated.
+        plan: where the nodes are.
     """
+    count = plan.nodes + 1
+    total, error = np.zeros(count, np.complex128), np.zeros(count)
+    charge(count * (PER_NODE + PER_OUTCOME * sum(law.size for law in plan.laws)))
+    for (_, uses), law in zip(composition, plan.laws, strict=True):
+        value, slack = law.log_mgf_progression(plan.step, count)
+        total = total + uses * value
+        error = error + uses * slack + (2.0 + len(plan.laws)) * UNIT * uses * np.abs(value)
+    return Nodes(
+        plan.c,
+        plan.step,
+        total,
+        error,
+        (plan.c_right, plan.log_mgf_right),
+        exp_bound(log_cut(plan.log_decay, plan.cut) + SLACK),
+        composition.log_truncated_mass(),
+    )
 
-    exponent: ComplexArray
-    kernel: ComplexArray
-    size: Array
-    steepness: ComplexArray
-    units: float
 
-
-class NodeSum:
+class ContourSum:
     """The source of a composition on one contour: the sum over its nodes, which are known."""
 
     proof = Proof.INVERSION
@@ -116,10 +119,8 @@ class NodeSum:
         self.deviation = deviation
         noise = nodes.error + UNIT * (4.0 * np.abs(nodes.log_mgf) + COMPLEX_TERM * len(nodes.error))
         self._noise: Array = np.where(np.isfinite(noise), noise, np.inf)
-
-    def _terms(self, epsilons: Array) -> Terms:
-        """Return the summands; what they leave out of the exponent counts as exact."""
-        raise NotImplementedError
+        self._z, self._kernel = trapezoid(nodes.c, nodes.step, len(noise) - 1)
+        self._size: Array = np.abs(self._kernel)
 
     # Overflow and invalid operations give infinite errors or failed comparisons, never a bound.
     @np.errstate(all="ignore")
@@ -169,35 +170,38 @@ class NodeSum:
     def _values(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
         """Return the sums and their slopes, without error bound."""
         charge(PER_TERM * len(epsilons) * len(self._noise))
-        terms = self._terms(epsilons)
-        powers = np.exp(terms.exponent - log_scale)
+        powers = np.exp(self._exponents(epsilons) - log_scale)
         powers[:, self._noise >= 1.0] = 0.0
-        return _dot(powers, terms.kernel).real, _dot(powers, terms.steepness).real
+        return (powers @ self._kernel).real, -(powers @ (self._z * self._kernel)).real
 
     def _sums(self, epsilons: Array, scales: Array, log_peaks: Array) -> tuple[Array, Array]:
         """Return the sums over the nodes, and a bound on their rounding errors.
 
-        The exponent is off by w = the error of K, 4 units of each of its terms, those of the
-        summand, and those of a sum of n products, in whatever order; so that a term of modulus m is
-        off by at most m (e^w - 1) <= m w (1 + w) for w <= 1. Where w exceeds 1 the term is left
-        out: its modulus is at most that at t = 0, times the majorant.
+        The exponent is off by w = the error of K, 4 units of each of its terms, 16 of the kernel
+        and the product, and those of a sum of n products, in whatever order; so that a term of
+        modulus m is off by at most m (e^w - 1) <= m w (1 + w) for w <= 1. Where w exceeds 1 the
+        term is left out: its modulus is at most that at t = 0.
         """
         charge(PER_TERM * len(epsilons) * len(self._noise))
-        terms = self._terms(epsilons)
-        powers = np.exp(terms.exponent - scales[:, None])
-        wrong = np.abs(terms.exponent - self.nodes.log_mgf) + np.abs(scales)[:, None]
-        wrong = self._noise + UNIT * (4.0 * wrong + terms.units)
+        exponents = self._exponents(epsilons)
+        powers = np.exp(exponents - scales[:, None])
+        wrong = np.abs(exponents - self.nodes.log_mgf) + np.abs(scales)[:, None]
+        wrong = self._noise + UNIT * (4.0 * wrong + 16.0)
         good = wrong < 1.0
         rounding = np.zeros(len(epsilons))
         if not good.all():
             powers = np.where(good, powers, 0.0)
             wrong = np.where(good, wrong, 0.0)
-            majorant = exp_bounds(log_peaks[:, None] + self.nodes.log_majorant)
-            rounding = np.where(good, 0.0, majorant * terms.size).sum(axis=1)
-        value = _dot(powers, terms.kernel).real
-        each = np.abs(powers) * (wrong * (1.0 + wrong))
-        lost = each @ terms.size if terms.size.ndim == 1 else (each * terms.size).sum(axis=1)
+            majorant = exp_bounds(log_peaks)[:, None]
+            rounding = np.where(good, 0.0, majorant * self._size).sum(axis=1)
+        value = (powers @ self._kernel).real
+        lost = (np.abs(powers) * (wrong * (1.0 + wrong))) @ self._size
         return value, (rounding + lost) * MARGIN
+
+    def _exponents(self, epsilons: Array) -> ComplexArray:
+        """Return K(s) - s epsilon: a row for each epsilon, a column for each node."""
+        found: ComplexArray = np.multiply.outer(-epsilons, self._z) + self.nodes.log_mgf
+        return found
 
     def _log_peaks(self, epsilons: Array, scales: Array) -> Array:
         """Return upper bounds on K(c) - c epsilon - log_scale (quadrature error included)."""
@@ -246,54 +250,6 @@ def aliasings(
     largest = 2.0 * math.pi * c_right / step + abs(log_mgf_right) + abs(log_mass)
     slack = SLACK + 16.0 * UNIT * (largest + c_right * np.abs(epsilons) + np.abs(scales))
     return (exp_bounds(left + slack) + exp_bounds(above + slack)) * MARGIN
-
-
-def _dot(rows: ComplexArray, weights: ComplexArray) -> ComplexArray:
-    """Sum over the nodes: each row with the same weights, or with its own."""
-    found: ComplexArray = rows @ weights if weights.ndim == 1 else (rows * weights).sum(axis=1)
-    return found
-
-
-class ContourSum(NodeSum):
-    """The nodes c + ikh, k = 0 .. n, of any laws that have a cumulant."""
-
-    def __init__(self, composition: Composition, plan: Plan, deviation: float = 0.0) -> None:
-        """Evaluate K and its error at the nodes.
-
-        Args:
-            composition: what is accounted for, already truncated.
-            plan: where the nodes are.
-            deviation: standard deviation of the tilted loss, about.
-        """
-        self.plan = plan
-        t = plan.step * np.arange(plan.nodes + 1)
-        total = np.zeros(len(t), np.complex128)
-        error = np.zeros(len(t))
-        laws = len(plan.laws)
-        charge(len(t) * (PER_NODE + PER_OUTCOME * sum(law.size for law in plan.laws)))
-        for (_, count), law in zip(composition, plan.laws, strict=True):
-            value, slack = law.log_mgf_progression(plan.step, len(t))
-            total = total + count * value
-            error = error + count * slack + (2.0 + laws) * UNIT * count * np.abs(value)
-        nodes = Nodes(
-            plan.c,
-            plan.step,
-            total,
-            error,
-            np.zeros(len(t)),
-            (plan.c_right, plan.log_mgf_right),
-            exp_bound(log_cut(plan.log_decay, plan.cut) + SLACK),
-            composition.log_truncated_mass(),
-        )
-        super().__init__(nodes, deviation)
-        self._z, self._kernel = trapezoid(plan.c, plan.step, plan.nodes)
-        self._size: Array = np.abs(self._kernel)
-        self._steepness: ComplexArray = -self._z * self._kernel
-
-    def _terms(self, epsilons: Array) -> Terms:
-        """Return e^{K(s) - s epsilon} / (s (s + 1)) times the weights of the rule."""
-        exponent: ComplexArray = np.multiply.outer(-epsilons, self._z) + self.nodes.log_mgf
-        return Terms(exponent, self._kernel, self._size, self._steepness, 16.0)
 
 
 def exp_bounds(exponents: Array) -> Array:
