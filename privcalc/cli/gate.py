@@ -203,7 +203,9 @@ def _mechanisms(
         # A key of [budget], or of the file, has the line of its own.
         keys = ({"": lines["mechanism"]} for _, lines in places if "mechanism" in lines)
         place = next(tables, None) or next(keys, None)
-        reader.fail(f"mechanisms are a list beside [budget]: write [[mechanism]]; {EXAMPLE}", place)
+        reader.fail(
+            f"mechanisms are a list next to [budget]: write [[mechanism]]; {EXAMPLE}", place
+        )
     if not isinstance(found, list) or not found:
         reader.fail(f"there is no mechanism, and nothing to check; {EXAMPLE}")
     if len(found) > MAX_MECHANISMS:
@@ -439,6 +441,6 @@ def _with_parts(report: Report, found: BudgetFile, costs: list[Bound]) -> Report
         ),
         remarks=(*report.remarks, *notes),
         check=check,
-        # Nothing can be shown beside a line of a pipe.
+        # Nothing can be shown at a line of a pipe.
         source=None if found.file == STANDARD_INPUT else (found.file, worst.line),
     )

@@ -241,7 +241,7 @@ class Printer:
         return self._picture(reports) if self._output.plot else self._tables(reports)
 
     def _picture(self, reports: Sequence[Report]) -> Iterator[str]:
-        """Draw the curve in the place of its table; answers beside it have theirs."""
+        """Draw the curve in the place of its table; other answers have theirs."""
         from privcalc.picture.picture import picture
         from privcalc.picture.terminal import draw
         from privcalc.render.plain import facts, verdicts

@@ -66,7 +66,7 @@ def compose(
         delta: where epsilon is asked, in [0, 1].
         epsilon: where delta is asked, >= 0.
         relation: add-or-remove-one, replace-one or replace-special; None for the default.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: auto, contour, fft or rdp (upper end only).
     """
     from privcalc.reporting.budget import Budget
@@ -121,7 +121,7 @@ def convert(
         prior: chances that the record is there, for risk.
         group: records that are protected together.
         relation: None for the default.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: auto, contour, fft or rdp.
     """
     from privcalc.reporting.convert import Converting, check_uses
@@ -183,7 +183,7 @@ def subsample(
         delta: asks for epsilon instead of the curve.
         count: number of rounds, each with a fresh sample, of which epsilon is.
         relation: None for the default of the sampling.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: for epsilon: auto, contour, fft or rdp.
     """
     from privcalc.reporting.subsample import Subsampling, checked_sample
@@ -235,7 +235,7 @@ def select(
         delta: where epsilon is asked.
         epsilon: where delta is asked.
         relation: None for the default.
-        tolerance: relative width wished for of what one run costs.
+        tolerance: target relative width of what one run costs.
         engine: for one run: auto, contour, fft or rdp.
     """
     from privcalc.reporting.select import Selecting, read_runs

@@ -52,7 +52,7 @@ class Result:
 
     @property
     def tolerance_met(self) -> bool:
-        """Whether the brackets are as narrow as was wished."""
+        """Whether the brackets are as narrow as was asked for."""
         return self.report.method.tolerance_met
 
     @property

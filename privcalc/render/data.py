@@ -173,11 +173,11 @@ def _named(name: str, numbers: Named) -> Iterator[tuple[str, Number]]:
 def _column(
     name: str, values: list[Number | Row], first: str, places: Quantity | Estimate
 ) -> Iterator[tuple[str, str, str, Number | Estimate]]:
-    """Yield a column beside its first one, a table of rows, or a list that is numbered."""
+    """Yield a column with its first one, a table of rows, or a list that is numbered."""
     yield from _rows(values)
-    beside = places if isinstance(places, list) else list(range(1, len(values) + 1))
+    firsts = places if isinstance(places, list) else list(range(1, len(values) + 1))
     given = first if isinstance(places, list) else "number"
-    for place, found in zip(beside, values, strict=False):
+    for place, found in zip(firsts, values, strict=False):
         if isinstance(place, float | int) and not isinstance(found, dict):
             yield given, number(place), name, found
 

@@ -54,7 +54,7 @@ def annotation(level: str, title: str, message: str, source: tuple[str, int] | N
         level: notice, warning or error.
         title: what it is about.
         message: what it says.
-        source: the file and the line that it is shown beside, if there is one.
+        source: the file and the line that it is shown at, if there is one.
     """
     values = {"title": title}
     if source is not None:

@@ -1,4 +1,4 @@
-"""What goes to standard error beside an answer: warnings, failed checks, and -v."""
+"""What goes to standard error in addition to an answer: warnings, failed checks, and -v."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _painted(text: str, style: str, *, colour: bool) -> str:
 
 
 def _described(facts: Sequence[tuple[str, str]], width: int | None) -> Iterator[str]:
-    """Put what is said of each name beside it, in as many lines as that takes."""
+    """Put what is said of each name to its right, in as many lines as that takes."""
     indent = max(len(name) for name, _ in facts) + len(_GAP)
     for name, words in facts:
         first, *others = _wrapped(words, width and width - indent)

@@ -92,7 +92,7 @@ class Report:
             or epsilon of the query.
         headings: headings of columns that are not their names.
         closing: rows below those of the last table for people, such as a total.
-        source: the file and the line in it that annotations are shown beside, or None.
+        source: the file and the line in it that annotations are shown at, or None.
         caution: what every format says of the numbers: that they are no guarantee, or "".
     """
 

@@ -89,7 +89,7 @@ class Selecting:
         deltas: epsilon is asked at each.
         epsilons: delta is asked at each.
         relation: the relation that the command line asks for.
-        tolerance: relative width wished for of what the base costs.
+        tolerance: target relative width of what the base costs.
         engine: for the base.
         verbose: whether -v is to say more.
         limits: what epsilon and delta are compared with.
@@ -160,7 +160,7 @@ class Selecting:
 
 
 def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:
-    """Put an answer into the form of the output contract; what does not apply is left out."""
+    """Put an answer into the form of the output contract; what does not apply is omitted."""
     from privcalc.render.report import OneSided
 
     columns: dict[str, Named] = {

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _columns(curve: Amplification) -> dict[str, Quantity]:
-    """Put the columns into the form of the output contract; what does not apply is left out."""
+    """Put the columns into the form of the output contract; what does not apply is omitted."""
     from privcalc.render.report import OneSided
 
     def column(values: tuple[float, ...], *, is_upper: bool = True) -> Quantity:
@@ -103,7 +103,7 @@ class Subsampling:
         deltas: epsilon is asked at each.
         count: rounds.
         relation: the relation that the command line asks for.
-        tolerance: relative width wished for.
+        tolerance: target relative width.
         engine: for epsilon.
         curve: whether the curve is an answer, and not only epsilon.
     """

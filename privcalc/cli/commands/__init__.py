@@ -44,7 +44,7 @@ def call(
 
     Args:
         function: the command.
-        values: what its options are; those that have a default may be left out.
+        values: what its options are; those that have a default may be omitted.
         arguments: the command line, for formats that repeat it.
     """
     output = read_output(**{name: values[name] for name in OPTIONS & values.keys()})

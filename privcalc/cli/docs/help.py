@@ -32,7 +32,7 @@ EXAMPLES = 3
 _NAMES = 20
 # Choices that are longer are named, not listed.
 _CHOICES = 44
-# Narrower ones have no room beside names, and no screen of 24 lines is enough.
+# Narrower ones have no room next to names, and no screen of 24 lines is enough.
 _NARROW = 60
 
 
@@ -185,7 +185,7 @@ def plain_options(parser: Command) -> Iterator[str]:
             kind = _kind(hints[each.name])
             spelled = ["SPEC"] if each.param_type_name == "argument" else each.opts
             for flag in spelled:
-                # -q beside --q is likely a mistake, which Typer's reader explains.
+                # -q where there is --q is likely a mistake, which Typer's reader explains.
                 if f"-{flag}" not in flags:
                     yield f"{name} {flag} {each.name} {kind}\n"
 
