@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from privcalc.accounting.answer import Answer, Composition, Direction, Method
+from privcalc.accounting.answer import Answer, ComposedAnswers, Direction, Method
 from privcalc.bounds import Bound, Proof
 from privcalc.relation import Relation
 
@@ -38,7 +38,7 @@ class FakeAccounting:
         engine: str = "auto",
         max_epsilon: float | None = None,
         max_delta: float | None = None,
-    ) -> Composition:
+    ) -> ComposedAnswers:
         """Answer every question with the same bracket."""
         self.calls.append(
             {
@@ -58,7 +58,9 @@ class FakeAccounting:
         answers += [self._answer("delta", {"epsilon": e}, engine) for e in epsilons]
         if not answers:
             answers = [self._profile()]
-        return Composition(relation or Relation.ADD_OR_REMOVE_ONE, self.sampling, tuple(answers))
+        return ComposedAnswers(
+            relation or Relation.ADD_OR_REMOVE_ONE, self.sampling, tuple(answers)
+        )
 
     def _answer(self, quantity: str, query: dict[str, float], engine: str) -> Answer:
         estimate = 2.375 if engine == "afa" else None

@@ -9,7 +9,7 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.calibration.search import Probe, Search
+from privcalc.calibration.search import Probe, ValueSearch
 from privcalc.engine.mollified.cuts import Search as Cuts
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law
@@ -75,7 +75,7 @@ def probe(position: int, x: float, upper: float, lower: float) -> Probe:
 
 def test_a_wide_bracket_does_not_mislead_a_calibration() -> None:
     """Of two probes that contradict one another the search believes the narrower."""
-    search = object.__new__(Search)
+    search = object.__new__(ValueSearch)
     search.slope = 1.0
     # The truth is x - 2.2; at 2.15 only a loose bound is known, nearly the budget itself.
     known = (probe(1, 2.0, -0.2, -0.2), probe(2, 2.15, -0.003, -2.0), probe(3, 2.16, -0.04, -0.04))

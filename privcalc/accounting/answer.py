@@ -86,7 +86,7 @@ class Answer:
 
 
 @record
-class Composition:
+class ComposedAnswers:
     """All answers to one question, and the assumptions they share.
 
     Attributes:

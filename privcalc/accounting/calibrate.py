@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.bounds import Verdict, round_down, round_up
 from privcalc.calibration.holes import Unknown, unknown
-from privcalc.calibration.search import Crossing, Search
+from privcalc.calibration.search import Crossing, ValueSearch
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
@@ -138,7 +138,7 @@ class _Calibrator:
         asked = len(coarse.probes) + len(fine.probes)
         return self._calibration(good, bad, below, asked)
 
-    def _finer(self, coarse: Search) -> Search:
+    def _finer(self, coarse: ValueSearch) -> ValueSearch:
         """Return a search with narrow brackets, begun near what wide ones say."""
         undecided = any(_open(probe) for probe in coarse.probes.values())
         root = coarse.root("upper" if undecided else "middle")
@@ -154,8 +154,8 @@ class _Calibrator:
         fine.start(known.x if root is None else root)
         return fine
 
-    def _search(self, tolerance: float, slope: float, rest: float) -> Search:
-        return Search(self.unknown, self.target, self.relation, tolerance, slope, rest)
+    def _search(self, tolerance: float, slope: float, rest: float) -> ValueSearch:
+        return ValueSearch(self.unknown, self.target, self.relation, tolerance, slope, rest)
 
     def _start(self, start: float | None) -> tuple[float, float]:
         """Return an x to begin with, and about the slope there."""
@@ -179,7 +179,7 @@ class _Calibrator:
         found = inverse(rough, self.target.log_mu(self.target.budget), low, high)
         return found or (min(max(0.0, low), high), 1.0)
 
-    def _insufficient(self, fine: Search, good: Probe) -> Probe | None:
+    def _insufficient(self, fine: ValueSearch, good: Probe) -> Probe | None:
         """Find a value that misses the target for certain, where the next one is undecided."""
         if good.bound is None or good.bound.lower is None:
             return None
@@ -187,7 +187,9 @@ class _Calibrator:
         near = 0.0 if self.unknown.whole else max(NEAR_ENOUGH, OF_GAP * left_open)
         return Crossing(fine, "lower", near).solve()[1]
 
-    def _both(self, search: Search, good: Probe | None, bad: Probe | None) -> tuple[Probe, Probe]:
+    def _both(
+        self, search: ValueSearch, good: Probe | None, bad: Probe | None
+    ) -> tuple[Probe, Probe]:
         """Refuse a target that no value meets, or every one.
 
         Raises:
@@ -267,7 +269,7 @@ class _Calibrator:
                 f" {_up(bound)} is the best that is proved"
             )
 
-    def _refuse_unbounded(self, search: Search) -> None:
+    def _refuse_unbounded(self, search: ValueSearch) -> None:
         """Refuse what has no finite upper end, wherever the noise is: no search finds one.
 
         Raises:
@@ -342,7 +344,7 @@ class _Calibrator:
         )
 
 
-def _near(search: Search, good: Probe, bad: Probe) -> bool:
+def _near(search: ValueSearch, good: Probe, bad: Probe) -> bool:
     """Say whether the answer is so near to one of two probes that narrow brackets pay.
 
     Where one is wide and leaves the budget open, there are none.

@@ -152,7 +152,7 @@ TOLERANCE = 1e-7
 
 
 @record
-class Chain:
+class NeighbourChain:
     """A guarantee that follows from that for one added or removed record, by a chain of neighbours.
 
     Attributes:
@@ -210,7 +210,9 @@ class Chain:
         return Steps(epsilons, np.max(uppers, axis=0))
 
 
-def chain_for(tree: Node, records: int, relation: Relation, *, engine: str) -> Chain | None:
+def chain_for(
+    tree: Node, records: int, relation: Relation, *, engine: str
+) -> NeighbourChain | None:
     """Return a chain for what has no pair of its own, or None where there is no chain either.
 
     Replacing a record is removing it and adding another, so what holds for adding or removing one
@@ -225,4 +227,4 @@ def chain_for(tree: Node, records: int, relation: Relation, *, engine: str) -> C
         parts = realize(tree, base if replaces else relation)
     except UnsupportedError:
         return None
-    return Chain(Directions(parts, TOLERANCE, engine), records, replaces)
+    return NeighbourChain(Directions(parts, TOLERANCE, engine), records, replaces)

@@ -6,7 +6,7 @@ import math
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
-from privcalc.accounting.answer import Answer, Composition, Direction, Method, Quantity
+from privcalc.accounting.answer import Answer, ComposedAnswers, Direction, Method, Quantity
 from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions, round_points
 from privcalc.accounting.realize import alternatives, default_relation, realize, sampling_words
 from privcalc.bounds import Bound, Proof
@@ -44,7 +44,7 @@ def compose(
     max_epsilon: float | None = None,
     max_delta: float | None = None,
     quick: bool = False,
-) -> Composition:
+) -> ComposedAnswers:
     """Bracket what a specification costs under adaptive composition.
 
     Args:
@@ -76,7 +76,7 @@ def compose(
             answers.append(solver.answer("delta", epsilon, max_delta))
     if not answers:
         answers = [_profile(solver)]
-    return Composition(relation, sampling_words(tree), tuple(answers))
+    return ComposedAnswers(relation, sampling_words(tree), tuple(answers))
 
 
 def _solver(

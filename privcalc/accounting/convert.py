@@ -8,7 +8,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Literal
 
 from privcalc.accounting.answer import Answer, Direction, Method
-from privcalc.accounting.chain import Chain, chain_for
+from privcalc.accounting.chain import NeighbourChain, chain_for
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions, error_rates, profile_of, profile_points
 from privcalc.accounting.realize import default_relation, realize, sampling_words
@@ -47,7 +47,7 @@ SUMMARY = "lossy: one number for a whole curve; the smallest that is true of it"
 
 
 @record
-class Question:
+class ConversionQuery:
     """What is asked of a specification.
 
     Attributes:
@@ -74,7 +74,7 @@ class Question:
 
 
 @record
-class Converted:
+class ConvertedAnswer:
     """One answer.
 
     Attributes:
@@ -106,13 +106,13 @@ class Conversion:
     relation: Relation
     sampling: str
     kind: str
-    answers: tuple[Converted, ...]
+    answers: tuple[ConvertedAnswer, ...]
 
 
 @allowance(QUESTION)
 def convert(
     tree: Node,
-    question: Question,
+    question: ConversionQuery,
     *,
     relation: Relation | None = None,
     tolerance: float = 1e-9,
@@ -162,7 +162,7 @@ def convert(
     return Conversion(whole, relation, sampling_words(tree), kind, tuple(answers))
 
 
-def lossless(answers: Iterable[Converted]) -> str:
+def lossless(answers: Iterable[ConvertedAnswer]) -> str:
     """Say that the pair is the same, and whether each number has both ends."""
     values = [value for each in answers for value in each.result.values()]
     rows = [row for value in values for row in (value if isinstance(value, tuple) else (value,))]
@@ -177,9 +177,9 @@ class _State:
     tree: Node
     relation: Relation
     directions: Directions
-    question: Question
+    question: ConversionQuery
 
-    def dp(self) -> list[Converted]:
+    def dp(self) -> list[ConvertedAnswer]:
         """Answer epsilon at each delta and delta at each epsilon, as `compose` does."""
         question = self.question
         found = compose(
@@ -192,7 +192,7 @@ class _State:
         )
         return [self._with_methods(answer) for answer in found.answers]
 
-    def _with_methods(self, answer: Answer) -> Converted:
+    def _with_methods(self, answer: Answer) -> ConvertedAnswer:
         """Add what the conversions of a Renyi curve say, where the curve is all that is known."""
         if answer.bound is None:
             raise AssertionError("only proved engines are asked")
@@ -203,23 +203,23 @@ class _State:
                 name: self.directions.largest(partial(_renyi, answer=answer, conversion=name))
                 for name in CONVERSIONS
             }
-        return Converted(answer.query, result, answer.method, answer.directions)
+        return ConvertedAnswer(answer.query, result, answer.method, answer.directions)
 
-    def profile(self) -> list[Converted]:
+    def profile(self) -> list[ConvertedAnswer]:
         """Answer delta at the epsilons, or at points that are spread over where it matters."""
         points = self.question.points
         epsilons = self.question.epsilons or profile_points(self.directions, points)
         bounds, method = self.directions.profile(epsilons)
-        return [Converted({}, {"epsilon": tuple(epsilons), "delta": tuple(bounds)}, method)]
+        return [ConvertedAnswer({}, {"epsilon": tuple(epsilons), "delta": tuple(bounds)}, method)]
 
-    def rdp(self) -> list[Converted]:
+    def rdp(self) -> list[ConvertedAnswer]:
         """Answer the Renyi divergence at each order."""
         bounds = self.directions.renyi(self.question.orders)
         met = all(bound.within_tolerance(self.directions.tolerance, 1e-300) for bound in bounds)
         result: dict[str, Value] = {"orders": self.question.orders, "renyi_epsilon": tuple(bounds)}
-        return [Converted({}, result, Method(Proof.RENYI, met))]
+        return [ConvertedAnswer({}, result, Method(Proof.RENYI, met))]
 
-    def zcdp(self) -> list[Converted]:
+    def zcdp(self) -> list[ConvertedAnswer]:
         """Answer the smallest rho, and where that is infinite a rho up to some order."""
         from privcalc.renyi.concentrated import smallest_rho
 
@@ -232,9 +232,9 @@ class _State:
             rho, omega = found.truncated
             result |= {"truncated_rho": Bound(rho), "omega": omega}
         met = found.rho.within_tolerance(self.directions.tolerance, 1e-300)
-        return [Converted({}, result, Method(Proof.RENYI, met))]
+        return [ConvertedAnswer({}, result, Method(Proof.RENYI, met))]
 
-    def gdp(self) -> list[Converted]:
+    def gdp(self) -> list[ConvertedAnswer]:
         """Answer the smallest mu that holds everywhere, and the mu matched at each delta."""
         from privcalc.tradeoff.mu import mu_at, smallest_mu
 
@@ -242,7 +242,7 @@ class _State:
         found = smallest_mu(parts, self.directions.tolerance, self.directions.engine)
         _refuse_unknown(found.mu, "mu")
         met = found.mu.within_tolerance(self.directions.tolerance, 1e-300)
-        answers = [Converted({}, {"mu": found.mu}, Method(found.proof, met))]
+        answers = [ConvertedAnswer({}, {"mu": found.mu}, Method(found.proof, met))]
         if not self.question.deltas:
             return answers
         composed = compose(
@@ -264,10 +264,10 @@ class _State:
             upper = mu_at(bound.upper, Bound(delta, delta)).upper
             lower = None if bound.lower is None else mu_at(bound.lower, Bound(delta, delta)).lower
             matched = {"matched_mu": Bound(upper, lower), "epsilon": bound}
-            answers.append(Converted(answer.query, dict(matched), answer.method))
+            answers.append(ConvertedAnswer(answer.query, dict(matched), answer.method))
         return answers
 
-    def tradeoff(self) -> list[Converted]:
+    def tradeoff(self) -> list[ConvertedAnswer]:
         """Answer the smallest type II error at each type I error."""
         from privcalc.tradeoff.function import trade_off
 
@@ -280,14 +280,14 @@ class _State:
         )
         met = all(b.within_tolerance(self.directions.tolerance, 1e-300) for b in found.worst.beta)
         result: dict[str, Value] = {"alpha": tuple(alphas), "beta": tuple(found.worst.beta)}
-        return [Converted({}, result, Method(found.proof, met, notes=found.notes))]
+        return [ConvertedAnswer({}, result, Method(found.proof, met, notes=found.notes))]
 
-    def risk(self) -> list[Converted]:
+    def risk(self) -> list[ConvertedAnswer]:
         """Answer what attacks can achieve at most."""
         result, method = attack_rates(
             self.directions, self.question.false_positive_rates, self.question.priors
         )
-        return [Converted({}, dict(result), method)]
+        return [ConvertedAnswer({}, dict(result), method)]
 
 
 def _refuse_unknown(bound: Bound, name: str) -> None:
@@ -319,7 +319,7 @@ def _renyi(part: Realized, answer: Answer, conversion: str) -> float:
     return min(1.0, (exp_bound(found.value) + mass) * (1.0 + 1e-14))
 
 
-def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
+def _along(chain: NeighbourChain, question: ConversionQuery) -> tuple[ConvertedAnswer, ...]:
     """Answer from a chain of neighbours: upper ends only."""
     method = Method(Proof.CLOSED_FORM, tolerance_met=False, notes=(f"chain: {chain.words}",))
     if question.to == "profile":
@@ -327,20 +327,20 @@ def _along(chain: Chain, question: Question) -> tuple[Converted, ...]:
         deltas = {epsilon: chain.delta(epsilon) for epsilon in sorted(epsilons)}
         least = dict(zip(deltas, accumulate(deltas.values(), min), strict=True))
         bounds = tuple(Bound(least[epsilon]) for epsilon in epsilons)
-        return (Converted({}, {"epsilon": epsilons, "delta": bounds}, method),)
+        return (ConvertedAnswer({}, {"epsilon": epsilons, "delta": bounds}, method),)
     found = []
     for delta in question.deltas:
         epsilon = chain.epsilon(delta)
         if math.isinf(epsilon):
             raise NotCertifiedError(f"the chain of neighbours proves no epsilon at delta {delta!r}")
-        found.append(Converted({"delta": delta}, {"epsilon": Bound(epsilon)}, method))
+        found.append(ConvertedAnswer({"delta": delta}, {"epsilon": Bound(epsilon)}, method))
     for epsilon in question.epsilons:
         bound = Bound(chain.delta(epsilon))
-        found.append(Converted({"epsilon": epsilon}, {"delta": bound}, method))
+        found.append(ConvertedAnswer({"epsilon": epsilon}, {"delta": bound}, method))
     return tuple(found)
 
 
-def check_question(tree: Node, question: Question, tolerance: float) -> None:
+def check_question(tree: Node, question: ConversionQuery, tolerance: float) -> None:
     """Refuse a question that lacks what its target needs, or a number out of range."""
     if holes(tree):
         raise UsageError("convert needs every value; calibrate finds a free parameter")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.answer import Method
-from privcalc.accounting.convert import UPPER, Conversion, Converted, check_question, lossless
+from privcalc.accounting.convert import UPPER, Conversion, ConvertedAnswer, check_question, lossless
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.bounds import Proof
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.answer import Value
-    from privcalc.accounting.convert import Question
+    from privcalc.accounting.convert import ConversionQuery
     from privcalc.mechanisms.base import Mechanism
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def on_data(
     tree: Node,
     files: str | Sequence[str],
-    question: Question,
+    question: ConversionQuery,
     *,
     relation: Relation | None = None,
     tolerance: float = 1e-9,
@@ -80,12 +80,12 @@ def on_data(
         for adjacency in relation.adjacencies
     }
     directions = Directions(Realized.directions(parts), tolerance)
-    found: list[Converted] = []
+    found: list[ConvertedAnswer] = []
     if question.to == "rdp":
         bounds = tuple(directions.renyi(question.orders))
         met = all(bound.within_tolerance(tolerance, 1e-300) for bound in bounds)
         values: dict[str, Value] = {"orders": question.orders, "renyi_epsilon": bounds}
-        found.append(Converted({}, values, Method(Proof.RENYI, met)))
+        found.append(ConvertedAnswer({}, values, Method(Proof.RENYI, met)))
     else:
         answers = [directions.answer("epsilon", delta) for delta in question.deltas]
         answers += [directions.answer("delta", epsilon) for epsilon in question.epsilons]
@@ -93,7 +93,7 @@ def on_data(
             if answer.bound is None:
                 raise AssertionError("only proved engines are asked")
             result: dict[str, Value] = {answer.quantity: answer.bound}
-            found.append(Converted(answer.query, result, answer.method, answer.directions))
+            found.append(ConvertedAnswer(answer.query, result, answer.method, answer.directions))
     kind = lossless(found) if directions.known else UPPER
     return Conversion(tree, relation, sampling_words(tree), kind, tuple(found))
 

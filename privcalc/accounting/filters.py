@@ -29,7 +29,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import UPPER, Conversion, Converted, check_question
+from privcalc.accounting.convert import UPPER, Conversion, ConvertedAnswer, check_question
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import default_relation, realize, sampling_words
 from privcalc.bounds import Bound
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from privcalc.accounting.answer import Method, Value
-    from privcalc.accounting.convert import Question
+    from privcalc.accounting.convert import ConversionQuery
     from privcalc.engine.terms import Realized
     from privcalc.relation import Relation
     from privcalc.spec.tree import Node
@@ -60,7 +60,7 @@ BUDGETS = "a budget is zcdp:rho=, gdp:mu= or rdp:order=,epsilon="
 def filtered(
     tree: Node,
     budget: Node,
-    question: Question,
+    question: ConversionQuery,
     *,
     relation: Relation | None = None,
     tolerance: float = 1e-9,
@@ -100,7 +100,7 @@ def filtered(
         "left": doubles(limit - spent)[0],
         "admitted": admitted,
     }
-    found: list[Converted] = []
+    found: list[ConvertedAnswer] = []
     for delta in question.deltas:
         guaranteed, method = _answered(budget, relation, delta, tolerance)
         fixed = Bound(0.0, 0.0)
@@ -109,7 +109,7 @@ def filtered(
             # It has the guarantee of the budget, too.
             fixed = Bound(min(fixed.upper, guaranteed.upper), fixed.lower)
         result: dict[str, Value] = {"epsilon": Bound(guaranteed.upper), "fixed_epsilon": fixed}
-        found.append(Converted({"delta": delta}, result | facts, method))
+        found.append(ConvertedAnswer({"delta": delta}, result | facts, method))
     return Conversion(tree, relation, sampling_words(tree), UPPER, tuple(found))
 
 

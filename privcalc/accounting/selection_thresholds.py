@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.relation import Relation
-    from privcalc.selection.thresholds import Thresholds, TuningThresholds
+    from privcalc.selection.thresholds import ProfileThresholds, TuningThresholds
     from privcalc.spec.tree import Node, Parameters
 
 # Relative widths with which candidates are judged: a count is decided by far less.
@@ -29,7 +29,7 @@ EXAMPLE = "gaussian:sigma=2@poisson:q=0.01@_"
 
 
 @record
-class Tuning:
+class TunedThresholds:
     """Thresholds, and the counts that they allow.
 
     Attributes:
@@ -56,7 +56,7 @@ def tuning(
     delta: float,
     *,
     relation: Relation | None = None,
-) -> Tuning:
+) -> TunedThresholds:
     """Return the thresholds of one run at (epsilon_q, delta), and what candidates may run.
 
     Args:
@@ -86,7 +86,7 @@ def tuning(
     facts: dict[str, float | str] = {"family": number.family, **number.parameters}
     facts.setdefault("mean", number.mean.upper)
     facts["no_run"] = number.no_runs.upper
-    return Tuning(
+    return TunedThresholds(
         tree,
         relation,
         found,
@@ -96,7 +96,7 @@ def tuning(
     )
 
 
-def _largest(candidate: Node, thresholds: Thresholds, relation: Relation) -> int:
+def _largest(candidate: Node, thresholds: ProfileThresholds, relation: Relation) -> int:
     """Return the largest count that keeps both thresholds for certain."""
     path = holes(candidate)[0]
 
@@ -118,7 +118,7 @@ def _largest(candidate: Node, thresholds: Thresholds, relation: Relation) -> int
     return good
 
 
-def _keeps(tree: Node, thresholds: Thresholds, relation: Relation) -> bool:
+def _keeps(tree: Node, thresholds: ProfileThresholds, relation: Relation) -> bool:
     """Say whether the profile of a candidate is below both points for certain."""
     points = (
         (thresholds.epsilon_1, thresholds.delta_1),

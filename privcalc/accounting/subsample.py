@@ -33,7 +33,7 @@ LARGEST_ORDER = 1e6
 
 
 @record
-class Sample:
+class SampleSize:
     """How the records of one step are chosen.
 
     Attributes:
@@ -94,7 +94,7 @@ class Subsampled:
 @allowance(QUESTION)
 def subsample(
     tree: Node,
-    sample: Sample,
+    sample: SampleSize,
     orders: Sequence[float],
     *,
     relation: Relation | None = None,

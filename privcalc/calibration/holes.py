@@ -107,7 +107,7 @@ COUNTS = Parameter(
 
 
 @record
-class Hole:
+class FreeParameter:
     """One hole.
 
     Attributes:
@@ -140,7 +140,7 @@ class Unknown:
     """
 
     tree: Node
-    holes: tuple[Hole, ...]
+    holes: tuple[FreeParameter, ...]
     ratio: tuple[float, ...]
     sign: int
     grid: Grid
@@ -240,12 +240,12 @@ def unknown(tree: Node, ratio: Sequence[float]) -> Unknown:
     return Unknown(tree, found, tuple(ratio), sign, grid, lowest, highest)
 
 
-def _hole(tree: Node, path: Path) -> Hole:
+def _hole(tree: Node, path: Path) -> FreeParameter:
     for end in range(1, len(path)):
         _check_around(owner(tree, path[:end]), path[end - 1])
     node = owner(tree, path)
     if isinstance(node, Repeated):
-        return Hole(path, COUNTS, 1.0, float(MAX_INTEGER), "a count")
+        return FreeParameter(path, COUNTS, 1.0, float(MAX_INTEGER), "a count")
     known = entry(node.name)
     parameter = known.parameter(str(path[-1]))
     if parameter is None:
@@ -264,7 +264,7 @@ def _hole(tree: Node, path: Path) -> Hole:
             f" {known.spelling}, so that no value could be called the right one{hint}"
         )
     low, high = _range(node, parameter)
-    return Hole(path, parameter, low, high, f"{parameter.spelling} of {known.spelling}")
+    return FreeParameter(path, parameter, low, high, f"{parameter.spelling} of {known.spelling}")
 
 
 def _check_around(node: Node, step: str | int) -> None:
@@ -299,7 +299,7 @@ def _range(node: Leaf | Wrapped, parameter: Parameter) -> tuple[float, float]:
     return low, high
 
 
-def _check_ratio(found: tuple[Hole, ...], ratio: tuple[float, ...]) -> None:
+def _check_ratio(found: tuple[FreeParameter, ...], ratio: tuple[float, ...]) -> None:
     named = [hole.words for hole in found]
     listed = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     if len(found) == 1 and not ratio:

@@ -81,7 +81,7 @@ SCATTER = (1.0, 1e-2, 1e2, 1e-4, 1e4, 1e-8, 1e8, 1e-16, 1e16)
 
 
 @mutable
-class Search:
+class ValueSearch:
     """Probes of one question at one tolerance.
 
     Attributes:
@@ -277,7 +277,7 @@ class Crossing:
         near: values whose logs differ by no more are near enough.
     """
 
-    search: Search
+    search: ValueSearch
     end: End
     near: float = 0.0
     step: float = FIRST_STEP

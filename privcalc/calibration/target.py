@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from privcalc.accounting.answer import Method
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError
 from privcalc.record import record
@@ -116,7 +116,7 @@ class CalibrationTarget:
         if self.quantity == "tpr":
             return self._power(tree, relation, tolerance)
         to: Literal["gdp", "zcdp"] = "gdp" if self.quantity == "mu" else "zcdp"
-        converted = convert(tree, Question(to=to), relation=relation, tolerance=tolerance)
+        converted = convert(tree, ConversionQuery(to=to), relation=relation, tolerance=tolerance)
         answer = converted.answers[0]
         return cast("Bound", answer.result[self.quantity]), answer.method
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Report:
+class LocalReport:
     """What one person reports, where each does so alone.
 
     Attributes:
@@ -58,7 +58,7 @@ class Mechanism:
         return cls.sampling
 
     @property
-    def report(self) -> Report | None:
+    def report(self) -> LocalReport | None:
         """What one person reports, where it may be shuffled with what others do; else None."""
         return None
 

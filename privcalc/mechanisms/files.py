@@ -34,7 +34,7 @@ _SEPARATOR = re.compile(r"\s*[,;]\s*|\s+")
 
 
 @record
-class Row:
+class WrittenRow:
     """Two entries as they were written, and where.
 
     Attributes:
@@ -48,7 +48,7 @@ class Row:
 
 def read_rows(
     file: str, names: tuple[str, str], *, most: int = MAX_ROWS, hint: str = ""
-) -> list[Row]:
+) -> list[WrittenRow]:
     """Return the rows of a file of two columns with these names.
 
     Args:
@@ -104,9 +104,9 @@ def _decimal(word: str) -> Fraction | None:
     return value if abs(value) <= _LARGEST else None
 
 
-def _text(file: str, text: str, names: tuple[str, str], most: int) -> list[Row]:
+def _text(file: str, text: str, names: tuple[str, str], most: int) -> list[WrittenRow]:
     """Read lines, one row more than there may be at most."""
-    rows: list[Row] = []
+    rows: list[WrittenRow] = []
     header = True
     for number, line in enumerate(io.StringIO(text, newline=None), start=1):
         content = line.partition("#")[0].strip()
@@ -126,11 +126,11 @@ def _text(file: str, text: str, names: tuple[str, str], most: int) -> list[Row]:
                 f'{file}, line {number}: expected the header "{" ".join(names)}" or two numbers,'
                 f" got {_short(content)}"
             )
-        rows.append(Row(f"{file}, line {number}", (words[0], words[1])))
+        rows.append(WrittenRow(f"{file}, line {number}", (words[0], words[1])))
     return rows
 
 
-def _json(file: str, text: str, names: tuple[str, str]) -> list[Row]:
+def _json(file: str, text: str, names: tuple[str, str]) -> list[WrittenRow]:
     import json
 
     try:
@@ -167,7 +167,7 @@ def _json(file: str, text: str, names: tuple[str, str]) -> list[Row]:
         first, other = pair
         if not (isinstance(first, str) and isinstance(other, str)):
             _fail(place, names, json.dumps(pair))
-        rows.append(Row(place, (first, other)))
+        rows.append(WrittenRow(place, (first, other)))
     return rows
 
 

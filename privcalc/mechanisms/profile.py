@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files import Row, exact, read_rows
+from privcalc.mechanisms.files import WrittenRow, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -78,6 +78,6 @@ class Profile(Mechanism):
             raise DomainError(f"{self._file}: {error}") from None
 
 
-def _epsilon(row: Row) -> Fraction | float:
+def _epsilon(row: WrittenRow) -> Fraction | float:
     word = row.entries[0]
     return math.inf if word.lower() in _INFINITY else exact(row.place, word)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.exact import Enclosed
-from privcalc.mechanisms.base import Mechanism, Report
+from privcalc.mechanisms.base import LocalReport, Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -54,9 +54,9 @@ class Pure(Mechanism):
         self.epsilon = Enclosed.of(epsilon)
 
     @property
-    def report(self) -> Report:
+    def report(self) -> LocalReport:
         """Any report of this guarantee."""
-        return Report(self.epsilon)
+        return LocalReport(self.epsilon)
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed, exact
-from privcalc.mechanisms.base import Mechanism, Report
+from privcalc.mechanisms.base import LocalReport, Mechanism
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -104,10 +104,10 @@ class RandomizedResponse(Mechanism):
             )
 
     @property
-    def report(self) -> Report | None:
+    def report(self) -> LocalReport | None:
         """The answer; None where the true one of several is less likely than any other."""
         if self.epsilon is not None:
-            return Report(self.epsilon, self.categories)
+            return LocalReport(self.epsilon, self.categories)
         if self.probability is None:
             raise AssertionError("neither epsilon nor a probability")
         size = _log_ratio(self.probability, self.categories)
@@ -116,7 +116,7 @@ class RandomizedResponse(Mechanism):
         if size < 0.0:
             return None
         slack = Fraction(1, 2**49)
-        return Report(
+        return LocalReport(
             Enclosed(Fraction(size) * (1 - slack), Fraction(size) * (1 + slack)), self.categories
         )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
 from privcalc.mechanisms.base import Mechanism
-from privcalc.mechanisms.files import Row, exact, read_rows
+from privcalc.mechanisms.files import WrittenRow, exact, read_rows
 from privcalc.spec.registry import Parameter, mechanism
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Rdp(Mechanism):
         return PointsCurve(finite, dict(self.points).get(math.inf, math.inf), self.last)
 
 
-def _point(row: Row) -> tuple[Fraction, float, float]:
+def _point(row: WrittenRow) -> tuple[Fraction, float, float]:
     """Read one row: the order, rounded down too as divergences do not decrease, and epsilon."""
     word = row.entries[0].lower()
     order, stated = math.inf, Fraction(0)

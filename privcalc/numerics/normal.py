@@ -97,7 +97,7 @@ DENSITY = 1.0 / math.sqrt(2.0 * math.pi)
 
 
 @record
-class Profile:
+class NormalProfile:
     """Bounds on delta and on 1 - delta, each with its own relative accuracy.
 
     Attributes:
@@ -124,7 +124,7 @@ def mills(x: float) -> float:
     return MILLS * float(erfcx(x * ROOT))
 
 
-def gaussian_profile(mu: float, epsilon: float) -> Profile:
+def gaussian_profile(mu: float, epsilon: float) -> NormalProfile:
     """Bound delta_mu(epsilon) at mu > 0 and epsilon >= 0.
 
     Rounding. Let s be off by d = 3 UNIT (epsilon / mu + mu / 2): then what is computed belongs to
@@ -138,9 +138,9 @@ def gaussian_profile(mu: float, epsilon: float) -> Profile:
     s, t = m - half, m + half
     moved = 3.0 * UNIT * (m + half)
     if s > FAR:
-        return Profile(0.0, NOTHING, 1.0 - NOTHING, 1.0)
+        return NormalProfile(0.0, NOTHING, 1.0 - NOTHING, 1.0)
     if s < -FAR:
-        return Profile(1.0 - UNIT, 1.0, 0.0, NOTHING)
+        return NormalProfile(1.0 - UNIT, 1.0, 0.0, NOTHING)
     density = DENSITY * math.exp(-0.5 * s * s)
     common = UNIT * (20.0 + 2.0 * s * s)
     if mu <= SMALL_MU:
@@ -154,11 +154,11 @@ def gaussian_profile(mu: float, epsilon: float) -> Profile:
         rest = density * (mills(-s) + mills(t))
         error = (common + UNIT * 20.0 + mu * moved) * 1.01
         low, high = rest * (1.0 - error), rest * (1.0 + error)
-        return Profile(1.0 - high - UNIT, 1.0 - low + UNIT, low, high)
+        return NormalProfile(1.0 - high - UNIT, 1.0 - low + UNIT, low, high)
     delta = density * difference
     error = (common + part_error + moved * (t + 2.0)) * 1.01
     low, high = max(0.0, delta * (1.0 - error) - NOTHING), delta * (1.0 + error) + NOTHING
-    return Profile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
+    return NormalProfile(low, high, 1.0 - high - UNIT, 1.0 - low + UNIT)
 
 
 def small_difference(m: Number, mu: float, ratio: Number) -> tuple[Number, Number]:

@@ -10,7 +10,7 @@ from privcalc.render.words import proof_remarks
 from privcalc.reporting.questions import relation_in_force
 
 if TYPE_CHECKING:
-    from privcalc.accounting.answer import Answer, Composition
+    from privcalc.accounting.answer import Answer, ComposedAnswers
     from privcalc.relation import Relation
     from privcalc.render.report import Estimate, Quantity, Report
     from privcalc.reporting.budget import Budget
@@ -45,7 +45,7 @@ class Composing:
         )
         return [self._report(question, composition, each) for each in composition.answers]
 
-    def _report(self, question: Question, composition: Composition, answer: Answer) -> Report:
+    def _report(self, question: Question, composition: ComposedAnswers, answer: Answer) -> Report:
         from privcalc.render.report import Report
 
         check = None

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from privcalc.accounting.answer import Value
-    from privcalc.accounting.convert import Conversion, Converted, Target
+    from privcalc.accounting.convert import Conversion, ConvertedAnswer, Target
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
@@ -78,7 +78,7 @@ class Converting:
         """Answer one question."""
         from privcalc.accounting import convert as accounting
 
-        asked = accounting.Question(
+        asked = accounting.ConversionQuery(
             to=self.to,
             deltas=self.deltas,
             epsilons=self.epsilons,
@@ -112,7 +112,7 @@ class Converting:
             )
         return [self._report(found, answer) for answer in found.answers]
 
-    def _report(self, found: Conversion, answer: Converted) -> Report:
+    def _report(self, found: Conversion, answer: ConvertedAnswer) -> Report:
         from privcalc.render.report import Report
 
         remarks = [("conversion", found.kind), *proof_remarks(answer.method, answer.query)]
@@ -169,7 +169,7 @@ def _quantity(name: str, value: Value) -> Quantity:
     return [*value] if isinstance(value, tuple) else value
 
 
-def _textbook(found: Conversion, answer: Converted) -> tuple[str, ...]:
+def _textbook(found: Conversion, answer: ConvertedAnswer) -> tuple[str, ...]:
     """Return what textbook formulas say of the same question, for -v."""
     if "delta" not in answer.query or "epsilon" not in answer.result:
         return ()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.select import Selected, Selection
     from privcalc.relation import Relation
     from privcalc.render.report import Named, Quantity, Report
-    from privcalc.selection.thresholds import Thresholds
+    from privcalc.selection.thresholds import ProfileThresholds
     from privcalc.spec.read import Question
     from privcalc.spec.tree import Parameters
 
@@ -251,7 +251,7 @@ def thresholds_report(
     )
 
 
-def _meaning(thresholds: Thresholds) -> str:
+def _meaning(thresholds: ProfileThresholds) -> str:
     from privcalc.bounds import round_down
 
     return (

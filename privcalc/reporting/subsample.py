@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privcalc.accounting.amplification import Amplification
-    from privcalc.accounting.subsample import Accounted, Sample, Subsampled
+    from privcalc.accounting.subsample import Accounted, SampleSize, Subsampled
     from privcalc.bounds import Bound
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
@@ -216,9 +216,9 @@ def checked_sample(q: float | None, n: int | None, m: int | None) -> Query:
     return {"source_dataset_size": n, "sample_size": m}
 
 
-def _sample(query: Mapping[str, float]) -> Sample:
-    from privcalc.accounting.subsample import Sample
+def _sample(query: Mapping[str, float]) -> SampleSize:
+    from privcalc.accounting.subsample import SampleSize
 
     if "sampling_probability" in query:
-        return Sample(sampling_probability=query["sampling_probability"])
-    return Sample(sizes=(int(query["source_dataset_size"]), int(query["sample_size"])))
+        return SampleSize(sampling_probability=query["sampling_probability"])
+    return SampleSize(sizes=(int(query["source_dataset_size"]), int(query["sample_size"])))

@@ -39,7 +39,7 @@ from privcalc.selection.testing_region import DOWN, UP, cell_cuts, polygon, spre
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, Integers
     from privcalc.selection.runs.protocol import Runs
-    from privcalc.selection.testing_region import Nodes, ProfileGrid
+    from privcalc.selection.testing_region import BoundaryNodes, ProfileGrid
 
 # Thresholds for which all lines are looked at, one in so many.
 STRIDE = 32
@@ -69,7 +69,7 @@ class Sizes:
     low_above: Array
 
 
-def sizes(runs: Runs, nodes: Nodes, price: float) -> Sizes:
+def sizes(runs: Runs, nodes: BoundaryNodes, price: float) -> Sizes:
     """Evaluate phi' at the nodes of a chain, at q less the price and not below 0.
 
     A difference of logs is off by a unit of itself, log E[K] by 8, and exp by 8 units. Monotony of
@@ -106,7 +106,7 @@ class Envelope:
         faint: a slope that has to be added to the maximum, for lines that were omitted.
     """
 
-    def __init__(self, nodes: Nodes, values: Sizes, faint: float) -> None:
+    def __init__(self, nodes: BoundaryNodes, values: Sizes, faint: float) -> None:
         """Form the lines of all nodes and cells.
 
         Args:
@@ -220,7 +220,7 @@ MOST_NODES = 40_000
 NOTHING = 1e-250
 
 
-class Chain:
+class NodeChain:
     """Nodes above all tests, phi' there, and the envelope of W that follows.
 
     Attributes:

@@ -14,7 +14,7 @@ import numpy as np
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
 from privcalc.record import record
-from privcalc.selection.envelope import LOWEST, Chain
+from privcalc.selection.envelope import LOWEST, NodeChain
 from privcalc.selection.testing_region import TRIANGLE, cuts, parts, triangles
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ SMALLEST, LARGEST = 1e-305, 1e290
 
 
 @record
-class Measure:
+class MixtureMeasure:
     """A function F >= W of the form start w + sum_j masses_j (w - e^{logs_j})_+, over E[K].
 
     Convex functions V with V(0) = 0 have V(z) = V'(0) z + integral of (z - s)_+ dV'(s), so that
@@ -65,7 +65,7 @@ class Measure:
         return total
 
 
-def measure(logs: Array, heights: Array, faint: float, steepest: float) -> Measure:
+def measure(logs: Array, heights: Array, faint: float, steepest: float) -> MixtureMeasure:
     """Return the function that joins points above W by chords.
 
     W is convex, W(0) = 0, and its slope is nowhere above `steepest`: so it lies below the
@@ -89,7 +89,7 @@ def measure(logs: Array, heights: Array, faint: float, steepest: float) -> Measu
     slopes = np.maximum.accumulate(slopes)
     # The differences are exact but for a unit, and the sum of all is charged in `bound`.
     masses = np.diff(slopes) * (1.0 + 2.0 * UNIT)
-    return Measure(logs, masses, float(slopes[0]) + faint)
+    return MixtureMeasure(logs, masses, float(slopes[0]) + faint)
 
 
 @record
@@ -115,7 +115,7 @@ class Weights:
 
 
 @np.errstate(all="ignore")
-def weigh(found: Measure, grid: ProfileGrid, epsilon: float) -> Weights:
+def weigh(found: MixtureMeasure, grid: ProfileGrid, epsilon: float) -> Weights:
     """Estimate what finer grids would gain at one epsilon."""
     logs, masses = found.logs, found.masses
     places = epsilon + logs
@@ -173,7 +173,7 @@ MINOR = 1e-3
 COARSER = 0.05
 
 
-class Mixture:
+class ProfileMixture:
     """Upper ends of cost + E[K] (W'(0) + integral of H_{a w} dW'(w)) at any a = e^epsilon.
 
     Attributes:
@@ -326,7 +326,7 @@ class Mixture:
 
     def _rebuild(self) -> None:
         """Build the chain from all that is known of the base."""
-        self._chain = Chain(self.runs, self.grid, self._faint, self.price / self.mean)
+        self._chain = NodeChain(self.runs, self.grid, self._faint, self.price / self.mean)
         self._measure_again()
 
     def _measure_again(self) -> None:
@@ -337,7 +337,7 @@ class Mixture:
             self._knots = _first_knots(first, self.grid)
         knots = np.union1d(self._knots[self._knots > first], [first])
         heights, self._slopes, self._best = envelope.heights(knots)
-        self._measure: Measure = measure(
+        self._measure: MixtureMeasure = measure(
             knots, heights, envelope.faint, float(envelope.slopes[-1]) * (1.0 + 4.0 * UNIT)
         )
 

@@ -40,7 +40,7 @@ from privcalc.numerics import bisection
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 from privcalc.numerics.work import left as left_over
-from privcalc.selection.mixture import COARSE, Mixture
+from privcalc.selection.mixture import COARSE, ProfileMixture
 from privcalc.selection.testing_region import ProfileGrid
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class Pointwise:
         self.grid = ProfileGrid(forward)
         self.grid.reach(small, 1e-3 * small)
         self._pricing = Pricing(runs)
-        self._plain = Mixture(runs, self.grid, tolerance, (0.0, 0.0))
+        self._plain = ProfileMixture(runs, self.grid, tolerance, (0.0, 0.0))
         self._mixtures = [self._plain]
         self._ranges: list[tuple[float, float]] = []
 
@@ -230,7 +230,9 @@ class Pointwise:
         price = self._pricing.price(budget)
         if not price > 0.0:
             return []
-        mixture = Mixture(self.runs, self.grid, self.tolerance, (price, self._pricing.cost(price)))
+        mixture = ProfileMixture(
+            self.runs, self.grid, self.tolerance, (price, self._pricing.cost(price))
+        )
         deltas = [mixture.cost / part for part in SUITED]
         places = [self._solve([mixture], delta)[0] for delta in deltas]
         mixture.improve(np.array(places), deltas[0])
@@ -261,7 +263,7 @@ class Pointwise:
             found = min(found, self._refined(self._plain, delta))
         return found
 
-    def _refined(self, mixture: Mixture, delta: float) -> float:
+    def _refined(self, mixture: ProfileMixture, delta: float) -> float:
         """Return the epsilon that a mixture proves, refined there."""
         found = math.inf
         for _ in range(MOST_PASSES):
@@ -272,12 +274,12 @@ class Pointwise:
                 break
         return min(found, self._solve([mixture], delta)[1])
 
-    def _improve(self, mixture: Mixture, epsilons: Array, delta: float | None) -> None:
+    def _improve(self, mixture: ProfileMixture, epsilons: Array, delta: float | None) -> None:
         for _ in range(MOST_PASSES):
             if mixture.improve(epsilons, delta):
                 return
 
-    def _priced(self, delta: float, epsilon: float) -> Mixture:
+    def _priced(self, delta: float, epsilon: float) -> ProfileMixture:
         """Return a mixture with a price that suits a delta, or the plain one."""
         best, least = self._plain, epsilon
         for i, share in enumerate(SHARES):
@@ -288,7 +290,7 @@ class Pointwise:
             if not price > 0.0:
                 return best
             pricing = (price, self._pricing.cost(price))
-            mixture = Mixture(self.runs, self.grid, self.tolerance, pricing)
+            mixture = ProfileMixture(self.runs, self.grid, self.tolerance, pricing)
             found = self._solve([mixture], delta)[1]
             if found < least - GAIN * least or (i > 0 and found < least):
                 best, least = mixture, found
@@ -298,7 +300,7 @@ class Pointwise:
             self._mixtures.append(best)
         return best
 
-    def _solve(self, mixtures: list[Mixture], delta: float) -> tuple[float, float]:
+    def _solve(self, mixtures: list[ProfileMixture], delta: float) -> tuple[float, float]:
         """Bracket the least epsilon >= 0 at which the present bound is at most delta."""
         places = np.append(0.0, 1e-3 * 1.6 ** np.arange(29.0))
         places = np.append(places[places < LARGEST_EPSILON], LARGEST_EPSILON)
@@ -320,7 +322,7 @@ class Pointwise:
     def _bounds(self, epsilons: Array) -> Array:
         return self._least(self._mixtures, epsilons)
 
-    def _least(self, mixtures: list[Mixture], epsilons: Array) -> Array:
+    def _least(self, mixtures: list[ProfileMixture], epsilons: Array) -> Array:
         """Return the least bound of some mixtures; P(K = 0) (1 - a)_+ is off by 8 units."""
         values = np.min([mixture.bounds(epsilons) for mixture in mixtures], axis=0)
         none = self.runs.no_runs.upper * np.maximum(0.0, -np.expm1(epsilons))

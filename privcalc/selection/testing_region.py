@@ -190,7 +190,7 @@ LEAST = 1e-300
 
 
 @record
-class Nodes:
+class BoundaryNodes:
     """Nodes of the chain from q' = 0 to q = 1; every array has shape (n,).
 
     Which of a number and its complement counts is settled as in `runs/protocol.py`: the number
@@ -210,7 +210,7 @@ class Nodes:
     high_rest: Array
     edge: Integers
 
-    def split(self, cell: Integers, share: Array) -> Nodes:
+    def split(self, cell: Integers, share: Array) -> BoundaryNodes:
         """Add the points that divide cells in a ratio, sorted by (cell, share), shape (k,).
 
         Both ends of a cell are rounded outwards already, so that each coordinate of a new node is
@@ -226,7 +226,7 @@ class Nodes:
             new = (values[cell] * (1.0 - share) + values[cell + 1] * share) * factor
             columns.append(np.insert(values, cell + 1, np.clip(new, 0.0, 1.0)))
         edge = np.insert(self.edge, cell + 1, self.edge[cell])
-        return _ordered(Nodes(columns[0], columns[1], columns[2], columns[3], edge))
+        return _ordered(BoundaryNodes(columns[0], columns[1], columns[2], columns[3], edge))
 
 
 @record
@@ -246,7 +246,7 @@ class Polygon:
 
     ahead: Array
     behind: Array
-    corners: Nodes
+    corners: BoundaryNodes
 
 
 def polygon(grid: ProfileGrid) -> Polygon:
@@ -260,7 +260,7 @@ def polygon(grid: ProfileGrid) -> Polygon:
     # Corners by falling s, that is by rising q'.
     low, high = q_low[::-1], q_high[::-1]
     edge = np.arange(len(low) + len(x) - 1)
-    corners = Nodes(
+    corners = BoundaryNodes(
         low=np.concatenate([low, np.maximum(0.0, 1.0 - y - UNIT)]),
         low_rest=np.concatenate([np.minimum(1.0, 1.0 - low + UNIT), y]),
         high=np.concatenate([high, np.minimum(1.0, 1.0 - x + UNIT)]),
@@ -270,7 +270,7 @@ def polygon(grid: ProfileGrid) -> Polygon:
     return Polygon(ahead, behind, _ordered(corners))
 
 
-def _ordered(nodes: Nodes) -> Nodes:
+def _ordered(nodes: BoundaryNodes) -> BoundaryNodes:
     """Lower q' where a later node has a smaller one, by rounding, or by uneven upper ends.
 
     That moves nodes outwards. Then the numbers that count do not fall from node to node: 1 minus a
@@ -280,7 +280,7 @@ def _ordered(nodes: Nodes) -> Nodes:
     least = np.minimum.accumulate(number[::-1])[::-1]
     rest = np.maximum.accumulate(nodes.low_rest[::-1])[::-1]
     low = np.where(least <= 0.5, least, nodes.low)
-    return Nodes(low, rest, nodes.high, nodes.high_rest, nodes.edge)
+    return BoundaryNodes(low, rest, nodes.high, nodes.high_rest, nodes.edge)
 
 
 def _meetings(logs: Array, values: Array) -> tuple[Array, Array, Array]:
@@ -385,7 +385,7 @@ def cuts(logs: Array, counts: Integers, tips: Array) -> Array:
     return result
 
 
-def cell_cuts(nodes: Nodes, counts: Integers) -> tuple[Integers, Array]:
+def cell_cuts(nodes: BoundaryNodes, counts: Integers) -> tuple[Integers, Array]:
     """Return (cell, share) of new nodes: evenly spaced, or by equal ratios near a corner.
 
     Where 1 - q or q' changes by more than a factor of 2 over a cell, log phi' is smoother in its

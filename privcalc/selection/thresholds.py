@@ -32,7 +32,7 @@ POINTS, NARROWINGS = 32, 12
 
 
 @record
-class Thresholds:
+class ProfileThresholds:
     """Two points of a privacy profile, and what tuning costs if every candidate is below both.
 
     Attributes:
@@ -61,8 +61,8 @@ class TuningThresholds:
     """
 
     mu: float
-    published: Thresholds
-    tight: Thresholds
+    published: ProfileThresholds
+    tight: ProfileThresholds
 
 
 def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThresholds:
@@ -114,7 +114,7 @@ def tuning_thresholds(runs: Runs, epsilon_q: float, delta: float) -> TuningThres
         delta_1 = float(gaussian.upper(np.array([epsilon_1]))[0])
         extra = factor * gap(epsilon_1, delta_1, log_odds)
         total = (epsilon_hat + extra) * (1.0 + 8.0 * UNIT)
-        choices.append(Thresholds(epsilon_1, delta_1, epsilon_hat, delta_hat, total))
+        choices.append(ProfileThresholds(epsilon_1, delta_1, epsilon_hat, delta_hat, total))
     return TuningThresholds(mu, *choices)
 
 

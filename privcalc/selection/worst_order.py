@@ -65,7 +65,7 @@ JOINT = 4.0 * UNIT
 
 
 @record
-class Outcomes:
+class FinitePair:
     """Outcomes of a finite pair by falling privacy loss, n of them; node i is before outcome i.
 
     All but the probabilities are at nodes, shape (n + 1,).
@@ -87,7 +87,7 @@ class Outcomes:
     q_after: Array
 
 
-def outcomes(base: Base, grid: ProfileGrid, finest: float) -> Outcomes | None:
+def outcomes(base: Base, grid: ProfileGrid, finest: float) -> FinitePair | None:
     """Return a finite pair that the base dominates; None where no lower ends are known.
 
     Args:
@@ -225,7 +225,7 @@ def _slope(b: Array, q: Array, start: int, end: int) -> float:
     return rise / run if run > 0.0 and rise > 0.0 else np.inf if run <= 0.0 else 0.0
 
 
-def _joined(front: tuple[Array, Array], back: tuple[Array, Array], finest: float) -> Outcomes:
+def _joined(front: tuple[Array, Array], back: tuple[Array, Array], finest: float) -> FinitePair:
     """Join both ends of a chain, and split its steps.
 
     Args:
@@ -257,11 +257,11 @@ def _joined(front: tuple[Array, Array], back: tuple[Array, Array], finest: float
     # The last node has everything before it.
     ends = (1.0, 1.0, 0.0, 0.0)
     nodes = [np.append(column, end) for column, end in zip(columns[2:], ends, strict=True)]
-    return Outcomes(columns[0], columns[1], nodes[0], nodes[1], nodes[2], nodes[3])
+    return FinitePair(columns[0], columns[1], nodes[0], nodes[1], nodes[2], nodes[3])
 
 
 def _front(b: Array, q: Array, finest: float) -> list[Array]:
-    """Return the columns of `Outcomes` for the end at (0, 0), with nodes before outcomes."""
+    """Return the columns of `FinitePair` for the end at (0, 0), with nodes before outcomes."""
     step, share, length = _split(q[:-1], q[1:], finest)
     p_part, q_part = np.diff(q)[step], np.diff(b)[step]
     before = (q[:-1][step] + share * p_part, b[:-1][step] + share * q_part)
@@ -410,7 +410,7 @@ class Ranking:
         pair: the pair.
     """
 
-    def __init__(self, runs: Runs, pair: Outcomes) -> None:
+    def __init__(self, runs: Runs, pair: FinitePair) -> None:
         """Keep the number of runs and the pair."""
         self.runs, self.pair = runs, pair
         # log phi' for estimates, by the log of the odds.

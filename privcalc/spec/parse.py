@@ -37,11 +37,11 @@ from privcalc.spec.syntax import (
     FILE_NAME,
     NAME,
     Call,
+    DisjointParts,
     HoleMark,
+    KeyValue,
     Number,
     Numbers,
-    Pair,
-    Parts,
     PathWord,
     Repeat,
     Scanner,
@@ -119,7 +119,9 @@ class _Reader:
             return terms[0]
         return self.merged(Sum, terms, (start, self.end))
 
-    def merged(self, kind: type[Sum | Parts], terms: Iterable[Syntax], span: Span) -> Sum | Parts:
+    def merged(
+        self, kind: type[Sum | DisjointParts], terms: Iterable[Syntax], span: Span
+    ) -> Sum | DisjointParts:
         """Return a node of several terms, with those of its own kind among them merged into it."""
         flat: list[Syntax] = []
         for term in terms:
@@ -146,7 +148,7 @@ class _Reader:
         if len(terms) == 1:
             hint = "write max(A,B), or the specification without max"
             self.scanner.fail("max takes two or more specifications, with commas", span, hint)
-        return self.merged(Parts, terms, span)
+        return self.merged(DisjointParts, terms, span)
 
     def group(self) -> Syntax:
         """Read a specification in parentheses."""
@@ -218,7 +220,7 @@ class _Reader:
         if scanner.next == "=":
             hint = hints.for_bare(name, rest)
             scanner.fail(f"{wanted} is expected before {name}=", name_span, hint)
-        pairs: list[Pair] = []
+        pairs: list[KeyValue] = []
         if scanner.take(":"):
             pairs.append(self.pair(name))
             while not self.next_part() and scanner.take(","):
@@ -241,7 +243,7 @@ class _Reader:
         """Say whether a comma comes next that does not belong to the parameters before it."""
         return self.listed and bool(_NEXT_PART.match(self.scanner.text, self.scanner.place))
 
-    def pair(self, name: str) -> Pair:
+    def pair(self, name: str) -> KeyValue:
         """Read `key=value`; `name` is whose parameter it is."""
         scanner = self.scanner
         start = scanner.place
@@ -258,7 +260,7 @@ class _Reader:
             hint = hints.for_file(name, scanner.text[key_span[0] :]) or f"write {key}=VALUE"
             scanner.fail(f"an equals sign and a value follow {key}", span, hint)
         if scanner.next == "(":
-            return Pair(full_key, key_span, self.group())
+            return KeyValue(full_key, key_span, self.group())
         if scanner.next in ("", ",", "@", "+", ")"):
             scanner.fail(f"{key} has no value", (start, self.end), f"write {key}=VALUE")
         start = scanner.place
@@ -275,7 +277,7 @@ class _Reader:
                 scanner.fail("functions are not read", value.span, hint)
             hint = f"write {key}=(NAME:KEY=VALUE)"
             scanner.fail("a specification as a value stands in parentheses", value.span, hint)
-        return Pair(full_key, key_span, written)
+        return KeyValue(full_key, key_span, written)
 
     def no_key(self, name: str) -> NoReturn:
         """Refuse what stands where a key should."""
@@ -351,7 +353,7 @@ class _Resolver:
                 # The steps of a history are a sum of their own.
                 events += event.events if isinstance(event, Composed) else (event,)
             return Composed(tuple(events))
-        if isinstance(syntax, Parts):
+        if isinstance(syntax, DisjointParts):
             terms = enumerate(syntax.terms)
             return Parallel(tuple(self.node(each, (*path, "events", i)) for i, each in terms))
         if isinstance(syntax, Call):
@@ -398,7 +400,7 @@ class _Resolver:
         order = (p.name for p in entry.parameters if p.name in written)
         return tuple((name, written[name]) for name in order)
 
-    def key(self, pair: Pair, entry: Entry) -> Parameter:
+    def key(self, pair: KeyValue, entry: Entry) -> Parameter:
         """Find the parameter that a key names."""
         parameter = entry.spelled(snake_case(pair.key))
         if parameter is None:
@@ -408,7 +410,7 @@ class _Resolver:
             self.fail(Fault(message, hint=hint or suggestion(word, known)), pair.key_span)
         return parameter
 
-    def value(self, pair: Pair, parameter: Parameter, path: Path) -> Value:
+    def value(self, pair: KeyValue, parameter: Parameter, path: Path) -> Value:
         """Resolve a value to the type of its parameter."""
         written = pair.value
         self.spans[path] = written.span
@@ -475,5 +477,5 @@ def _refuse(key: str, written: Number | Numbers | Word | PathWord, parameter: Pa
     raise Fault(f"{key} takes {parameter.takes}, got {shorten(written.text)}", hint=hint)
 
 
-def _wrong_kind(pair: Pair, parameter: Parameter, got: str) -> Fault:
+def _wrong_kind(pair: KeyValue, parameter: Parameter, got: str) -> Fault:
     return Fault(f"{pair.key} takes {parameter.takes}, got {got}")

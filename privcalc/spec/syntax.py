@@ -64,7 +64,7 @@ class HoleMark:
 
 
 @record
-class Pair:
+class KeyValue:
     """`key=value`; the value is a specification where it stood in parentheses."""
 
     key: str
@@ -79,7 +79,7 @@ class Call:
     span: Span
     name: str
     name_span: Span
-    pairs: tuple[Pair, ...]
+    pairs: tuple[KeyValue, ...]
     height: int
 
 
@@ -113,7 +113,7 @@ class Sum:
 
 
 @record
-class Parts:
+class DisjointParts:
     """`max(spec,spec,...)`, with such parts among the specifications already merged into it."""
 
     span: Span
@@ -121,7 +121,7 @@ class Parts:
     height: int
 
 
-Syntax = Call | Wrap | Repeat | Sum | Parts
+Syntax = Call | Wrap | Repeat | Sum | DisjointParts
 
 
 # Longest text that is read. The longest sensible specifications have some hundred characters.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
-    from privcalc.wrappers.sampling import Sampled
+    from privcalc.wrappers.sampling import SampledEvent
 
 # Binomial probabilities are exact to here; larger data sets are not known.
 MOST_RECORDS = 2**31
@@ -286,7 +286,7 @@ class PoissonSampled(Sampling):
             )
         return walk.terms(event, adjacency, 2 * records)
 
-    def at_rate(self, asked: Sampled) -> Term:
+    def at_rate(self, asked: SampledEvent) -> Term:
         """Return the term of an event that is sampled, as its mechanism knows it if it does."""
         found = None
         if isinstance(asked.event, Leaf) and asked.q > 0.0:
@@ -299,7 +299,7 @@ class PoissonSampled(Sampling):
         term = super().at_rate(asked)
         return term if found is None else replace(found, upper=term.above)
 
-    def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
+    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record.
 
         Of an envelope whose record is replaced the lower end is that of one without influence.
@@ -316,7 +316,7 @@ class PoissonSampled(Sampling):
         opposite = not member and _opposite(event, asked.walk)
         return Term.of(replaced(law, reverse, q, exact=exact, opposite=opposite))
 
-    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: Sampled) -> Term:
+    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
         """Return the sampled event for a group of records, given its term for one.
 
         The pair of Gaussian noise has room for an error of `MOST_UNITS` of mu. Where it is known
@@ -365,7 +365,7 @@ def poisson_sample(tree: Node, q: float) -> Wrapped:
     return Wrapped("poisson_sampled", (("sampling_probability", q),), tree)
 
 
-def _of_sampled_records(law: LossLaw, asked: Sampled) -> Term | None:
+def _of_sampled_records(law: LossLaw, asked: SampledEvent) -> Term | None:
     """Return the laws of a group each of whose records is sampled.
 
     Noise on a number moves by as many steps as records are sampled, a response is that of any of

@@ -29,7 +29,7 @@ LARGE_EXPONENT = 50.0
 
 
 @record
-class Sampled:
+class SampledEvent:
     """One question about a sampled event.
 
     Attributes:
@@ -79,7 +79,7 @@ class Sampling(Wrapper):
         """Return the event itself: the sample is everything, or as good as that."""
         raise NotImplementedError
 
-    def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
+    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record.
 
         Args:
@@ -90,7 +90,7 @@ class Sampling(Wrapper):
         """
         raise NotImplementedError
 
-    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: Sampled) -> Term:
+    def of_group(self, law: LossLaw, reverse: LossLaw, single: Term, asked: SampledEvent) -> Term:
         """Return the sampled event for a group of records, given its term for one.
 
         Args:
@@ -144,7 +144,7 @@ class Sampling(Wrapper):
         if whole:
             return self.unsampled(tree, event, adjacency, records, walk)
         q, error, _ = product.nearest()
-        asked = Sampled(event, q, not error, adjacency, records, walk)
+        asked = SampledEvent(event, q, not error, adjacency, records, walk)
         if error and q < SMALLEST_PRODUCT:
             raise UnsupportedError(
                 f"a sampling probability of about {q:.6g} is no double; probabilities, and products"
@@ -204,7 +204,7 @@ class Sampling(Wrapper):
             )
         return event, product
 
-    def at_rate(self, asked: Sampled) -> Term:
+    def at_rate(self, asked: SampledEvent) -> Term:
         """Return the term of an event that is sampled with probability q < 1."""
         from privcalc.engine.terms import one_law
         from privcalc.losses.term import Term
@@ -231,14 +231,14 @@ class Sampling(Wrapper):
             return self._by_curve(terms, back, asked)
         return self._of_law(law, reverse, asked)
 
-    def _of_law(self, law: LossLaw, reverse: LossLaw, asked: Sampled) -> Term:
+    def _of_law(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent) -> Term:
         """Return the sampled event whose law is known, for one record or a group."""
         single = self.known(law, reverse, asked, member=False)
         if asked.records == 1 or asked.q == 0.0:
             return single
         return self.of_group(law, reverse, single, asked)
 
-    def _of_envelope(self, event: Term, other: Term, asked: Sampled) -> Term:
+    def _of_envelope(self, event: Term, other: Term, asked: SampledEvent) -> Term:
         """Return the sampled law of an envelope, and its sampled members.
 
         The profile of one sampled use at one epsilon is that of the event at another, which a
@@ -265,7 +265,7 @@ class Sampling(Wrapper):
         return Term(known.upper, lower, members=sampled, back=back)
 
     def _of_directed(
-        self, event: Term, known: Term, members: DirectedMembers, asked: Sampled
+        self, event: Term, known: Term, members: DirectedMembers, asked: SampledEvent
     ) -> Term:
         """Return the same for members with a law for each order; `event.lower` is more likely in P.
 
@@ -290,7 +290,7 @@ class Sampling(Wrapper):
         )
         return Term(known.upper, lower, members=pairs, back=others)
 
-    def _by_curve(self, terms: Terms, back: Terms, asked: Sampled) -> Term:
+    def _by_curve(self, terms: Terms, back: Terms, asked: SampledEvent) -> Term:
         """Bound the Renyi curve of a sampled event that has no law of its own.
 
         A rounded probability is rounded up: a sample at a lower rate is a mixture.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
-    from privcalc.mechanisms.base import Report
+    from privcalc.mechanisms.base import LocalReport
     from privcalc.relation import Adjacency
     from privcalc.spec.tree import Wrapped
     from privcalc.wrappers.base import Walk
@@ -95,7 +95,7 @@ class ShuffledReports(Wrapper):
 
         return rough(self.users, inner)
 
-    def _term(self, report: Report, alone: LossLaw) -> Term:
+    def _term(self, report: LocalReport, alone: LossLaw) -> Term:
         """Return the laws; one report by itself is above where it says nearly all, or nothing."""
         from privcalc.losses.shuffled import (
             LARGEST_EPSILON,
@@ -117,7 +117,7 @@ class ShuffledReports(Wrapper):
         members, back = (ShuffledPair(*pair, remove=each) for each in (True, False))
         return Term(above, below, members=members, back=back, accuracy=ACCURACY)
 
-    def _report(self, tree: Wrapped, walk: Walk) -> Report:
+    def _report(self, tree: Wrapped, walk: Walk) -> LocalReport:
         """Return what one person reports.
 
         Raises:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privcalc.renyi.curve import RenyiCurve
     from privcalc.spec.tree import Node
     from privcalc.wrappers.base import Walk
-    from privcalc.wrappers.sampling import Sampled
+    from privcalc.wrappers.sampling import SampledEvent
 
 
 @wrapper(
@@ -129,7 +129,7 @@ class SampledWithoutReplacement(Sampling):
         del tree, adjacency
         return walk.terms(event, Adjacency.REPLACE, records)
 
-    def known(self, law: LossLaw, reverse: LossLaw, asked: Sampled, *, member: bool) -> Term:
+    def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record."""
         del member
         from privcalc.losses.sampled.glued import glued

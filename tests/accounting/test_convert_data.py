@@ -15,7 +15,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question
+from privcalc.accounting.convert import ConversionQuery
 from privcalc.accounting.data import on_data
 from privcalc.bounds import Bound
 from privcalc.renyi.votes import VotesCurve
@@ -108,7 +108,7 @@ def test_counts_and_local_sensitivities(tmp_path: Path) -> None:
     counts = tmp_path / "counts.txt"
     counts.write_text("3\n3 # again\n")
     tree = parse("noisy-screening:sigma=1.5,threshold=2.25,votes=5").tree
-    (answer,) = on_data(tree, str(counts), Question(to="rdp", orders=(3.0,))).answers
+    (answer,) = on_data(tree, str(counts), ConversionQuery(to="rdp", orders=(3.0,))).answers
     bounds = answer.result["renyi_epsilon"]
     assert isinstance(bounds, tuple)
     (bound,) = bounds
@@ -122,12 +122,16 @@ def test_counts_and_local_sensitivities(tmp_path: Path) -> None:
     assert float(true) <= bound.upper <= float(true) * (1 + 1e-9)
     local = tmp_path / "local.txt"
     local.write_text("0.25\n")
-    (answer,) = on_data(parse("laplace:scale=2").tree, str(local), Question(deltas=(1e-5,))).answers
+    (answer,) = on_data(
+        parse("laplace:scale=2").tree, str(local), ConversionQuery(deltas=(1e-5,))
+    ).answers
     (same,) = compose(parse("laplace:scale=8").tree, deltas=[1e-5]).answers
     assert answer.result["epsilon"] == same.bound
     # A query that no neighbour changes tells nothing.
     local.write_text("0\n")
-    (answer,) = on_data(parse("laplace:scale=2").tree, str(local), Question(deltas=(0.0,))).answers
+    (answer,) = on_data(
+        parse("laplace:scale=2").tree, str(local), ConversionQuery(deltas=(0.0,))
+    ).answers
     assert answer.result["epsilon"] == Bound(0.0, 0.0, Fraction(0))
 
 
@@ -140,7 +144,7 @@ def test_confident_aggregation_adds_up(tmp_path: Path) -> None:
     (tmp_path / "votes.txt").write_text("6 2\n4 4\n")
     (tmp_path / "counts.txt").write_text("6\n4\n")
     text = "noisy-screening:sigma=1.5,threshold=4.5,votes=8+gnmax:sigma=2"
-    question = Question(to="rdp", orders=(3.0,))
+    question = ConversionQuery(to="rdp", orders=(3.0,))
 
     def total(files: str | list[str], spec: str = text) -> float:
         (answer,) = on_data(parse(spec).tree, files, question).answers

@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question
+from privcalc.accounting.convert import ConversionQuery
 from privcalc.accounting.filters import filtered
 from privcalc.bounds import Bound
 from privcalc.errors import NotCertifiedError, UsageError
@@ -21,14 +21,14 @@ from tests.cli.test_cli_schema import validator
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.accounting.convert import Converted
+    from privcalc.accounting.convert import ConvertedAnswer
     from tests.conftest import Outcome
 
 
-def answer(text: str, budget: str, delta: float = 1e-5) -> Converted:
+def answer(text: str, budget: str, delta: float = 1e-5) -> ConvertedAnswer:
     """Return what a filter says."""
     tree, limit = parse(text).tree, parse(budget).tree
-    (found,) = filtered(tree, limit, Question(deltas=(delta,))).answers
+    (found,) = filtered(tree, limit, ConversionQuery(deltas=(delta,))).answers
     return found
 
 
@@ -112,7 +112,9 @@ def test_refusals() -> None:
     with pytest.raises(NotCertifiedError, match="no finite"):
         answer("zcdp:rho=0.1", "gdp:mu=1")
     with pytest.raises(UsageError, match="--filter goes with"):
-        filtered(parse("gaussian:sigma=1").tree, parse("gdp:mu=1").tree, Question(epsilons=(1.0,)))
+        filtered(
+            parse("gaussian:sigma=1").tree, parse("gdp:mu=1").tree, ConversionQuery(epsilons=(1.0,))
+        )
 
 
 def test_the_command_prints_both(run: Callable[..., Outcome]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.bounds import Bound
 from privcalc.errors import PrivcalcError
 from privcalc.spec.parse import parse
@@ -45,7 +45,7 @@ def mechanisms(directory: Path, seed: int, number: int) -> list[str]:
 def check(text: str, directory: Path) -> None:
     """Assert that what comes back is what went in, within the widths."""
     tree = parse(text).tree
-    asked = Question(to="profile", epsilons=EPSILONS)
+    asked = ConversionQuery(to="profile", epsilons=EPSILONS)
     [profile] = convert(tree, asked, tolerance=TOLERANCE).answers
     deltas = bounds(profile.result["delta"])
     # A pair, its profile, and the pair of the profile.
@@ -59,12 +59,14 @@ def check(text: str, directory: Path) -> None:
         assert after.upper == pytest.approx(before.upper, rel=1e-6, abs=1e-15), text
     # The trade-off function, and the profile that it bounds.
     rates = (1e-6, 1e-3, 0.05, 0.3, 0.8)
-    [curve] = convert(tree, Question(to="tradeoff", alphas=rates), tolerance=TOLERANCE).answers
+    [curve] = convert(
+        tree, ConversionQuery(to="tradeoff", alphas=rates), tolerance=TOLERANCE
+    ).answers
     for alpha, beta in zip(rates, bounds(curve.result["beta"]), strict=True):
         for epsilon, delta in zip(EPSILONS, deltas, strict=True):
             assert 1.0 - beta.upper - math.exp(epsilon) * alpha <= delta.upper + 1e-12, text
     # The Renyi curve: what is left of it proves less, never more.
-    [renyi] = convert(tree, Question(to="rdp", orders=ORDERS)).answers
+    [renyi] = convert(tree, ConversionQuery(to="rdp", orders=ORDERS)).answers
     divergences = bounds(renyi.result["renyi_epsilon"])
     finite = [(a, d.upper) for a, d in zip(ORDERS, divergences, strict=True) if d.upper < math.inf]
     if finite:
@@ -106,14 +108,16 @@ def test_gaussian_guarantees_come_back() -> None:
     for _ in range(20):
         mu = log_uniform(rng, 1e-3, 8.0)
         tree = parse(f"gdp:mu={mu!r}").tree
-        [profile] = convert(tree, Question(to="profile", epsilons=(0.0, mu, 3.0 * mu))).answers
+        [profile] = convert(
+            tree, ConversionQuery(to="profile", epsilons=(0.0, mu, 3.0 * mu))
+        ).answers
         for epsilon, delta in zip(
             (0.0, mu, 3.0 * mu), bounds(profile.result["delta"]), strict=True
         ):
             found = mu_at(epsilon, delta)
             assert (found.lower or 0.0) <= mu <= found.upper
             assert found.upper == pytest.approx(mu, rel=1e-8)
-        [smallest] = convert(tree, Question(to="gdp")).answers
+        [smallest] = convert(tree, ConversionQuery(to="gdp")).answers
         bound = smallest.result["mu"]
         assert isinstance(bound, Bound)
         assert (bound.lower or 0.0) <= mu <= bound.upper == pytest.approx(mu, rel=1e-9)
@@ -132,7 +136,7 @@ PEERS = (
 @pytest.mark.parametrize(("text", "advantage", "rare", "common"), PEERS)
 def test_attacks_on_noisy_descent(text: str, advantage: float, rare: float, common: float) -> None:
     """Ours lie below their pessimistic numbers, by no more than their grids explain."""
-    asked = Question(to="risk", false_positive_rates=(1e-6, 1e-3))
+    asked = ConversionQuery(to="risk", false_positive_rates=(1e-6, 1e-3))
     [found] = convert(parse(text).tree, asked).answers
     gap = found.result["advantage"]
     assert isinstance(gap, Bound)
@@ -153,7 +157,7 @@ def test_a_profile_of_an_envelope_is_bracketed_by_several_members() -> None:
         "+rr:epsilon=0.254,categories=2@poisson:q=0.0126@291"
     ).tree
     epsilons = (10.0, 20.0)
-    [profile] = convert(tree, Question(to="profile", epsilons=epsilons)).answers
+    [profile] = convert(tree, ConversionQuery(to="profile", epsilons=epsilons)).answers
     for found, epsilon in zip(bounds(profile.result["delta"]), epsilons, strict=True):
         [one] = compose(tree, epsilons=[epsilon]).answers
         assert one.bound is not None

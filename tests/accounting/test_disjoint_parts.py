@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import MOST, alternatives, realize
 from privcalc.bounds import Bound
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
@@ -237,15 +237,15 @@ def test_groups_over_parts_by_brute_force() -> None:
 @pytest.mark.parametrize(
     "question",
     [
-        Question(to="rdp", orders=(1.5, 2.0, 40.0)),
-        Question(to="zcdp"),
-        Question(to="tradeoff", alphas=(0.01, 0.1, 0.5)),
-        Question(to="profile", epsilons=(0.1, 0.5, 0.99, 1.5)),
-        Question(to="risk"),
+        ConversionQuery(to="rdp", orders=(1.5, 2.0, 40.0)),
+        ConversionQuery(to="zcdp"),
+        ConversionQuery(to="tradeoff", alphas=(0.01, 0.1, 0.5)),
+        ConversionQuery(to="profile", epsilons=(0.1, 0.5, 0.99, 1.5)),
+        ConversionQuery(to="risk"),
     ],
     ids=lambda question: question.to,
 )
-def test_other_languages_take_the_worst(question: Question) -> None:
+def test_other_languages_take_the_worst(question: ConversionQuery) -> None:
     """Renyi divergences, rho, curves, profiles and risks are those of the costlier part."""
     found, *parts = (
         bounds(convert(parse(text).tree, question).answers[0].result)
@@ -271,7 +271,7 @@ def bounds(result: Mapping[str, object]) -> dict[str, Bound]:
 
 def test_mu_of_two_widths_is_the_larger() -> None:
     """1 / sigma of the smaller, exactly."""
-    found = convert(parse("max(gaussian:sigma=2,gaussian:sigma=4)").tree, Question(to="gdp"))
+    found = convert(parse("max(gaussian:sigma=2,gaussian:sigma=4)").tree, ConversionQuery(to="gdp"))
     assert found.answers[0].result["mu"] == Bound(0.5, 0.5)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.bounds import Bound, Verdict
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.exact import standing_for
@@ -141,12 +141,12 @@ def test_sums_of_rho_and_squares(a: Written, n: int, b: Written, m: int) -> None
     """ZCDP adds up rho, Gaussians mu^2 / 2; mu of their sum is a root, exact where it is one."""
     (first, x), (second, y) = a, b
     text = f"zcdp:rho={first}@{n}+gaussian:sigma={second}@{m}"
-    rho = convert(parse(text).tree, Question(to="zcdp")).answers[0].result["rho"]
+    rho = convert(parse(text).tree, ConversionQuery(to="zcdp")).answers[0].result["rho"]
     assert isinstance(rho, Bound)
     assert_exactly(rho, n * x + m / (2 * y * y))
     square = n * n * x * x + m * m * x * x
     text = f"gdp:mu={first}@{n * n}+gaussian:sigma=1,sensitivity={first}@{m * m}"
-    mu = convert(parse(text).tree, Question(to="gdp")).answers[0].result["mu"]
+    mu = convert(parse(text).tree, ConversionQuery(to="gdp")).answers[0].result["mu"]
     assert isinstance(mu, Bound)
     assert mu.lower is not None
     root = Fraction(math.isqrt(n * n + m * m)) * x

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question
+from privcalc.accounting.convert import ConversionQuery
 from privcalc.accounting.data import on_data
 from privcalc.bounds import Bound
 from privcalc.errors import PrivcalcError
@@ -118,7 +118,7 @@ def on_file(text: str, numbers: str, epsilon: float) -> Bound | None:
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "data.txt"
         file.write_text(f"{numbers}\n")
-        asked = Question(to="dp", epsilons=(epsilon,))
+        asked = ConversionQuery(to="dp", epsilons=(epsilon,))
         found = on_data(parse(text).tree, str(file), asked).answers[0].result["delta"]
     return found if isinstance(found, Bound) else None
 

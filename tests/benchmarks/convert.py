@@ -29,13 +29,13 @@ TARGETS: dict[Target, int] = {"tradeoff": 100, "profile": 200, "risk": 2, "gdp":
 def compute() -> None:
     """Print the time inside the process of each target."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from privcalc.accounting.convert import Question, convert
+    from privcalc.accounting.convert import ConversionQuery, convert
     from privcalc.spec.parse import parse
 
     for text in (*CONFIGURATIONS, "laplace:scale=10@100", "rr:p=0.6@50"):
         tree = parse(text).tree
         for to, points in TARGETS.items():
-            question = Question(to=to, points=points)
+            question = ConversionQuery(to=to, points=points)
             least = best_of(partial(convert, tree, question), REPEATS)
             print(f"{text} --to {to}, {points} points: {least:.0f} ms")
 

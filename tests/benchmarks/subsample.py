@@ -52,13 +52,13 @@ def compute() -> None:
     """Print the time inside the process of columns and accountants."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from privcalc.accounting.compose import compose
-    from privcalc.accounting.subsample import Sample, subsample
+    from privcalc.accounting.subsample import SampleSize, subsample
     from privcalc.spec.parse import parse
 
     orders = [float(word) for word in ORDERS.split(",")]
     for text in ("gaussian:sigma=5", "laplace:scale=2", "rr:p=0.6", "discrete-gaussian:sigma=3"):
         tree = parse(text).tree
-        for sample in (Sample(sampling_probability=0.001), Sample(sizes=(60000, 256))):
+        for sample in (SampleSize(sampling_probability=0.001), SampleSize(sizes=(60000, 256))):
             least = best_of(lambda tree=tree, sample=sample: subsample(tree, sample, orders))  # type: ignore[misc]
             print(f"{text} {sample}: {least:.1f} ms")
     for text in (

@@ -13,7 +13,7 @@ from scipy.optimize import linprog
 
 from privcalc.accounting.chain import chain_for
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import realize
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import bracket
@@ -505,7 +505,7 @@ def test_convert_says_what_compose_says() -> None:
     """The pair answers, and no chain is asked."""
     text = "gaussian:sigma=1@poisson:q=0.01@100"
     tree = parse(text).tree
-    found = convert(tree, Question("dp", deltas=(1e-5,)), relation=REPLACE)
+    found = convert(tree, ConversionQuery("dp", deltas=(1e-5,)), relation=REPLACE)
     bound = found.answers[0].result["epsilon"]
     composed = asked(text, delta=1e-5)
     assert bound == composed

@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
-from privcalc.accounting.subsample import Sample, subsample
+from privcalc.accounting.subsample import SampleSize, subsample
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.mechanisms.correlated import dense, strategies
@@ -429,7 +429,7 @@ class TestAnswers:
         """What amplifies one step has no run of them."""
         banded = parse(NAMED + "banded,steps=8").tree
         with pytest.raises(UnsupportedError, match="write @poisson:q= after it"):
-            subsample(banded, Sample(sampling_probability=0.1), [2.0])
+            subsample(banded, SampleSize(sampling_probability=0.1), [2.0])
 
     def test_an_upper_triangle_is_not_sampled(self, tmp_path: Path) -> None:
         """Its rows would be published too early."""

@@ -10,7 +10,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question
+from privcalc.accounting.convert import ConversionQuery
 from privcalc.accounting.data import on_data
 from privcalc.bounds import Bound
 from privcalc.errors import PrivcalcError
@@ -134,7 +134,7 @@ def test_no_neighbour_of_the_data_costs_more(tmp_path: Path) -> None:
     file.write_text(f"{least * 0.999999:.12f} {float(np.linalg.norm(theta)) * 1.000001:.12f}\n")
     tree = parse(f"ops:gamma={gamma},lambda={ridge},n=8").tree
     anywhere = compose(tree, epsilons=EPSILONS).answers
-    asked = Question(to="dp", epsilons=tuple(EPSILONS))
+    asked = ConversionQuery(to="dp", epsilons=tuple(EPSILONS))
     for epsilon, answer, other in zip(
         EPSILONS, on_data(tree, str(file), asked).answers, anywhere, strict=True
     ):
@@ -192,7 +192,7 @@ def test_data_with_these_numbers_attain_both_ends(
     file = tmp_path / "data.txt"
     file.write_text(f"{least} {norm}\n")
     tree = parse(f"ops:gamma=0.7,lambda=50,n={n}").tree
-    asked = Question(to="dp", epsilons=tuple(EPSILONS))
+    asked = ConversionQuery(to="dp", epsilons=tuple(EPSILONS))
     with mp.workdps(80):
         e, theta = mpf(least), mpf(norm)
         others = n - 1 if e >= 1 else n - 1 - int(mp.ceil(e))

@@ -15,7 +15,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import select
 from privcalc.bounds import Bound
@@ -430,7 +430,7 @@ def test_without_false_positives_divergences_are_finite(mode: str) -> None:
     """Those of Laplace and Gaussian noise together, in closed form."""
     text = "ptr:test=(laplace:scale=8),mechanism=(gaussian:sigma=4),false_positive=0"
     orders = (1.5, 4.0, 32.0)
-    answers = convert(parse(f"{text},mode={mode}").tree, Question(to="rdp", orders=orders))
+    answers = convert(parse(f"{text},mode={mode}").tree, ConversionQuery(to="rdp", orders=orders))
     bounds = answers.answers[0].result["renyi_epsilon"]
     assert isinstance(bounds, tuple)
     with mp.workdps(30):

@@ -12,7 +12,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.relation import Relation
@@ -230,7 +230,7 @@ def test_samples() -> None:
 def test_a_trade_off_curve_is_not_that_of_one_data_set() -> None:
     """At a rate of 1e-6 a new key has power 1.25217e-6, an old one 1.64872e-6; their hull more."""
     tree = parse("thresholded-counts:scale=2,threshold=30").tree
-    found = convert(tree, Question(to="risk", false_positive_rates=(1e-6,)))
+    found = convert(tree, ConversionQuery(to="risk", false_positive_rates=(1e-6,)))
     assert "lossless" not in found.kind
     [power] = cast("list[dict[str, Bound]]", found.answers[0].result["tpr_at_fpr"])
     bound = power["tpr"]

@@ -10,7 +10,7 @@ import pytest
 
 from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.select import select
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import NotCertifiedError
@@ -118,7 +118,7 @@ def test_a_question_that_is_asked_again_costs_as_much(text: str) -> None:
     def questions() -> list[object]:
         return [
             compose(tree, deltas=[1e-5]).answers,
-            convert(tree, Question(to="rdp", orders=(2.0, 5.0))).answers,
+            convert(tree, ConversionQuery(to="rdp", orders=(2.0, 5.0))).answers,
             select(tree, runs, deltas=[1e-5]).answers,
         ]
 
@@ -154,7 +154,7 @@ def test_a_gaussian_equivalent_keeps_within_its_work() -> None:
         "+discrete-gaussian:sigma=5@20+staircase:epsilon=0.3@5+exponential:epsilon=0.2@10"
     )
     with counted() as spent:
-        convert(parse(text).tree, Question(to="gdp"))
+        convert(parse(text).tree, ConversionQuery(to="gdp"))
     assert spent[0] <= MOST
 
 

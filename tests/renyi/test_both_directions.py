@@ -13,7 +13,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta, corner
@@ -100,7 +100,7 @@ def test_stated_numbers() -> None:
         assert bound is not None
         assert bound.lower is None
         assert least <= bound.upper <= most
-    question = Question(to="risk", false_positive_rates=(0.01,))
+    question = ConversionQuery(to="risk", false_positive_rates=(0.01,))
     result: Any = convert(parse("zcdp:rho=0.5").tree, question).answers[0].result
     assert 0.47905 <= result["advantage"].upper <= 0.47910
     assert f"{result['tpr_at_fpr'][0]['tpr'].upper:.5f}" == "0.12459"

@@ -13,7 +13,7 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.accounting.subsample import Sample, Subsampled, subsample
+from privcalc.accounting.subsample import SampleSize, Subsampled, subsample
 from privcalc.errors import NotCertifiedError
 from privcalc.relation import Relation
 from privcalc.renyi.conversion.optimum import best_epsilon
@@ -96,7 +96,7 @@ def digits(text: str) -> float:
 @cache
 def columns(text: str, rate: float, orders: tuple[float, ...]) -> Amplification:
     """Return the columns of `subsample`."""
-    return subsample(tree_of(text), Sample(sampling_probability=rate), orders).curve
+    return subsample(tree_of(text), SampleSize(sampling_probability=rate), orders).curve
 
 
 def base_of(text: str) -> RenyiCurve:
@@ -129,7 +129,7 @@ def test_epsilon_after_rounds(text: str) -> None:
     base, (tight, general) = base_of(text), EPSILONS[text]
     for rounds, reference, published in zip(ROUNDS, tight, general, strict=True):
         found = subsample(
-            tree_of(text), Sample(sampling_probability=RATE), [2.0], deltas=[1e-8], count=rounds
+            tree_of(text), SampleSize(sampling_probability=RATE), [2.0], deltas=[1e-8], count=rounds
         )
         [each] = found.accounted
         # At the edge of the phase transition a real order is worth some per cent.
@@ -264,7 +264,7 @@ def test_counts_are_refused_the_tight_sum(tmp_path: Any) -> None:
     """Poisson laws of means 0.5 and 0.1: adding costs more than the tight sum says (1.0387)."""
     mpmath.mp.dps = 40
     found = subsample(
-        tree_of(f"pmf:file={poisson_pair(tmp_path)}"), Sample(sampling_probability=0.3), [2.0]
+        tree_of(f"pmf:file={poisson_pair(tmp_path)}"), SampleSize(sampling_probability=0.3), [2.0]
     ).curve
     assert found.tight is None
     assert "differ" in found.reasons["tight"]
@@ -289,7 +289,7 @@ def test_two_outcomes_are_refused_the_tight_sum() -> None:
     """Yes with probability 0.2 or 0.3: the two directions differ."""
     found = subsample(
         tree_of("bernoulli-pair:p=0.3,other_p=0.2"),
-        Sample(sampling_probability=0.1),
+        SampleSize(sampling_probability=0.1),
         [2.0, 3.0, 7.5],
     ).curve
     assert found.tight is None
@@ -344,7 +344,7 @@ def test_one_question_has_one_answer() -> None:
     """The same call gives the same object."""
 
     def ask() -> Subsampled:
-        return subsample(tree_of(GAUSSIAN5), Sample(sampling_probability=RATE), [2.0, 8.5])
+        return subsample(tree_of(GAUSSIAN5), SampleSize(sampling_probability=RATE), [2.0, 8.5])
 
     assert ask() == ask()
 

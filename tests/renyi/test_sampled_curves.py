@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.subsample import Sample, Subsampled, subsample
+from privcalc.accounting.subsample import SampleSize, Subsampled, subsample
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
 from privcalc.spec.parse import parse
 from tests.random_mechanisms import Generator
@@ -25,7 +25,7 @@ ORDERS = (1.25, 1.5, 2.0, 2.75, 3.0, 4.0, 5.0, 8.0, 12.5, 16.0, 32.0, 64.0)
 SLACK = 1e-9
 
 
-def questions(directory: Path, seed: int, number: int) -> Iterator[tuple[str, Sample, float]]:
+def questions(directory: Path, seed: int, number: int) -> Iterator[tuple[str, SampleSize, float]]:
     """Return random specifications with a sample and a delta."""
     rng = random.Random(seed)
     generator = Generator(rng, directory)
@@ -34,10 +34,10 @@ def questions(directory: Path, seed: int, number: int) -> Iterator[tuple[str, Sa
         count = rng.choices((1, 2, 3), (6, 1, 1))[0]
         text = "+".join(parts) if count == 1 else f"({'+'.join(parts)})@{count}"
         if rng.random() < 0.75:
-            sample = Sample(sampling_probability=log_uniform(rng, 1e-5, 0.9))
+            sample = SampleSize(sampling_probability=log_uniform(rng, 1e-5, 0.9))
         else:
             size = rng.randint(1, 10_000)
-            sample = Sample(sizes=(size + rng.randint(1, 50_000), size))
+            sample = SampleSize(sizes=(size + rng.randint(1, 50_000), size))
         yield text, sample, log_uniform(rng, 1e-10, 0.1)
 
 
@@ -121,7 +121,7 @@ def test_a_composition_is_the_product_of_its_outcomes(tmp_path: Path) -> None:
     """Two answers at once: sums over the composition agree with the law of four outcomes."""
     file = tmp_path / "product.csv"
     file.write_text("0.49 0.09\n0.42 0.42\n0.09 0.49\n")
-    sample, orders = Sample(sampling_probability=0.2), [2.0, 3.0, 8.0, 40.0]
+    sample, orders = SampleSize(sampling_probability=0.2), [2.0, 3.0, 8.0, 40.0]
     sums = subsample(parse("rr:p=0.7@2").tree, sample, orders).curve
     law = subsample(parse(f"pmf:file={file}").tree, sample, orders).curve
     assert sums.tight is not None
@@ -159,7 +159,7 @@ def test_convexity_of_the_exact_column() -> None:
     orders = [1.0 + 0.5 * k for k in range(1, 40)]
     pair = "gaussian-pair:mean=0,deviation=1,other_mean=1,other_deviation=1.2"
     for text in ("gaussian:sigma=1", "laplace:scale=0.5", pair):
-        curve = subsample(parse(text).tree, Sample(sampling_probability=0.02), orders).curve
+        curve = subsample(parse(text).tree, SampleSize(sampling_probability=0.02), orders).curve
         assert curve.exact is not None
         values = [(a - 1.0) * b.upper for a, b in zip(orders, curve.exact, strict=True)]
         for low, middle, high in zip(values, values[1:], values[2:], strict=False):

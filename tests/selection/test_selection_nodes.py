@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
 from privcalc.accounting.selection import SelectionBrackets
@@ -82,7 +82,7 @@ class TestAlone:
         assert command.upper <= proved
         tree = parse(node(base, runs)).tree
         assert composed(node(base, runs), delta) == command
-        [converted] = convert(tree, Question(to="dp", deltas=(delta,))).answers
+        [converted] = convert(tree, ConversionQuery(to="dp", deltas=(delta,))).answers
         assert converted.result["epsilon"] == command
         family, _, rest = runs.partition(",")
         [back] = select(
@@ -162,7 +162,7 @@ class TestInSums:
         order = 1.0 + 1.0 / (math.e - 1.0)
         [answer] = convert(
             parse(node("laplace:scale=1", "poisson,mean=1")).tree,
-            Question(to="rdp", orders=(order,)),
+            ConversionQuery(to="rdp", orders=(order,)),
         ).answers
         # Mironov 2017, Proposition 6.
         c = order - 1.0
@@ -266,7 +266,9 @@ def test_one_run_for_certain_costs_what_it_costs(runs: str) -> None:
         assert plain is not None
         least = plain.upper * 0.999 if plain.lower is None else plain.lower
         assert selected.upper >= least
-    orders = convert(parse(base + node).tree, Question(to="rdp", orders=(2.0, 8.0))).answers[0]
+    orders = convert(parse(base + node).tree, ConversionQuery(to="rdp", orders=(2.0, 8.0))).answers[
+        0
+    ]
     column = orders.result["renyi_epsilon"]
     assert isinstance(column, tuple)
     assert all(isinstance(each, Bound) and each.upper > 0.3 for each in column)

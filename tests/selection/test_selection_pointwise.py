@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.atomic.profiles import profile_law
 from privcalc.selection.base import GaussianBase
-from privcalc.selection.envelope import Chain
+from privcalc.selection.envelope import NodeChain
 from privcalc.selection.node import last_point, node_points
 from privcalc.selection.pointwise import Pointwise, Pricing
 from privcalc.selection.runs.make import make_runs
@@ -215,7 +215,7 @@ def test_the_chain_is_above_all_tests(base: Base) -> None:
     grid = ProfileGrid(base)
     grid.reach(1e-9, 1e-9)
     grid.add(np.linspace(0.0, 1.5, 60), np.linspace(0.0, 1.5, 60))
-    nodes = Chain(make_runs("geometric", mean=10.0), grid, 1e-30).nodes
+    nodes = NodeChain(make_runs("geometric", mean=10.0), grid, 1e-30).nodes
     if isinstance(base, GaussianBase):
         t = np.linspace(-6.0, 6.0, 500)
         tests = np.array([ndtr(-t), ndtr(base.mu - t)])
@@ -244,7 +244,7 @@ def test_the_envelope_is_above_all_tests(
     runs = make_runs(family, **given_of(parameters))
     grid = ProfileGrid(base)
     grid.reach(1e-9, 1e-9)
-    envelope = Chain(runs, grid, 1e-30).envelope
+    envelope = NodeChain(runs, grid, 1e-30).envelope
     logs = np.linspace(-3.0, 3.0, 400)
     heights, _, _ = envelope.heights(logs)
     # The boundary of the tests: outcomes by falling loss, and mixtures.

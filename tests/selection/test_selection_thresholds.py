@@ -13,7 +13,7 @@ from mpmath import mp, mpf
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.runs.make import make_runs
-from privcalc.selection.thresholds import Thresholds, tuning_thresholds
+from privcalc.selection.thresholds import ProfileThresholds, tuning_thresholds
 from tests.finite_base import FiniteBase
 from tests.oracles.selected_law import PlainRuns, hockey_stick
 
@@ -32,7 +32,7 @@ REFERENCES = (
 )
 
 
-def admits(base: Base, thresholds: Thresholds) -> bool:
+def admits(base: Base, thresholds: ProfileThresholds) -> bool:
     """Say whether the profile of one direction of a candidate is below both points, for certain.
 
     A candidate may run if this holds for both of its directions.
@@ -126,7 +126,7 @@ def test_admits_looks_at_either_point() -> None:
     """One candidate fails the first point only, another one the second only."""
     body = FiniteBase([0.6, 0.4], [0.4, 0.6])
     tail = FiniteBase([0.5, 0.499, 0.001], [0.5, 0.5, 0.0])
-    thresholds = Thresholds(0.2, 0.05, 0.5, 1e-6, 1.0)
+    thresholds = ProfileThresholds(0.2, 0.05, 0.5, 1e-6, 1.0)
     assert not admits(body, thresholds)
     assert body.upper(np.array([0.5]))[0] <= 1e-6
     assert not admits(tail, thresholds)
@@ -149,7 +149,7 @@ def test_no_admitted_candidate_costs_more() -> None:
         delta_1 = max(float(each.upper(np.array([epsilon_1]))[0]) for each in both)
         delta_hat = max(float(each.upper(np.array([epsilon_hat]))[0]) for each in both)
         total = epsilon_hat + 2.0 * max(epsilon_1, math.log1p(4.0 * delta_1))
-        thresholds = Thresholds(epsilon_1, delta_1, epsilon_hat, delta_hat, total)
+        thresholds = ProfileThresholds(epsilon_1, delta_1, epsilon_hat, delta_hat, total)
         assert all(admits(each, thresholds) for each in both)
         delta = runs.mean.upper * delta_hat
         exact = hockey_stick(runs, base.p, base.q, total)

@@ -13,7 +13,7 @@ import pytest
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.runs.make import make_runs
-from privcalc.selection.worst_order import Outcomes, Places, Ranking, WorstOrder, places
+from privcalc.selection.worst_order import FinitePair, Places, Ranking, WorstOrder, places
 from tests.finite_base import FiniteBase
 
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ def random_slices(draw: random.Random, count: int) -> list[int]:
 
 def exact_outcomes(
     weights: Sequence[tuple[int, int]],
-) -> tuple[Outcomes, list[Fraction], list[Fraction]]:
+) -> tuple[FinitePair, list[Fraction], list[Fraction]]:
     """Return a finite pair with probabilities in parts of a power of 2, which doubles have."""
     total = Fraction(1, 2**40)
     p = [x * total for x, _ in weights]
     q = [y * total for _, y in weights]
     before_p, before_q = np.cumsum([0, *map(float, p)]), np.cumsum([0, *map(float, q)])
-    pair = Outcomes(
+    pair = FinitePair(
         np.array([float(x) for x in p]),
         np.array([float(y) for y in q]),
         before_p,

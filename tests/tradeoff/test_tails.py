@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.accounting.convert import Question, convert
+from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.bounds import Bound
 from privcalc.numerics.normal import quantile_of, upper_tail
 from privcalc.spec.parse import parse
@@ -103,7 +103,7 @@ def test_normal_tails_and_quantiles() -> None:
 def test_attack_rates_of_gaussians(text: str) -> None:
     """The advantage is erf(mu / 8^{1/2})."""
     mu = mp.sqrt({"gaussian:sigma=1": 1, "gdp:mu=0.001": mpf("1e-6")}.get(text, mpf("0.5")))
-    question = Question(to="risk", false_positive_rates=(1e-200,), priors=(0.5, 0.001))
+    question = ConversionQuery(to="risk", false_positive_rates=(1e-200,), priors=(0.5, 0.001))
     result: Any = convert(parse(text).tree, question).answers[0].result
     advantage, tpr = result["advantage"], result["tpr_at_fpr"][0]["tpr"]
     assert isinstance(advantage, Bound)

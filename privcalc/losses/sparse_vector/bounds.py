@@ -14,7 +14,7 @@ from privcalc.losses.atomic.profiles import profile_law
 from privcalc.losses.sparse_vector.outcomes import answer_kinds, outcome_profile, stopped_kinds
 from privcalc.losses.winner.law import WinnerLaw
 from privcalc.losses.winner.pieces import Chord, Normal, Pieces
-from privcalc.numerics.normal import DENSITY, MILLS, ROOT, Profile
+from privcalc.numerics.normal import DENSITY, MILLS, ROOT, NormalProfile
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, charge, remembered
 
@@ -187,9 +187,9 @@ def _pieces(points: list[tuple[float, float]], tail: int, normal: Normal) -> Pie
     last = next(k for k in kept if k >= len(points) - tail)
     corners = [*(k for k in kept if k < last), last, last + 1]
 
-    def value(k: int) -> Profile:
+    def value(k: int) -> NormalProfile:
         y = points[k][1]
-        return Profile(y, y, (1.0 - y) * (1.0 - UNIT), (1.0 - y) * (1.0 + UNIT))
+        return NormalProfile(y, y, (1.0 - y) * (1.0 - UNIT), (1.0 - y) * (1.0 + UNIT))
 
     found: list[Chord | Normal] = [Chord(0.0, points[corners[0]][0], None, value(corners[0]))]
     for i, k in pairwise(corners):

@@ -28,7 +28,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import Tails
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
-from privcalc.numerics.normal import Profile, gaussian_profile
+from privcalc.numerics.normal import NormalProfile, gaussian_profile
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -93,13 +93,13 @@ def log_normal(count: Array | float, mu: Array | float, losses: Array | float) -
     return log_value
 
 
-def normal_value(count: float, mu: float, loss: float) -> Profile:
+def normal_value(count: float, mu: float, loss: float) -> NormalProfile:
     """Bound `count` times the normal profile at a loss >= 0."""
     found = gaussian_profile(mu, loss)
     if count == 1.0:
         return found
     lower, upper = found.lower * count * (1.0 - 2.0 * UNIT), found.upper * count * (1 + 2.0 * UNIT)
-    return Profile(lower, upper, 1.0 - upper - UNIT, 1.0 - lower + UNIT)
+    return NormalProfile(lower, upper, 1.0 - upper - UNIT, 1.0 - lower + UNIT)
 
 
 class Largest:
@@ -191,7 +191,7 @@ class Largest:
             log_value: Array = np.where(value > noise, np.log(value), np.inf)
         return np.where(losses <= self._losses[-1], log_value, np.inf)
 
-    def value(self, loss: float) -> Profile:
+    def value(self, loss: float) -> NormalProfile:
         """Bound H at a loss in [0, 600].
 
         For any set A, P(A) - a Q(A) is at most H(a). Of the outcomes that A = {X > z} has too many
@@ -205,7 +205,7 @@ class Largest:
         slack = 1.01 * ((error + 8.0 * UNIT) * (p + scaled) + 2.0 * found.shift)
         rest = float(found.below_p[0]) + scaled
         rest_slack = 1.01 * ((error + 8.0 * UNIT) * rest + 2.0 * found.shift)
-        return Profile(
+        return NormalProfile(
             max(0.0, p - scaled - slack),
             p - scaled + slack,
             max(0.0, rest - rest_slack),
@@ -221,7 +221,7 @@ class Normal:
     count: float
     mu: float
 
-    def value(self, loss: float) -> Profile:
+    def value(self, loss: float) -> NormalProfile:
         """Bound H."""
         return normal_value(self.count, self.mu, loss)
 
@@ -237,7 +237,7 @@ class LargestOf:
     start: float
     curve: Largest
 
-    def value(self, loss: float) -> Profile:
+    def value(self, loss: float) -> NormalProfile:
         """Bound H."""
         return self.curve.value(loss)
 
@@ -259,10 +259,10 @@ class Chord:
 
     start: float
     end: float
-    first: Profile | None
-    last: Profile
+    first: NormalProfile | None
+    last: NormalProfile
 
-    def value(self, loss: float) -> Profile:
+    def value(self, loss: float) -> NormalProfile:
         """Bound H by weights of non-negative terms.
 
         Between the ends H = (1 - w) H_1 + w H_2 with w = expm1(l - l_1) / expm1(l_2 - l_1); about 0
@@ -279,7 +279,7 @@ class Chord:
             w = min(1.0, math.expm1(loss - self.start) / math.expm1(self.end - self.start))
             low = (1.0 - w) * self.first.lower + w * self.last.lower
             high = (1.0 - w) * self.first.upper + w * self.last.upper
-        return Profile(low * (1.0 - slack), high * (1.0 + slack), 0.0, 1.0)
+        return NormalProfile(low * (1.0 - slack), high * (1.0 + slack), 0.0, 1.0)
 
     def side(self, losses: Array) -> Tails:
         """Return the tails, the same at every loss."""
@@ -379,7 +379,7 @@ class Pieces:
             if isinstance(piece, Chord)
         }
 
-    def value(self, loss: float) -> Profile:
+    def value(self, loss: float) -> NormalProfile:
         """Bound H at a loss >= 0."""
         return self.pieces[int(np.searchsorted(self._starts, loss, side="right")) - 1].value(loss)
 
