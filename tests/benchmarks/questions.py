@@ -199,7 +199,9 @@ class Comparison:
         rows: list[tuple[float, str]] = []
         for place, before in old.brackets.items():
             after = new.brackets.get(place)
-            if after is None:
+            if after is None or (math.isinf(after.upper) and math.isfinite(before.upper)):
+                if new.answered:
+                    worst["lost"] = 0.0, f"{place} {shown(before)}"
                 continue
             first, second = widths(before, after)
             line = f"{first:.1e} -> {second:.1e}"
@@ -256,9 +258,12 @@ def main() -> int:
     questions = [json.loads(line) for file in files for line in file.read_text().splitlines()]
     trees = [Tree(root, given.questions / "files") for root in (given.old, given.new)]
     comparison = Comparison()
+    if given.sets:
+        questions = [each for each in questions if each["set"] in given.sets]
+    for tree in trees:
+        # Loads what all questions need, and writes bytecode.
+        tree.ask(questions[0]["args"])
     for question in questions:
-        if given.sets and question["set"] not in given.sets:
-            continue
         old, new = (tree.ask(question["args"]) for tree in trees)
         comparison.add(question, old, new, " ".join(question["args"]))
     for tree in trees:
