@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from privcalc.numerics import bisection
 from privcalc.numerics.rounding import FUNCTION_ULPS, UNIT
 from privcalc.record import record
 
@@ -221,6 +220,8 @@ def least_mu(
 
 def _about(enough: Callable[[float], bool], start: float) -> tuple[float, float]:
     """Return neighbouring numbers, the right one enough."""
+    from privcalc.numerics import bisection
+
     left, right = start, start
     while not enough(right) and right < LARGEST_MU:
         left, right = right, 2.0 * right

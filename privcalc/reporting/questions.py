@@ -109,7 +109,6 @@ def read_number(option: str, text: str) -> float:
     Raises:
         UsageError: it is none of these, or no double can hold it.
     """
-    from privcalc.spec.hints import ANY_NUMBER
     from privcalc.spec.syntax import Number, Scanner
 
     refusal = f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
@@ -120,6 +119,8 @@ def read_number(option: str, text: str) -> float:
         scanner = Scanner(text)
         number, rest = scanner.value(), scanner.next
     except SpecError as error:
+        from privcalc.spec.hints import ANY_NUMBER
+
         if error.hint == ANY_NUMBER or "free parameter" in f"{error}{error.hint}":
             raise UsageError(refusal) from None
         hint = f" ({error.hint})" if error.hint else ""

@@ -188,10 +188,8 @@ def for_root(name: str, key: str, rest: str) -> str:
     return f"write {key}={Context(prec=15, rounding=context.rounding).plus(root):f}"
 
 
-def for_parts(name: str, wanted: str) -> str:
-    """Hint for `max:`, `Max(`, `parallel(` and `@max(`; "" for another name."""
-    if name.lower() not in ("max", "maximum", "parallel"):
-        return ""
+def for_parts(wanted: str) -> str:
+    """Hint for `max:`, `Max(`, `parallel(` and `@max(`."""
     if wanted != "a mechanism":
         return "max(A,B) is a part by itself, to which + adds others"
     return "mechanisms on disjoint parts of the data are max(A,B)"

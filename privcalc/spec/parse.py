@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import SpecError
 from privcalc.record import record
-from privcalc.spec import hints, registry
+from privcalc.spec import registry
 from privcalc.spec.entry import (
     MAX_DEPTH,
     Fault,
@@ -69,6 +69,8 @@ if TYPE_CHECKING:
     from privcalc.spec.tree import Path, Span
 
 
+# What others write for `max`, which begins no call.
+_NAMES_OF_PARTS = ("max", "maximum", "parallel")
 _PARTS = re.compile(r"(?i:max)[ \t]*\(", re.ASCII)
 # A comma after which another part begins: a parenthesis, or a name that is no key.
 _NEXT_PART = re.compile(rf",[ \t]*(?:\(|(?>{NAME.pattern}[ \t]*)(?!=))", re.ASCII)
@@ -191,6 +193,8 @@ class _Reader:
             self.end = count.span[1]
             span = (start, self.end)
             return Repeat(span, count, event, self.above(event.height, count.span))
+        from privcalc.spec import hints
+
         hint = (
             hints.for_character(scanner.text[scanner.place :])
             or "for example @1000 or @poisson:q=0.01"
@@ -203,41 +207,48 @@ class _Reader:
         start = scanner.place
         read = scanner.name()
         if read is None:
-            found = f"got {scanner.next!r}" if scanner.next else "and the text ends"
-            hint = hints.for_character(scanner.text[scanner.place :]) or hints.for_no_name(
-                scanner.next
-            )
-            scanner.fail(f"{wanted} is expected here, {found}", None, hint)
+            self.no_call(wanted)
         full_name, name_span = read
         name = shorten(full_name)  # for messages
         self.end = name_span[1]
-        rest = scanner.text[scanner.place :]
-        if hint := hints.for_parts(name, wanted):
-            scanner.fail(f"{wanted} is expected here, got {name}", name_span, hint)
-        if scanner.next == "(":
-            hint = hints.for_functional(name, rest)
-            scanner.fail(f"a colon follows {name}, not a parenthesis", None, hint)
-        if scanner.next == "=":
-            hint = hints.for_bare(name, rest)
-            scanner.fail(f"{wanted} is expected before {name}=", name_span, hint)
+        if scanner.next in ("(", "=") or name.lower() in _NAMES_OF_PARTS:
+            self.no_call(wanted, read)
         pairs: list[KeyValue] = []
         if scanner.take(":"):
             pairs.append(self.pair(name))
             while not self.next_part() and scanner.take(","):
                 pairs.append(self.pair(name))
         elif scanner.next not in ("", "+", "@", ")") and not self.next_part():
-            hint = (
-                hints.for_character(scanner.text[scanner.place :])
-                if scanner.next not in ",;"
-                else ""
-            )
-            hint = hints.for_call(name, rest) or hint
-            scanner.fail(f"a colon is expected after {name}, got {scanner.next!r}", None, hint)
+            self.no_call(wanted, read)
         inner = [pair.value.height for pair in pairs if isinstance(pair.value, Syntax)]
         span = (start, self.end)
         return Call(
             span, full_name, name_span, tuple(pairs), self.above(max(inner, default=0), span)
         )
+
+    def no_call(self, wanted: str, read: tuple[str, Span] | None = None) -> NoReturn:
+        """Refuse what stands in the position of a call, or what follows its name."""
+        from privcalc.spec import hints
+
+        scanner = self.scanner
+        rest = scanner.text[scanner.place :]
+        if read is None:
+            found = f"got {scanner.next!r}" if scanner.next else "and the text ends"
+            hint = hints.for_character(rest) or hints.for_no_name(scanner.next)
+            scanner.fail(f"{wanted} is expected here, {found}", None, hint)
+        name, span = shorten(read[0]), read[1]
+        if name.lower() in _NAMES_OF_PARTS:
+            hint = hints.for_parts(wanted)
+            scanner.fail(f"{wanted} is expected here, got {name}", span, hint)
+        if scanner.next == "(":
+            hint = hints.for_functional(name, rest)
+            scanner.fail(f"a colon follows {name}, not a parenthesis", None, hint)
+        if scanner.next == "=":
+            hint = hints.for_bare(name, rest)
+            scanner.fail(f"{wanted} is expected before {name}=", span, hint)
+        hint = hints.for_character(rest) if scanner.next not in ",;" else ""
+        hint = hints.for_call(name, rest) or hint
+        scanner.fail(f"a colon is expected after {name}, got {scanner.next!r}", None, hint)
 
     def next_part(self) -> bool:
         """Say whether a comma comes next that does not belong to the parameters before it."""
@@ -256,6 +267,8 @@ class _Reader:
         if scanner.next == ":":
             scanner.fail(f"an equals sign follows {key}, not a colon", None, f"write {key}=VALUE")
         if not scanner.take("="):
+            from privcalc.spec import hints
+
             span = key_span if scanner.next in ("", ",", "@", "+", ")") else None
             hint = hints.for_file(name, scanner.text[key_span[0] :]) or f"write {key}=VALUE"
             scanner.fail(f"an equals sign and a value follow {key}", span, hint)
@@ -264,23 +277,36 @@ class _Reader:
         if scanner.next in ("", ",", "@", "+", ")"):
             scanner.fail(f"{key} has no value", (start, self.end), f"write {key}=VALUE")
         start = scanner.place
-        if hint := hints.for_input(name, key, scanner.text[start:]):
-            scanner.fail(f"{key} takes a file, got -", None, hint)
+        if scanner.next == "-":
+            self.no_input(name, key)
         value = scanner.value()
         if value is None:
+            from privcalc.spec import hints
+
             hint = hints.for_character(scanner.text[scanner.place :])
             scanner.fail(f"{key} is followed by no value, got {scanner.next!r}", None, hint)
         written = scanner.numbers(value) if isinstance(value, Number) else value
         self.end = written.span[1]
         if scanner.next in (":", "("):
+            from privcalc.spec import hints
+
             if hint := hints.for_root(name, key, scanner.text[start:]):
                 scanner.fail("functions are not read", value.span, hint)
             hint = f"write {key}=(NAME:KEY=VALUE)"
             scanner.fail("a specification as a value stands in parentheses", value.span, hint)
         return KeyValue(full_key, key_span, written)
 
+    def no_input(self, name: str, key: str) -> None:
+        """Refuse `-` for the name of a file."""
+        from privcalc.spec import hints
+
+        if hint := hints.for_input(name, key, self.scanner.text[self.scanner.place :]):
+            self.scanner.fail(f"{key} takes a file, got -", None, hint)
+
     def no_key(self, name: str) -> NoReturn:
         """Refuse what stands where a key should."""
+        from privcalc.spec import hints
+
         scanner = self.scanner
         hint = hints.for_character(scanner.text[scanner.place :]) or hints.for_key(name)
         value = scanner.value()
@@ -293,6 +319,8 @@ class _Reader:
 
     def unexpected(self) -> NoReturn:
         """Refuse what stands after a complete specification."""
+        from privcalc.spec import hints
+
         scanner = self.scanner
         found = scanner.next
         if found == ")":
@@ -441,6 +469,8 @@ def _typed(key: str, written: Number | Numbers | Word | PathWord, parameter: Par
             return written.value
         if parameter.kind == "integer":
             if written.whole is None:
+                from privcalc.spec import hints
+
                 message = f"{key} must be a whole number in digits, got {shown}"
                 raise Fault(message, hint=hints.for_count(written.text, otherwise=""))
             check_integer(key, written.whole)
@@ -473,6 +503,8 @@ def _refuse(key: str, written: Number | Numbers | Word | PathWord, parameter: Pa
     elif parameter.kind == "path":
         hint = f"a file name holds a dot or a slash: write {key}=./{shorten(written.text)}"
     elif parameter.kind in ("number", "integer"):
+        from privcalc.spec import hints
+
         hint = hints.for_number_word(written.text)
     raise Fault(f"{key} takes {parameter.takes}, got {shorten(written.text)}", hint=hint)
 

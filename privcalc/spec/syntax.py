@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NoReturn
 from privcalc.errors import SpecError
 from privcalc.exact import MOST_DIGITS, decimal_text, significant_digits, standing_for
 from privcalc.record import record
-from privcalc.spec import hints
 from privcalc.spec.entry import MAX_INTEGER, shorten
 
 if TYPE_CHECKING:
@@ -216,6 +215,8 @@ class Scanner:
         end = max(found.end() if found else start, quantity.end() if quantity else start)
         end = max(end, start + len(self._run(start)))
         if found is None or end > found.end():
+            from privcalc.spec import hints
+
             end = max(end, start + 1)
             written = self.text[start:end]
             self.fail(
@@ -262,6 +263,8 @@ class Scanner:
         if FILE_NAME.fullmatch(run):
             return PathWord((start, self._pass(len(run))), run)
         if run:
+            from privcalc.spec import hints
+
             self.fail(
                 f"cannot read the value {shorten(run)}",
                 (start, start + len(run)),
