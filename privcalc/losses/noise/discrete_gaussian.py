@@ -354,10 +354,8 @@ class DiscreteGaussianContour(ContourLaw):
     law: DiscreteGaussianLaw
     c: float
 
-    @property
-    def size(self) -> int:
-        """Return the work: a few exponentials."""
-        return 4
+    # A few exponentials.
+    size = 4
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) with its error.

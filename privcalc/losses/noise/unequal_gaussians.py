@@ -183,6 +183,9 @@ class UnequalGaussiansLaw(LossLaw):
 
     properties = LawProperties(cf_valid_for_all_t=True, renyi_in_closed_form=True)
 
+    # Far out, the wider law is further than any mu from the other.
+    gaussian_range = (math.inf, math.inf)
+
     @property
     def reverse_direction(self) -> UnequalGaussiansLaw:
         """Return the law for N(0, 1) against N(theta, r^2), in units of the latter.
@@ -216,11 +219,6 @@ class UnequalGaussiansLaw(LossLaw):
         if abs(self.excess) < 0.5:
             return 0.5 * math.log1p(self.excess)
         return 0.5 * math.log(self.ratio)
-
-    @property
-    def gaussian_range(self) -> tuple[float, float]:
-        """Return infinity: far out, the wider law is further than any mu from the other."""
-        return math.inf, math.inf
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at c; infinity from the critical order on.

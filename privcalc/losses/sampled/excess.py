@@ -107,10 +107,7 @@ class SampledDensityRatio:
     x2: float = 0.0
     x0_terms: float = 0.0
 
-    @property
-    def size(self) -> int:
-        """Return 1."""
-        return 1
+    size = 1
 
     @property
     def log_floor(self) -> float:
