@@ -23,7 +23,7 @@ from privcalc.numerics.gauss_legendre import (
     WEIGHTS,
     composite_rule,
 )
-from privcalc.numerics.normal import log_tail
+from privcalc.numerics.normal import FEW_TAILS, log_tail, lower_tails
 from privcalc.numerics.phases import lattice_sums, phase_sums, progression_sums
 from privcalc.numerics.rounding import UNIT, few_bits
 
@@ -132,6 +132,18 @@ def test_far_tails_of_the_normal_law() -> None:
         assert found >= true
         # Beyond 37 it is Mills' bound, off by the square of 1 / z.
         assert found <= true + 1e-14 * (1.0 + z * z) + (1.0 / z**2 if z >= 37.0 else 0.0)
+
+
+def test_few_tails_and_many() -> None:
+    """One by one or together, each is as precise as the rounding of its argument lets it be."""
+    points = np.linspace(-36.0, 9.0, 8 * FEW_TAILS)
+    few = [each for k in range(8) for each in lower_tails(points[k::8]).tolist()]
+    at = [each for k in range(8) for each in points[k::8].tolist()]
+    many = lower_tails(points).tolist()
+    for x, found in [*zip(at, few, strict=True), *zip(points.tolist(), many, strict=True)]:
+        true = mpmath.ncdf(mpmath.mpf(x))
+        assert abs(found - true) <= UNIT * (8.0 + 2.0 * (1.0 + x * x)) * true
+    assert lower_tails(np.array([-math.inf, math.inf])).tolist() == [0.0, 1.0]
 
 
 @given(st.floats(1e-290, 1e290), st.booleans())

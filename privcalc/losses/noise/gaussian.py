@@ -16,7 +16,7 @@ from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import MOST_UNITS, LawProperties, LogRatio, LossLaw, Piece, Tails
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.log_sums import TINIEST, around
-from privcalc.numerics.normal import quantile_of, short_intervals, upper_tail
+from privcalc.numerics.normal import lower_tails, quantile_of, short_intervals, upper_tail
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -122,8 +122,6 @@ class GaussianLaw(LossLaw):
         mu/2 -+ t are off by that of mu/2 and a unit of themselves, which changes a tail, or the
         mass of a cell, by at most (1 + |x|) times that, relatively.
         """
-        from scipy.special import ndtr
-
         t = losses / self.mu
         half = 0.5 * self.mu
         size = 1.0 + half + np.abs(t)
@@ -131,10 +129,10 @@ class GaussianLaw(LossLaw):
         between_q, q_error = short_intervals(t, -half)
         moved = 1.1 * self.error * half * size
         return Tails(
-            above_p=ndtr(half - t),
-            above_q=ndtr(-half - t),
-            below_p=ndtr(t - half),
-            below_q=ndtr(t + half),
+            above_p=lower_tails(half - t),
+            above_q=lower_tails(-half - t),
+            below_p=lower_tails(t - half),
+            below_q=lower_tails(t + half),
             error=UNIT * (8.0 + 6.0 * size * size) + moved,
             shift=(2.0 * UNIT + 1.01 * self.error) * float(np.abs(losses).max(initial=0.0)),
             between_p=between_p,
