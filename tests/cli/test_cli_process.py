@@ -72,6 +72,13 @@ class TestImports:
         """The version and the help are printed first of all."""
         assert "typer" not in modules(*arguments)
 
+    @pytest.mark.parametrize("spec", ["gaussian:sigma=1", "gaussian:sigma=1@poisson:q=0.01@1000"])
+    def test_what_people_ask_most_needs_no_scipy(self, spec: str) -> None:
+        """One of the two libraries takes as long to load as the other and the answer together."""
+        loaded = modules("compose", spec, "--delta", "1e-5")
+        assert "numpy" in loaded
+        assert "scipy" not in loaded
+
     def test_one_command_loads_no_other(self) -> None:
         """A question pays for its own options only."""
         loaded = modules("compose", "gausian:sigma=1", "--delta", "1e-5")
