@@ -13,7 +13,7 @@ from privcalc.calibration.search import Probe, ValueSearch
 from privcalc.engine.mollified.cuts import Search as Cuts
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law
-from privcalc.losses.bounded_range.uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice
+from privcalc.losses.choices.range_uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice
 from privcalc.losses.sampled.parts import ShiftedPart
 from privcalc.numerics.phases import PER_PRODUCT
 from privcalc.numerics.work import allowance, left

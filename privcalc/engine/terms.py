@@ -180,7 +180,7 @@ class Realized:
 def _together(terms: Terms) -> list[tuple[LossLaw, int]]:
     """Gather the upper laws; several uses may have a law that is smaller than their pairs'.
 
-    Such laws have `together` (`losses/bounded_range/uses.py`).
+    Such laws have `together` (`losses/choices/range_uses.py`).
     """
     classes: dict[type[LossLaw], list[tuple[LossLaw, int]]] = {}
     for law, count in Composition.of((t.upper, n) for t, n in terms if t.upper is not None):

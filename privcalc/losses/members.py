@@ -16,7 +16,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import SMALLEST_MASS, both_orders, exact_law
-from privcalc.losses.bounded_range.uses_law import best_offset
+from privcalc.losses.choices.range_laws import best_offset
 from privcalc.losses.term import DirectedMembers, Members, Term
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -55,7 +55,7 @@ class RangePairs(Members):
         cls, uses: Sequence[tuple[Self, int]]
     ) -> tuple[LossLaw, Sequence[tuple[Self, int]]] | None:
         """Return the law of a block of adaptive uses: of all, or of those that vary most."""
-        from privcalc.losses.bounded_range.uses_law import block_of, is_block, range_attained
+        from privcalc.losses.choices.range_laws import block_of, is_block, range_attained
 
         kinds = tuple((members.least, count) for members, count in uses)
         if is_block(kinds):

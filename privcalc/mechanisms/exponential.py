@@ -67,10 +67,10 @@ class Exponential(Mechanism):
 
     One use attains every value of this profile, with the t of that value; after other mechanisms,
     with the t that is best in view of what they told. Several uses cost what the best t of each
-    cost, chosen as they go (`losses/bounded_range/uses.py`): both ends for epsilon and delta. A
+    cost, chosen as they go (`losses/choices/range_uses.py`): both ends for epsilon and delta. A
     trade-off curve, or a divergence, has the lower end of one t, the same in every use
     (`losses/members.py`), and the upper end of a divergence is the largest of each order
-    (`losses/bounded_range/uses_law.py`).
+    (`losses/choices/range_laws.py`).
 
     Attributes:
         epsilon: as written, or k times that for a group of k records.
@@ -96,7 +96,7 @@ class Exponential(Mechanism):
 
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the envelope, exact for one use, and what single mechanisms attain."""
-        from privcalc.losses.bounded_range.law import bounded_range
+        from privcalc.losses.choices.bounded_range import bounded_range
 
         halved = self.monotone and adjacency is not Adjacency.REPLACE
         return bounded_range(*(self.epsilon / (2 if halved else 1)).nearest())

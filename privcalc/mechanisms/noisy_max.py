@@ -124,8 +124,8 @@ class NoisyMax(Mechanism):
     Laplace noise of scale b: two candidates cost what the difference D of two Laplace numbers does
     against D + s, exactly in one use. For more, scores cost at most what the gap of two laws does
     whose distributions rise as steeply as those of the largest noisy scores can
-    (`losses/winner/laplace.py`): a bound with s / b-DP. Its lower end is that of the best sets of
-    equal scores, which no other scores that were tried exceed.
+    (`losses/choices/noisy_max_laplace.py`): a bound with s / b-DP. Its lower end is that of the
+    best sets of equal scores, which no other scores that were tried exceed.
 
     Attributes:
         noise: the law of the noise.
@@ -178,7 +178,7 @@ class NoisyMax(Mechanism):
     def laws(self, adjacency: Adjacency) -> LossLaw | Term:
         """Return the privacy-loss law of one direction, or a bracket; both orders have the same."""
         from privcalc.losses.atomic.atoms import AtomicLaw
-        from privcalc.losses.bounded_range.law import bounded_range
+        from privcalc.losses.choices.bounded_range import bounded_range
         from privcalc.losses.noise.gaussian import GaussianLaw
         from privcalc.losses.noise.laplace import LaplaceLaw
         from privcalc.losses.term import Term
@@ -189,8 +189,8 @@ class NoisyMax(Mechanism):
         step, error, known = (self.ratio * moved).nearest()
         if self.noise == "gumbel":
             return bounded_range(step, error, known)
-        from privcalc.losses.winner import tests as winner_tests
-        from privcalc.losses.winner.law import winner_law
+        from privcalc.losses.choices import noisy_max_tests as winner_tests
+        from privcalc.losses.choices.noisy_max import noisy_max_law
 
         if self.noise == "exponential":
             law = LaplaceLaw(step, error, known)
@@ -202,19 +202,19 @@ class NoisyMax(Mechanism):
             pair = GaussianLaw.of((self.ratio * self.ratio * Fraction(moved**2, 2)).root())
             return Term(pair, pair, members=members)
         tests = winner_tests.gaussian_tests(self.candidates, step, error)
-        return Term(winner_law(self.candidates, step, error), tests, members=members)
+        return Term(noisy_max_law(self.candidates, step, error), tests, members=members)
 
     def _laplace(self, step: float, error: float, known: Fraction | None) -> Term:
         """Return a bracket for Laplace noise; from the same tests, where steps have few digits."""
-        from privcalc.losses.noise.laplace import LaplaceLaw
-        from privcalc.losses.term import Term
-        from privcalc.losses.winner.laplace import (
+        from privcalc.losses.choices.noisy_max_laplace import (
             SMALLEST_STEP,
             laplace_attained,
             laplace_law,
             laplace_members,
         )
-        from privcalc.losses.winner.tests import tests_law
+        from privcalc.losses.choices.noisy_max_tests import tests_law
+        from privcalc.losses.noise.laplace import LaplaceLaw
+        from privcalc.losses.term import Term
 
         members = laplace_members(self.candidates, step, error)
         if step < SMALLEST_STEP and self.candidates > 2:

@@ -66,7 +66,7 @@ from privcalc.losses.atomic.profiles import polygon_law, profile_law
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.term import DirectedMembers, Term
-from privcalc.losses.thresholded.release import (
+from privcalc.losses.thresholds.release import (
     ThresholdedLaw,
     cut,
     gaussian_heights,

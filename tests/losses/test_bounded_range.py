@@ -16,21 +16,21 @@ from privcalc.accounting.lower_ends import lower_end
 from privcalc.accounting.realize import realize
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.losses.bounded_range.uses import (
-    Chords,
-    _count_below,
-    _Lines,
-    attained_uses,
-    largest_uses,
-    lattice,
-)
-from privcalc.losses.bounded_range.uses_law import (
+from privcalc.losses.choices.range_laws import (
     BoundedRangeCurve,
     _Lattice,
     _product,
     bounded_range_cumulant,
     range_attained,
     range_uses,
+)
+from privcalc.losses.choices.range_uses import (
+    Chords,
+    _ChordLines,
+    _count_below,
+    attained_uses,
+    largest_uses,
+    lattice,
 )
 from privcalc.losses.members import RangePairs
 from privcalc.relation import Relation
@@ -251,7 +251,7 @@ def test_values_below_a_line_are_not_proved() -> None:
     """Values that some line is above are refused, or raised by as much."""
     chords = Chords(2.0**-7, 128)
     first = np.array([v_1(1.0, 2.0**-7 * j) for j in range(128)])
-    lines = _Lines(chords, first, 0.0, bent=True)
+    lines = _ChordLines(chords, first, 0.0, bent=True)
     found, _ = lines.highest()
     assert (lines.proved(found * (1.0 - 1e-9)) >= found).all()
     lowered = found.copy()

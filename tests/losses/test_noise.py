@@ -13,7 +13,7 @@ from mpmath import mp, mpc, mpf
 
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.bounded_range.law import BoundedRangeLaw
+from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.quadrature_nodes import Integrand, certified_panels

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
 
-from privcalc.losses.bounded_range.law import BoundedRangeLaw
+from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw

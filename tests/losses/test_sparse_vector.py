@@ -13,9 +13,9 @@ import pytest
 from mpmath import mp, mpf
 from scipy.special import ndtr
 
-from privcalc.losses.sparse_vector.bounds import answers_bound, gaussian_bound
-from privcalc.losses.sparse_vector.outcomes import Kind, answer_kinds, outcome_profile
-from privcalc.losses.sparse_vector.tests import Race, Technique, race_chances, race_tests
+from privcalc.losses.thresholds.sparse_vector_bounds import answers_bound, gaussian_bound
+from privcalc.losses.thresholds.sparse_vector_outcomes import Kind, answer_kinds, outcome_profile
+from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances, race_tests
 from privcalc.numerics.normal import gaussian_profile
 
 if TYPE_CHECKING:

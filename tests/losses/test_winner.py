@@ -14,10 +14,10 @@ from mpmath import mp
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError
+from privcalc.losses.choices.noisy_max import NoisyMaxLaw, noisy_max_law
+from privcalc.losses.choices.noisy_max_tests import _chances, gaussian_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Term
-from privcalc.losses.winner.law import WinnerLaw, winner_law
-from privcalc.losses.winner.tests import _chances, gaussian_tests
 from privcalc.mechanisms.noisy_max import NoisyMax
 from privcalc.relation import Adjacency
 from privcalc.spec.parse import parse
@@ -42,8 +42,8 @@ ADD = Adjacency.ADD
 @pytest.mark.parametrize("step", [0.05, 0.5, 2.0])
 def test_the_envelope_is_the_least_of_the_three_bounds(m: int, step: float) -> None:
     """It is never above them, and where the union bound is the least it is that."""
-    law = winner_law(m, step)
-    assert isinstance(law, WinnerLaw)
+    law = noisy_max_law(m, step)
+    assert isinstance(law, NoisyMaxLaw)
     for share in (0.0, 0.4, 1.1, 2.3, 3.9, 8.0, 20.0):
         x = share * step
         got = law.profile(x)
@@ -60,7 +60,7 @@ def test_three_candidates_have_the_vector_bound() -> None:
     """There the union bound is never below it."""
     for x in (0.0, 0.3, 1.0, 4.0, 9.0):
         assert union(3, 0.5, x) >= normal_profile(vector_mu(3, 0.5), x)
-    law = winner_law(3, 0.5)
+    law = noisy_max_law(3, 0.5)
     assert isinstance(law, GaussianLaw)
     assert law.mu == pytest.approx(float(vector_mu(3, 0.5)), rel=1e-14)
 
@@ -113,8 +113,8 @@ def test_no_data_set_exceeds_the_upper_law(
 @pytest.mark.parametrize(("m", "step"), [(4, 0.5), (10, 0.5), (30, 0.02), (100, 3.0)])
 def test_tails_are_those_of_the_profile(m: int, step: float) -> None:
     """P - a Q is the profile, both fall, the pair is symmetric, and all masses are positive."""
-    law = winner_law(m, step)
-    assert isinstance(law, WinnerLaw)
+    law = noisy_max_law(m, step)
+    assert isinstance(law, NoisyMaxLaw)
     x = np.concatenate([-np.linspace(0.01, 30.0, 500)[::-1], np.linspace(0.01, 30.0, 500)]) * step
     tails = law.tails(x)
     assert np.max(tails.error) < 1e-6
@@ -131,8 +131,8 @@ def test_tails_are_those_of_the_profile(m: int, step: float) -> None:
 @pytest.mark.parametrize(("m", "step"), [(4, 0.5), (10, 0.5), (1000, 0.1)])
 def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> None:
     """M - 1 is the integral of f'' (H - (1 - a)_+), here by many trapezoids in log a."""
-    law = winner_law(m, step)
-    assert isinstance(law, WinnerLaw)
+    law = noisy_max_law(m, step)
+    assert isinstance(law, NoisyMaxLaw)
     x = np.linspace(0.0, 16.0 * step, 6001)
     tails = law.tails(x)
     h = tails.above_p - np.exp(x) * tails.above_q
@@ -174,7 +174,7 @@ def test_chances_of_a_split_are_integrals(k: int, j: int) -> None:
 def test_lower_law_is_below_the_upper_one() -> None:
     """At every epsilon, in one use; for two candidates it comes near the exact profile."""
     for m in (2, 3, 9, 200):
-        low, high = gaussian_tests(m, 0.5), winner_law(m, 0.5)
+        low, high = gaussian_tests(m, 0.5), noisy_max_law(m, 0.5)
         losses, p, q = (np.array(a) for a in (low.losses, low.masses, low.lower_masses))
         for x in (0.0, 0.3, 1.0, 1.7):
             seen = hockey_stick(zip(p, q, strict=True), math.exp(x)) + low.infinity_mass
@@ -188,8 +188,8 @@ def test_lower_law_is_below_the_upper_one() -> None:
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_two_uses_are_one_averaged_over_the_other(epsilon: float) -> None:
     """Delta is the mean, over the loss of one use, of the profile of the other at what is left."""
-    law = winner_law(10, 0.5)
-    assert isinstance(law, WinnerLaw)
+    law = noisy_max_law(10, 0.5)
+    assert isinstance(law, NoisyMaxLaw)
     x = np.linspace(-6.0, 8.0, 2001)
     masses = -np.diff(law.tails(x).above_p)
     left = epsilon - x
@@ -214,11 +214,11 @@ def test_two_uses_are_one_averaged_over_the_other(epsilon: float) -> None:
 def test_laws_of_the_profile(m: int, more: int, step: float, share: float) -> None:
     """It grows with the candidates and with the step (sensitivity, 1 / sigma, not monotone)."""
     x = share * step
-    here = upper_delta(winner_law(m, step), x)
+    here = upper_delta(noisy_max_law(m, step), x)
     slack = here * 1e-5 + 1e-12
-    assert here <= upper_delta(winner_law(m + more, step), x) + slack
-    assert here <= upper_delta(winner_law(m, 1.25 * step), x) + slack
-    assert upper_delta(winner_law(m, 0.5 * step), x) <= here + slack
+    assert here <= upper_delta(noisy_max_law(m + more, step), x) + slack
+    assert here <= upper_delta(noisy_max_law(m, 1.25 * step), x) + slack
+    assert upper_delta(noisy_max_law(m, 0.5 * step), x) <= here + slack
 
 
 @pytest.mark.parametrize("noise", ["gaussian", "laplace", "exponential", "gumbel"])

@@ -15,8 +15,12 @@ from privcalc.accounting.calibrate import calibrate
 from privcalc.accounting.compose import compose
 from privcalc.calibration.target import CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.losses.sparse_vector.bounds import answer_weights, gaussian_bound, normal_profile
-from privcalc.losses.sparse_vector.tests import stream_chances
+from privcalc.losses.thresholds.sparse_vector_bounds import (
+    answer_weights,
+    gaussian_bound,
+    normal_profile,
+)
+from privcalc.losses.thresholds.sparse_vector_tests import stream_chances
 from privcalc.mechanisms.adaptive.above_threshold import AboveThreshold
 from privcalc.spec.parse import parse
 from tests.pairs import built

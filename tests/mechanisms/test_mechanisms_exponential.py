@@ -13,7 +13,7 @@ from mpmath import mp, mpc, mpf
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.losses.bounded_range.law import BoundedRangeLaw
+from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.mechanisms.exponential import Exponential
 from privcalc.relation import Adjacency

@@ -12,7 +12,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError, SpecError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.bounded_range.law import bounded_range
+from privcalc.losses.choices.bounded_range import bounded_range
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.term import Term
 from privcalc.mechanisms.noisy_max import NoisyMax

@@ -15,7 +15,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError
-from privcalc.losses.screening import ScreeningCurve, chances, screening_of
+from privcalc.losses.thresholds.screening import ScreeningCurve, chances, screening_of
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 

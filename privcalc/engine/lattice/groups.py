@@ -28,7 +28,7 @@ from privcalc.numerics.rounding import UNIT
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.losses.atomic.power import Curve
+    from privcalc.losses.atomic.power import PowerFunction
     from privcalc.losses.law import LossLaw
 
 # A law that is not atomic gets so many values in each of three directions, at multiples of its
@@ -78,7 +78,7 @@ def sampled_term(
     """
     q, exact = rate
 
-    def mixture(steps: list[Curve], *, below: bool) -> Curve | None:
+    def mixture(steps: list[PowerFunction], *, below: bool) -> PowerFunction | None:
         whole = chain(steps[0], records, below=below) if len(steps) < records else steps
         return sampled_group(whole, q, remove=remove, exact=exact, below=below)
 
@@ -89,7 +89,7 @@ def sampled_term(
     return Term(upper_law(above), None if below is None else lower_law(below))
 
 
-def _below(law: LossLaw) -> Curve:
+def _below(law: LossLaw) -> PowerFunction:
     """Return a function below the power function of a law: cells of a lattice are told apart."""
     if isinstance(law, AtomicLaw):
         return power_function(law)

@@ -52,7 +52,7 @@ PER_PIECE, PART_OF_WORK, FEWEST_PIECES = 700.0, 0.025, 24
 
 
 @record
-class Curve:
+class PowerFunction:
     """A concave, increasing, piecewise linear function on [0, 1], at most 1.
 
     Attributes:
@@ -71,7 +71,7 @@ class Curve:
     sharp: bool = True
 
 
-def of_cells(start: float, p: Array, q: Array) -> Curve:
+def of_cells(start: float, p: Array, q: Array) -> PowerFunction:
     """Return a function below the power function of a pair, from masses of disjoint sets.
 
     Args:
@@ -92,10 +92,10 @@ def of_cells(start: float, p: Array, q: Array) -> Curve:
             rise, length = rise + last[0], length + last[1]
         joined.append((rise, length))
     rises, lengths = np.array(joined).T
-    return Curve(start, lengths, rises, 2.0 * len(p) + 16.0)
+    return PowerFunction(start, lengths, rises, 2.0 * len(p) + 16.0)
 
 
-def power_function(law: AtomicLaw) -> Curve:
+def power_function(law: AtomicLaw) -> PowerFunction:
     """Return G of one step: the masses are off by MASS_ULPS each."""
     return _tidy(
         law.infinity_mass,
@@ -106,7 +106,7 @@ def power_function(law: AtomicLaw) -> Curve:
     )
 
 
-def composed(outer: Curve, inner: Curve, *, below: bool = False) -> Curve:
+def composed(outer: PowerFunction, inner: PowerFunction, *, below: bool = False) -> PowerFunction:
     """Return G_outer(G_inner(y)), or no more than that.
 
     Rounding. The breakpoints, of the inner function in its values and of the outer one in its
@@ -139,13 +139,13 @@ def composed(outer: Curve, inner: Curve, *, below: bool = False) -> Curve:
 
 
 def mixed(
-    curves: Sequence[Curve],
+    curves: Sequence[PowerFunction],
     weights: Sequence[float],
     units: float,
     *,
     first: bool,
     below: bool = False,
-) -> Curve:
+) -> PowerFunction:
     """Return the power function of a mixture of laws M_j against M_0, or of M_0 against it.
 
     All M_j have their power on one nested family of events: M_j(A) = G_j(M_0(A)). With the mixture
@@ -200,7 +200,7 @@ def _tidy(
     in_order: bool = True,
     sharp: bool = True,
     below: bool = False,
-) -> Curve:
+) -> PowerFunction:
     """Leave out pieces that do not rise, and steepen short ones into the one before, or the start.
 
     Rising on the piece before, or at once, is rising earlier: the function grows. So it does where
@@ -215,7 +215,7 @@ def _tidy(
         lengths, rises = lengths[order], rises[order]
     long = lengths > SHORTEST
     if below or long.all():
-        return Curve(start, np.maximum(lengths, SHORTEST), rises, units, sharp)
+        return PowerFunction(start, np.maximum(lengths, SHORTEST), rises, units, sharp)
     owner = np.cumsum(long)
     gathered = np.bincount(owner, weights=rises, minlength=1).astype(float)
     start = min(1.0, start + float(gathered[0]))
@@ -223,7 +223,7 @@ def _tidy(
     return _tidy(start, lengths[long], gathered[1:], units, in_order=False, sharp=False)
 
 
-def thinned(curve: Curve) -> Curve:
+def thinned(curve: PowerFunction) -> PowerFunction:
     """Keep some of too many slopes, and split the other pieces between their neighbours.
 
     A piece of length q and rise p becomes two, of slopes high > p / q > low, with the same sums:
@@ -252,7 +252,7 @@ def thinned(curve: Curve) -> Curve:
     return _tidy(curve.start, lengths, rises, curve.units + terms + 32.0, sharp=False)
 
 
-def joined(curve: Curve) -> Curve:
+def joined(curve: PowerFunction) -> PowerFunction:
     """Join neighbouring pieces of too many: what has fewer of the corners is no larger."""
     lengths, rises = curve.lengths, curve.rises
     if len(lengths) <= MOST_PIECES:
@@ -264,7 +264,7 @@ def joined(curve: Curve) -> Curve:
     return replace(curve, lengths=lengths, rises=rises, units=units)
 
 
-def upper_law(curve: Curve) -> AtomicLaw:
+def upper_law(curve: PowerFunction) -> AtomicLaw:
     """Return the atoms of the pieces, with P enlarged and Q shrunk to cover all rounding.
 
     The law is what its doubles say: losses are rounded up from log(p / q), and Q-masses follow from
@@ -291,7 +291,7 @@ def upper_law(curve: Curve) -> AtomicLaw:
     )
 
 
-def lower_law(curve: Curve) -> AtomicLaw | None:
+def lower_law(curve: PowerFunction) -> AtomicLaw | None:
     """Return a law that the pair with this power function is no better than; None if not sharp.
 
     By its rounding the function is at most (1 + e) G, so that its corners, with their heights
@@ -365,7 +365,7 @@ def checked_size(records: int) -> int:
     return records
 
 
-def chain(step: Curve, records: int, *, below: bool = False) -> list[Curve]:
+def chain(step: PowerFunction, records: int, *, below: bool = False) -> list[PowerFunction]:
     """Return the power functions of 1, 2, ... records.
 
     Args:
@@ -384,13 +384,13 @@ def chain(step: Curve, records: int, *, below: bool = False) -> list[Curve]:
 
 
 def sampled_group(
-    steps: Sequence[Curve],
+    steps: Sequence[PowerFunction],
     q: float,
     *,
     remove: bool,
     exact: bool,
     below: bool = False,
-) -> Curve | None:
+) -> PowerFunction | None:
     """Return the power function of a group whose records are each sampled with probability q.
 
     The number of sampled records is binomial: its chances are formed without rounding, and are off

@@ -56,7 +56,7 @@ PLAIN = 1e-299
 
 
 @record
-class Corner:
+class ProfileCorner:
     """A point of a profile.
 
     Attributes:
@@ -72,23 +72,23 @@ class Corner:
     w: int
 
 
-START = Corner(None, 0, 1, 1)
+START = ProfileCorner(None, 0, 1, 1)
 
 
-def mirrored(loss: Fraction, a: Fraction, value: Fraction) -> tuple[Corner, Corner]:
+def mirrored(loss: Fraction, a: Fraction, value: Fraction) -> tuple[ProfileCorner, ProfileCorner]:
     """Return the points of a bound H(a) <= value at 1/a and at a."""
     (n, d), (top, bottom) = a.as_integer_ratio(), value.as_integer_ratio()
-    below = Corner(-loss, d * bottom, n * bottom - d * bottom + d * top, n * bottom)
-    return below, Corner(loss, n * bottom, d * top, d * bottom)
+    below = ProfileCorner(-loss, d * bottom, n * bottom - d * bottom + d * top, n * bottom)
+    return below, ProfileCorner(loss, n * bottom, d * top, d * bottom)
 
 
-def convex_hull(points: Iterable[Corner]) -> list[Corner]:
+def convex_hull(points: Iterable[ProfileCorner]) -> list[ProfileCorner]:
     """Return the corners of the largest convex, non-increasing function below sorted points.
 
     The last corner goes where the turn to the next point is not to the left, which is the sign of a
     determinant.
     """
-    found: list[Corner] = []
+    found: list[ProfileCorner] = []
     for c in points:
         if found and c.h * found[-1].w >= found[-1].h * c.w:
             continue
@@ -102,7 +102,7 @@ def convex_hull(points: Iterable[Corner]) -> list[Corner]:
     return found
 
 
-def law_of_corners(corners: list[Corner]) -> AtomicLaw:
+def law_of_corners(corners: list[ProfileCorner]) -> AtomicLaw:
     """Return the law of the pair of `exact.piecewise_pair` for corners of a hull.
 
     Corners whose masses would be no normal doubles are left out, which can only raise the function:
@@ -141,11 +141,11 @@ def law_of_corners(corners: list[Corner]) -> AtomicLaw:
     )
 
 
-def _slope(a: Corner, b: Corner) -> tuple[int, int]:
+def _slope(a: ProfileCorner, b: ProfileCorner) -> tuple[int, int]:
     return b.h * a.w - a.h * b.w, b.x * a.w - a.x * b.w
 
 
-def _bends(corners: list[Corner]) -> Iterator[tuple[int, int, int, int]]:
+def _bends(corners: list[ProfileCorner]) -> Iterator[tuple[int, int, int, int]]:
     """Yield the P-mass and the Q-mass of all corners but the first, as pairs of integers."""
     slopes = [_slope(a, b) for a, b in pairwise(corners)]
     turns = pairwise([*slopes, (0, 1)])

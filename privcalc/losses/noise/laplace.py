@@ -1,4 +1,4 @@
-"""Loss of the Laplace mechanism, in closed form.
+"""Loss of the Laplace mechanism, and of its noise conditioned on an interval, in closed form.
 
 P = Lap(0, b), Q = Lap(sensitivity, b), e = sensitivity / b. Under P the loss is e with
 probability 1/2, -e with probability e^{-e}/2, and in between it has density e^{(l - e)/2}/4, so
@@ -11,6 +11,22 @@ Laws with the density e^{l/2} on [-e, e], up to a factor: Laplace noise, and bou
 
 With S(y) = sinh(y) / y, y = (s + 1/2) e and u = e / 2, the density integrates e^{sl} to 2 e S(y):
 both laws need S(y) - S(u), which vanishes with s, and the losses of both scale with e.
+
+Loss of Laplace noise conditioned on an interval, in closed form from that of the whole noise.
+
+In units of the scale, P has the density e^{-|x|} / (2 (1 - h)) on [-T, T], h = e^{-T}, and Q that
+moved by e <= T. Outcomes below e - T are those of P alone, outcomes above T those of Q alone, of
+
+    delta = (e^e - 1) h / (2 (1 - h))
+
+each; elsewhere the loss is |x - e| - |x|, as that of the whole noise. Both densities are divided by
+1 - h, and of the two atoms those parts are gone that lie beyond the interval, h / 2 of the loss -e
+and e^e h / 2 of the loss e:
+
+    M(s) = (M_L(s) - h (e^{(s + 1) e} + e^{-se}) / 2) / (1 - h),    M_L of `laplace.py`.
+
+What remains at e is (1 - e^{-D}) / (2 (1 - h)) under P, D = T - e, and e^{-e} of that at -e. The
+pair is symmetric: adding and removing give the same law.
 """
 
 from __future__ import annotations
@@ -421,3 +437,166 @@ def _power(e: float, y: float) -> tuple[float, float]:
         value = 1.0 - down * (1.0 - y)
     room, lost = ROOM * (1.0 + e), LOST if value < SMALLEST else 0.0
     return max(y, value * (1.0 - room) - lost), min(1.0, value * (1.0 + room) + lost)
+
+
+@record
+class TruncatedLaplaceLaw(LossLaw):
+    """The law of e = sensitivity / scale and D = (bound - sensitivity) / scale > 0.
+
+    Where they are rounded numbers, the law at the true ones is bounded.
+
+    Attributes:
+        whole: the law of the noise that is not truncated, with e in [1e-30, 600].
+        room: D, with e + D <= 600: delta is a normal double.
+        room_error: relative error of D, below 1e-9.
+    """
+
+    whole: LaplaceLaw
+    room: float
+    room_error: float = 0.0
+
+    properties = LawProperties(renyi_in_closed_form=True)
+
+    @property
+    def e(self) -> float:
+        """Return the largest finite loss."""
+        return self.whole.e
+
+    @property
+    def moved(self) -> float:
+        """Return a bound on the relative errors of e and D."""
+        return 1.01 * max(self.whole.error, self.room_error)
+
+    @property
+    def length(self) -> float:
+        """Return T = e + D, to a unit and what both are off by."""
+        return self.e + self.room
+
+    @property
+    def kept(self) -> float:
+        """Return 1 - h, to 4 units and what e and D are off by."""
+        return -math.expm1(-self.length)
+
+    @property
+    def max_loss(self) -> float:
+        """Return e."""
+        return self.e
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the error of e."""
+        return self.whole.error
+
+    @property
+    def known_loss(self) -> Fraction | None:
+        """Return e, where it is known but no double."""
+        return self.whole.known
+
+    @property
+    def atom_locations(self) -> tuple[float, ...]:
+        """Return the two atoms."""
+        return (-self.e, self.e)
+
+    @property
+    def infinity_mass(self) -> float:
+        """Return delta = e^{-D} (1 - e^{-e}) / (2 (1 - h))."""
+        return -0.5 * math.exp(-self.room) * math.expm1(-self.e) / self.kept
+
+    @property
+    def infinity_mass_error(self) -> float:
+        """Return what it is off by: expm1 as much as e and T, exp as much as D times that."""
+        return 16.0 * UNIT + self.moved * (2.0 + self.room)
+
+    @property
+    def lower_infinity_mass(self) -> float:
+        """Return the same."""
+        return self.infinity_mass
+
+    def profile(self, epsilon: float) -> tuple[float, float]:
+        """Bound the finite part of delta at epsilon, g (1 - e^{-D} + e^{-D} g / 2) / (1 - h).
+
+        With g = 1 - e^{(epsilon - e) / 2}: of the whole noise it is g, and the parts that are gone
+        have h (e^e - e^epsilon) / 2 = e^{-D} g (2 - g) / 2. No digit cancels; e - epsilon, the
+        functions and the products are off by 24 units together. Errors of D and T move 1 - e^{-D}
+        and 1 - h by as much.
+        """
+        ends = []
+        for gap, sign in zip(self.whole.gap(epsilon), (-1.0, 1.0), strict=True):
+            rise, inner = -math.expm1(-0.5 * gap), -math.expm1(-self.room)
+            value = rise * (inner + 0.5 * math.exp(-self.room) * rise) / self.kept
+            ends.append(value * (1.0 + sign * (32.0 * UNIT + 2.0 * self.moved)))
+        return ends[0], ends[1]
+
+    def tails(self, losses: Array) -> Tails:
+        """Return the atoms and the integrals of e^{(l - e)/2} / 4 and e^{-(l + e)/2} / 4.
+
+        Between the atoms, with x = (l - e) / 2, y = -(l + e) / 2 and but for 2 (1 - h),
+
+            P(L <= l) = e^x (1 - e^{y - D}),    P(l < L < inf) = (1 - e^{-D}) + (1 - e^x),
+
+        and Q exchanges x and y, and the sides. No digit cancels. x and y are rounded once, which
+        moves expm1 by a unit and exp by 2 e; with D added 2 more. Between neighbours the rise is
+        off by 1 + e units.
+
+        With e (1 + r) the numbers for l belong to l (1 + r): x, y and D are multiplied by 1 + r or
+        as close to 1. That moves expm1 of negative numbers and 1 - h by r, exp by re, and expm1 of
+        what is at most e by r (1 + e).
+        """
+        e, room, moved = self.e, self.room, self.moved
+        share = 0.5 / self.kept
+        inside = np.clip(losses, -e, e)
+        x, y = 0.5 * (inside - e), -0.5 * (inside + e)
+        atom = -math.expm1(-room)
+        everything = share * (atom * (1.0 + math.exp(-e)) - math.expm1(-e))
+        low, high = losses < -e, losses >= e
+
+        def placed(values: Array, below: float, above: float) -> Array:
+            return np.where(high, above, np.where(low, below, share * values))
+
+        rise = np.expm1(0.5 * np.diff(inside))
+        split = low[:-1] | high[1:]
+        return Tails(
+            above_p=placed(atom - np.expm1(x), everything, 0.0),
+            above_q=placed(-np.exp(y) * np.expm1(x - room), everything, 0.0),
+            below_p=placed(-np.exp(x) * np.expm1(y - room), 0.0, everything),
+            below_q=placed(atom - np.expm1(y), 0.0, everything),
+            error=UNIT * (40.0 + 4.0 * e) + moved * (2.0 + e),
+            shift=moved * e,
+            between_p=share * np.exp(x[:-1]) * rise,
+            between_q=share * np.exp(y[1:]) * rise,
+            between_error=np.where(
+                split, np.inf, UNIT * (40.0 + 6.0 * e) + moved * (2.0 + 2.0 * e)
+            ),
+        )
+
+    def _lost(self, c: Array, log_mgf: Array) -> tuple[Array, Array]:
+        """Return the logs of h e^{(c + 1) e} / 2 and h e^{-ce} / 2, over M_L."""
+        log_half = -self.length - math.log(2.0) - log_mgf
+        return log_half + (c + 1.0) * self.e, log_half - c * self.e
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Bound K = K_L - log(1 - h) + log(1 - r), r the part of M_L that is gone.
+
+        The logarithm of r is off by 8 units of its terms, and what e and D are; that of 1 - r by 16
+        units of r / (1 - r) more. K rises with K_L, as r falls. Where nothing is left of 1 - r,
+        K <= ce holds.
+        """
+        brackets = []
+        for log_mgf, sign in zip(self.whole.renyi(c), (-1.0, 1.0), strict=True):
+            size = (c + 2.0) * self.e + self.room
+            slack = UNIT * 8.0 * (size + np.abs(log_mgf) + 2.0) + self.moved * size
+            gone = np.logaddexp(*self._lost(c, log_mgf)) - sign * slack
+            r = np.minimum(np.exp(gone), 1.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                slack = UNIT * (8.0 * np.abs(log_mgf) + 16.0 * r / (1.0 - r)) + self._rise[1]
+                brackets.append(log_mgf + self._rise[0] + np.log1p(-r) + sign * slack)
+        most = c * self.e * (1.0 + 4.0 * UNIT + self.moved)
+        return np.where(np.isnan(brackets[0]), -np.inf, brackets[0]), np.fmin(brackets[1], most)
+
+    @property
+    def _rise(self) -> tuple[float, float]:
+        """Return -log(1 - h) and its error: exp(-T) is off by 2 + T units, and T times its own."""
+        length = self.length
+        value = -math.log(self.kept) if length < 1.0 else -math.log1p(-math.exp(-length))
+        slack = UNIT * (16.0 + 4.0 * length) + self.moved * (2.0 + 2.0 * length)
+        return value, slack * value

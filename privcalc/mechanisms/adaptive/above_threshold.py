@@ -116,21 +116,21 @@ class AboveThreshold(Mechanism):
 
     Gaussian noise of deviations s (rho) and t (nu): the profile is at most the sum, over all
     possible answers to the whole stream, of what the worst stream for that one costs, by an
-    integral over the threshold's noise (`losses/sparse_vector/outcomes.py`). For cutoff=1 each term
-    is what streams attain; the sum is that of streams in which every answer is the worst at once.
-    It is at most N times the profile of a Gaussian mechanism with mu^2 = D^2 / s^2 + 4 c D^2 / t^2,
-    where N, the sum of `length` choose k for k <= c, counts the answers, and is what counts for the
-    smallest delta. That is below the Renyi bounds of Zhu 2023, Theorems 7.2.1 (7.1) and 7.6.6.
-    (Remark 7.2.8 there has c times `length` choose c for N, which is too small: 10 queries with
-    c = 9 have 1023 answers, and not 90.) Where no query is negative and no threshold above
-    `threshold`, a stream ends by itself, however long it may be: then N is averaged over the
-    threshold's noise (`losses/sparse_vector/bounds.py`).
+    integral over the threshold's noise (`losses/thresholds/sparse_vector_outcomes.py`). For
+    cutoff=1 each term is what streams attain; the sum is that of streams in which every answer is
+    the worst at once. It is at most N times the profile of a Gaussian mechanism with mu^2 = D^2 /
+    s^2 + 4 c D^2 / t^2, where N, the sum of `length` choose k for k <= c, counts the answers, and
+    is what counts for the smallest delta. That is below the Renyi bounds of Zhu 2023, Theorems
+    7.2.1 (7.1) and 7.6.6. (Remark 7.2.8 there has c times `length` choose c for N, which is too
+    small: 10 queries with c = 9 have 1023 answers, and not 90.) Where no query is negative and no
+    threshold above `threshold`, a stream ends by itself, however long it may be: then N is averaged
+    over the threshold's noise (`losses/thresholds/sparse_vector_bounds.py`).
 
     Lower ends are explicit streams: some queries below the threshold, then many of which c are to
-    be above it, alone or with others between them (`losses/sparse_vector/tests.py`). For Gaussian
-    noise and cutoff=1 the ends are mostly less than ten times apart in delta; more for a larger
-    cutoff, long streams and Laplace noise. Nothing is known to attain the upper ones: no query is
-    the worst there may be for two answers.
+    be above it, alone or with others between them (`losses/thresholds/sparse_vector_tests.py`). For
+    Gaussian noise and cutoff=1 the ends are mostly less than ten times apart in delta; more for a
+    larger cutoff, long streams and Laplace noise. Nothing is known to attain the upper ones: no
+    query is the worst there may be for two answers.
 
     Attributes:
         noise: the law of both noises.
@@ -196,14 +196,14 @@ class AboveThreshold(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return what is known of one direction; it is the same in each."""
         del adjacency
-        from privcalc.losses.sparse_vector.bounds import (
+        from privcalc.losses.choices.noisy_max_tests import tests_law
+        from privcalc.losses.term import Term
+        from privcalc.losses.thresholds.sparse_vector_bounds import (
             answers_bound,
             laplace_bound,
             nonnegative_bound,
         )
-        from privcalc.losses.sparse_vector.tests import LONGEST, stream_tests
-        from privcalc.losses.term import Term
-        from privcalc.losses.winner.tests import tests_law
+        from privcalc.losses.thresholds.sparse_vector_tests import LONGEST, stream_tests
         from privcalc.numerics.rounding import UNIT
 
         threshold, queries = self.rates

@@ -66,15 +66,15 @@ class NoisyScreening(Mechanism):
             +gaussian:sigma=20,sensitivity=1.4142135623731@poisson:q=0.2@3877
 
     All counts together have the profile of Gaussian noise of which only the cell is told
-    (`losses/screening.py`), exactly, and one use costs no more. Several uses cost no more than
-    the largest Renyi divergence of any count at each order, too (Zhu 2023, Theorem 4.3.1, with all
-    counts t from 0 on, because a sample may hold fewer than k records; the printed range of t from
-    k / c on reports up to 49 times too little of a sample). The answer is the smaller of both; its
-    lower end is that of one count in every use.
+    (`losses/thresholds/screening.py`), exactly, and one use costs no more. Several uses cost no
+    more than the largest Renyi divergence of any count at each order, too (Zhu 2023, Theorem 4.3.1,
+    with all counts t from 0 on, because a sample may hold fewer than k records; the printed range
+    of t from k / c on reports up to 49 times too little of a sample). The answer is the smaller of
+    both; its lower end is that of one count in every use.
 
     In a Poisson sample a record that is replaced may raise the count by its old value and lower it
     by its new one. That, and groups of records that are sampled one by one, is known exactly for
-    one use, too (`losses/screening.py`).
+    one use, too (`losses/thresholds/screening.py`).
 
     Attributes:
         sigma: as written, a rational number.
@@ -112,7 +112,7 @@ class NoisyScreening(Mechanism):
         A line has the largest count of a query, or all its votes as for `gnmax`.
         """
         del adjacency
-        from privcalc.losses.screening import screening_of
+        from privcalc.losses.thresholds.screening import screening_of
         from privcalc.mechanisms.files import numbers
 
         found: dict[int, int] = {}
@@ -129,7 +129,7 @@ class NoisyScreening(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of all counts, and its tests; it is the same in each direction."""
         del adjacency
-        from privcalc.losses.screening import screening
+        from privcalc.losses.thresholds.screening import screening
 
         return screening(self.sigma, self.threshold, self.votes, self.records)
 
@@ -137,7 +137,7 @@ class NoisyScreening(Mechanism):
         self, rate: tuple[float, bool], adjacency: Adjacency, records: int
     ) -> Term | None:
         """Return the law of a sampled test, where records are replaced or several; else None."""
-        from privcalc.losses.screening import sampled_screening
+        from privcalc.losses.thresholds.screening import sampled_screening
         from privcalc.relation import Adjacency
 
         if records == 1 and adjacency is not Adjacency.REPLACE:

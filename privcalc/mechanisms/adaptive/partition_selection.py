@@ -104,7 +104,7 @@ class PartitionSelection(Mechanism):
     def laws(self, adjacency: Adjacency) -> Term:
         """Return the law of one direction; one count or another attains each of its profile."""
         from privcalc.losses.term import Term
-        from privcalc.losses.thresholded.release import CountMembers, law_of_outcomes
+        from privcalc.losses.thresholds.release import CountMembers, law_of_outcomes
 
         remove = adjacency is not Adjacency.ADD
         curve = Probabilities(self.epsilon, self.delta)
@@ -118,7 +118,7 @@ class PartitionSelection(Mechanism):
         self, rate: tuple[float, bool], adjacency: Adjacency, records: int
     ) -> Term | None:
         """Return the law of a release that sees a sample, with all others sampled, too."""
-        from privcalc.losses.thresholded.sampled_counts import MOST_COUNTS, sampled_counts
+        from privcalc.losses.thresholds.sampled_counts import MOST_COUNTS, sampled_counts
 
         curve = Probabilities(self.epsilon, self.delta)
         if curve.last > MOST_COUNTS:

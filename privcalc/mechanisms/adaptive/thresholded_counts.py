@@ -17,7 +17,7 @@ from privcalc.spec.registry import Parameter, mechanism
 if TYPE_CHECKING:
     from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Term
-    from privcalc.losses.thresholded.release import Heights
+    from privcalc.losses.thresholds.release import Heights
     from privcalc.numerics.arrays import Array
 
 LAPLACE, GAUSSIAN = "laplace", "gaussian"
@@ -106,9 +106,9 @@ class ThresholdedCounts(Mechanism):
     less than the noisy counts, such as the keys only, costs no more.
 
     A group adds several units to counts: to an old key, where noise for its size is what hides it,
-    or to new keys, one each or one for all (`losses/thresholded/release.py`). In a Poisson sample
+    or to new keys, one each or one for all (`losses/thresholds/release.py`). In a Poisson sample
     the others are sampled as well, which hides old keys better than the noise by itself: for one
-    key and one person all numbers of others are tried (`losses/thresholded/sampled_bound.py`).
+    key and one person all numbers of others are tried (`losses/thresholds/sampled_bound.py`).
 
     Attributes:
         noise: the law of the noise.
@@ -177,7 +177,7 @@ class ThresholdedCounts(Mechanism):
         remove = adjacency is not Adjacency.ADD
         if self.noise == DISCRETE_LAPLACE:
             return self._discrete_laplace(remove=remove)
-        from privcalc.losses.thresholded import release
+        from privcalc.losses.thresholds import release
 
         new = self._new_key(1)
         if self.group > 1:
@@ -198,7 +198,7 @@ class ThresholdedCounts(Mechanism):
 
     def _noise_on(self, units: int) -> tuple[LossLaw, Heights]:
         """Return the law of the noise on old keys with so many changes, and its profile."""
-        from privcalc.losses.thresholded import release as cut
+        from privcalc.losses.thresholds import release as cut
 
         if self.noise == DISCRETE_GAUSSIAN:
             from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
@@ -220,8 +220,8 @@ class ThresholdedCounts(Mechanism):
         self, rate: tuple[float, bool], adjacency: Adjacency, records: int
     ) -> Term | None:
         """Return lower ends of a release that sees a sample; the upper end is its law, sampled."""
-        from privcalc.losses.thresholded.release import several_new
-        from privcalc.losses.thresholded.sampled_counts import sampled_release
+        from privcalc.losses.thresholds.release import several_new
+        from privcalc.losses.thresholds.sampled_counts import sampled_release
         from privcalc.numerics.rounding import UNIT
         from privcalc.record import replace
 
@@ -235,7 +235,7 @@ class ThresholdedCounts(Mechanism):
         )
         if records > 1 or self.keys > 1:
             return found
-        from privcalc.losses.thresholded.sampled_bound import sampled_bound
+        from privcalc.losses.thresholds.sampled_bound import sampled_bound
 
         q, exact = rate
         upper = sampled_bound(
@@ -252,7 +252,7 @@ class ThresholdedCounts(Mechanism):
         """Return the profile of the noise on one old key."""
         if self.noise != DISCRETE_LAPLACE:
             return self._noise_on(1)[1]
-        from privcalc.losses.thresholded.release import two_point_heights
+        from privcalc.losses.thresholds.release import two_point_heights
 
         return two_point_heights(self.rate.nearest()[0])
 
@@ -338,7 +338,7 @@ class ThresholdedCounts(Mechanism):
         e^{-1/scale} / 2, which is rounded up. Some of the counts may be left out.
         """
         from privcalc.losses.term import Term
-        from privcalc.losses.thresholded.release import (
+        from privcalc.losses.thresholds.release import (
             KeyMembers,
             at_least,
             law_of_outcomes,
@@ -366,11 +366,11 @@ class ThresholdedCounts(Mechanism):
         Noise is v with probability (1 - a) / (1 + a) a^|v|, a = e^{-1/scale}: at least m >= 0 with
         probability a^m / (1 + a). With g people more the outcomes are what is at least g, what is
         at most 0, and the numbers between. Mixtures of old and new ones cost no more where 1 - w
-        is at most 1 - a (`losses/thresholded/release.py`: that is s_0 >= 0).
+        is at most 1 - a (`losses/thresholds/release.py`: that is s_0 >= 0).
         """
         from privcalc.losses.atomic.exact import SMALLEST_MASS
         from privcalc.losses.term import Term
-        from privcalc.losses.thresholded.release import (
+        from privcalc.losses.thresholds.release import (
             KeyMembers,
             at_least,
             law_of_outcomes,

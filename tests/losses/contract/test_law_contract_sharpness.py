@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 CONSTANTS = (
     ("noise.gaussian", "UNIT", "gaussian:sigma=0.75", "tails_and_truth"),
     ("noise.laplace", "UNIT", "laplace:scale=0.75", "profile_and_truth"),
-    ("bounded_range.law", "UNIT", "exponential:epsilon=0.5", "profile_and_truth"),
+    ("choices.bounded_range", "UNIT", "exponential:epsilon=0.5", "profile_and_truth"),
     ("noise.discrete_gaussian", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
     ("noise.discrete_gaussian", "UNIT", "discrete-gaussian:sigma=1.25", "tails_and_truth"),
     ("atomic.atoms", "LOSS_ULPS", "rr:p=0.25", "largest_loss"),
@@ -52,7 +52,7 @@ CONSTANTS = (
     ("sampled.replaced", "UNIT", "discrete-gaussian:sigma=1.25@poisson:q=0.25", "tails_and_truth"),
     ("quadrature", "UNIT", "laplace:scale=0.75@poisson:q=0.25", "contour_and_truth"),
     ("atomic.power", "UNIT", "pure:epsilon=0.5@poisson:q=0.25@group:k=3", "profile_and_truth"),
-    ("winner.pieces", "UNIT", "noisy-max:sigma=4,candidates=5", "profile_and_tails"),
+    ("choices.noisy_max_pieces", "UNIT", "noisy-max:sigma=4,candidates=5", "profile_and_tails"),
 )
 # Specification, what its law states, the clause that notices.
 STATED = (

@@ -514,7 +514,7 @@ def at_least(outcomes: Iterable[Outcome], mass: Fraction) -> list[Outcome]:
     """Return the pair whose profile is the larger of that of a pair and of a probability.
 
     The outcomes of the largest ratios become one, of the ratio a with H(a) = p, as
-    `losses/thresholded/release.py` has it: with all ratios above a, of masses A and B, it is
+    the module has it: with all ratios above a, of masses A and B, it is
     (A - p) / B.
 
     Args:

@@ -1,4 +1,4 @@
-"""Upper bounds on the sparse vector technique, as privacy loss laws (notation: see the package)."""
+"""Upper bounds on the sparse vector technique, as privacy loss laws."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.profiles import profile_law
-from privcalc.losses.sparse_vector.outcomes import answer_kinds, outcome_profile, stopped_kinds
-from privcalc.losses.winner.law import WinnerLaw
-from privcalc.losses.winner.pieces import Chord, Normal, Pieces
+from privcalc.losses.choices.noisy_max import NoisyMaxLaw
+from privcalc.losses.choices.noisy_max_pieces import Chord, Normal, Pieces
+from privcalc.losses.thresholds.sparse_vector_outcomes import (
+    answer_kinds,
+    outcome_profile,
+    stopped_kinds,
+)
 from privcalc.numerics.normal import DENSITY, MILLS, ROOT, NormalProfile
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, charge, remembered
@@ -71,7 +75,7 @@ def laplace_bound(threshold: Fraction, queries: Fraction) -> AtomicLaw:
 
 
 @remembered(32)
-def gaussian_bound(mu: float, outcomes: int) -> WinnerLaw:
+def gaussian_bound(mu: float, outcomes: int) -> NoisyMaxLaw:
     """Return the law for Gaussian noise, of streams of bounded length.
 
     Args:
@@ -106,13 +110,13 @@ def gaussian_bound(mu: float, outcomes: int) -> WinnerLaw:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if tails(middle) > 1.0 - BEYOND else (low, middle)
     pieces = Pieces((Chord(0.0, high, None, normal.value(high)), Normal(high, count, mu)))
-    return WinnerLaw(outcomes, mu, pieces, math.inf)
+    return NoisyMaxLaw(outcomes, mu, pieces, math.inf)
 
 
 @remembered(32)
 def answers_bound(
     sizes: tuple[float, float], cutoff: int, length: int, mu: float, outcomes: int
-) -> WinnerLaw:
+) -> NoisyMaxLaw:
     """Return the law of the least of N h(mu) and of what each answer costs at most, summed.
 
     Both are upper bounds at every epsilon, and the profile is convex in a: between points it is
@@ -146,7 +150,7 @@ def answers_bound(
     far = [end * (1.0 + k / FAR) for k in range(1, FAR + 2)]
     tail = [(x, normal.value(x).upper) for x in far]
     try:
-        return WinnerLaw(outcomes, mu, _pieces([*knots, *tail], len(tail), normal), math.inf)
+        return NoisyMaxLaw(outcomes, mu, _pieces([*knots, *tail], len(tail), normal), math.inf)
     except NotCertifiedError:
         return plain
 
@@ -218,7 +222,7 @@ def nonnegative_bound(
     deviations: tuple[float, float],
     cutoff: int,
     threshold: float,
-    known: tuple[float, float, WinnerLaw | None],
+    known: tuple[float, float, NoisyMaxLaw | None],
 ) -> AtomicLaw:
     """Return the law for Gaussian noise, queries >= 0 and thresholds <= T.
 
@@ -242,7 +246,7 @@ def nonnegative_bound(
     Proposition 7.2.5, bounds by Hoelder's inequality, as printed without the factor
     (alpha - 1/2) / (alpha - 1) and with F / (1 - F) for 1 / (1 - F); both are too small.
 
-    Answer by answer (`outcomes.py`): with J <= `length` - c those with fewer than J "below" end
+    Answer by answer: with J <= `length` - c those with fewer than J "below" end
     with the c-th "above", and cost at most their sum. In the same way the sum of G_o over the
     others is at most that of C(j + c - 1, c - 1) F^j from J on, I_F(J, c) (1 - F)^{-c}: answers at
     the end of the stream count for no more than if it went on with queries of 0.

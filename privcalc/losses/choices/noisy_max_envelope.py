@@ -1,6 +1,6 @@
 """Bounds on the choice of a noisy maximum joined: the union bound, and the lower convex envelope.
 
-`losses/winner/law.py` has the theorem: at every a the profile is at most the largest of
+`losses/choices/noisy_max.py` has the theorem: at every a the profile is at most the largest of
 k h(s (j / (j + 1))^{1/2}) over k + j = m, where h(mu) is the profile of two normal laws at distance
 mu. Members with larger mu have a smaller factor, and h(mu') / h(mu) increases with the loss for
 mu' > mu. (With Mills' ratio R, h'/h in the loss is -1 / (P / (a Q) - 1) and P / (a Q) = R(x) / R(y)
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.winner.pieces import (
+from privcalc.losses.choices.noisy_max_pieces import (
     Chord,
     Largest,
     LargestOf,
@@ -33,7 +33,7 @@ from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from privcalc.losses.winner.pieces import Piece
+    from privcalc.losses.choices.noisy_max_pieces import Piece
     from privcalc.numerics.arrays import Array, Integers
 
 # Members are taken one by one up to so many on either side, beyond that in blocks.
@@ -253,7 +253,7 @@ def envelope(candidates: int, step: float) -> Pieces:
     choices = [(VECTOR, LARGEST, UNION)] if step >= SMALLEST_STEP else []
     for used in (*choices, (VECTOR, UNION), (UNION,)):
         try:
-            return _assembled(_Search(candidates, step, used).spans())
+            return _assembled(_EnvelopeSearch(candidates, step, used).spans())
         except NotCertifiedError:
             # Where nearly everything is revealed, 1 - H has no digits left about 0.
             continue
@@ -279,7 +279,7 @@ def vector_mu(candidates: int, step: float) -> float:
     return step * math.sqrt(share) * (1.0 + 8.0 * UNIT)
 
 
-class _Search:
+class _EnvelopeSearch:
     """The bounds, and which of them the envelope follows where."""
 
     def __init__(self, candidates: int, step: float, used: tuple[int, ...]) -> None:

@@ -1,13 +1,24 @@
 """Gaussian sparse vector, answers one by one: what the worst stream for one of them costs.
 
-Let o be answers with k "above", in the places S, and j "below". With sizes s of rho and t of nu (in
-units of D), p the density of rho, Q = 1 - Phi, and gaps g_i = T_i - q_i,
+The technique. Write rho for the noise of the threshold, drawn once, and nu_i for that of query i.
+The answer to query i is "above" if q_i + nu_i >= T_i + rho, and the stream ends with the c-th such
+answer, or with the last query. Under a neighbour no query changes by more than D. Answers may
+choose the next queries and thresholds: given all answers o, these are fixed numbers.
+
+Let S be the places of "above" in o, at most c of them, and let g(r, n) be 1 where the threshold's
+noise r and the noise n of the queries in S give the answers in S, times the chance, given r, that
+the others are "below". With the same for the neighbour, g'(r + D, n + v) >= g(r, n) for
+v_i = D + q_i - q'_i in [0, 2 D]: a higher threshold is harder to reach for queries that changed by
+at most D, and those in S are raised as much (Dwork, Roth 2014, Theorem 3.23).
+
+Answers. Let o be answers with k "above", in the places S, and j "below". With sizes s of rho and t
+of nu (in units of D), p the density of rho, Q = 1 - Phi, and gaps g_i = T_i - q_i,
 
     P(o) = int p(r) B(r) U(r) dr,    B = prod_{i not in S} Phi((g_i + r) / t),
                                      U = prod_{i in S} Q((g_i + r) / t),
     P'(o) >= int p(r + 1) B(r) W(r) dr,    W = prod_{i in S} Q((g_i + r + 2) / t)
 
-by the moves of the package. So P(o) - a P'(o) is at most the largest I = int B (p U - a p(. + 1) W)
+by the moves above. So P(o) - a P'(o) is at most the largest I = int B (p U - a p(. + 1) W)
 over all gaps, and the profile at most the sum of these over all o. Let q = phi / Phi. As q' =
 -q (x + q) is in (-1, 0), (log q)' = -x - q falls. So for psi_z(w) = log Phi(Phi^{-1}(e^w) + z), of
 which the slope is q(x + z) / q(x),
@@ -45,7 +56,7 @@ With k = 0 it is Omega(b) - a Omega(b - 1), with w = s^2, and at most Omega(b_1)
 
 The possible answers of the sparse vector technique, counted, in few kinds.
 
-Each answer is bounded by one with as many, or more, "below" and "above" (`outcomes.py`). Numbers of
+Each answer is bounded by one with as many, or more, "below" and "above". Numbers of
 "below" between one and a third of it are one kind, which raises their sum by a few tenths: what an
 answer costs grows slowly with that number. After BLOCKS of these the rest is a small part of all.
 """
@@ -103,7 +114,7 @@ def outcome_profile(sizes: tuple[float, float], kinds: Sequence[Kind], epsilons:
     return total * (1.0 + ROUNDING)
 
 
-class _Table:
+class _OmegaTable:
     """Omega and R at points of a lattice, from the safe sides, and beyond."""
 
     def __init__(self, spread: float, t: float, below: int, move: float) -> None:
@@ -186,7 +197,7 @@ class _Answer:
         self._f = f = s * s / v if kind.above else 0.0
         e = 2.0 * math.sqrt(kind.above) - 1.0
         spread = s * t / math.sqrt(v) if kind.above else s
-        self._table = _Table(spread, t, kind.below, 1.0 + f * e)
+        self._table = _OmegaTable(spread, t, kind.below, 1.0 + f * e)
         self.cells = min(MOST_CELLS, math.ceil(CELLS * math.sqrt(v) / t)) if kind.above else 1
         edges = np.linspace(-REACH, REACH, self.cells + 1)
         left, right = edges[:-1], edges[1:]

@@ -47,7 +47,7 @@ import numpy as np
 
 from privcalc.losses.atomic.profiles import concave_hull, polygon_law
 from privcalc.losses.term import Term
-from privcalc.losses.thresholded.release import CountMembers
+from privcalc.losses.thresholds.release import CountMembers
 from privcalc.numerics.binomials import log_probabilities
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge

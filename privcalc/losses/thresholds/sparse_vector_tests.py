@@ -29,7 +29,7 @@ Normal noise. The integrand is a sum, over places of the answers "above", of pro
 of rho = s z and of n = m + R (1 + b) or fewer normal distribution functions of (+-(gap + s z)) /
 size. At z + i d each is at most e^{(1 + n (s / size)^2) d^2 / 2} times what it is at z, as
 |Phi(x + i y)| <= e^{y^2 / 2} Phi(x). So a sum over a lattice of z with the step h is off by at most
-2 e^{-(2 pi / h)^2 / (2 (1 + n (s / size)^2))} of itself, nearly (`outcomes.py`).
+2 e^{-(2 pi / h)^2 / (2 (1 + n (s / size)^2))} of itself, nearly (`sparse_vector_outcomes.py`).
 
 Laplace noise. On a cell of r the factors are between their values at its ends, each at one of them.
 

@@ -74,7 +74,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.bounded_range.uses_law import RangeUses, law_above, law_below
+from privcalc.losses.choices.range_laws import RangeUses, law_above, law_below
 from privcalc.losses.members import threshold_tests
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.rounding import UNIT

@@ -129,7 +129,7 @@ class Chords:
         Raises:
             NotCertifiedError: rounding leaves open which line is the highest.
         """
-        lines = _Lines(self, value, beyond, bent=True)
+        lines = _ChordLines(self, value, beyond, bent=True)
         found, _ = lines.highest()
         # Lines from later points are at most what is beyond, and so below all values that are kept.
         small = np.flatnonzero(found < max(LEAST, beyond * (1.0 + 1e-6)))
@@ -149,7 +149,7 @@ class Chords:
             The values, and those of the line that is highest at a point one point before and one
             after it, 0 where the line ends there.
         """
-        lines = _Lines(self, value, 0.0, bent=False)
+        lines = _ChordLines(self, value, 0.0, bent=False)
         found, places = lines.highest()
         small = np.flatnonzero(found < LEAST)
         if len(small):
@@ -173,7 +173,7 @@ class Chords:
         return found if bent is None else found + self._growth[t] * bent
 
 
-class _Lines:
+class _ChordLines:
     """The lines from b_l, l = 0, 1, ..., where log b_l = (l - m) h.
 
     Attributes:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.losses.atomic.profiles import polygon_law
-from privcalc.losses.thresholded.release import at_any
+from privcalc.losses.thresholds.release import at_any
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, left
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from privcalc.losses.atomic.profiles import Point, PolygonLaw
-    from privcalc.losses.thresholded.release import Heights
+    from privcalc.losses.thresholds.release import Heights
     from privcalc.numerics.arrays import Array
 
 # Of the mean count, in units of the threshold and the variance of the noise, what N makes of it.

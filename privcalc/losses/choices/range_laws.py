@@ -5,11 +5,11 @@ makes it larger: masses are moved to larger losses, or split between two neighbo
 Q-mass kept, which is the chord of the profile; masses are rounded up, at the expense of the least
 losses (`losses/atomic/power.py` does the same).
 
-Below, uses after all others attain the pair (`uses.py`). Between points of a coarse lattice V is
-below its chords, by what lines below V tell. Lowered by as much at the points, the chords are below
-V; their law is symmetric, as V is. Masses that are faint, and what others are rounded down by, are
-moved to loss 0 under P and under Q alike: that is to tell nothing with some probability, and to
-merge outcomes on both sides of it.
+Below, uses after all others attain the pair (`range_uses.py`). Between points of a coarse lattice V
+is below its chords, by what lines below V tell. Lowered by as much at the points, the chords are
+below V; their law is symmetric, as V is. Masses that are faint, and what others are rounded down
+by, are moved to loss 0 under P and under Q alike: that is to tell nothing with some probability,
+and to merge outcomes on both sides of it.
 
 The largest Renyi divergences of one use, order by order. At order a = c + 1 > 1 the worst mechanism
 of range eta has losses t and t - eta, by convexity of r^a (`mechanisms/exponential.py`), and with y
@@ -41,7 +41,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.equal_steps import EqualStepsLaw
-from privcalc.losses.bounded_range.uses import attained_uses, largest_uses
+from privcalc.losses.choices.range_uses import attained_uses, largest_uses
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
 from privcalc.record import record, replace
@@ -49,7 +49,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.losses.bounded_range.uses import Kinds, LatticeProfile, UsesProfile
+    from privcalc.losses.choices.range_uses import Kinds, LatticeProfile, UsesProfile
     from privcalc.losses.law import LawProperties
     from privcalc.numerics.arrays import Array
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.bounded_range.uses_law import BoundedRangeCurve, is_block, range_uses
+from privcalc.losses.choices.range_laws import BoundedRangeCurve, is_block, range_uses
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LawProperties, LogRatio, Piece, Tails
 from privcalc.losses.members import RangePairs

@@ -71,17 +71,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.choices.noisy_max_envelope import envelope, vector_mu
+from privcalc.losses.choices.noisy_max_pieces import Normal, log_normal
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.winner.envelope import envelope, vector_mu
-from privcalc.losses.winner.pieces import Normal, log_normal
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
-    from privcalc.losses.winner.pieces import Pieces
+    from privcalc.losses.choices.noisy_max_pieces import Pieces
     from privcalc.numerics.arrays import Array
 
 CELLS = 4000
@@ -91,7 +91,7 @@ PER_CELL = 2.0
 CHUNK = 64
 
 
-def winner_renyi(pieces: Pieces, c: Array) -> tuple[Array, Array]:
+def noisy_max_renyi(pieces: Pieces, c: Array) -> tuple[Array, Array]:
     """Return bounds on K(c), c > 0.
 
     The log of G is a sum of two terms, off by 16 units, and c l by 2; sums of positive terms
@@ -198,13 +198,13 @@ def largest_quotient(pieces: Pieces, candidates: int, step: float) -> float:
     Up to the first order of a grid D is at most what it is there. Between two orders K is at most
     its chord p + q c, and (p + q c) / (c (c + 1)) is largest where q c^2 + 2 p c + p = 0, or at an
     end; p and q are off by few units of what the chord is at the ends. Beyond the grid
-    H - (1 - a)_+ is at most m times that of h(s), as `losses/winner/law.py` has it, so that M - 1
+    H - (1 - a)_+ is at most m times that of h(s), as the module has it, so that M - 1
     is at most m times e^{c (c + 1) s^2 / 2} - 1 and K <= log m + c (c + 1) s^2 / 2.
     """
     log_m = math.log(candidates)
     last = max(64.0, 1e3 * math.sqrt(log_m) / step)
     c = np.geomspace(FIRST, last, ORDERS)
-    k = winner_renyi(pieces, c)[1]
+    k = noisy_max_renyi(pieces, c)[1]
     for rounds in range(ROUNDS + 1):
         q = np.diff(k) / np.diff(c)
         p = np.minimum(k[:-1] - q * c[:-1], 0.0)
@@ -216,7 +216,7 @@ def largest_quotient(pieces: Pieces, candidates: int, step: float) -> float:
             break
         new = np.geomspace(c[wide], c[wide + 1], SPLIT + 1)[1:-1].ravel()
         order = np.argsort(np.concatenate([c, new]))
-        k = np.concatenate([k, winner_renyi(pieces, new)[1]])[order]
+        k = np.concatenate([k, noisy_max_renyi(pieces, new)[1]])[order]
         c = np.concatenate([c, new])[order]
     beyond = log_m / (last * (last + 1.0)) + 0.5 * step * step
     return max(float(k[0] / c[0]), float(inside.max()), ends, beyond) * (1.0 + 1e-11)
@@ -226,7 +226,7 @@ def enough_mu(pieces: Pieces) -> float:
     """Return a mu whose normal profile is at least the envelope; infinity where none is proved.
 
     On a normal piece, of a smaller distance, it is enough to be so where the piece begins, as the
-    quotient increases (`winner/envelope.py`). On parts [l, r] of other pieces it is enough that
+    quotient increases (`noisy_max_envelope.py`). On parts [l, r] of other pieces it is enough that
     the profile at r is at least H(l), as both fall. Both pairs are symmetric, so that losses below
     0 need nothing more.
     """
@@ -274,7 +274,7 @@ LARGEST_STEP = 12.0
 
 
 @remembered(32)
-def winner_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
+def noisy_max_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
     """Return the law of the envelope; of the vector bound alone where it is the least.
 
     Args:
@@ -289,13 +289,13 @@ def winner_law(candidates: int, step: float, error: float = 0.0) -> LossLaw:
     if candidates <= 3 or step > LARGEST_STEP:
         return GaussianLaw(mu)
     try:
-        return WinnerLaw(candidates, step, envelope(candidates, step), mu)
+        return NoisyMaxLaw(candidates, step, envelope(candidates, step), mu)
     except NotCertifiedError:
         return GaussianLaw(mu)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class WinnerLaw(LossLaw):
+class NoisyMaxLaw(LossLaw):
     """The law of a symmetric profile in pieces.
 
     Attributes:
@@ -335,8 +335,8 @@ class WinnerLaw(LossLaw):
         )
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K from the masses of many cells (`losses/winner/law.py`)."""
-        return winner_renyi(self.pieces, c)
+        """Bound K from the masses of many cells."""
+        return noisy_max_renyi(self.pieces, c)
 
     def concentration(self, c: Array) -> Array:
         """Bound D_a / a of the mechanism at all orders."""
@@ -349,7 +349,7 @@ class WinnerLaw(LossLaw):
 
 
 @remembered(32)
-def _limits(law: WinnerLaw) -> tuple[float, float]:
+def _limits(law: NoisyMaxLaw) -> tuple[float, float]:
     """Return rho and mu for the mechanism: of the envelope, or mu^2 / 2 and mu by the vector bound.
 
     The two are about the mechanism, whose profile is below both, and not about the chords of the
