@@ -70,7 +70,7 @@ SPREAD, FEW_STEPS = 1.5, 4
 # Ratios beyond are counted as infinite; as many large ones are followed.
 LOG_LOST = -52.0
 MOST_LARGE = 8
-# Windows that begin so near to 0, beside their end, begin there.
+# Windows that begin so near to 0, relative to their end, begin there.
 NEAR_ZERO = 1e-3
 # Points of the quadrature that all this is read off.
 POINTS = 3000
@@ -261,7 +261,7 @@ def parts_of(plan: AllocationPlan, *, lower: bool) -> LevelSums:
         try:
             rest = [coarsened(each, factor, lower=lower) for each in rest]
         except NotCertifiedError:
-            # The sums of the others are narrower than the lattice; what is below may be left out.
+            # The sums of the others are narrower than the lattice; what is below may be omitted.
             break
         first = top // factor
     for x, count in ((edge, 1), (plan.high * plan.step, large + 1)):
@@ -461,7 +461,7 @@ class AllocatedLaw(LossLaw):
 
     @property
     def alternative_dominating_pair(self) -> LossLaw | None:
-        """Return a law on the same side that leaves out nothing, where there is one."""
+        """Return a law on the same side that omits nothing, where there is one."""
         return self._simpler
 
     @property

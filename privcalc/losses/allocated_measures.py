@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DEEPEST = 37.0
 # Ellipse parameter, and points of the rule, for cells at k min(1, v) from here on.
 RULES = ((16.0, 10), (256.0, 5), (4096.0, 3))
-# What quadrature leaves out, relative: see `shares`.
+# What quadrature omits, relative: see `shares`.
 QUADRATURE, GROWTH = 1e-15, 0.31
 # The excess of a chord is raised by this part, more than the rounding of densities.
 RAISED = 1e-6
@@ -35,7 +35,7 @@ RAISED = 1e-6
 LEAST = 5
 # Cells at the ends that may be dropped where masses grow too fast.
 TRIES = 100
-# Work for a place that a coarser lattice leaves out, and for each such place in its block.
+# Work for a place that a coarser lattice omits, and for each such place in its block.
 PER_PLACE = 0.03
 # Left edges that are tried.
 EDGES = 4000
@@ -102,8 +102,8 @@ class RatioCells:
 def cells(step: float, low: int, high: int, v: float) -> RatioCells:
     """Return the cells low <= k < high of the law of u.
 
-    Those with k m < 16, where m = min(1, v), are cut into equal parts that are no larger beside
-    their place; a Gauss-Legendre rule with n points takes each, with the ellipse of parameter
+    Those with k m < 16, where m = min(1, v), are cut into equal parts that are no larger relative
+    to their place; a Gauss-Legendre rule with n points takes each, with the ellipse of parameter
     r = 16, 256, 4096 <= k m. Its longer half-axis is at most 0.251 m times the middle c, so that
     for z inside, |log |z| - log c| <= 0.289 m and |arg z| <= 0.255 m. With y = log |z| and
     d = (y + v^2 / 2) / v, log f(|z|) = -d^2 / 2 - y + const has slope -d / v - 1 and second
@@ -164,7 +164,7 @@ def _rounding(x: Array, v: float) -> Array:
 
 
 def _near(k: int, step: float, v: float) -> tuple[float, float, float]:
-    """Return both shares of a cell near 0, and a relative error beside that of `_rounding`."""
+    """Return both shares of a cell near 0, and a relative error besides that of `_rounding`."""
     if k == 0:
         d = (math.log(step) + 0.5 * v * v) / v
         mass, mean = float(ndtr(d)), float(ndtr(d - v)) / step
@@ -362,9 +362,9 @@ def coarsened(fine: LatticeMeasure, factor: int, *, lower: bool) -> LatticeMeasu
     return below(RatioCells(step, first + low, left[used], right[used], wrong[used], excess[used]))
 
 
-# Frequencies with a smaller power are left out, and their bounds added.
+# Frequencies with a smaller power are omitted, and their bounds added.
 LOG_SMALLEST = -80.0
-# Of sums of fewer numbers, beside which others are large, the untilted bound is enough.
+# Of sums of fewer numbers, compared with which others are large, the untilted bound is enough.
 TILTED = 2
 # Places that share a bound on what is folded into them.
 BLOCK = 256

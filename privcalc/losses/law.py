@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
     from privcalc.renyi.curve import RenyiCurve
 
-# What a law in closed form costs a lattice, beside one that is a quadrature.
+# What a law in closed form costs a lattice, over what a quadrature does.
 CLOSED_FORM = 0.25
 
 
@@ -99,7 +99,7 @@ class LossLaw(ABC):
     """One direction of one dominating pair: an immutable value.
 
     A law says its largest loss, its tails, and its Renyi divergences. All else has a default: no
-    masses at infinity, nothing dropped, and nothing known. A law without a moment generating
+    masses at infinity, nothing truncated, and nothing known. A law without a moment generating
     function is composed by the FFT engine alone.
     """
 
@@ -136,7 +136,7 @@ class LossLaw(ABC):
     def alternative_dominating_pair(self) -> LossLaw | None:
         """Another law of the same pair on the same side of it, where it may be nearer; or None.
 
-        What a law above leaves out may be more than a small delta, and this one leaves out nothing;
+        What a law above truncates may be more than a small delta, and this one truncates nothing;
         a law below may be too coarse.
         """
         return None
@@ -148,7 +148,7 @@ class LossLaw(ABC):
 
     @property
     def mass_defect(self) -> tuple[float, float]:
-        """What bounds on the P- and Q-masses of {L <= l} have beside what `tails` says of them.
+        """What bounds on the P- and Q-masses of {L <= l} have in addition to what `tails` says.
 
         A law that is a measure above, or below, need not have masses that add up to 1: those of the
         complement of {L > l} are then bounded by these and 1 less those of {L > l}.
@@ -157,7 +157,7 @@ class LossLaw(ABC):
 
     @property
     def log_truncated_mass(self) -> float:
-        """Log of a bound on the P-mass of finite losses left out; -inf unless `truncated`."""
+        """Log of a bound on the P-mass of truncated finite losses; -inf unless `truncated`."""
         return -math.inf
 
     @property
@@ -211,7 +211,7 @@ class LossLaw(ABC):
 
     @property
     def reverse_direction(self) -> LossLaw | None:
-        """The law of the pair in the other order, with nothing more left out; None if not known."""
+        """The law of the reverse direction, with nothing more truncated; None if not known."""
         return self if self.symmetric else None
 
     @property

@@ -157,7 +157,7 @@ class QuadratureLaw(IntegratedLaw):
 # Nodes with |a l| below this use the power series of the remainder.
 SERIES_BELOW = 0.5
 SERIES_TERMS = 17
-# l = log(1 + y) is off by so many units of itself, beside what outcomes are charged for, and its
+# l = log(1 + y) is off by so many units of itself, besides what outcomes are charged for, and its
 # product with an exponent or a t by one more: y = q expm1(x) by 9, which log1p multiplies by at
 # most y / ((1 + y) log1p(y)) < 1.45 where y > -1/2, and adds 8; below, 1 - q + q e^x is off by 11,
 # and |l| >= log 2.
@@ -198,7 +198,7 @@ class RemainderSum:
             sizes.append(size.sum())
         self._series = np.cumsum(np.array(moments)[::-1])
         self._series_noise = np.cumsum(np.array(sizes)[::-1]) * UNIT
-        # What the series leaves out: (|a|^k + |a|) |l|^k / k! for k > SERIES_TERMS, below
+        # What the series omits: (|a|^k + |a|) |l|^k / k! for k > SERIES_TERMS, below
         # 2.1 (A |l|)^(n + 1) / (n + 1)! with A = max(|a|, 1) and A |l| < 1/2.
         reach = math.hypot(max(abs(nodes.exponent), 1.0), nodes.t_max)
         order = SERIES_TERMS + 1

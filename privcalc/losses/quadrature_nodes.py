@@ -365,7 +365,7 @@ class NodeSet:
         rate: float,
         out_error: float = OUT_ERROR,
     ) -> NodeSet:
-        """Place nodes on parts, beside atoms.
+        """Place nodes on parts; atoms are there, too.
 
         Args:
             parts: those that are not empty are integrated.

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.numerics.arrays import Array, Integers
 
-# What is left out of a binomial law, and its log.
-LEFT_OUT = 1e-40
-LOG_LEFT_OUT = math.log(2.0 / LEFT_OUT)
+# What is truncated of a binomial law, and its log.
+TRUNCATED = 1e-40
+LOG_TRUNCATED = math.log(2.0 / TRUNCATED)
 # Grids are so many times finer about the mean than even ones of as many points: b / sinh(b).
 BEND = 3.0
 PER_PROBABILITY = 1.0
@@ -62,15 +62,15 @@ def probabilities(n: Array, k: Array, p: float, q: float) -> tuple[Array, float]
 def window(n: int, p: float, q: float) -> tuple[Array, Array, float]:
     """Return outcomes of Binomial(n, p) about its mean, n >= 1, with `probabilities`.
 
-    What is left out of it, and of Binomial(n - 1, p), has probability LEFT_OUT at most: by
+    What is truncated of it, and of Binomial(n - 1, p), has probability TRUNCATED at most: by
     Bernstein's inequality |X - n p| >= x has 2 exp(-x^2 / (2 (n p q + x / 3))) at most.
 
     Returns:
         Outcomes; probabilities; the largest relative error of these.
     """
     mean = n * p
-    x = LOG_LEFT_OUT / 3.0
-    x += math.sqrt(x * x + 2.0 * LOG_LEFT_OUT * mean * q) + 3.0
+    x = LOG_TRUNCATED / 3.0
+    x += math.sqrt(x * x + 2.0 * LOG_TRUNCATED * mean * q) + 3.0
     outcomes = np.arange(max(0.0, math.floor(mean - x)), min(n, math.ceil(mean + x)) + 1.0)
     return outcomes, *probabilities(np.full(len(outcomes), float(n)), outcomes, p, q)
 
@@ -108,15 +108,15 @@ def columns(size: float) -> int:
 
     P(A >= s/2 + x) <= exp(-2 x^2 / s) (Hoeffding).
     """
-    return math.ceil(min(0.5 * size, math.sqrt(0.5 * LOG_LEFT_OUT * size))) + 3
+    return math.ceil(min(0.5 * size, math.sqrt(0.5 * LOG_TRUNCATED * size))) + 3
 
 
 class Coins:
     """Probabilities of A ~ Binomial(s, 1/2) above the mean, for many s.
 
     Neighbouring probabilities have the quotient (s - k) / (k + 1), and products of these keep their
-    relative accuracy: two units a step, and sums one more. What is left out has probability
-    LEFT_OUT at most for each s.
+    relative accuracy: two units a step, and sums one more. What is truncated has probability
+    TRUNCATED at most for each s.
 
     Attributes:
         sizes: s, positive.
@@ -167,8 +167,8 @@ class AlikePair:
         P = G(i) + p g(i - 1),  Q = G(i) + q g(i - 1),
         dQ/dP = (i q / p + (n - i) (1 - q) / (1 - p)) / n.
 
-    Of one set of outcomes P - c Q is at most the profile. What the window leaves out has
-    probability LEFT_OUT at most, and is missed from P and from Q alike.
+    Of one set of outcomes P - c Q is at most the profile. What the window truncates has
+    probability TRUNCATED at most, and is missed from P and from Q alike.
     """
 
     symmetric = False
@@ -208,7 +208,7 @@ class AlikePair:
         loss = math.expm1(epsilon) * above
         # The difference of exponents is off by one unit of them.
         moved = UNIT * 8.0 * self._p * before * (epsilon + self._epsilon)
-        wrong = self._error * (gain + loss) + moved + math.exp(epsilon) * LEFT_OUT
+        wrong = self._error * (gain + loss) + moved + math.exp(epsilon) * TRUNCATED
         value = gain - loss
         return max(0.0, value - wrong), min(1.0, max(0.0, value) + wrong)
 
@@ -216,21 +216,21 @@ class AlikePair:
         """Return a lower bound on P, and an upper on Q, of about the losses above epsilon."""
         before, above = self._at(epsilon)
         p, q = above + self._p * before, above + self._q * before
-        return p * (1.0 - self._error), min(1.0, q * (1.0 + self._error) + LEFT_OUT)
+        return p * (1.0 - self._error), min(1.0, q * (1.0 + self._error) + TRUNCATED)
 
 
 PER_OUTCOME = 0.5
 # Units of a height, and of a factor.
 HEIGHT_UNITS = 24.0
-# Both tails of the window, and what is left out of sums of coins, which P may double.
-LOST = 8.0 * LEFT_OUT
+# Both tails of the window, and what is truncated of sums of coins, which P may double.
+LOST = 8.0 * TRUNCATED
 
 
 @record
 class CoinPair:
     """P, Q = f (T +- D) dR: under R a row and T of it are drawn, then D as a sum of s coins.
 
-    The factor f makes both sum up to 1, but for LOST of each, which is left out.
+    The factor f makes both sum up to 1, but for LOST of each, which is truncated.
 
     Attributes:
         coins: the sums D, by rows.
@@ -272,7 +272,7 @@ class CoinPair:
         return float((self.masses * values).sum())
 
     def delta(self, epsilon: float) -> tuple[float, float]:
-        """Return bounds on E_R (P - e^epsilon Q)_+ for epsilon >= 0, with what is left out.
+        """Return bounds on E_R (P - e^epsilon Q)_+ for epsilon >= 0, with what is truncated.
 
         That is f (1 + e^epsilon) E (D - h)_+ with h = tanh(epsilon / 2) T. As k P(A = k) =
         E(D; A >= k) for s fair coins, E (D - h)_+ = k P(A = k) - h P(A >= k) at h >= 0; at h < 0
@@ -313,7 +313,7 @@ class CoinPair:
 
 # Cells of the tables, and rows at least.
 CELLS, LEAST_ROWS = 4_000_000, 20
-# R-masses below are left out: fewer than 1e9 of them.
+# R-masses below are omitted: fewer than 1e9 of them.
 FAINT = 1e-100
 # Points for the misses, at most, and outcomes of a pair where there is a choice. What the misses
 # add to epsilon falls as 1 / n: in laws, and of more users than these, few points will do.
@@ -444,7 +444,7 @@ def _pair(
 ) -> CoinPair:
     """Return the pair without faint outcomes, given those of each row of the coins.
 
-    dP/dR is at most E, below e^51, so that less than LEFT_OUT is lost. `scale` is the factor, and
+    dP/dR is at most E, below e^51, so that less than TRUNCATED is lost. `scale` is the factor, and
     the error of the masses.
     """
     kept = masses > FAINT
@@ -493,7 +493,7 @@ PER_POINT, PER_VALUE, PART = 1000.0, 0.5, 0.3
 FAR = 0.15
 # Pairs that are remembered: those of many people take some ten megabytes.
 KEPT = 2
-# Tests of smaller masses are left out, so that no mass is too small for a law.
+# Tests of smaller masses are omitted, so that no mass is too small for a law.
 LEAST_MASS = 1e-250
 
 

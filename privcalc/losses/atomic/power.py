@@ -80,7 +80,7 @@ def of_cells(start: float, p: Array, q: Array) -> PowerFunction:
         q: Q-masses of the sets, or more.
 
     What is left of both is the last piece: the corners, and (1, 1), lie below the function, and
-    those at which it would bend upwards are left out.
+    those at which it would bend upwards are omitted.
     """
     kept = (p > 0.0) & (q > SHORTEST)
     rest = max(0.0, 1.0 - start - float(p[kept].sum())), max(SHORTEST, 1.0 - float(q[kept].sum()))

@@ -105,7 +105,7 @@ def convex_hull(points: Iterable[ProfileCorner]) -> list[ProfileCorner]:
 def law_of_corners(corners: list[ProfileCorner]) -> AtomicLaw:
     """Return the law of the pair of `exact.piecewise_pair` for corners of a hull.
 
-    Corners whose masses would be no normal doubles are left out, which can only raise the function:
+    Corners whose masses would be no normal doubles are omitted, which can only raise the function:
     it stays a profile that meets the points, larger by less than 1e-300 (e^700 - 1). Each mass is
     one rounded quotient of integers. The changes of slope sum to minus the first slope, so that
     what is missing to 1 of Q is 1 plus that.

@@ -178,7 +178,7 @@ def _chances(k: int, j: int, thresholds: Array) -> tuple[Array, Array]:
     e^{m b^2 / 2} times that at Re x, as |phi(x + ib)| = phi(x) e^{b^2 / 2} and hence
     |Phi(x + ib)| <= e^{b^2 / 2} Phi(x). So with b = 2 pi / (h m) the rule is off by at most
     2 / (1 - e^{-2 pi b / h}) e^{-2 pi^2 / (h^2 m)} of the integral (Trefethen, Weideman 2014,
-    Theorem 5.1). The integrand is log-concave: what is left out on either side is less than the
+    Theorem 5.1). The integrand is log-concave: what is omitted on either side is less than the
     last term times r / (1 - r), r the ratio of the last two.
     """
     from scipy.special import log_ndtr

@@ -529,7 +529,7 @@ def _law(total: _Lattice, step: float, largest: float, plain: RangeUses) -> Rang
 # cells on either side, and the mean of as many of these, does not, so that what is lowered by that
 # bends as V does.
 AROUND = 8
-# Values that are lowered by more, relatively, are left out with all beyond.
+# Values that are lowered by more, relatively, are omitted with all beyond.
 LEFT = 0.99
 # A lattice has two points at least.
 FEWEST_ATTAINED = 2

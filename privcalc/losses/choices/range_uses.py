@@ -48,7 +48,7 @@ a (A - B) (1 - e^{-h/2})^2 / ((u - 1) b_l), as 1/b is below its chord by that. S
 both ends, with that added to their slopes, are above all of the cell.
 
 Which line is the highest at a point is found by crossing neighbours, those that are never the
-highest left out first. That is proved afterwards, at points between which the slopes of the values
+highest omitted first. That is proved afterwards, at points between which the slopes of the values
 W found increase for certain; at others, as next to V = 1 or where one line is the highest at many,
 V is below its chord. A line less W is concave along these points, so that it is positive nowhere
 beyond one where it is negative and less than before: it is looked at where W begins to fall less

@@ -294,7 +294,7 @@ class UnequalGaussiansLaw(LossLaw):
         The rest, -(z log(1 + rho) + log(1 - rho z)) / 2, is small where rho is: there it is
         z (z + 1) sum_{k >= 2} rho^k q_k / (2k), q_2 = 1, q_{k+1} = z^{k-1} - q_k, since
         z^k + (-1)^k z = z (z + 1) q_k. As |q_k| <= (1 + |z|)^(k-2), the sum of the moduli is below
-        rho^2 / 2, and so is 1e-17 of it what is left out; 40 units of it cover the sum.
+        rho^2 / 2, and so is 1e-17 of it what is omitted; 40 units of it cover the sum.
         """
         rho, log_r = self.excess, self.log_r
         size = np.abs(rho * z)

@@ -31,9 +31,9 @@ class CoinLaw(LossLaw):
 
     Attributes:
         laws: of the pairs, each with a contour that decays.
-        weights: of each; they add up to 1 less what was left out.
+        weights: of each; they add up to 1 less what was truncated.
         error: relative error of each weight, to which that of a double is added.
-        missing: mass of pairs that are left out.
+        missing: mass of pairs that are omitted.
         log_dropped: log of a bound on the P-mass that was cut.
     """
 
@@ -45,7 +45,7 @@ class CoinLaw(LossLaw):
 
     @property
     def log_truncated_mass(self) -> float:
-        """Return what was cut, with pairs that are left out; of pairs what they leave out."""
+        """Return what was cut, with pairs that are omitted; of pairs what they truncate."""
         if self.log_dropped > -math.inf:
             return self.log_dropped
         return max(law.log_truncated_mass for law in self.laws) + 1e-9
@@ -66,7 +66,7 @@ class CoinLaw(LossLaw):
         return tuple(sorted({anchor for law in self.laws for anchor in law.atom_locations}))
 
     def truncated(self, log_mass: float) -> CoinLaw:
-        """Give each pair its share of the mass, and leave out those that have no more than that."""
+        """Give each pair its share of the mass, and omit those that have no more than that."""
         share = log_mass - math.log(len(self.laws)) - 1e-9
         kept, missing = [], self.missing
         for law, weight in zip(self.laws, self.weights, strict=True):

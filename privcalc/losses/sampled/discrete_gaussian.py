@@ -114,7 +114,7 @@ def lattice_excess(
     """Return bounds on the log of E_R[g] or E_R[g; X > 0] for R = N_Z(0, v), W = N_Z(D, v).
 
     X = log dW/dR = (2 D k - D^2) / (2v) at the outcome k, which R gives with the probability
-    e^{-k^2 / (2v)} / norm. Blocks of outcomes are left out where a bound on the supremum of f g
+    e^{-k^2 / (2v)} / norm. Blocks of outcomes are omitted where a bound on the supremum of f g
     over the reals between their ends, times their number, is negligible (`Excess.log_supremum`
     with no height); the others are added up.
 
@@ -124,7 +124,7 @@ def lattice_excess(
         q: sampling probability, 0 < q < 1.
         c: order minus 1.
         remove: direction (`losses/sampled/excess.py`).
-        positive: whether outcomes with X <= 0 are left out.
+        positive: whether outcomes with X <= 0 are omitted.
 
     Raises:
         NotCertifiedError: too many outcomes matter.

@@ -23,7 +23,7 @@ where Re r > 0, is bounded in two ways:
   |a (a - 1)| / 2 sup |y|^2 sup |1 + s y|^{a - 2}, and min(1, Re r) <= |1 + s y| <= max(1, |r|).
 
 Powers of r are bounded by exponentials of lines, so that their product with f is one of a concave
-quadratic, and its supremum is exact. A panel may also be left out, at its width times sup f g.
+quadratic, and its supremum is exact. A panel may also be omitted, at its width times sup f g.
 """
 
 from __future__ import annotations
@@ -354,7 +354,7 @@ def integrate(excess: Excess, low: float, high: float) -> tuple[float, float]:
     """Return bounds on the log of the integral of f g over [low, high].
 
     Panels are split until the proved errors of all, by the rule or by leaving them out, are small
-    beside the sum of the values in their middles.
+    next to the sum of the values in their middles.
 
     Raises:
         NotCertifiedError: too many panels would be needed.

@@ -85,7 +85,7 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
 
     @property
     def reverse_direction(self) -> SampledLaw | None:
-        """Return the law for the other direction, where nothing is left out of either."""
+        """Return the law for the other direction, where nothing is truncated of either."""
         ratio = self.ratio
         whole = all(piece.bounded for piece in ratio.pieces)
         whole = whole and ratio.without_only == ratio.with_only == 0.0

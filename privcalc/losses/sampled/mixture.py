@@ -406,7 +406,7 @@ class MixtureLaw(CutMixture):
         """Bound D_a / a at orders up to c + 1: a mixture of Gaussian mechanisms.
 
         By Minkowski's inequality for removing, by joint convexity for adding; with weights that
-        are left out, by the largest of them (`losses/concentration.py`).
+        are omitted, by the largest of them (`losses/concentration.py`).
         """
         centres = self.ratio.centres
         rho = 0.5 * centres * centres * (1.0 + 16.0 * UNIT)
@@ -488,7 +488,7 @@ class MixtureLaw(CutMixture):
 # exp(k log(1 - q)) and all binomial probabilities come from there.
 LARGEST_LOG = 600.0
 LARGEST_GROUP = 1000
-# Binomial probabilities below are left out: all together they are less than what underflow hides.
+# Binomial probabilities below are omitted: all together they are less than what underflow hides.
 SMALLEST_WEIGHT = 1e-304
 
 

@@ -189,9 +189,9 @@ def _blocks(first: int, stop: int) -> Iterator[slice]:
         yield slice(start, min(start + POINTS_BLOCK, stop))
 
 
-# Terms below e^-FAINT of the largest are left out: with 1000 terms, 1000 e^-50 < 2e-19 of a sum.
+# Terms below e^-FAINT of the largest are omitted: with 1000 terms, 1000 e^-50 < 2e-19 of a sum.
 FAINT = 50.0
-LEFT_OUT = 1e-18
+OMITTED = 1e-18
 # Points that share a choice of terms; no choice is made among fewer terms.
 BLOCK, FEW_TERMS = 32, 64
 # Negative terms beyond this share of the positive ones leave no bound on Re r.
@@ -206,7 +206,7 @@ PER_TERM = 0.5
 class ExponentialSum:
     """r = sum_j b_j e^{t_j}, t_j = c_j x - c_j^2 / 2, 0 = c_0 < c_1 < ..., weights that sum to 1.
 
-    For j < j' the quotient of two terms falls in x. So a term that is faint beside the largest of
+    For j < j' the quotient of two terms falls in x. So a term that is faint next to the largest of
     those with j >= 1 at the left end of an interval, being before it, is so in all of it, and the
     same after it at the right end. The term j = 0, whose weight may be 0, is always kept.
 
@@ -238,11 +238,11 @@ class ExponentialSum:
     def losses(self, x: Array, moved: Array) -> tuple[Array, Array]:
         """Return log r with its error.
 
-        y = sum_{j >= 1} b_j (e^{t_j} - 1), as the weights sum to 1; terms that are left out are
+        y = sum_{j >= 1} b_j (e^{t_j} - 1), as the weights sum to 1; terms that are omitted are
         taken to be -b_j. t_j is off by 16 units of its terms and c_j moved, each difference by 10
         units and that of b_j. An error d of y is one of d / r of log r, by which for y > -1/2 log1p
         is charged 16 units more. Elsewhere, and where e^{t_j} is large, log r is that of a sum of
-        positive terms. What is left out is LEFT_OUT of the terms j >= 1.
+        positive terms. What is omitted is OMITTED of the terms j >= 1.
         """
         loss, error = np.empty(x.shape), np.empty(x.shape)
         for part, terms in self._blocks(x, x):
@@ -276,7 +276,7 @@ class ExponentialSum:
         wrong = wrong + out * (worst + UNIT * len(self.log_weights))
         safe = np.where(near, y, 0.0)
         direct = np.log1p(safe)
-        small = carried + LEFT_OUT * others * share
+        small = carried + OMITTED * others * share
         small = small + wrong / (1.0 + safe) + 16.0 * UNIT * np.abs(direct)
         return np.where(near, direct, plain), np.where(near, small, whole)
 
@@ -379,7 +379,7 @@ class ExponentialSum:
     def _log_sum(self, x: Array, height: Array | None = None) -> tuple[Array, Array, Array]:
         """Return the log of the sum, its slope, and the log of the negative terms, at x + i height.
 
-        Without a height terms count by their moduli. What is left out is within 1e-12 of the log.
+        Without a height terms count by their moduli. What is omitted is within 1e-12 of the log.
         """
         flat = x.ravel()
         heights = None if height is None else np.broadcast_to(height, x.shape).ravel()
@@ -393,10 +393,10 @@ class ExponentialSum:
             if heights is not None:
                 angle = np.minimum(heights[part, None] * centres, math.pi)
                 # A term that is about to change its sign counts as negative; so does what is
-                # left out, which is beside the largest term nothing for p.
+                # omitted, which is nothing for p next to the largest term.
                 cosine = np.cos(angle)
                 plus = cosine > 0.01
-                minus[part] = top + np.log(np.where(plus, 0.0, powers).sum(axis=1) + LEFT_OUT)
+                minus[part] = top + np.log(np.where(plus, 0.0, powers).sum(axis=1) + OMITTED)
                 powers = np.where(plus, powers * cosine, 0.0)
             total = powers.sum(axis=1) + np.exp(self.log_floor - top)
             # No positive term at all is as good as too few.

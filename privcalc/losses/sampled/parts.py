@@ -144,7 +144,7 @@ class ShiftedPart:
     """G on an arithmetic progression of t inside [t1, t2]."""
 
     def __init__(self, path: Path, log_error: float) -> None:
-        """Place the nodes, leave out what is negligible, and sum up what the errors depend on."""
+        """Place the nodes, omit what is negligible, and sum up what the errors depend on."""
         if not 0.0 < path.times[0] <= path.times[1]:
             raise NotCertifiedError("the shifted line is for positive times")
         centres, halves, error = path.panels(log_error)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from privcalc.losses.law import LogRatio, Piece
     from privcalc.numerics.arrays import Array
 
-# Half of the square of the quantile beyond which mass is left out, before what a law adds to it.
+# Half of the square of the quantile beyond which mass is truncated, before what a law adds to it.
 HALF_SQUARE = 40.0
 # Nearer to the order from which K is infinite nothing is integrated.
 LEAST_PRECISION = 1e-11
@@ -52,7 +52,7 @@ def sampled_excess(ratio: LogRatio, q: float, c: float, *, remove: bool, positiv
         q: sampling probability, 0 < q < 1.
         c: order minus 1.
         remove: direction.
-        positive: whether outcomes with X <= 0 are left out.
+        positive: whether outcomes with X <= 0 are omitted.
 
     Raises:
         NotCertifiedError: the quadrature is too long.
@@ -81,8 +81,8 @@ def normal_excess(
 ) -> Logs:
     """Return bounds on the log of E[g; z > start] for a standard normal z.
 
-    Half the square of a quantile Z is chosen so that e^{-Z^2/2} is negligible beside the least that
-    the excess may be, about q^2 Var X. The interval holds [-Z, Z] and what is within Z deviations
+    Half the square of a quantile Z is chosen so that e^{-Z^2/2} is negligible against the least
+    that the excess may be, about q^2 Var X. The interval holds [-Z, Z] and what is within Z deviations
     of the mean of the law tilted by e^{alpha X} for removing, by e^X for adding; for adding also Z
     deviations beyond the place where r comes near its floor (or its minimum). It is a choice.
 

@@ -47,7 +47,7 @@ MOST_PRODUCTS, TESTS, ROWS = 20_000_000, 90, 256
 SLOPES, NEAREST = 90, 1e-3
 # Work for a product, as measured, and the part of what is left that one direction may take.
 PER_PRODUCT, PART = 0.4, 0.3
-# Counts that are left out, and tests that are, have less than this.
+# Counts that are omitted, and tests that are, have less than this.
 FAINT = 1e-25
 SMALLEST = 1e-280
 

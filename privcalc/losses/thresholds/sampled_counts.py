@@ -17,7 +17,7 @@ and the square of the second less the product of the others is q^2 (F1^2 - F0 F2
 is at least its limit for n -> infinity, (1 - q)^k, where the largest j of f decides alone.
 
 So between two corners the function is below both tangents there, and above the chord. Corners are
-added where the two differ by much. No n is left out above, and below each corner is that of an n.
+added where the two differ by much. No n is omitted above, and below each corner is that of an n.
 
 Noisy counts above a threshold, of people who are sampled: what keys with n others cost.
 
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 # More counts take too long to add up, and people are counted in doubles.
 MOST_COUNTS, MOST_PEOPLE, HALF = 20_000, 2.0**30, 0.5
 # Chances of all but one of the counts with the most people that are looked at, and with a group
-# more: far above what is left out.
+# more: far above what is omitted.
 LEAST_LOG, LEAST_GROUP_LOG = -150.0, -300.0
 # The two functions may differ by this part of what the test there gains, or by this probability.
 CLOSE, FAINT = 1e-7, 1e-40
@@ -74,7 +74,7 @@ MOST_CORNERS, AT_ONCE, MOST_PRODUCTS = 1200, 2_000_000, 8_000_000
 PER_PRODUCT, PART = 4.0, 0.2
 # Corners among which members are, and other numbers of corners to begin with.
 TRIED, FIRST = 32, 40
-# Probabilities of N below that are left out, which is nothing beside r(n) and d(n) where the
+# Probabilities of N below that are omitted, which is nothing next to r(n) and d(n) where the
 # least increment is not too small.
 NO_DOUBLE, LEAST_STEP = -650.0, Fraction(1, 10**60)
 # More counts, where keys are shown for certain, that have a part in small r(n).
@@ -370,7 +370,7 @@ def _tests(
 ) -> list[Point]:
     """Return points (S_n(c), S_{n+k}(c)), moved to the right and down by their errors.
 
-    Counts of the sample beyond the last of `counts` are left out below, and taken to be above c
+    Counts of the sample beyond the last of `counts` are omitted below, and taken to be above c
     with certainty above.
     """
     threshold, deviation = setting

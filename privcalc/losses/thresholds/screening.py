@@ -29,7 +29,7 @@ derivative in sigma has the sign of -(l (1 - x) + a x), and this is not positive
 term is negative; for x > 1, a / l >= e^{-1/x} >= 1 - 1/x; and for x < 0, a / l - 1 is at most
 e^{1/sigma^2} - 1 <= 1 / (sigma^2 - 1/2) <= 1 / |x|.
 
-(The pairs that Zhu 2023, Theorem 4.3.1, leaves out, with t < k / c for c classes, are those of
+(The pairs that Zhu 2023, Theorem 4.3.1, omits, with t < k / c for c classes, are those of
 samples with fewer than k votes.)
 
 A noisy test of a count that sees a Poisson sample: all counts together, exactly.
@@ -113,7 +113,7 @@ if TYPE_CHECKING:
 DIGITS = 50
 # A cell is integrated by its Taylor series about the middle, in parts of at most twice this.
 WIDEST = Decimal("0.25")
-# Relative size of what is left out.
+# Relative size of what is omitted.
 SMALL = Decimal("1e-48")
 
 
@@ -174,7 +174,7 @@ def _cell(a: Decimal, b: Decimal) -> Decimal:
     With the middle c and half the width d, it is phi(c) times the integral of e^{-cx - x^2/2}, the
     sum of (-1)^n He_n(c) x^n / n!, over |x| < d: twice that of w_n d / (n + 1) over even n, where
     w_n = He_n(c) d^n / n! has (n + 1) w_{n+1} = c d w_n - d^2 w_{n-1}. Where n + 1 >= 4 (|c| d +
-    d^2) the larger of two neighbours falls to a quarter in two steps, so that what is left out is
+    d^2) the larger of two neighbours falls to a quarter in two steps, so that what is omitted is
     less than three times it. The terms sum up to at most e^{|c| d + d^2/2} in modulus, the integral
     is at least 2 d e^{-d^2/2}: for d <= 1/4 and |c| < 80 that loses fewer than ten digits.
     """

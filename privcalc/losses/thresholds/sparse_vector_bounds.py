@@ -169,7 +169,7 @@ def _where(normal: Normal, delta: float) -> float:
 def _pieces(points: list[tuple[float, float]], tail: int, normal: Normal) -> Pieces:
     """Return the pieces of the largest convex symmetric function that meets points.
 
-    Any of them may be left out, which raises it: the hull is found in doubles.
+    Any of them may be omitted, which raises it: the hull is found in doubles.
 
     Args:
         points: losses > 0, increasing, and bounds there; the last ones are of `normal`.
