@@ -82,9 +82,10 @@ def normal_excess(
     """Return bounds on the log of E[g; z > start] for a standard normal z.
 
     Half the square of a quantile Z is chosen so that e^{-Z^2/2} is negligible against the least
-    that the excess may be, about q^2 Var X. The interval holds [-Z, Z] and what is within Z deviations
-    of the mean of the law tilted by e^{alpha X} for removing, by e^X for adding; for adding also Z
-    deviations beyond the place where r comes near its floor (or its minimum). It is a choice.
+    that the excess may be, about q^2 Var X. The interval holds [-Z, Z] and what is within Z
+    deviations of the mean of the law tilted by e^{alpha X} for removing, by e^X for adding; for
+    adding also Z deviations beyond the place where r comes near its floor (or its minimum). It is a
+    choice.
 
     A finite `start` is a zero of X, off by 16 units of itself; where X is as small as that, g is
     below the square of X, which is below anything that is added here.
