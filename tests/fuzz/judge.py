@@ -208,7 +208,7 @@ def _of_table(stdout: str) -> list[str]:
         rows = [re.split(r"  +", row.strip()) for row in block.splitlines()]
         for k, header in enumerate(rows[0] if rows else []):
             if header.endswith("lower bound"):
-                other = header.removesuffix("least") + "most"
+                other = header.removesuffix("lower bound") + "upper bound"
                 found += _of_rows(rows, header, other, place=k)
     return found
 
