@@ -13,9 +13,8 @@ leaves out is in neither.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +25,8 @@ from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.atomic.phases import TiltedPhases
     from privcalc.losses.law import Tails
     from privcalc.numerics.arrays import Array, ComplexArray
 
@@ -36,49 +37,29 @@ MOST_USES = 1_000_000_000
 ONLY_MEASURE = "a measure of rare losses is known on its contour only"
 
 
-class Phases(Protocol):
-    """A tilted measure around its mean, over its mass: S(t) / W."""
+@record
+class RareUses(LossLaw):
+    """So many uses of a law, one of which at least is beyond a cut: a measure, used once.
+
+    Attributes:
+        near: the losses up to the cut.
+        far: those beyond.
+        count: n.
+    """
+
+    near: AtomicLaw
+    far: AtomicLaw
+    count: int
 
     @property
-    def losses(self) -> Array | ComplexArray:
-        """Return the places of its terms."""
-        ...
+    def properties(self) -> LawProperties:
+        """Both parts are atoms."""
+        return LawProperties(cf_valid_for_all_t=True, has_atoms=True)
 
-    def blocks(self, starts: Array, step: float, size: int) -> ComplexArray:
-        """Return S(t) / W at t = start + k step, k < size; a row for each start."""
-        ...
-
-    def error(self, t: Array) -> Array:
-        """Bound the absolute error of those values."""
-        ...
-
-    def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
-        """Return upper bounds on log |S / W| over [start, start + width], at most 0."""
-        ...
-
-    def beyond(self, t: Array) -> Array:
-        """Return upper bounds on log |S / W| at each t and beyond, at most 0."""
-        ...
-
-
-class Measure(LossLaw):
-    """A law, or one of two parts of a law, that is known at every t by its phases."""
-
-    __slots__ = ()
-
-    @abstractmethod
-    def tilted(self, c: float) -> tuple[Phases, float, float, float]:
-        """Return its phases at c; the log of its mass there, with a bound on its error; its mean.
-
-        Raises:
-            NotCertifiedError: they are not known there.
-        """
-
-
-class ContourOnly(LossLaw):
-    """A measure for which contours alone ask."""
-
-    __slots__ = ()
+    @property
+    def max_loss(self) -> float:
+        """Return that of all uses."""
+        return self.count * self.far.max_loss
 
     def tails(self, losses: Array) -> Tails:
         """Raise: they are not known."""
@@ -89,31 +70,6 @@ class ContourOnly(LossLaw):
         """Raise: it is no law."""
         del c
         raise NotCertifiedError(ONLY_MEASURE)
-
-
-@record
-class RareUses(ContourOnly):
-    """So many uses of a law, one of which at least is beyond a cut: a measure, used once.
-
-    Attributes:
-        near: the losses up to the cut.
-        far: those beyond.
-        count: n.
-    """
-
-    near: Measure
-    far: Measure
-    count: int
-
-    @property
-    def properties(self) -> LawProperties:
-        """Atoms are those of the rare losses."""
-        return LawProperties(cf_valid_for_all_t=True, has_atoms=self.far.properties.has_atoms)
-
-    @property
-    def max_loss(self) -> float:
-        """Return that of all uses."""
-        return self.count * self.far.max_loss
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return log(M^n - N^n) and its derivatives, for searches.
@@ -161,12 +117,12 @@ class RareContour(ContourLaw):
     c: float
 
     @cached_property
-    def near(self) -> tuple[Phases, float, float, float]:
+    def near(self) -> tuple[TiltedPhases, float, float, float]:
         """The phases of N, log N(c) with a bound on its error, and the tilted mean."""
         return self.law.near.tilted(self.c)
 
     @cached_property
-    def far(self) -> tuple[Phases, float, float, float]:
+    def far(self) -> tuple[TiltedPhases, float, float, float]:
         """The same of F."""
         return self.law.far.tilted(self.c)
 

@@ -1,15 +1,16 @@
-"""Where to cut laws with rare losses in two: a choice, of which no proof takes notice."""
+"""Where to cut laws with rare listed losses in two: a choice, of which no proof takes notice."""
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.mollified.cuttable import Sampled, cuttable
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.cut import parted
+from privcalc.losses.rare import LARGEST_LOG_RATIO
 from privcalc.numerics.work import spend
 from privcalc.record import record
 
@@ -18,20 +19,60 @@ if TYPE_CHECKING:
     from typing import ClassVar
 
     from privcalc.engine.composition import Composition
-    from privcalc.engine.mollified.cuttable import Cuttable
-    from privcalc.losses.rare import Measure
     from privcalc.numerics.arrays import Array
 
+# A law with more losses is not cut.
+MOST_LOSSES = 200
+# Beyond this e^x - 1 is e^x.
+LARGE = 30.0
+# A little below what contours of rare losses refuse.
+MOST_LOG_RATIO = 0.98 * LARGEST_LOG_RATIO
 # So many levels are looked at, at most.
 MOST_LEVELS = 200
 # Abscissas on which peaks are compared.
 LEAST_C, MOST_C, ABSCISSAS = 1e-2, 1e9, 210
-# Logarithms by which a peak may be higher for one sum less.
-DIGITS = 7.0
 # Work for an abscissa of a table.
 PER_TERM = 0.02
 # Halvings of the interval in which epsilon is sought.
 HALVINGS = 40
+
+
+@record
+class Listed:
+    """A law with listed losses that may be cut, tabulated.
+
+    Attributes:
+        index: its place among the terms.
+        law: see above.
+        losses: where it may be cut, increasing; at the last nothing is beyond.
+        whole: log of the transform of all its uses on the abscissas.
+        near: the same of the uses up to each loss, a column for each but the last.
+        far: of those of which one at least is beyond.
+    """
+
+    index: int
+    law: AtomicLaw
+    losses: Array
+    whole: Array
+    near: Array
+    far: Array
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of(cls, index: int, law: AtomicLaw, count: int, abscissas: Array) -> Listed:
+        """Tabulate."""
+        losses, masses = law.columns
+        order = np.argsort(losses)
+        losses = losses[order]
+        exponents = np.log(masses[order]) + np.multiply.outer(abscissas, losses)
+        near = np.logaddexp.accumulate(exponents, axis=1)
+        far = np.logaddexp.accumulate(exponents[:, ::-1], axis=1)[:, ::-1]
+        some = _some(near[:, :-1], far[:, 1:], count)
+        return cls(index, law, losses, count * near[:, -1], count * near[:, :-1], some)
+
+    def parts(self, column: int) -> tuple[AtomicLaw, AtomicLaw]:
+        """Cut at a loss."""
+        return parted(self.law, float(self.losses[column]))
 
 
 @record
@@ -45,7 +86,7 @@ class Cut:
             whatever those before have, and none of those after.
     """
 
-    parts: dict[int, Callable[[], tuple[Measure, Measure]]]
+    parts: dict[int, Callable[[], tuple[AtomicLaw, AtomicLaw]]]
     near: Array
     far: tuple[Array, ...]
 
@@ -64,14 +105,12 @@ class Search:
         cuts: where they may be cut.
         tables: the tables of all measures of all cuts, a row for each.
         whole: log of its transform on the abscissas.
-        smooth: whether a law is cut smoothly.
     """
 
     composition: Composition
     cuts: tuple[Cut, ...]
     tables: Array
     whole: Array
-    smooth: bool
 
     abscissas: ClassVar[Array] = np.geomspace(LEAST_C, MOST_C, ABSCISSAS)
 
@@ -82,11 +121,11 @@ class Search:
         Raises:
             NotCertifiedError: there is nothing to cut.
         """
-        found = (
-            cuttable(index, law, count, cls.abscissas)
+        listed = [
+            Listed.of(index, law, count, cls.abscissas)
             for index, (law, count) in enumerate(composition)
-        )
-        listed = [each for each in found if each is not None]
+            if type(law) is AtomicLaw and 2 <= law.atom_count <= MOST_LOSSES
+        ]
         if not listed or composition.curves:
             raise NotCertifiedError("no part of the loss has outcomes that are rare")
         places = {each.index for each in listed}
@@ -97,17 +136,15 @@ class Search:
                     [law.cumulants(float(c))[0] for c in cls.abscissas]
                 )
         levels = np.unique(np.concatenate([each.losses for each in listed]))
-        levels = levels[np.isfinite(levels)]
         levels = levels[:: 1 + len(levels) // MOST_LEVELS]
         tried = [cls._cut(listed, others, float(level)) for level in levels]
         cuts = tuple(each for each in tried if each is not None)
         tables = np.array([table for cut in cuts for table in cut.all])
         whole = others + np.sum([each.whole for each in listed], axis=0)
-        smooth = any(isinstance(each, Sampled) for each in listed)
-        return cls(composition, cuts, tables, whole, smooth)
+        return cls(composition, cuts, tables, whole)
 
     @classmethod
-    def _cut(cls, listed: list[Cuttable], others: Array, level: float) -> Cut | None:
+    def _cut(cls, listed: list[Listed], others: Array, level: float) -> Cut | None:
         """Return the cut of all laws at a level; None where one would have no near loss."""
         columns = [int(np.searchsorted(each.losses, level, side="right")) - 1 for each in listed]
         if min(columns) < 0:
@@ -116,7 +153,7 @@ class Search:
             each.whole if column == len(each.losses) - 1 else each.near[:, column]
             for each, column in zip(listed, columns, strict=True)
         ]
-        places: dict[int, Callable[[], tuple[Measure, Measure]]] = {}
+        places: dict[int, Callable[[], tuple[AtomicLaw, AtomicLaw]]] = {}
         far = []
         for k, (each, column) in enumerate(zip(listed, columns, strict=True)):
             if column < len(each.losses) - 1:
@@ -159,21 +196,20 @@ class Search:
         c = self.abscissas
         return tabulated - c * epsilon - np.log(c) - np.log1p(c)
 
-    def best(self, epsilon: float, log_small: float = -math.inf) -> tuple[float, Cut]:
-        """Return the peak of the best cut, and that cut.
-
-        Peaks below `log_small` need no sum. Of samples that are cut smoothly the near part alone
-        falls too slowly for one: it is left out where that makes the largest peak no higher than by
-        DIGITS. Of such cuts the one with the largest losses is best, whose far parts fall fast.
-        """
+    def best(self, epsilon: float) -> tuple[float, Cut]:
+        """Return the peak of the best cut, and that cut."""
         spend(PER_TERM * self.tables.size)
         least = iter(np.nanmin(self._peaks(self.tables, epsilon), axis=1).tolist())
-        peaks = [[next(least) for _ in cut.all] for cut in self.cuts]
-        best = min(range(len(peaks)), key=lambda k: max(peaks[k]))
-        if self.smooth:
-            highest = max(peaks[best]) + DIGITS
-            alone = [
-                k for k, (near, *far) in enumerate(peaks) if near < log_small and max(far) < highest
-            ]
-            best = alone[-1] if alone else best
-        return max(peaks[best]), self.cuts[best]
+        peaks = [max(next(least) for _ in cut.all) for cut in self.cuts]
+        best = min(range(len(peaks)), key=peaks.__getitem__)
+        return peaks[best], self.cuts[best]
+
+
+@np.errstate(all="ignore")
+def _some(near: Array, far: Array, count: int) -> Array:
+    """Return log of (N + F)^n - N^n, infinite where contours do not know it."""
+    ratio = far - near
+    grown = count * np.logaddexp(0.0, ratio)
+    some = np.where(grown < LARGE, np.log(np.expm1(np.minimum(grown, LARGE))), grown)
+    known = np.maximum(np.abs(ratio), grown) < MOST_LOG_RATIO
+    return np.where(known, count * near + some, np.inf)

@@ -19,7 +19,6 @@ from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansContour
 from privcalc.losses.quadrature import DecayingContour
 from privcalc.losses.rare import RareContour
 from privcalc.losses.sampled.cut import EdgedLaw
-from privcalc.losses.sampled.smooth import SmoothContour
 from privcalc.numerics.phases import PER_PHASE, PHASE_ULPS
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
 
     from privcalc.engine.mollified.blocks import BlockLaw
     from privcalc.losses.atomic.equal_steps import TiltedLattice
-    from privcalc.losses.atomic.phases import NearOne
+    from privcalc.losses.atomic.phases import NearOne, TiltedPhases
     from privcalc.losses.contour import ContourLaw, Revival
-    from privcalc.losses.rare import Phases
     from privcalc.numerics.arrays import Array, ComplexArray
 
 
@@ -49,7 +47,7 @@ class PhaseBlocks:
     What a count of uses multiplies has to be small near t = 0, where all of the sum is.
     """
 
-    phases: Phases
+    phases: TiltedPhases
     log_mass: float
     error: float
     centre: float
@@ -95,8 +93,8 @@ class PhaseBlocks:
         return self.phases.cell_bounds(starts, width, uniform=uniform)
 
     def beyond(self, t: Array) -> Array:
-        """Return the bounds of the phases."""
-        return self.phases.beyond(t)
+        """Return 0: they come back."""
+        return np.zeros(len(t))
 
 
 @record
@@ -375,6 +373,5 @@ _MAKERS: dict[type[ContourLaw], Callable[[Any, int], BlockLaw]] = {
     GaussianContour: lambda law, _: GaussianBlocks(law),
     LaplaceContour: lambda law, _: LaplaceBlocks.of(law),
     RareContour: lambda law, _: RareBlocks(law),
-    SmoothContour: lambda law, _: PhaseBlocks(*law.tilted),
     UnequalGaussiansContour: FallingBlocks.of,
 }

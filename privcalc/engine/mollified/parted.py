@@ -51,16 +51,13 @@ ROOM = 2.0
 
 
 def applies(composition: Composition, log_delta: float, epsilon: float | None = None) -> bool:
-    """Say whether two contours are likely to be better than one; a choice, no proof.
-
-    That of few samples of Gaussians is long, whatever its peak.
-    """
+    """Say whether two contours are likely to be better than one; a choice, no proof."""
     try:
         search = Search.of(composition.truncated(log_delta + math.log(DROP)))
         at = search.epsilon(log_delta) if epsilon is None else epsilon
     except NotCertifiedError:
         return False
-    return search.smooth or search.gain(at) > WORTH
+    return search.gain(at) > WORTH
 
 
 def parted_epsilon(
@@ -202,7 +199,7 @@ class Parted:
 def prepared(search: Search, epsilon: float, log_delta: float, width: float) -> Parted:
     """Prepare the sums for an epsilon where delta is about e^{log_delta}."""
     log_small = log_delta + math.log(NEGLIGIBLE * PAD * width)
-    cut = search.best(epsilon, log_small)[1]
+    cut = search.best(epsilon)[1]
     sums, left_out = [], []
     for part, tabulated in zip(_measures(search.composition, cut), cut.all, strict=True):
         peak, c = search.peak(tabulated, epsilon)

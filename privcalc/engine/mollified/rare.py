@@ -73,26 +73,22 @@ class RareBlocks:
         return found, error + 8.0 * UNIT * np.abs(found) + SMALLEST
 
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
-        """Return the bound where N is at most that of the cell, and F what it is from its start."""
-        near = self.law.near[0].cell_bounds(starts, width, uniform=uniform)
-        return self._bounds(near, self.law.far[0].beyond(starts))
-
-    def beyond(self, t: Array) -> Array:
-        """Return the bound with what N and F are beyond."""
-        return self._bounds(self.law.near[0].beyond(t), self.law.far[0].beyond(t))
-
-    def _bounds(self, near: Array, far: Array) -> Array:
-        """Return log of n d (y + d)^(n - 1) / S, at most 0, given bounds on log y and log d / r.
+        """Return log of n r (y + r)^(n - 1) / S, at most 0, with the bound on y of the cell.
 
         A relative error of r makes one of 1 + (n - 1) r / (|y| + r) + n r (1 + r)^(n - 1) / S <= 2n
         times that, as S >= r (1 + r)^(n - 1).
         """
+        near = self.law.near[0].cell_bounds(starts, width, uniform=uniform)
         n, (r, wrong) = self.law.law.count, self.law.ratio
-        size = np.exp(near) + r * np.exp(far)
-        bounds = math.log(n) + math.log(r) + far + (n - 1.0) * np.log(size) - self.law.log_grown
+        size = np.exp(near) + r
+        bounds = math.log(n) + math.log(r) + (n - 1.0) * np.log(size) - self.law.log_grown
         slack = 2.0 * n * (wrong + 16.0 * UNIT) + 1e-12 * (1.0 + abs(self.law.log_grown))
         found: Array = np.minimum(0.0, bounds + slack)
         return found
+
+    def beyond(self, t: Array) -> Array:
+        """Return 0: the rare losses come back."""
+        return np.zeros(len(t))
 
 
 def _difference(y: ComplexArray, d: ComplexArray, n: int) -> ComplexArray:

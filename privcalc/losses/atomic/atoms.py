@@ -15,7 +15,6 @@ from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LawProperties, LogRatio, LossLaw, Tails
-from privcalc.losses.rare import Measure
 from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -207,7 +206,7 @@ NOTHING = Enclosed(Fraction(0), Fraction(0))
 
 
 @record
-class AtomicLaw(Measure):
+class AtomicLaw(LossLaw):
     """Finite losses with their P-masses; what is missing to 1 is `infinity_mass`.
 
     Losses and masses are accurate to `loss_units` and `MASS_ULPS` units in the last place.

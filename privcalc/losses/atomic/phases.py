@@ -63,10 +63,6 @@ class TiltedPhases:
         """Return S(t) / W at t = start + k step, k < size; a row for each start."""
         return block_sums(starts, step, size, self.losses, self.weights)
 
-    def beyond(self, t: Array) -> Array:
-        """Return bounds on log |S / W| at each t and beyond: 0, as they come back."""
-        return np.zeros(len(t))
-
     def cell_bounds(self, starts: Array, width: float, *, uniform: bool) -> Array:
         """Return upper bounds on log |S / W| over [start, start + width], at most 0.
 

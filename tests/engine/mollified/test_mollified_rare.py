@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -71,7 +71,7 @@ def transform(contour: RareContour, t: float) -> Number:
             pairs = zip(law.losses, law.masses, strict=True)
             return mp.fsum(mpf(p) * mp.exp(z * mpf(x)) for x, p in pairs)
 
-        near, far = (total(cast("AtomicLaw", part)) for part in (contour.law.near, contour.law.far))
+        near, far = (total(part) for part in (contour.law.near, contour.law.far))
         return (near + far) ** contour.law.count - near**contour.law.count
 
 
