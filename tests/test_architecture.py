@@ -290,9 +290,9 @@ def test_nothing_imports_the_command_line() -> None:
         ("privcalc.spec.parse", "from privcalc.mechanisms import gaussian"),
         ("privcalc.spec.parse", "def f():\n    import numpy"),
         ("privcalc.numerics.rounding", "from privcalc.bounds import Bound"),
-        ("privcalc.engine.contour.sum", "from privcalc.mechanisms.gaussian import Gaussian"),
-        ("privcalc.engine.contour.sum", "from privcalc import spec"),
-        ("privcalc.losses.law", "import privcalc.engine.contour.sum"),
+        ("privcalc.engine.inversion.line_sum", "from privcalc.mechanisms.gaussian import Gaussian"),
+        ("privcalc.engine.inversion.line_sum", "from privcalc import spec"),
+        ("privcalc.losses.law", "import privcalc.engine.inversion.line_sum"),
         ("privcalc.mechanisms.gaussian", "import numpy as np"),
         ("privcalc.mechanisms.gaussian", "from privcalc.spec import parse"),
         ("privcalc.mechanisms.gaussian", "def f():\n    from privcalc.engine import contour"),
@@ -318,7 +318,7 @@ def test_the_rules_forbid(module: str, line: str) -> None:
         ("privcalc.mechanisms.gaussian", "if TYPE_CHECKING:\n    import numpy as np"),
         ("privcalc.render.table", "def f():\n    from rich.table import Table"),
         ("privcalc.cli.app", "from privcalc import __version__\nimport typer"),
-        ("privcalc.engine.contour.sum", "import numpy as np"),
+        ("privcalc.engine.inversion.line_sum", "import numpy as np"),
     ],
 )
 def test_the_rules_allow(module: str, line: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.calibration.search import Probe, ValueSearch
-from privcalc.engine.mollified.cuts import Search as Cuts
+from privcalc.engine.inversion.bulk_and_tail import Search as Cuts
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law
 from privcalc.losses.choices.range_uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice

@@ -209,7 +209,7 @@ class Composition:
 
     @property
     def supports_tail_split(self) -> bool:
-        """Whether rare large outcomes of some law may be split off (`engine/split`)."""
+        """Whether the tail split (`engine/inversion`) applies to some law."""
         return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
 
     @property

@@ -37,9 +37,9 @@ def contours(
     if not composition.power_does_not_decay:
         yield from _by_decay(composition, log_delta, epsilon)
     elif composition.supports_tail_split:
-        from privcalc.engine.split import answer as by_split
+        from privcalc.engine.inversion import tail_split as by_split
 
-        split = by_split.split_epsilon, by_split.split_delta
+        split = by_split.TAIL_SPLIT.epsilon, by_split.TAIL_SPLIT.delta
         removes = by_split.removes(composition)
         few = max(law.atom_count for law, _ in composition) <= FEW_OUTCOMES
         # Adding a record, what is rare is no large loss, and one contour does as well; so it does
@@ -60,34 +60,34 @@ def contours(
 
 
 def _mollified() -> tuple[_Epsilon, _Delta]:
-    from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
+    from privcalc.engine.inversion.smoothed import SMOOTHED
 
-    return mollified_epsilon, mollified_delta
+    return SMOOTHED.epsilon, SMOOTHED.delta
 
 
 def _by_parts(
     composition: Composition, log_delta: float, epsilon: float | None
 ) -> Iterator[tuple[_Epsilon, _Delta]]:
     """Yield contours of rare losses and of the others, where they are likely to be better."""
-    from privcalc.engine.mollified import parted
+    from privcalc.engine.inversion.bulk_and_tail import BULK_AND_TAIL, applies
 
-    if parted.applies(composition, log_delta, epsilon):
-        yield parted.parted_epsilon, parted.parted_delta
+    if applies(composition, log_delta, epsilon):
+        yield BULK_AND_TAIL.epsilon, BULK_AND_TAIL.delta
 
 
 def _by_decay(
     composition: Composition, log_delta: float, epsilon: float | None
 ) -> Iterator[tuple[_Epsilon, _Delta]]:
     """Yield the contours for laws that decay, the split among them where it applies."""
-    from privcalc.engine.contour.answer import contour_delta, contour_epsilon
+    from privcalc.engine.inversion.decaying import DECAYING
 
-    plain = contour_epsilon, contour_delta
+    plain = DECAYING.epsilon, DECAYING.delta
     if not composition.supports_tail_split:
         yield plain
         return
-    from privcalc.engine.split import answer as by_split
+    from privcalc.engine.inversion import tail_split as by_split
 
-    split = by_split.split_epsilon, by_split.split_delta
+    split = by_split.TAIL_SPLIT.epsilon, by_split.TAIL_SPLIT.delta
     if not by_split.applies(composition):
         yield plain
     elif by_split.rare_outcomes_matter(composition, log_delta, epsilon):

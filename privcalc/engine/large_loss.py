@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.contour.aliasing import log_payoff_supremum
+from privcalc.engine.inversion.certificate import log_payoff_supremum
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas
 from privcalc.errors import DisagreementError, NotCertifiedError

@@ -17,17 +17,17 @@ from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.asking import FFT_REACH, weight
 from privcalc.engine.averaged import averaged
 from privcalc.engine.certified import CLOSED, CONTOUR, Certified
-from privcalc.engine.contour.answer import contour_at
 from privcalc.engine.inverse import FIRST_LOG_DELTA
+from privcalc.engine.inversion.bulk_and_tail import BULK_AND_TAIL
+from privcalc.engine.inversion.bulk_and_tail import applies as parted_applies
+from privcalc.engine.inversion.decaying import DECAYING
+from privcalc.engine.inversion.smoothed import SMOOTHED
+from privcalc.engine.inversion.tail_split import TAIL_SPLIT, applies, is_split
 from privcalc.engine.lattice.answer import lattice_at
-from privcalc.engine.mollified.answer import mollified_at
-from privcalc.engine.mollified.parted import applies as parted_applies
-from privcalc.engine.mollified.parted import parted_at
 from privcalc.engine.question import exact_sum, single_use
 from privcalc.engine.ranges import Range, Ranges
 from privcalc.engine.renyi import STOPPED, rough_deltas
 from privcalc.engine.shared_work import GOOD, Work
-from privcalc.engine.split.answer import applies, is_split, split_at
 from privcalc.engine.wish import POINTS, ROUGH_LATTICES, affordable
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, share
@@ -37,11 +37,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from privcalc.engine.composition import Composition
-    from privcalc.engine.contour.sum import ContourSum
-    from privcalc.engine.mollified.parted import Parted
-    from privcalc.engine.mollified.sum import MollifiedSum
+    from privcalc.engine.inversion.line_sum import LineSum
+    from privcalc.engine.inversion.measures import Measures
     from privcalc.engine.source import Source
-    from privcalc.engine.split.total import Split
     from privcalc.numerics.arrays import Array
 
 # A contour is made to serve so many deviations of the tilted loss around its epsilon, and goes
@@ -290,24 +288,22 @@ class ManyDeltas:
         if self._of_mass and pivot in work.pending and applies(self._composition):
             # One contour tilts towards outcomes that are too rare to matter.
             with suppress(NotCertifiedError), share(PARTS):
-                split = split_at(self._composition, pivot, wish, REACH)
+                split = TAIL_SPLIT.near(self._composition, pivot, wish, REACH)
                 self._serve(work, split, pivot, width)
                 # Few uses decay slowly everywhere.
                 uses = sum(count for _, count in self._composition)
                 self._split = uses <= FEW_USES and pivot not in work.pending
 
-    def _contour(
-        self, pivot: float, tolerance: float, reach: float
-    ) -> ContourSum | MollifiedSum | Parted | Split:
+    def _contour(self, pivot: float, tolerance: float, reach: float) -> LineSum | Measures:
         if self._split:
-            return split_at(self._composition, pivot, tolerance, reach)
+            return TAIL_SPLIT.near(self._composition, pivot, tolerance, reach)
         # With edges a mollified contour costs too much for neighbours of one epsilon.
         if self._composition.power_does_not_decay and not self._composition.has_atoms_and_edges:
             if parted_applies(self._composition, FIRST_LOG_DELTA, pivot):
-                return parted_at(self._composition, pivot, tolerance, reach)
+                return BULK_AND_TAIL.near(self._composition, pivot, tolerance, reach)
             moves = MOVES if self._of_mass else 0
-            return mollified_at(self._composition, pivot, tolerance, reach, moves)
-        return contour_at(self._composition, pivot, tolerance, reach)
+            return SMOOTHED.near(self._composition, pivot, tolerance, reach, moves)
+        return DECAYING.near(self._composition, pivot, tolerance, reach)
 
     def _serve(self, work: Work, source: Source, pivot: float, width: float) -> None:
         """Ask a source at all pending epsilons, and remember for which it was good.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.mollified.sum import MollifiedSum
+from privcalc.engine.inversion.line_sum import LineSum
 from privcalc.record import record
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class Range:
     @property
     def held(self) -> int:
         """How many nodes are kept in memory, where they may be millions."""
-        return self.source.count if isinstance(self.source, MollifiedSum) else 0
+        return self.source.count if isinstance(self.source, LineSum) else 0
 
     def near(self, epsilons: Sequence[float]) -> list[float]:
         """Return the epsilons at which it is worth a try."""

@@ -14,7 +14,7 @@ import pytest
 
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.engine.mollified.answer import mollified_delta, mollified_epsilon
+from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -118,8 +118,8 @@ def test_ten_kinds_of_noise_together(text: str) -> None:
     assert bound.lower is not None
     assert bound.width <= 1e-9 * bound.upper
     # Delta at the ends straddles the target.
-    assert (mollified_delta(laws, bound.upper, 1e-9).bound.lower or 0.0) <= 1e-10
-    assert mollified_delta(laws, bound.lower, 1e-9).bound.upper >= 1e-10
+    assert (SMOOTHED.delta(laws, bound.upper, 1e-9).bound.lower or 0.0) <= 1e-10
+    assert SMOOTHED.delta(laws, bound.lower, 1e-9).bound.upper >= 1e-10
 
 
 def test_a_census_of_33_variances() -> None:
@@ -147,8 +147,8 @@ def test_related_steps_and_unrelated_ones_agree() -> None:
     """Sigma 3 and 7.5 share the step 1/225; a hair's breadth away they share none."""
     neat = Composition.of([(law("3"), 12), (law("7.5"), 40)])
     near = Composition.of([(law("3.0000000000001"), 12), (law("7.50000000000033"), 40)])
-    a = mollified_epsilon(neat, 1e-8, 1e-8, 1e-9).bound
-    b = mollified_epsilon(near, 1e-8, 1e-8, 1e-9).bound
+    a = SMOOTHED.epsilon(neat, 1e-8, 1e-8, 1e-9).bound
+    b = SMOOTHED.epsilon(near, 1e-8, 1e-8, 1e-9).bound
     assert a.lower is not None
     assert b.lower is not None
     assert a.lower * (1 - 1e-12) <= b.upper
@@ -158,7 +158,7 @@ def test_related_steps_and_unrelated_ones_agree() -> None:
 
 def test_one_release_costs_more_than_the_continuous_formula() -> None:
     """The exact epsilon of one discrete release lies above that of the continuous Gaussian."""
-    discrete = mollified_epsilon(Composition.of([(law("1"), 1)]), 1e-5, 1e-5, 1e-9).bound
+    discrete = SMOOTHED.epsilon(Composition.of([(law("1"), 1)]), 1e-5, 1e-5, 1e-9).bound
     single = certified_epsilon(Composition.of([(law("1"), 1)]), 1e-5, 1e-9).bound
     smooth = certified_epsilon(Composition.of([(GaussianLaw(1.0), 1)]), 1e-5, 1e-9).bound
     assert discrete.lower is not None

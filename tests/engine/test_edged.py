@@ -11,9 +11,9 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.arbiter import certified_epsilon
-from privcalc.engine.contour.answer import contour_epsilon
-from privcalc.engine.mollified.answer import mollified_epsilon
-from privcalc.engine.mollified.edged import EdgedBlocks
+from privcalc.engine.inversion.decaying import DECAYING
+from privcalc.engine.inversion.edged import EdgedBlocks
+from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.losses.sampled.cut import FarSums
 from privcalc.losses.sampled.glued import GluedContour, GluedDensityLaw
 from privcalc.spec.parse import parse
@@ -186,7 +186,7 @@ def two_uses(text: str, direction: str, epsilon: str, profile: Any, ends: list[N
     """Assert that a bracket of two uses holds the epsilon of a delta."""
     with mp.workdps(30):
         delta = float(twice(profile, ends, mpf(epsilon)))
-    bound = mollified_epsilon(composition(text, direction), delta, delta, 1e-9).bound
+    bound = SMOOTHED.epsilon(composition(text, direction), delta, delta, 1e-9).bound
     assert bound.lower is not None
     assert bound.lower <= float(epsilon) * (1 + 1e-12)
     assert float(epsilon) * (1 - 1e-12) <= bound.upper
@@ -251,8 +251,8 @@ def test_both_contours_and_the_lattice_agree(text: str) -> None:
     """Brackets of the two contours, and of the FFT, meet."""
     known = composition(text, "replace")
     bounds = [
-        contour_epsilon(known, 1e-6, 1e-6, 1e-6).bound,
-        mollified_epsilon(known, 1e-6, 1e-6, 1e-8).bound,
+        DECAYING.epsilon(known, 1e-6, 1e-6, 1e-6).bound,
+        SMOOTHED.epsilon(known, 1e-6, 1e-6, 1e-8).bound,
         certified_epsilon(known, 1e-6, 1e-4, engine="fft").bound,
     ]
     assert max(b.lower or 0.0 for b in bounds) <= min(b.upper for b in bounds)
@@ -407,8 +407,8 @@ def test_errors_that_do_not_count_are_noticed(monkeypatch: pytest.MonkeyPatch) -
 def test_many_uses_multiply_small_errors(text: str, delta: float) -> None:
     """What nodes for long phases know of M - 1 at t = 0 would be 1e-14, and uses multiply that."""
     both = composition(text, "remove")
-    plain = contour_epsilon(both, delta, delta, 1e-10).bound
-    found = mollified_epsilon(both, delta, delta, 1e-10).bound
+    plain = DECAYING.epsilon(both, delta, delta, 1e-10).bound
+    found = SMOOTHED.epsilon(both, delta, delta, 1e-10).bound
     assert found.lower is not None
     assert plain.lower is not None
     assert found.upper - found.lower < 1e-9 * found.upper

@@ -10,10 +10,8 @@ import pytest
 
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.engine.contour.aliasing import log_left, log_payoff_supremum, log_right
-from privcalc.engine.contour.answer import contour_delta, contour_epsilon
-from privcalc.engine.contour.plan import make_plan
-from privcalc.engine.contour.sum import ContourSum, evaluated
+from privcalc.engine.inversion.certificate import log_left, log_payoff_supremum, log_right
+from privcalc.engine.inversion.decaying import DECAYING, make_plan
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -37,9 +35,7 @@ def test_sum_exceeds_delta_by_exactly_the_aliases(step: float) -> None:
     composition = Composition.of([(GaussianLaw(mu), 1)])
     base = make_plan(composition, 3.0, epsilon, math.log(1e-3), 1e-12)
     plan = type(base)(base.c, step, 400, base.laws, 5.0, 5.0 * 6.0 * mu**2 / 2, base.log_decay)
-    value = float(
-        ContourSum(evaluated(composition, plan)).deltas(np.array([epsilon]), 0.0).value[0]
-    )
+    value = float(plan.sum(composition, epsilon).deltas(np.array([epsilon]), 0.0).value[0])
     period = 2 * mpmath.pi / mpmath.mpf(step)
     aliases = mpmath.fsum(
         gaussian_delta(mu, epsilon + j * period) * mpmath.exp(j * period * plan.c)
@@ -89,7 +85,7 @@ def test_odd_contours_agree() -> None:
     """Abscissas from a third to three times the saddle give overlapping brackets."""
     composition = Composition.of([(LaplaceLaw(0.05), 1000)])
     bounds = [
-        contour_epsilon(composition, 1e-6, 1e-6, 1e-8, shift=shift, refine=refine).bound
+        DECAYING.epsilon(composition, 1e-6, 1e-6, 1e-8, shift=shift, refine=refine).bound
         for shift in (0.5, 1.0, 1.5)
         for refine in (1.0, 1.7)
     ]
@@ -99,10 +95,10 @@ def test_odd_contours_agree() -> None:
 def test_delta_and_epsilon_are_inverse() -> None:
     """Delta at the ends of an epsilon bracket straddles the target."""
     composition = Composition.of([(LaplaceLaw(0.1), 300), (GaussianLaw(0.2), 4)])
-    bound = contour_epsilon(composition, 1e-5, 1e-5, 1e-9).bound
+    bound = DECAYING.epsilon(composition, 1e-5, 1e-5, 1e-9).bound
     assert bound.lower is not None
-    assert (contour_delta(composition, bound.upper, 1e-12).bound.lower or 0.0) <= 1e-5
-    assert contour_delta(composition, bound.lower, 1e-12).bound.upper >= 1e-5
+    assert (DECAYING.delta(composition, bound.upper, 1e-12).bound.lower or 0.0) <= 1e-5
+    assert DECAYING.delta(composition, bound.lower, 1e-12).bound.upper >= 1e-5
 
 
 def test_limits() -> None:

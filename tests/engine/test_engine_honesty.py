@@ -9,10 +9,9 @@ import pytest
 
 from privcalc.accounting.realize import realize
 from privcalc.engine.arbiter import certified_epsilon
-from privcalc.engine.contour import aliasing, plan
-from privcalc.engine.contour import sum as contour
-from privcalc.engine.contour.answer import contour_epsilon
 from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.inversion import certificate, saddle
+from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -74,7 +73,7 @@ def faults(text: str, delta: float) -> list[str]:
                     found.append(f"{text} at {delta}: {inner} and {outer} are disjoint")
         if enumerate_outcomes(laws) is None and bounds[1].upper > 0.0:
             try:
-                other = contour_epsilon(laws, delta, delta, 1e-8, shift=0.83, refine=1.37)
+                other = DECAYING.epsilon(laws, delta, delta, 1e-8, shift=0.83, refine=1.37)
             except NotCertifiedError:
                 continue
             if not overlap(other.bound, bounds[1]):
@@ -105,7 +104,7 @@ def test_zeroed_aliasing_bound_is_caught(monkeypatch: pytest.MonkeyPatch) -> Non
     def no_aliasing(*_: float) -> float:
         return -1e300
 
-    for module in (aliasing, contour, plan):
+    for module in (certificate, saddle):
         monkeypatch.setattr(module, "log_right", no_aliasing)
     wrong = []
     for delta in (1e-8, 1e-12, 1e-30):

@@ -15,9 +15,9 @@ from privcalc.bounds import Bound, Proof
 from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.contour.answer import contour_at
-from privcalc.engine.contour.sum import exp_bounds
 from privcalc.engine.finite.tail_sums import BlockSums, tail_sums
+from privcalc.engine.inversion.certificate import exp_bounds
+from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.many import ManyDeltas, many_deltas
 from privcalc.engine.shared_work import Work
@@ -256,7 +256,7 @@ def test_monotony_sharpens() -> None:
 def test_many_epsilons_at_once_are_each_by_itself(text: str) -> None:
     """One matrix of nodes and epsilons gives the same values and error bounds, row by row."""
     for composition in compositions(text):
-        source = contour_at(composition, 2.0, TOLERANCE, 3.0)
+        source = DECAYING.near(composition, 2.0, TOLERANCE, 3.0)
         epsilons = np.array([0.5, 1.0, 2.0, 3.5])
         found = source.deltas(epsilons)
         plain, above = source.estimates(epsilons)

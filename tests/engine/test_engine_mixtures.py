@@ -12,14 +12,12 @@ from scipy.special import ndtr
 
 from privcalc.engine import contours
 from privcalc.engine.composition import Composition
-from privcalc.engine.mollified.answer import mollified_delta
-from privcalc.engine.mollified.edged import Falling
+from privcalc.engine.inversion import tail_split
+from privcalc.engine.inversion.edged import Falling
+from privcalc.engine.inversion.smoothed import SMOOTHED
+from privcalc.engine.inversion.tail_search import Parts, Search
+from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
 from privcalc.engine.source import bracket
-from privcalc.engine.split import total
-from privcalc.engine.split.answer import split_delta
-from privcalc.engine.split.choice import Search, Tuning
-from privcalc.engine.split.closed import Closed
-from privcalc.engine.split.parts import Parts
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -97,7 +95,7 @@ def test_both_contours_hold_the_truth(case: Any, epsilon: float, *, remove: bool
     """Atoms of either kind beside a sample of one record, or of several."""
     expected = truth(case, epsilon, remove=remove)
     composition = composed(case, remove=remove)
-    for solve in (mollified_delta, split_delta):
+    for solve in (SMOOTHED.delta, TAIL_SPLIT.delta):
         bound = solve(composition, epsilon, 1e-8).bound
         assert (bound.lower or 0.0) <= expected * (1.0 + 1e-11)
         assert expected * (1.0 - 1e-11) <= bound.upper
@@ -116,8 +114,8 @@ def cut_at(case: Any, epsilon: float, level: float) -> Bound:
     assert parts is not None
     choice = replace(Search(parts).at(epsilon, 0.0), level=level, left=4.0)
     log_delta = math.log(truth(case, epsilon, remove=True))
-    split = total.Split.make(parts, choice, epsilon, log_delta, 1e-9, tuning=Tuning())
-    assert split.left is not None
+    split = tail_split.split(parts, choice, epsilon, log_delta, 1e-9)
+    assert len(split.parts) == 3
     return bracket(split, epsilon, 1e-9).bound
 
 
@@ -152,7 +150,7 @@ def test_a_bound_that_falls_too_fast_is_false(monkeypatch: pytest.MonkeyPatch) -
     beyond = Falling.beyond
     monkeypatch.setattr(Falling, "beyond", lambda self, t: 300.0 * beyond(self, t))
     case = ((1.5, 0.3, 1), 0.05, [(LOPSIDED, 2)])
-    assert misses(case, 0.3, mollified_delta)
+    assert misses(case, 0.3, SMOOTHED.delta)
 
 
 def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:
@@ -161,4 +159,4 @@ def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:
     for law in (group(1.0, 0.01, 3, remove=True), pair):
         composition = Composition.of([(law, 1), (LOPSIDED, 1)])
         solves = [solve for _, solve in contours.contours(composition, -10.0)]
-        assert mollified_delta in solves
+        assert SMOOTHED.delta in solves

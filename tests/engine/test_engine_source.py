@@ -11,23 +11,24 @@ import pytest
 
 from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
-from privcalc.engine.contour.plan import make_plan
-from privcalc.engine.contour.sum import ContourSum, evaluated
 from privcalc.engine.finite.listed import Listed, Side
 from privcalc.engine.inverse import inverse, root
+from privcalc.engine.inversion.decaying import make_plan
 from privcalc.engine.single import SingleUse
 from privcalc.engine.source import Deltas, bracket, brackets
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
-from privcalc.record import replace
 
 if TYPE_CHECKING:
+    from privcalc.engine.inversion.decaying import Plan
+    from privcalc.engine.inversion.line_sum import LineSum
     from privcalc.engine.source import Source
     from privcalc.numerics.arrays import Array
 
 mpmath.mp.dps = 40
 MU, EPSILON = 0.8, 1.5
+GAUSSIAN = Composition.of([(GaussianLaw(MU), 1)])
 
 
 def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
@@ -138,9 +139,14 @@ def test_nothing_is_claimed_without_proof() -> None:
     assert zero.upper == pytest.approx(0.0, abs=1e-12)
 
 
-def contour(relative: float, nodes: int | None = None, step: float | None = None) -> ContourSum:
+def contour(relative: float, nodes: int | None = None, step: float | None = None) -> LineSum:
     """Return a contour of one Gaussian law, with fewer nodes or longer steps if it is told so."""
-    composition = Composition.of([(GaussianLaw(MU), 1)])
+    return planned(relative, nodes, step).sum(GAUSSIAN, EPSILON)
+
+
+def planned(relative: float, nodes: int | None = None, step: float | None = None) -> Plan:
+    """Return its plan."""
+    composition = GAUSSIAN
     plan = make_plan(composition, 3.0, EPSILON, math.log(1e-2), relative)
     if step is not None:
         right = 5.0, 5.0 * 6.0 * MU**2 / 2.0
@@ -150,7 +156,7 @@ def contour(relative: float, nodes: int | None = None, step: float | None = None
         cut = (nodes + 0.5) * plan.step
         decay = math.log(laws[0].modulus_supremum(cut))
         plan = type(plan)(plan.c, plan.step, nodes, laws, plan.c_right, plan.log_mgf_right, decay)
-    return ContourSum(evaluated(composition, plan))
+    return plan
 
 
 def ends(source: Source, epsilon: float) -> tuple[float, float]:
@@ -197,20 +203,17 @@ def test_what_is_cut_off_is_needed(nodes: int) -> None:
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_errors_of_the_cumulant_are_needed(sign: float) -> None:
     """Cumulants that are off by as much as they admit give brackets that hold."""
-    source = contour(1e-9)
-    source.nodes = replace(source.nodes, log_mgf=source.nodes.log_mgf + sign * 1e-3)
-    truth = gaussian_delta(MU, EPSILON)
-    assert not contains(ends(source, EPSILON), truth)
-    known = replace(source.nodes, error=source.nodes.error + 1e-3)
-    assert contains(ends(ContourSum(known), EPSILON), truth)
+    plan = planned(1e-9)
+    log_mgf, error = plan.cumulants(GAUSSIAN)
+    log_mgf, truth = log_mgf + sign * 1e-3, gaussian_delta(MU, EPSILON)
+    assert not contains(ends(plan.sum_of((log_mgf, error), EPSILON), EPSILON), truth)
+    error = error + 1e-3
+    assert contains(ends(plan.sum_of((log_mgf, error), EPSILON), EPSILON), truth)
     # Where an error is 1 or more, or not a number, the node is left out, and its bound counts.
-    for error in (2.0, math.inf, math.nan):
-        errors = known.error.copy()
-        errors[2:] = error
-        cumulants = known.log_mgf.copy()
-        cumulants[2:] = 1e6 if error == 2.0 else math.nan
-        moved = ContourSum(replace(known, error=errors, log_mgf=cumulants))
-        low, high = ends(moved, EPSILON)
+    for unknown in (2.0, math.inf, math.nan):
+        error[2:] = unknown
+        log_mgf[2:] = 1e6 if unknown == 2.0 else math.nan
+        low, high = ends(plan.sum_of((log_mgf, error), EPSILON), EPSILON)
         assert low <= truth <= high < 1.0
 
 
@@ -223,7 +226,7 @@ def test_dropped_outcomes_are_needed() -> None:
     epsilon = 1.0
     cut = composition.truncated(math.log(3e-3))
     plan = make_plan(cut, 3.0, epsilon, math.log(1e-3), 1e-6)
-    source = ContourSum(evaluated(cut, plan))
+    source = plan.sum(cut, epsilon)
     threshold = mpmath.log((mpmath.exp(epsilon) - 0.5) / 0.5) + 0.5
     low, high = mpmath.ncdf(-threshold), mpmath.ncdf(1 - threshold)
     truth = (low + high) / 2 - mpmath.exp(epsilon) * low

@@ -15,9 +15,9 @@ from scipy.stats import binom
 from privcalc.accounting.realize import realize
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.divergences import delta_bracket, epsilon_bracket
+from privcalc.engine.inversion.laws import STILL, LaplaceBlocks
+from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.engine.lattice.answer import MOST_USES, LeftOutError, fft_epsilon
-from privcalc.engine.mollified.answer import mollified_at
-from privcalc.engine.mollified.laws import STILL, LaplaceBlocks
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
@@ -65,7 +65,7 @@ def test_laplace_noise_of_any_count_is_known_to_all_digits(
 def test_contours_of_very_many_uses_have_few_nodes(scale: str) -> None:
     """All of the sum is where few uses would still be near 1."""
     composition = composition_of(f"laplace:scale={scale}@20200000000000")
-    assert mollified_at(composition, 0.05, 1e-6).count < 20_000
+    assert SMOOTHED.near(composition, 0.05, 1e-6).count < 20_000
 
 
 @pytest.mark.parametrize("seed", range(12))

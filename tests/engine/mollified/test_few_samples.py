@@ -13,9 +13,9 @@ from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.engine.inversion.bulk_and_tail import Search
+from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.lattice.answer import fft_epsilon
-from privcalc.engine.mollified.cuts import Search
-from privcalc.engine.split.answer import split_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.spec.parse import parse
 from tests.engine.split.cases import meet, relative, uses
@@ -99,7 +99,7 @@ def test_engines_meet(seed: int) -> None:
     sigma, q = r.uniform(0.3, 1.4), log_uniform(r, 1e-6, 0.1)
     composition, delta = uses(sigma, q, r.randint(2, 30)), log_uniform(r, 1e-12, 1e-4)
     found = [certified_epsilon(composition, delta, 1e-6).bound]
-    for solve in (split_epsilon, fft_epsilon):
+    for solve in (TAIL_SPLIT.epsilon, fft_epsilon):
         with suppress(NotCertifiedError):
             found.append(solve(composition, delta, delta, 1e-6).bound)
     for k, one in enumerate(found):

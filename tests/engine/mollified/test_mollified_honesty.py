@@ -10,19 +10,21 @@ import pytest
 from mpmath import mp
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.contour.answer import scale_at
-from privcalc.engine.mollified import answer as mollified
+from privcalc.engine.inversion import smoothed as mollified
+from privcalc.engine.inversion.saddle import scale_at
+from privcalc.engine.inversion.smoothed import SMOOTHED
+from privcalc.engine.inversion.solve import Aim
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.phases import tilted
 from tests.engine.mollified.cases import compositions, enumerated, random_law
 
 if TYPE_CHECKING:
-    from privcalc.engine.mollified.sum import MollifiedSum
+    from privcalc.engine.inversion.line_sum import LineSum
 
 
-def proved(source: MollifiedSum, at: float) -> tuple[float, float]:
-    """Return both ends of delta at an epsilon, in the units of the line."""
-    found = source.deltas(np.array([at]))
+def proved(source: LineSum, at: float) -> tuple[float, float]:
+    """Return both ends of delta at an epsilon, in absolute units."""
+    found = source.deltas(np.array([at]), 0.0)
     return float(found.lower[0]), float(found.upper[0])
 
 
@@ -39,8 +41,8 @@ class TestHonesty:
         ends = []
         for shift, coarse in ((1.0, 1.0), (0.7, 1.0), (1.4, 1.0), (1.0, 2.0), (1.0, 0.5)):
             with np.errstate(all="ignore"):
-                aim = mollified.Aim(c * shift, at, log_scale, 1e-6, c, coarse)
-                ends.append(proved(mollified.mollified_sum(composition, aim), at))
+                aim = Aim(at, log_scale, 1e-6, c, coarse)
+                ends.append(proved(mollified.smoothed_sum(composition, c * shift, aim), at))
         assert max(low for low, _ in ends) <= min(high for _, high in ends)
         assert min(high - low for low, high in ends) < 1e-4
 
@@ -49,8 +51,8 @@ class TestHonesty:
         composition = compositions("laplace:scale=13.5@7")["both"]
         c = 17579.19
         with np.errstate(all="ignore"):
-            aim = mollified.Aim(c, 0.5184, -4.557, 1e-7, c, 64.0)
-            line = mollified.mollified_sum(composition, aim)
+            aim = Aim(0.5184, -4.557, 1e-7, c, 64.0)
+            line = mollified.smoothed_sum(composition, c, aim)
         assert line.count < 5_000_000
         assert line.line.tau > 0.0
 
@@ -58,10 +60,10 @@ class TestHonesty:
         """Delta next to an atom lies between the two sums, and below the first."""
         law = AtomicLaw((0.5, -0.5), (0.625, 0.375), loss_units=0.0)
         composition = Composition.of([(law, 3)])
-        monkeypatch.setattr("privcalc.engine.mollified.sum.gap_factor", lambda _: 0.0)
+        monkeypatch.setattr("privcalc.engine.inversion.line_sum.gap_factor", lambda _: 0.0)
         with mp.workdps(40), np.errstate(all="ignore"):
             at = 0.5
-            bound = mollified.mollified_delta(composition, at, 1e-5).bound
+            bound = SMOOTHED.delta(composition, at, 1e-5).bound
             assert bound.lower is not None
             assert enumerated(composition, at) < bound.lower
 
@@ -73,12 +75,14 @@ class TestHonesty:
         composition = Composition.of([(law, 3)])
         monkeypatch.setattr(mollified, "best_step", lambda *_: (2.0, 3.0))
         truth = enumerated(composition, 0.7)
-        aim = mollified.Aim(0.5, 0.7, 0.0, 1e-6, 1.0, 1.0)
+        aim = Aim(0.7, 0.0, 1e-6, 1.0, 1.0)
         with np.errstate(all="ignore"):
-            low, high = proved(mollified.mollified_sum(composition, aim), 0.7)
+            low, high = proved(mollified.smoothed_sum(composition, 0.5, aim), 0.7)
             assert low <= truth <= high
-            monkeypatch.setattr("privcalc.engine.mollified.sum.aliasings", lambda *_: 0.0)
-            low, _ = proved(mollified.mollified_sum(composition, aim), 0.7)
+            monkeypatch.setattr(
+                "privcalc.engine.inversion.line_sum.aliasings", lambda *_: np.zeros(1)
+            )
+            low, _ = proved(mollified.smoothed_sum(composition, 0.5, aim), 0.7)
         assert low > truth
 
     def test_without_the_slope_a_cell_is_not_bounded(self) -> None:

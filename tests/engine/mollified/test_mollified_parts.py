@@ -12,10 +12,11 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.engine.arbiter import certified_delta
-from privcalc.engine.mollified import cells, payoff
-from privcalc.engine.mollified.answer import mollified_at
-from privcalc.engine.mollified.edged import EdgedBlocks
-from privcalc.engine.mollified.laws import prepared
+from privcalc.engine.inversion import cells
+from privcalc.engine.inversion import certificate as payoff
+from privcalc.engine.inversion.edged import EdgedBlocks
+from privcalc.engine.inversion.laws import prepared
+from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.phases import NearOne
@@ -219,7 +220,7 @@ def test_a_line_for_many_epsilons_stays_affordable() -> None:
     """Where many epsilons are asked for a finer tau is not worth its nodes; brackets stay true."""
     (composition,) = compositions("laplace:scale=2@54").values()
     with allowance(2.5e6):
-        nodes = mollified_at(composition, 4.343, 1e-10, 3.0, 150)
+        nodes = SMOOTHED.near(composition, 4.343, 1e-10, 3.0, 150)
         epsilons = np.linspace(0.3, 7.0, 57)
         found = nodes.deltas(epsilons, 0.0)
         assert left() > 0.0

@@ -15,8 +15,9 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.arbiter import certified_delta
-from privcalc.engine.mollified import parted, rare
-from privcalc.engine.mollified.cuts import Search
+from privcalc.engine.inversion import bulk_and_tail as parted
+from privcalc.engine.inversion import laws as rare
+from privcalc.engine.inversion.bulk_and_tail import BULK_AND_TAIL, Search
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.cut import parted as cut_in_two
@@ -28,6 +29,7 @@ from privcalc.spec.parse import parse
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.engine.composition import Composition
+    from privcalc.engine.inversion.measures import Exponential, Measures
     from tests.engine.mollified.cases import Number
 
 KINDS = (("0.8", "0.01"), ("0.6", "0.002"), ("1.1", "0.0003"))
@@ -76,7 +78,7 @@ def transform(contour: RareContour, t: float) -> Number:
 
 
 class TestTransform:
-    """`losses/rare.py` and `engine/mollified/rare.py` against 60 digits."""
+    """`losses/rare.py` and `engine/inversion/laws.py` against 60 digits."""
 
     @pytest.mark.parametrize("count", [1, 2, 3, 7, 100, 5000])
     @pytest.mark.parametrize("seed", range(6))
@@ -201,24 +203,29 @@ def epsilon_of(text: str, delta: float, engine: str = "auto") -> Bound:
     return bound
 
 
+def bounded(sums: Measures) -> tuple[Exponential, ...]:
+    """Return the bounds of measures that are not summed."""
+    return tuple(each for each in sums.above if each.rate != 0.0)
+
+
 def meet(one: Bound, other: Bound) -> bool:
     """Say whether two brackets do."""
     return (one.lower or 0.0) <= other.upper and (other.lower or 0.0) <= one.upper
 
 
 class TestSums:
-    """`engine/mollified/parted.py`."""
+    """`engine/inversion/bulk_and_tail.py`."""
 
     @pytest.mark.parametrize("epsilon", [0.015, 0.06, 0.3, 1.2])
     def test_three_samples_by_enumeration(self, epsilon: float) -> None:
         """Delta is in its bracket, and so is epsilon."""
         truth = enumerated(mpf(epsilon), 3)
-        found = parted.parted_delta(composition_of(SAMPLE + "@3"), epsilon, 1e-7).bound
+        found = BULK_AND_TAIL.delta(composition_of(SAMPLE + "@3"), epsilon, 1e-7).bound
         assert found.lower is not None
         assert found.lower <= truth <= found.upper
         assert found.upper - found.lower < 1e-5 * float(truth)
         delta = float(truth)
-        back = parted.parted_epsilon(composition_of(SAMPLE + "@3"), delta, delta, 1e-9).bound
+        back = BULK_AND_TAIL.epsilon(composition_of(SAMPLE + "@3"), delta, delta, 1e-9).bound
         assert back.lower is not None
         assert back.lower <= epsilon * (1 + 1e-14)
         assert epsilon * (1 - 1e-14) <= back.upper
@@ -231,12 +238,11 @@ class TestSums:
         log_delta = float(mp.log(truth))
         search = Search.of(composition.truncated(log_delta - 30.0))
         sums = parted.prepared(search, epsilon, log_delta, 1e-7)
-        parts = [*sums.sums, *sums.left_out]
-        assert len(parts) == 2
+        assert len([*sums.parts, *bounded(sums)]) == 2
         at = np.array([epsilon])
         both = sums.deltas(at, log_delta)
         assert both.lower[0] <= 1.0 <= both.upper[0]
-        for each in sums.sums:
+        for each in sums.parts:
             alone = each.deltas(at, log_delta)
             assert not alone.lower[0] <= 1.0 <= alone.upper[0]
 
@@ -245,17 +251,17 @@ class TestSums:
         """Each kind has a measure of its own; the truth is missed without any that is summed."""
         truth = enumerated_kinds(mpf(epsilon))
         composition, log_delta = composition_of(SAMPLES), float(mp.log(truth))
-        found = parted.parted_delta(composition, epsilon, 1e-7).bound
+        found = BULK_AND_TAIL.delta(composition, epsilon, 1e-7).bound
         assert found.lower is not None
         assert found.lower <= truth <= found.upper
         assert found.upper - found.lower < 1e-5 * float(truth)
         search = Search.of(composition.truncated(log_delta - 30.0))
         sums = parted.prepared(search, epsilon, log_delta, 1e-7)
-        assert len([*sums.sums, *sums.left_out]) >= 3
+        assert len([*sums.parts, *bounded(sums)]) >= 3
         at = np.array([epsilon])
-        for missing in sums.sums:
-            rest = tuple(each for each in sums.sums if each is not missing)
-            less = replace(sums, sums=rest).deltas(at, log_delta)
+        for missing in sums.parts:
+            rest = tuple(each for each in sums.parts if each is not missing)
+            less = replace(sums, parts=rest).deltas(at, log_delta)
             assert not less.lower[0] <= 1.0 <= less.upper[0]
 
     def test_what_laws_leave_out_is_charged(self) -> None:
@@ -264,12 +270,13 @@ class TestSums:
         log_delta = float(mp.log(enumerated(mpf(epsilon), 3)))
         search = Search.of(composition.truncated(log_delta + math.log(1e-3)))
         sums = parted.prepared(search, epsilon, log_delta, 1e-7)
-        assert -math.inf < sums.log_dropped <= log_delta + math.log(1e-3) + 1e-6
+        [truncated] = [each for each in sums.above if each.rate == 0.0]
+        assert -math.inf < truncated.log_size <= log_delta + math.log(1e-3) + 1e-6
         at = np.array([epsilon])
         found = sums.deltas(at, log_delta)
         assert found.lower[0] <= 1.0 <= found.upper[0]
-        none = replace(sums, log_dropped=-math.inf).deltas(at, log_delta)
-        charged = math.exp(sums.log_dropped - log_delta)
+        none = replace(sums, above=bounded(sums)).deltas(at, log_delta)
+        charged = math.exp(truncated.log_size - log_delta)
         assert found.upper[0] - none.upper[0] == pytest.approx(charged, rel=1e-3)
 
     @pytest.mark.parametrize(
@@ -316,7 +323,7 @@ class TestSums:
         monkeypatch.setattr(parted, "NEGLIGIBLE", 1e30)
         search = Search.of(composition.truncated(log_delta - 30.0))
         sums = parted.prepared(search, epsilon, log_delta, 1e-7)
-        assert len(sums.left_out) == 2
+        assert len(bounded(sums)) == 2
         found = sums.deltas(np.array([epsilon]), log_delta)
         assert found.lower[0] == 0.0
         assert 1.0 < found.upper[0] < 1e3
@@ -349,7 +356,7 @@ class TestSums:
         composition = composition_of("discrete-gaussian:sigma=0.9@poisson:q=0.01@200")
         for epsilon in (0.3, 1.0, 2.0):
             whole = certified_delta(composition, epsilon, 1e-7, engine="fft").bound
-            found = parted.parted_delta(composition, epsilon, 1e-7).bound
+            found = BULK_AND_TAIL.delta(composition, epsilon, 1e-7).bound
             assert meet(found, whole)
 
     def test_losses_too_large_to_choose_a_cut_are_not_cut(self) -> None:

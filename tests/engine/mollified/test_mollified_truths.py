@@ -11,7 +11,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.engine.composition import Composition
-from privcalc.engine.mollified import answer as mollified
+from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.spec.parse import parse
@@ -101,7 +101,7 @@ MORE: list[tuple[str, float, dict[str, str]]] = [
 @np.errstate(all="ignore")
 def epsilon(composition: Composition, delta: float, tolerance: float = 1e-9) -> Bound:
     """Bracket epsilon."""
-    return mollified.mollified_epsilon(composition, delta, delta, tolerance).bound
+    return SMOOTHED.epsilon(composition, delta, delta, tolerance).bound
 
 
 def holds(bound: Bound, truth: str, width: float) -> None:
@@ -154,7 +154,7 @@ def test_random_atoms_against_enumeration(seed: int) -> None:
             if at >= 0.9 * composition.max_loss().upper:
                 continue
             with np.errstate(all="ignore"):
-                bound = mollified.mollified_delta(composition, at, 1e-7).bound
+                bound = SMOOTHED.delta(composition, at, 1e-7).bound
             truth = enumerated(composition, at)
             assert bound.lower is not None
             assert bound.lower <= truth <= bound.upper
@@ -166,7 +166,7 @@ def test_many_laws_at_once() -> None:
     rng = random.Random(4)
     composition = Composition.of([(random_law(rng, 2), rng.choice((1, 1, 2))) for _ in range(9)])
     with mp.workdps(40), np.errstate(all="ignore"):
-        bound = mollified.mollified_delta(composition, 1.25, 1e-8).bound
+        bound = SMOOTHED.delta(composition, 1.25, 1e-8).bound
         truth = enumerated(composition, 1.25)
         assert bound.lower is not None
         assert bound.lower <= truth <= bound.upper
@@ -178,4 +178,4 @@ def test_so_few_nodes_that_everything_is_smoothed_are_refused() -> None:
     tree = parse("bernoulli-pair:p=0.032,other_p=0.165@166952017").tree
     for laws in realize(tree, default_relation(tree)).values():
         with pytest.raises(NotCertifiedError, match="smooths over"):
-            mollified.mollified_delta(laws.upper, 0.022, 1e-14)
+            SMOOTHED.delta(laws.upper, 0.022, 1e-14)

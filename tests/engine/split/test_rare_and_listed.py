@@ -11,7 +11,7 @@ import pytest
 
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.engine.mollified.answer import mollified_epsilon
+from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -67,7 +67,7 @@ def test_two_samples_with_randomised_responses(
 )
 def test_just_above_a_sum(delta: float, width: float) -> None:
     """One contour and the lattice meet, and what is answered is no wider than the contour."""
-    contour = mollified_epsilon(WORST, delta, delta, 1e-9).bound
+    contour = SMOOTHED.epsilon(WORST, delta, delta, 1e-9).bound
     assert meet(contour, certified_epsilon(WORST, delta, 1e-3, engine="fft").bound)
     again = certified_epsilon(WORST, delta, 1e-9).bound
     assert meet(contour, again)
@@ -98,4 +98,4 @@ def test_random_mixtures_agree_with_one_contour(seed: int) -> None:
     composition = Composition.of(terms)
     mine = certified_epsilon(composition, delta, 1e-9).bound
     assert relative(mine) <= 1e-9
-    assert meet(mine, mollified_epsilon(composition, delta, delta, 1e-9).bound)
+    assert meet(mine, SMOOTHED.epsilon(composition, delta, delta, 1e-9).bound)

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ from scipy.special import ndtr
 from privcalc.accounting.compose import compose
 from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.engine.contour.answer import contour_epsilon
+from privcalc.engine.inversion import tail_split
+from privcalc.engine.inversion.decaying import DECAYING
+from privcalc.engine.inversion.tail_search import Parts
+from privcalc.engine.inversion.tail_split import TAIL_SPLIT, rare_outcomes_matter
 from privcalc.engine.many import many_deltas
 from privcalc.engine.source import brackets
-from privcalc.engine.split.answer import rare_outcomes_matter, split_at, split_delta, split_epsilon
-from privcalc.engine.split.parts import Parts
-from privcalc.engine.split.total import Split
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import two_point
@@ -30,6 +30,9 @@ from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.spec.parse import parse
 from tests.engine.split.cases import TRUTHS, holds, meet, relative, uses, written
+
+if TYPE_CHECKING:
+    from privcalc.engine.inversion.measures import Measures
 
 FEW_EPOCHS = uses(0.7, 1e-5, 300_000)
 
@@ -43,7 +46,7 @@ def _quiet() -> Any:
 @pytest.mark.parametrize("row", TRUTHS["cells"], ids=str)
 def test_every_row_is_bracketed_to_all_its_digits(row: dict[str, Any]) -> None:
     """One contour for the whole law in balls gave these; every bracket is at most 1e-9 wide."""
-    found = split_epsilon(
+    found = TAIL_SPLIT.epsilon(
         uses(row["sigma"], row["q"], row["count"]), row["delta"], row["delta"], 1e-9
     )
     assert holds(found.bound, row["epsilon"])
@@ -56,7 +59,7 @@ def test_different_laws_and_a_gaussian_whole(row: dict[str, Any]) -> None:
     terms: list[Any] = [(written([sigma, q]), n) for sigma, q, n in row["sampled"]]
     if row["variance"]:
         terms.append((GaussianLaw(float(row["variance"] ** 0.5)), 1))
-    found = split_epsilon(Composition.of(terms), row["delta"], row["delta"], 1e-9)
+    found = TAIL_SPLIT.epsilon(Composition.of(terms), row["delta"], row["delta"], 1e-9)
     assert holds(found.bound, row["epsilon"])
     assert relative(found.bound) <= 1e-9
 
@@ -73,7 +76,7 @@ def test_two_uses_by_one_integral(row: dict[str, Any], move: float) -> None:
         return
     composition = Composition.of([(written(row["first"]), 1), (written(row["second"]), 1)])
     tolerance = 1e-9 if smooth else 1e-2
-    found = split_delta(composition, float(row["epsilon"]), tolerance, move=move)
+    found = TAIL_SPLIT.delta(composition, float(row["epsilon"]), tolerance, move=move)
     assert holds(found.bound, row["delta"])
     assert relative(found.bound) <= 2.0 * tolerance
 
@@ -98,7 +101,7 @@ def test_a_law_with_atoms_may_stay_whole(move: float) -> None:
         inner = inner + w * 0.25 * np.exp((x - e) / 2) * gaussian(left - x)
     truth = float((wz * density * inner).sum())
     laws = [(written([sigma, q]), 1), (GaussianLaw(mu), 1), (LaplaceLaw(e), 1)]
-    found = split_delta(Composition.of(laws), epsilon, 1e-9, move=move).bound
+    found = TAIL_SPLIT.delta(Composition.of(laws), epsilon, 1e-9, move=move).bound
     assert found.lower is not None
     assert found.lower <= truth * (1.0 + 1e-10)
     assert truth * (1.0 - 1e-10) <= found.upper
@@ -110,7 +113,7 @@ def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> Non
     """Level, abscissas and steps are choices: all brackets meet, and narrow ones stay narrow."""
     sigma, q, count, delta = cell
     composition = uses(sigma, q, count)
-    base = split_epsilon(composition, delta, delta, 1e-9).bound
+    base = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-9).bound
     changes: list[dict[str, float]] = [
         {"move": 0.7},
         {"move": 1.4},
@@ -119,22 +122,22 @@ def test_the_split_does_not_matter(cell: tuple[float, float, int, float]) -> Non
         {"refine": 0.8},
     ]
     for change in changes:
-        other = split_epsilon(composition, delta, delta, 1e-9, **change).bound
+        other = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-9, **change).bound
         assert meet(base, other), change
         assert relative(other) <= 1e-6, change
 
 
 def test_delta_and_epsilon_belong_together() -> None:
     """At the ends of epsilon's bracket delta is on the right side of the target."""
-    found = split_epsilon(FEW_EPOCHS, 1e-8, 1e-8, 1e-9).bound
+    found = TAIL_SPLIT.epsilon(FEW_EPOCHS, 1e-8, 1e-8, 1e-9).bound
     assert found.lower is not None
-    assert split_delta(FEW_EPOCHS, found.upper, 1e-9).bound.lower <= 1e-8  # type: ignore[operator]
-    assert split_delta(FEW_EPOCHS, found.lower, 1e-9).bound.upper >= 1e-8
+    assert TAIL_SPLIT.delta(FEW_EPOCHS, found.upper, 1e-9).bound.lower <= 1e-8  # type: ignore[operator]
+    assert TAIL_SPLIT.delta(FEW_EPOCHS, found.lower, 1e-9).bound.upper >= 1e-8
 
 
 def test_brackets_fall_with_epsilon() -> None:
     """Also where the level of the split changes."""
-    found = [split_delta(FEW_EPOCHS, 0.02 * k, 1e-9).bound for k in range(1, 16)]
+    found = [TAIL_SPLIT.delta(FEW_EPOCHS, 0.02 * k, 1e-9).bound for k in range(1, 16)]
     for first, second in itertools.pairwise(found):
         assert second.lower is not None
         assert second.lower <= first.upper
@@ -144,13 +147,13 @@ def test_brackets_fall_with_epsilon() -> None:
 def test_one_split_serves_its_neighbours() -> None:
     """As narrow some deviations away as at its epsilon, valid farther out, silent far away."""
     composition, centre = uses(0.4, 1e-5, 100_000), 1.0
-    split = split_at(composition, centre, 1e-9, 3.0)
+    split = TAIL_SPLIT.near(composition, centre, 1e-9, 3.0)
 
     def compare(epsilons: Any) -> list[float]:
         widths = []
         for epsilon, found in zip(epsilons, brackets(split, epsilons, 1e-9), strict=True):
             assert found is not None
-            assert meet(found.bound, split_delta(composition, epsilon, 1e-9).bound)
+            assert meet(found.bound, TAIL_SPLIT.delta(composition, epsilon, 1e-9).bound)
             widths.append(relative(found.bound))
         return widths
 
@@ -161,7 +164,7 @@ def test_one_split_serves_its_neighbours() -> None:
 
 def test_estimates_lie_in_the_brackets() -> None:
     """Of delta, and of its slope, by differences; moved from the epsilon of the split."""
-    split = split_at(uses(0.4, 1e-5, 100_000), 1.0, 1e-9, 3.0)
+    split = TAIL_SPLIT.near(uses(0.4, 1e-5, 100_000), 1.0, 1e-9, 3.0)
     epsilons = 1.0 + split.deviation * np.array([-2.0, -0.5, 0.0, 1.0, 2.5])
     value, above = split.estimates(epsilons)
     found = brackets(split, epsilons, 1e-9)
@@ -177,20 +180,20 @@ def test_estimates_lie_in_the_brackets() -> None:
 def test_a_profile_is_made_of_a_few_splits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Neighbours share them; every bracket meets that of its epsilon by itself."""
     made: list[float] = []
-    honest = Split.make
+    honest = tail_split.split
 
-    def counted(parts: Any, choice: Any, epsilon: float, *rest: Any, **kwargs: Any) -> Split:
+    def counted(parts: Any, choice: Any, epsilon: float, *rest: Any, **kwargs: Any) -> Measures:
         made.append(epsilon)
         return honest(parts, choice, epsilon, *rest, **kwargs)
 
-    monkeypatch.setattr(Split, "make", counted)
+    monkeypatch.setattr(tail_split, "split", counted)
     composition = uses(2.0, 0.1, 30)
     epsilons = [0.02 * k for k in range(1, 100)]
     found = many_deltas(composition, epsilons, 1e-8)
     assert len(made) <= 12
     for epsilon, each in list(zip(epsilons, found, strict=True))[::11]:
         assert relative(each.bound) <= 1e-8
-        assert meet(each.bound, split_delta(composition, epsilon, 1e-9).bound)
+        assert meet(each.bound, TAIL_SPLIT.delta(composition, epsilon, 1e-9).bound)
 
 
 def test_it_is_asked_first_where_large_outcomes_are_rare() -> None:
@@ -218,7 +221,7 @@ def test_what_it_does_not_apply_to() -> None:
         composition = Composition.of(terms)
         assert Parts.of(composition) is None
         with pytest.raises(NotCertifiedError):
-            split_epsilon(composition, 1e-6, 1e-6, 1e-9)
+            TAIL_SPLIT.epsilon(composition, 1e-6, 1e-6, 1e-9)
 
 
 def _pure_thrice() -> tuple[Composition, dict[float, float]]:
@@ -254,7 +257,7 @@ def test_atoms_stay_whole(beside: Any, remove: bool) -> None:
         scale, base = (1.0, 0.0) if rest > 0.0 else (math.exp(rest), -math.expm1(rest))
         low += mass * (base + scale * least)
         high += mass * (base + scale * part.upper)
-    found = split_delta(Composition.of([*atoms, *both[remove]]), epsilon, 1e-9).bound
+    found = TAIL_SPLIT.delta(Composition.of([*atoms, *both[remove]]), epsilon, 1e-9).bound
     assert found.lower is not None
     assert found.lower <= high * (1.0 + 1e-12)
     assert low * (1.0 - 1e-12) <= found.upper
@@ -276,7 +279,7 @@ def test_two_uses_for_adding(cell: tuple[float, float, float]) -> None:
     under = ndtr(place) - power * ((1.0 - q) * ndtr(place) + q * ndtr(place - mu))
     truth = float((density * np.where(odds > 0.0, under, 0.0)).sum())
     law = sampled(GaussianLaw(mu), q, remove=False)
-    found = split_delta(Composition.of([(law, 2)]), epsilon, 1e-6).bound
+    found = TAIL_SPLIT.delta(Composition.of([(law, 2)]), epsilon, 1e-6).bound
     assert found.lower is not None
     assert found.lower <= truth * (1.0 + 1e-9)
     assert truth * (1.0 - 1e-9) <= found.upper
@@ -288,8 +291,8 @@ def test_adding_agrees_with_one_contour(cell: tuple[float, float, int, float]) -
     """Few uses decay slowly; the proofs differ, and so do abscissas and steps."""
     sigma, q, count, delta = cell
     composition = Composition.of([(sampled(GaussianLaw(1.0 / sigma), q, remove=False), count)])
-    mine = split_epsilon(composition, delta, delta, 1e-9).bound
-    assert meet(mine, contour_epsilon(composition, delta, delta, 1e-4).bound)
+    mine = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-9).bound
+    assert meet(mine, DECAYING.epsilon(composition, delta, delta, 1e-4).bound)
     assert meet(mine, certified_epsilon(composition, delta, 1e-3, engine="fft").bound)
     assert relative(mine) <= 1e-10
 
@@ -299,7 +302,7 @@ def test_the_lattice_agrees(cell: tuple[float, float, int, float]) -> None:
     """The FFT engine shares nothing but the law."""
     sigma, q, count, delta = cell
     composition = uses(sigma, q, count)
-    mine = split_epsilon(composition, delta, delta, 1e-9).bound
+    mine = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-9).bound
     theirs = certified_epsilon(composition, delta, 1e-3, engine="fft").bound
     assert theirs.lower is not None
     assert theirs.lower <= mine.upper

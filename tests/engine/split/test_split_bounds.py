@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.split import decay, plan, total
-from privcalc.engine.split.answer import split_delta
-from privcalc.engine.split.closed import Closed
-from privcalc.engine.split.decay import log_suprema
-from privcalc.engine.split.frame import Frame, Reals
-from privcalc.engine.split.parts import Parts
-from privcalc.engine.split.sides import Line, SideSum
+from privcalc.engine.inversion import decay, line_sum, tail_lines, tail_split
+from privcalc.engine.inversion.decay import log_suprema
+from privcalc.engine.inversion.measures import Measures, Reversed
+from privcalc.engine.inversion.tail_cut import Frame, Reals
+from privcalc.engine.inversion.tail_search import Parts
+from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
+from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.quadrature_nodes import VariationCells
@@ -26,7 +26,8 @@ from privcalc.record import replace
 from tests.engine.split.cases import rare, uses
 
 if TYPE_CHECKING:
-    from privcalc.engine.split.sides import Term
+    from privcalc.engine.inversion.tail_lines import Side
+    from privcalc.numerics.arrays import Array
 
 # Of this cell no term is negligible.
 CELL, EPSILON, DELTA = (1.0, 1e-4, 10_000), 0.136010567737, 1e-12
@@ -40,7 +41,7 @@ def _quiet() -> Any:
 
 def bracket(**change: float) -> tuple[float, float]:
     """Return the bracket of delta over the truth."""
-    bound = split_delta(uses(*CELL), EPSILON, 1e-9, **change).bound
+    bound = TAIL_SPLIT.delta(uses(*CELL), EPSILON, 1e-9, **change).bound
     assert bound.lower is not None
     return bound.lower / DELTA, bound.upper / DELTA
 
@@ -162,9 +163,10 @@ def test_tails_and_the_closed_form(cut: CutLaw) -> None:
         p_event = 1 - (1 - (1 - q) * r - q * w) ** 50
         q_event = 1 - (1 - r) ** 50
         closed = Closed.of([(cut, 50)], [])
-        value, slack, _ = closed.delta(0.3, -5.0)
+        found = closed.deltas(np.array([0.3]), -5.0)
+        slack = float(found.terms["rounding"][0])
         truth = (p_event - mp.exp(mp.mpf(0.3)) * q_event) * mp.exp(5)
-        assert abs(value - truth) <= slack
+        assert abs(float(found.value[0]) - truth) <= slack
         assert slack <= 1e-11 * float((p_event + q_event) * mp.exp(5))
         assert closed.log_q >= mp.log(q_event)
         below = mp.erfc((-mu * mu / 2 - cut.low) / mu / mp.sqrt(2)) / 2
@@ -189,20 +191,29 @@ def test_dropping_the_left_term_is_caught(monkeypatch: pytest.MonkeyPatch) -> No
     low, high = bracket()
     assert low <= 1.0 + 1e-10
     assert 1.0 - 1e-10 <= high <= low * (1 + 2e-9)
-    honest = SideSum.delta
+    honest = Reversed.deltas
 
-    def right_only(self: SideSum, epsilon: float, log_scale: float) -> Term:
-        found = honest(self, epsilon, log_scale)
-        return found if self.line.right else replace(found, value=0.0)
+    def nothing(self: Reversed, epsilons: Array, log_scale: float) -> Deltas:
+        found = honest(self, epsilons, log_scale)
+        return replace(
+            found,
+            value=0.0 * found.value,
+            lower=found.lower - found.value,
+            upper=found.upper - found.value,
+        )
 
-    monkeypatch.setattr(SideSum, "delta", right_only)
+    monkeypatch.setattr(Reversed, "deltas", nothing)
+    monkeypatch.setattr(Reversed, "least", -math.inf)
     low, high = bracket()
     assert high < 0.99
 
 
 def test_dropping_the_closed_form_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is most of delta here."""
-    monkeypatch.setattr(Closed, "delta", lambda *_: (0.0, 0.0, 0.0))
+    zero = np.zeros(1)
+    nothing = Deltas(zero, zero, zero, zero, {})
+    monkeypatch.setattr(Closed, "deltas", lambda *_: nothing)
+    monkeypatch.setattr(Closed, "estimates", lambda *_: (zero, zero))
     assert bracket()[1] < 0.9
 
 
@@ -211,32 +222,32 @@ def test_zeroing_the_aliasing_is_caught(monkeypatch: pytest.MonkeyPatch) -> None
     low, high = bracket(refine=0.45)
     assert low <= 1.0 <= high
     assert high > low * (1 + 1e-9)
-    monkeypatch.setattr(Line, "aliasing", lambda *_: 0.0)
+    monkeypatch.setattr(line_sum, "aliasings", lambda *_: np.zeros(1))
     low, high = bracket(refine=0.45)
     assert low > 1.0 + 1e-9
 
 
-def _sides(part: float) -> tuple[Frame, Line, SideSum, SideSum]:
+def _sides(part: float) -> tuple[Side, Side]:
     """Return the right side of a cell, and the same with fewer nodes and what that leaves out."""
     parts = Parts.of(uses(*CELL))
     assert parts is not None
     frame = Frame(parts, parts.cut(0.12, -60.0), EPSILON, math.log(DELTA), 1e-11)
-    line, laws = plan.make_line(frame, 150.0, 0.0, right=True)
-    nodes = int(part * line.nodes)
-    bounds = plan._Decay(frame, Reals.of(frame, line.c, right=True), line.c, right=True)
-    short = replace(line, nodes=nodes, log_cut=bounds.beyond((nodes + 0.5) * line.step))
-    return frame, short, SideSum(line, laws), SideSum(short, laws)
+    side = tail_lines.make_side(frame, 150.0, 0.0, right=True)
+    nodes = int(part * side.nodes)
+    bounds = tail_lines._Decay(frame, Reals.of(frame, side.c, right=True), side.c, right=True)
+    return side, replace(side, nodes=nodes, log_cut=bounds.beyond((nodes + 0.5) * side.step))
 
 
 def test_zeroing_the_truncation_is_caught() -> None:
     """A sum that is cut early misses what the bound allows for."""
-    _, line, whole, short = _sides(0.3)
-    log_scale = math.log(DELTA)
-    truth, found = whole.delta(EPSILON, log_scale), short.delta(EPSILON, log_scale)
-    missing = abs(truth.value - found.value)
-    slack = truth.above + truth.below
-    assert missing <= line.truncation(EPSILON, log_scale) + slack
-    assert missing > found.above - line.truncation(EPSILON, log_scale) + slack
+    whole, short = _sides(0.3)
+    at, log_scale = np.array([EPSILON]), math.log(DELTA)
+    truth, found = whole.sum().deltas(at, log_scale), short.sum().deltas(at, log_scale)
+    missing = float(abs(truth.value - found.value)[0])
+    slack = float((truth.upper - truth.lower)[0])
+    allowed = float(found.terms["truncation"][0])
+    assert missing <= allowed + slack
+    assert missing > float((found.upper - found.value)[0]) - allowed + slack
 
 
 def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:
@@ -246,16 +257,16 @@ def test_bounds_of_decay_hold_beside_a_law_with_atoms() -> None:
     assert parts is not None
     frame = Frame(parts, parts.cut(0.5, -60.0), 1.0, math.log(1e-6), 1e-9)
     c = 8.0
-    bounds = plan._Decay(frame, Reals.of(frame, c, right=True), c, right=True)
+    bounds = tail_lines._Decay(frame, Reals.of(frame, c, right=True), c, right=True)
     values = frame.laws(c, 400.0, right=True).values(0.25, 1600)
-    sizes = values.near.real
+    sizes = values[0][0].real
     said = [bounds.beyond(t) for t in (5.0, 20.0, 60.0, 150.0)]
     largest = [sizes[math.ceil(t / 0.25) :].max() for t in (5.0, 20.0, 60.0, 150.0)]
     assert (np.array(largest) <= np.array(said)).all()
     assert said == sorted(said, reverse=True)
     assert said[-1] < sizes[0] - 5.0
     target = bounds.beyond(60.0) - math.log(60.0 * math.pi)
-    assert 40.0 < bounds.first(target) <= 60.0 * plan.RATIO
+    assert 40.0 < bounds.first(target) <= 60.0 * tail_lines.RATIO
     with pytest.raises(NotCertifiedError, match="too slowly"):
         bounds.first(-1e9)
     with pytest.raises(NotCertifiedError, match="nothing is known"):
@@ -284,15 +295,15 @@ def test_values_on_the_real_axis_are_bounds() -> None:
 def test_dropped_parts_are_charged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the event is dropped, its mass is part of the upper end."""
     composition = uses(1.0, 0.05, 100)
-    honest = split_delta(composition, 5.0, 1e-3).bound
-    cut = total.Split.make
+    honest = TAIL_SPLIT.delta(composition, 5.0, 1e-3).bound
+    cut = tail_split.split
 
-    def early(*args: Any, **kwargs: Any) -> total.Split:
+    def early(*args: Any, **kwargs: Any) -> Measures:
         parts, choice, *rest = args
         return cut(parts, replace(choice, level=3.2, left=None), *rest, **kwargs)
 
-    monkeypatch.setattr(total.Split, "make", early)
-    found = split_delta(composition, 5.0, 1e-3).bound
+    monkeypatch.setattr(tail_split, "split", early)
+    found = TAIL_SPLIT.delta(composition, 5.0, 1e-3).bound
     assert honest.lower is not None
     assert found.lower is not None
     assert found.lower < honest.lower

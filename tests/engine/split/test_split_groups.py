@@ -13,9 +13,9 @@ import pytest
 
 from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.composition import Composition
-from privcalc.engine.contour.answer import contour_delta
-from privcalc.engine.split.answer import split_delta, split_epsilon
-from privcalc.engine.split.decay import log_suprema
+from privcalc.engine.inversion.decay import log_suprema
+from privcalc.engine.inversion.decaying import DECAYING
+from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.cut import CutLaw
@@ -71,7 +71,7 @@ def test_delta_is_that_of_a_long_contour(row: dict[str, Any]) -> None:
     """Whole laws in 80-bit numbers, two contours: all the digits on which they agree."""
     sigma, q, k, count, remove = row["law"]
     law = GaussianMixtureLaw(1.0 / float(sigma), float(q), k, remove)
-    found = split_delta(Composition.of([(law, count)]), float(row["epsilon"]), 1e-9)
+    found = TAIL_SPLIT.delta(Composition.of([(law, count)]), float(row["epsilon"]), 1e-9)
     assert holds(found.bound, row["delta"])
     assert relative(found.bound) <= 1e-8
 
@@ -82,7 +82,7 @@ def test_a_group_of_one_is_a_sample(*, remove: bool) -> None:
     group = GaussianMixtureLaw(1.25, 1e-3, 1, remove)
     one = sampled(GaussianLaw(1.25), 1e-3, remove=remove)
     found = [
-        split_epsilon(Composition.of([(law, 2000)]), 1e-7, 1e-7, 1e-10).bound
+        TAIL_SPLIT.epsilon(Composition.of([(law, 2000)]), 1e-7, 1e-7, 1e-10).bound
         for law in (group, one)
     ]
     assert meet(*found)
@@ -93,7 +93,7 @@ def test_a_group_of_one_is_a_sample(*, remove: bool) -> None:
 def test_where_it_is_split_does_not_matter(*, remove: bool) -> None:
     """Levels, abscissas and steps are choices; so is a plain contour."""
     composition = Composition.of([(GaussianMixtureLaw(0.9, 1e-3, 4, remove), 3000)])
-    base = split_delta(composition, 0.9, 1e-9).bound
+    base = TAIL_SPLIT.delta(composition, 0.9, 1e-9).bound
     assert relative(base) <= 1e-8
     changes: list[dict[str, float]] = [
         {"move": 0.7},
@@ -102,8 +102,8 @@ def test_where_it_is_split_does_not_matter(*, remove: bool) -> None:
         {"refine": 1.3},
     ]
     for change in changes:
-        assert meet(base, split_delta(composition, 0.9, 1e-9, **change).bound), change
-    assert meet(base, contour_delta(composition, 0.9, 1e-6).bound)
+        assert meet(base, TAIL_SPLIT.delta(composition, 0.9, 1e-9, **change).bound), change
+    assert meet(base, DECAYING.delta(composition, 0.9, 1e-6).bound)
 
 
 def test_groups_and_single_records_go_together() -> None:
@@ -118,8 +118,8 @@ def test_groups_and_single_records_go_together() -> None:
     assert found.engine == "contour"
     assert relative(found.bound) <= 1e-9
     assert found.bound.lower is not None
-    assert split_delta(composition, found.bound.lower, 1e-9).bound.upper >= 1e-6
-    assert (split_delta(composition, found.bound.upper, 1e-9).bound.lower or 0.0) <= 1e-6
+    assert TAIL_SPLIT.delta(composition, found.bound.lower, 1e-9).bound.upper >= 1e-6
+    assert (TAIL_SPLIT.delta(composition, found.bound.upper, 1e-9).bound.lower or 0.0) <= 1e-6
 
 
 @pytest.mark.parametrize("law", LAWS, ids=str)
@@ -207,4 +207,4 @@ def test_large_groups_are_left_to_others() -> None:
     law = GaussianMixtureLaw(0.5, 1e-3, 60, remove=True)
     assert not law.properties.supports_tail_split
     with pytest.raises(NotCertifiedError):
-        split_epsilon(Composition.of([(law, 100)]), 1e-6, 1e-6, 1e-9)
+        TAIL_SPLIT.epsilon(Composition.of([(law, 100)]), 1e-6, 1e-6, 1e-9)

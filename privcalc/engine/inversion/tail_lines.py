@@ -1,7 +1,23 @@
-"""Where to put the nodes of one side, and the proof of what they leave out.
+"""One side of the tail split on a vertical line: where its nodes are, and what is truncated.
 
-Abscissa, step and c' are searched with rough transforms; the bounds that a `Line` carries come from
-certified values on the real axis and from `engine/split/decay.py`.
+Right, on Re z = c > 0, with F = prod A^n,
+
+    R = (1 / 2 pi i) int F(z) e^{-z epsilon} / (z (z + 1)) dz,
+
+the finite delta of the laws cut at the split. Left, on Re z = w > 0,
+
+    Lf = (e^epsilon / 2 pi i) int F(z) e^{z epsilon} / (z (z + 1)) dz,
+    F = prod (A + J)^n - prod A^n = e^{sum n log A} expm1(sum n log1p(J / A)),
+
+e^epsilon times the delta at -epsilon of the reversed pair on the event that some outcome lies
+beyond. Both are transforms of finite positive measures, so that `certificate.py` holds: the mass
+of the first is at most 1, that of the second Q of the event, and F(c') on the real axis is for
+Chernoff's bound. F is a polynomial in the A and J with non-negative coefficients, so upper bounds
+of these give one of F, and beyond the last node, where |A(c + it)| <= A(c) sigma and |J(w + it)| <=
+J(w), |F| <= prod (A sigma + J)^n - prod (A sigma)^n.
+
+Abscissa, step and c' are searched with rough transforms; the bounds that a `Side` carries come from
+certified values on the real axis and from `engine/inversion/decay.py`.
 """
 
 from __future__ import annotations
@@ -11,28 +27,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.contour.aliasing import log_payoff_supremum
-from privcalc.engine.split.decay import SHIFTED_UP_TO, log_suprema
-from privcalc.engine.split.frame import Reals
-from privcalc.engine.split.sides import Laws, Line
+from privcalc.engine.inversion.certificate import log_payoff_supremum
+from privcalc.engine.inversion.decay import SHIFTED_UP_TO, log_suprema
+from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs
+from privcalc.engine.inversion.measures import Exponential
+from privcalc.engine.inversion.tail_cut import Reals
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.rounding import few_bits
+from privcalc.numerics.arrays import expm1_with_error
+from privcalc.numerics.rounding import UNIT, few_bits
 from privcalc.numerics.work import PATIENCE, charge, left
+from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.engine.split.frame import Frame
+    from privcalc.engine.inversion.tail_cut import Frame, Laws
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
 MAX_WORK = 300_000_000
-# For errors from this on there are to be no more: for all digits they would be too many.
-ROUGH, ROUGH_NODES = 1e-6, 60_000
 # Where more would be needed by no more than this factor, so many do: the bracket is wider.
 OVER = 2.0
 # The same where it is the work that is left that pays for no more.
 OVER_PAID = 8.0
-# Of what the work that is left pays for.
-FEWER = 0.95
+# Of what the work that is left pays for, and what is far from all digits may take of it.
+FEWER, ROUGH, ROUGH_PART = 0.95, 1e-6, 0.4
 # Work for each term of a node: blocks of nodes are products of matrices.
 PER_TERM = 0.006
 # All that a plan makes of its sums and bounds, as a multiple of that.
@@ -50,9 +67,50 @@ PER_RADIAN, BESIDE = 0.35, 100.0
 APART = 150.0
 
 
-def make_line(
+@record
+class Side:
+    """One line, and what is proved of F on it.
+
+    Attributes:
+        right: which of the two sides.
+        epsilon: near which the sum is wanted.
+        c: abscissa; c and the multiples of the step in use have few bits.
+        step: distance of the nodes.
+        nodes: n; the sum runs over |k| <= n.
+        far: the c' of the aliasing bound, and an upper bound on log F(c').
+        log_cut: upper bound on log |F(c + it)| for t beyond (n + 1/2) step.
+        log_mass: upper bound on the log of the measure's mass.
+        laws: known up to there.
+    """
+
+    right: bool
+    epsilon: float
+    c: float
+    step: float
+    nodes: int
+    far: tuple[float, float]
+    log_cut: float
+    log_mass: float
+    laws: Laws
+
+    def sum(self) -> LineSum:
+        """Evaluate F at the nodes c + ikh, k = 0 .. n; on the left, for epsilons of other sign."""
+        near, rest = self.laws.values(self.step, self.nodes)
+        blocks, epsilon = Blocks.all(self.step, self.nodes), self.epsilon
+        if self.right:
+            transform = OfLogs(blocks, epsilon, near)
+        else:
+            epsilon = -epsilon
+            transform = OfLogs(blocks, epsilon, near, expm1_with_error(*rest))
+        log_peak = transform.log_mgf[0]
+        log_decay = self.log_cut - log_peak + 4.0 * UNIT * (abs(self.log_cut) + abs(log_peak))
+        line = Line(self.c, self.far, epsilon, log_decay, log_mass=self.log_mass)
+        return LineSum(line, blocks, transform.log_mgf, transform)
+
+
+def make_side(
     frame: Frame, start: float, log_mass: float, *, right: bool, refine: float = 1.0
-) -> tuple[Line, Laws]:
+) -> Side:
     """Place the nodes of one side.
 
     Args:
@@ -81,30 +139,28 @@ def make_line(
     phase = PER_RADIAN * (nodes + 0.5) * step
     terms = min(phase * top, most) + phase * floor + BESIDE
     wanted = nodes
-    rough = frame.relative >= ROUGH
-    nodes = min(
-        nodes, ROUGH_NODES if rough else MAX_NODES, int(MAX_WORK / (terms * len(frame.cuts)))
-    )
+    nodes = min(nodes, MAX_NODES, int(MAX_WORK / (terms * len(frame.cuts))))
     over = OVER
     while True:
-        if wanted > (1.0 if rough else over) * nodes:
-            # Other contours may still fit, if nothing is spent on this one.
+        if wanted > over * nodes:
+            # Other lines may still fit, if nothing is spent on this one.
             raise NotCertifiedError(f"the split needs {wanted} nodes of {terms:.0f} terms")
         reach = (nodes + 0.5) * step
         laws = frame.laws(c, reach, right=right)
         units = nodes * (1.0 + PER_TERM * laws.size)
-        payable = PATIENCE * left() / IN_ALL
+        rough = frame.relative >= ROUGH
+        payable = PATIENCE * left() / IN_ALL * (ROUGH_PART if rough else 1.0)
         if units <= payable:
             break
-        nodes, over = int(FEWER * nodes * payable / units), OVER_PAID
+        nodes, over = int(FEWER * nodes * payable / units), OVER if rough else OVER_PAID
     log_cut = decay.beyond(reach)
     charge(units)
-    line = Line(right, c, step, nodes, c_far, log_far, here.log_f, log_cut, log_mass)
-    return line, laws
+    far = c_far, log_far
+    return Side(right, frame.epsilon, c, step, nodes, far, log_cut, log_mass, laws)
 
 
-def skipped_left(frame: Frame, start: float) -> tuple[float, float] | None:
-    """Return w and a bound on log C(w) F(w), if Lf <= C(w) F(w) e^{(w + 1) epsilon} is negligible.
+def skipped_left(frame: Frame, start: float) -> Exponential | None:
+    """Return the bound Lf <= C(w) F(w) e^{(w + 1) epsilon}, if it is negligible.
 
     That is Chernoff's bound, (1 - e^{-x})_+ <= C(w) e^{wx}, for every w > 0.
     """
@@ -115,7 +171,7 @@ def skipped_left(frame: Frame, start: float) -> tuple[float, float] | None:
     if not sizes[best] <= frame.log_target - 1.0:
         return None
     w = few_bits(float(grid[best]))
-    return w, log_payoff_supremum(w) + Reals.of(frame, w, right=False).log_f
+    return Exponential(log_payoff_supremum(w) + Reals.of(frame, w, right=False).log_f, w + 1.0)
 
 
 class _Decay:

@@ -1,4 +1,4 @@
-"""A cut composition near one answer: its transforms, rough ones for searches and certified ones."""
+"""A composition cut at a loss near one answer: its transforms, rough and certified."""
 
 from __future__ import annotations
 
@@ -7,16 +7,69 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.split.sides import Laws
-from privcalc.engine.split.tables import far_sums, near_sums
+from privcalc.engine.inversion.line_sum import added, nothing
+from privcalc.engine.inversion.tail_search import far_sums, near_sums
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature import QuadratureContour
+from privcalc.losses.quadrature import DecayingContour, QuadratureContour
+from privcalc.numerics.arrays import log1p_with_error
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.engine.split.parts import Parts
-    from privcalc.losses.sampled.cut import CutLaw, PowerPart
+    from collections.abc import Sequence
+
+    from privcalc.engine.inversion.line_sum import Known
+    from privcalc.engine.inversion.tail_search import Parts
+    from privcalc.losses.contour import ContourLaw
+    from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
     from privcalc.numerics.arrays import Array
+
+
+# Work for an exponential by itself, in units of what one costs in a product of matrices.
+BY_ITSELF = 16
+
+
+@record
+class Laws:
+    """All laws on one line: A, J (not on the right, nor of whole laws), and the others."""
+
+    counts: Sequence[int]
+    near: Sequence[QuadratureContour | JoinedContour]
+    far: Sequence[PowerPart | None]
+    others: Sequence[tuple[ContourLaw, int]]
+
+    @property
+    def size(self) -> int:
+        """Return the work for one t."""
+        near = sum(each.size for each in self.near)
+        others = sum(
+            each.size * (1 if isinstance(each, DecayingContour) else BY_ITSELF)
+            for each, _ in self.others
+        )
+        return near + sum(each.size for each in self.far if each) + others
+
+    def values(self, step: float, nodes: int) -> tuple[Known, Known]:
+        """Evaluate sum n log A with the others' cumulants, and sum n log(1 + J / A).
+
+        J / A is formed as J e^{-K}, K = log A: off by the error of J, and relatively by that of K,
+        4 units of it, 4 for exp's parts each and 3 for the product.
+        """
+        near, rest = nothing(nodes + 1), nothing(nodes + 1)
+        terms = len(self.near) + len(self.others)
+        for index, (law, n) in enumerate(zip(self.near, self.counts, strict=True)):
+            k, k_error = law.log_mgf_progression(step, nodes + 1)
+            near = added(near, n, (k, k_error), terms)
+            beyond = self.far[index] if self.far else None
+            if beyond is not None:
+                j, j_error = beyond.progression(step, nodes + 1)
+                ratio = j * np.exp(-k)
+                relative = np.expm1(np.minimum(k_error, 1.0)) + UNIT * (16.0 + 4.0 * np.abs(k))
+                wrong = (j_error * np.exp(-k.real) * 1.02 + np.abs(ratio) * relative) * MARGIN
+                wrong = np.where(k_error < 1e-2, wrong, np.inf)
+                rest = added(rest, n, log1p_with_error(ratio, wrong), terms)
+        for other, n in self.others:
+            near = added(near, n, other.log_mgf_progression(step, nodes + 1), terms)
+        return near, rest
 
 
 @record

@@ -1,7 +1,8 @@
-"""Where to put the contour's nodes: abscissa, step, number of nodes, and the proof of decay.
+"""Lines for laws that decay: abscissa, step, number of nodes, and the proof of decay.
 
-Everything chosen here by search is free; what the certificate uses (`log_mgf_right`, `log_decay`,
-the quadrature errors inside `laws`) is proved by the laws themselves.
+Laws need not be known beyond the last node: all nodes up to there are summed. Everything chosen
+here by search is free; what the certificate uses (`log_mgf_right`, `log_decay`, the quadrature
+errors inside `laws`) is proved by the laws themselves.
 """
 
 from __future__ import annotations
@@ -11,39 +12,75 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.contour.aliasing import log_right
+from privcalc.engine.inverse import error_for
+from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs, added, nothing
+from privcalc.engine.inversion.saddle import (
+    Saddle,
+    best_step,
+    log_mgf_upper,
+    on_contour,
+    right_candidates,
+)
+from privcalc.engine.inversion.solve import Inversion
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from privcalc.engine.composition import Composition
+    from privcalc.engine.inversion.line_sum import Known
+    from privcalc.engine.inversion.solve import Aim, Maker, Tuning
     from privcalc.losses.contour import ContourLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
 MAX_NODES = 200_000
 # Contour nodes times quadrature nodes that one sum may cost: some tenths of a second.
 MAX_WORK = 8_000_000
-STEP_TRIALS = 60
-# Abscissas c' > c for the right aliasing term, as parts of c and of the loss's deviation.
-GAPS = (0.02, 0.05, 0.1, 0.18, 0.3, 0.45, 0.7, 1.0, 1.5, 2.5, 5.0, 12.0)
-DEVIATIONS = (1.0, 2.0, 4.0, 7.0, 11.0)
 CUT_TRIALS = 14
 MAX_PROOFS = 6
+# Work for a node, and there for an outcome of a law: products of matrices.
+PER_NODE, PER_OUTCOME = 10.0, 0.03
+
+
+class Decaying(Saddle):
+    """What makes lines for laws that decay."""
+
+    # The saddle-point value of delta is good enough below this.
+    most_log_delta, stale = math.log(0.1), math.inf
+    coarse, loosens = 1.0, False
+
+    def make(self, aim: Aim) -> LineSum:
+        """Prepare a line that is good `reach` deviations around its epsilon.
+
+        With the curvature K'' of the tilted loss, log delta falls by about c x + x^2 / (2 K'') on
+        the way to epsilon + x: that much smaller have aliasing and truncated mass to be, and the
+        errors that grow with the distance from the saddle by e^{reach^2 / 2}.
+
+        Raises:
+            NotCertifiedError: there is no such line.
+        """
+        relative, refine = error_for(aim.width), self.tuning.refine
+        c, deviation = self.abscissa(aim)
+        drop = aim.reach * (c * deviation + 0.5 * aim.reach)
+        smaller = aim.log_delta - 0.5 * aim.reach**2
+        depth = math.log(4.0 / relative) - aim.log_delta
+        refine *= max(1.0, (depth + drop) / (depth + 0.5 * aim.reach**2))
+        cut = self.composition.truncated(aim.log_delta - drop + math.log(0.1 * relative))
+        at = c * self.tuning.shift, aim.epsilon
+        plan = make_plan(cut, *at, smaller, relative, refine=refine)
+        return plan.sum(cut, aim.epsilon, deviation)
 
 
 @record
 class Plan:
-    """One contour.
+    """One line.
 
     Attributes:
         c: abscissa; c, c + 1 and all multiples of `step` in use are exact doubles.
         step: h.
         nodes: n; the sum runs over |k| <= n and is cut at `cut` = (n + 1/2) h.
-        laws: the composition's laws on this contour, good for |t| <= cut.
+        laws: the composition's laws on this line, good for |t| <= cut.
         c_right: the c' of the right aliasing term.
         log_mgf_right: certified upper bound on K(c').
         log_decay: certified upper bound on sum of count log sup_{t >= cut} |phi|.
@@ -62,6 +99,39 @@ class Plan:
         """Return t1, beyond which the sum is cut."""
         return (self.nodes + 0.5) * self.step
 
+    def sum(self, composition: Composition, epsilon: float, deviation: float = 0.0) -> LineSum:
+        """Evaluate K at the nodes, and sum.
+
+        Args:
+            composition: what the plan was made for, already truncated.
+            epsilon: where delta will be asked for, approximately.
+            deviation: standard deviation of the tilted loss, about.
+        """
+        known, log_truncated = self.cumulants(composition), composition.log_truncated_mass()
+        return self.sum_of(known, epsilon, log_truncated, deviation)
+
+    def cumulants(self, composition: Composition) -> Known:
+        """Return K at the nodes."""
+        total, count = nothing(self.nodes + 1), self.nodes + 1
+        charge(count * (PER_NODE + PER_OUTCOME * sum(law.size for law in self.laws)))
+        for (_, uses), law in zip(composition, self.laws, strict=True):
+            total = added(total, uses, law.log_mgf_progression(self.step, count), len(self.laws))
+        return total
+
+    def sum_of(
+        self,
+        cumulants: Known,
+        epsilon: float,
+        log_truncated: float = -math.inf,
+        deviation: float = 0.0,
+    ) -> LineSum:
+        """Sum what is known at the nodes."""
+        blocks = Blocks.all(self.step, self.nodes)
+        values = OfLogs(blocks, epsilon, cumulants)
+        right, log_decay = (self.c_right, self.log_mgf_right), self.log_decay + values.log_above
+        line = Line(self.c, right, epsilon, log_decay, log_truncated)
+        return LineSum(line, blocks, values.log_mgf, values, deviation)
+
 
 def make_plan(
     composition: Composition,
@@ -72,7 +142,7 @@ def make_plan(
     *,
     refine: float = 1.0,
 ) -> Plan:
-    """Choose the contour for delta near e^{log_scale} at epsilon, to the relative error asked.
+    """Choose the line for delta near e^{log_scale} at epsilon, to the relative error asked.
 
     Args:
         composition: what is accounted for, already truncated.
@@ -80,7 +150,7 @@ def make_plan(
         epsilon: where delta will be asked for, approximately.
         log_scale: log of the delta expected there.
         relative: error of delta that aliasing, truncation and quadrature may each make.
-        refine: divides the step; another value gives another, equally valid contour.
+        refine: divides the step; another value gives another, equally valid line.
     """
     c = few_bits(c)
     if not math.isfinite(composition.cumulants(c)[0]):
@@ -94,82 +164,6 @@ def make_plan(
     )
     target = log_scale + math.log(relative / 4.0) + c * epsilon - composition.cumulants(c)[0]
     return _choose_cut(composition, c, step, target, relative, right=(c_right, log_mgf_right))
-
-
-def on_contour(
-    composition: Composition, c: float, t_max: float, relative: float
-) -> tuple[ContourLaw, ...]:
-    """Prepare every law so that all quadrature errors together change delta by `relative` / 10."""
-    shares = len(composition.terms) * 10.0
-    return tuple(
-        law.on_contour(c, t_max, math.log(relative / (shares * count)))
-        for law, count in composition
-    )
-
-
-def log_mgf_upper(parts: Iterable[tuple[int, ComplexArray, Array]]) -> float:
-    """Return an upper bound on K = sum of count K_j at one abscissa.
-
-    Each K_j is at most its value plus its error. The sum of n products is off by n + 2 units of the
-    sum of their moduli: less than 1e-12 of that for the thousands of laws that are composed.
-
-    Args:
-        parts: count, value and error of each law, at t = 0.
-    """
-    terms = [count * (float(value[0].real) + float(error[0])) for count, value, error in parts]
-    return sum(terms) + 1e-12 * (1.0 + sum(map(abs, terms)))
-
-
-def right_candidates(composition: Composition, c: float) -> list[tuple[float, float]]:
-    """Return pairs (c', K(c')) to choose the right aliasing bound from.
-
-    They are parts of c away from it, or parts of what the deviation of the tilted loss asks for.
-    """
-    deviation = math.sqrt(max(composition.cumulants(c)[2], 1e-300))
-    gaps = [c * gap for gap in GAPS] + [gap / deviation for gap in DEVIATIONS]
-    pairs = []
-    for c_right in sorted({few_bits(c + gap) for gap in gaps}):
-        value = composition.cumulants(c_right)[0] if c_right > c else math.inf
-        if math.isfinite(value):
-            pairs.append((c_right, value))
-    return pairs
-
-
-def best_step(
-    candidates: list[tuple[float, float]],
-    c: float,
-    epsilon: float,
-    accuracy: tuple[float, float],
-    refine: float,
-) -> tuple[float, float]:
-    """Return a step h of few bits, and the c' that keeps the right aliasing term small.
-
-    Args:
-        candidates: pairs (c', K(c')).
-        c: abscissa.
-        epsilon: where delta will be asked for.
-        accuracy: log of the delta expected there, and the relative error that may be made.
-        refine: divides the step.
-
-    Raises:
-        NotCertifiedError: no step is small enough.
-    """
-    log_scale, relative = accuracy
-    allowed = math.log(relative / 4.0) + log_scale
-    step = 2.0 * math.pi * c / (math.log(4.0 / relative) - min(log_scale, 0.0)) / refine
-    # Of a delta far below all doubles the step may be 0.
-    for _ in range(STEP_TRIALS if candidates and step > 0.0 else 0):
-        step = few_bits(step)
-        log_alias, right = min(
-            (log_right(c, right, log_mgf, epsilon, step), right) for right, log_mgf in candidates
-        )
-        if log_alias <= allowed:
-            return step, right
-        step *= 0.85
-    raise NotCertifiedError(
-        "no step of the contour keeps the aliasing error below the tolerance"
-        f" (epsilon near {epsilon:.6g}, abscissa {c:.6g})"
-    )
 
 
 def _choose_cut(
@@ -249,7 +243,7 @@ def _proved_decay(
 ) -> float:
     """Return a proved bound on sum of count log sup|phi| beyond the cut.
 
-    A law that is left out is bounded by 1, so any subset will do. The laws that decay most are
+    A law that is not asked is bounded by 1, so any subset will do. The laws that decay most are
     asked first.
     """
     t = np.array([0.0, cut])
@@ -266,3 +260,19 @@ def _proved_decay(
         # A supremum that underflowed is below the least double.
         total += count * math.log(max(supremum, 5e-324))
     return total
+
+
+DECAYING = Inversion(Decaying)
+
+
+def _whole(composition: Composition, tuning: Tuning) -> Maker[LineSum]:
+    """Smooth where the characteristic function does not decay."""
+    if composition.power_does_not_decay:
+        from privcalc.engine.inversion.smoothed import Smoothed
+
+        return Smoothed(composition, tuning)
+    return Decaying(composition, tuning)
+
+
+# A whole composition on one line.
+WHOLE = Inversion(_whole)

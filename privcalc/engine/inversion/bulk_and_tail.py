@@ -1,24 +1,40 @@
-"""Where to cut laws with rare listed losses in two: a choice, of which no proof takes notice."""
+"""The bulk and the tail of listed losses: no use has a large loss, or one at least of a law has.
+
+Both are measures (`losses/rare.py`), each on a line of its own. Where laws are cut in two is a
+choice, of which no proof takes notice. Where rare losses tilt the line of the whole, delta may be
+1e-8 of the peak of its integrand, and drowns in its rounding errors; here all peaks are near delta.
+"""
 
 from __future__ import annotations
 
+import math
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
+from privcalc.engine.composition import Composition
+from privcalc.engine.inverse import FIRST_LOG_DELTA
+from privcalc.engine.inversion.laws import log_mgf_above
+from privcalc.engine.inversion.measures import Exponential, Measures
+from privcalc.engine.inversion.smoothed import COARSE, Smoothed
+from privcalc.engine.inversion.solve import PLAIN, Aim, Inversion, Tuning, settled
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.cut import parted
-from privcalc.losses.rare import LARGEST_LOG_RATIO
+from privcalc.losses.rare import LARGEST_LOG_RATIO, RareUses
+from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import spend
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import ClassVar
 
-    from privcalc.engine.composition import Composition
+    from privcalc.engine.inversion.line_sum import LineSum
     from privcalc.numerics.arrays import Array
 
 # A law with more losses is not cut.
@@ -163,7 +179,7 @@ class Search:
         return Cut(places, sum(near, others), tuple(far)) if places else None
 
     def gain(self, epsilon: float) -> float:
-        """Return by how much the peaks are lower than that of one contour, in logarithms."""
+        """Return by how much the peaks are lower than that of one line, in logarithms."""
         return self.peak(self.whole, epsilon)[0] - self.best(epsilon)[0]
 
     def log_bound(self, epsilon: float) -> float:
@@ -213,3 +229,114 @@ def _some(near: Array, far: Array, count: int) -> Array:
     some = np.where(grown < LARGE, np.log(np.expm1(np.minimum(grown, LARGE))), grown)
     known = np.maximum(np.abs(ratio), grown) < MOST_LOG_RATIO
     return np.where(known, count * near + some, np.inf)
+
+
+# It is worth two lines where the peaks are lower by so much, in logarithms.
+WORTH = 3.0
+# Part of the error that may be made by leaving out the uses without rare losses.
+NEGLIGIBLE = 0.05
+DROP = 1e-13
+# The first sum need not have all digits, and the next is made where delta has moved so much.
+FIRST_WIDTH, STALE = 1e-4, 0.3
+# Logarithms of terms that sums that are to serve neighbours are made finer by, for each deviation.
+ROOM = 2.0
+
+
+def applies(composition: Composition, log_delta: float, epsilon: float | None = None) -> bool:
+    """Say whether two lines are likely to be better than one; a choice, no proof."""
+    try:
+        search = Search.of(composition.truncated(log_delta + math.log(DROP)))
+        at = search.epsilon(log_delta) if epsilon is None else epsilon
+    except NotCertifiedError:
+        return False
+    return search.gain(at) > WORTH
+
+
+class BulkAndTail:
+    """What makes sums of the measures of one composition."""
+
+    stale, coarse, loosens = STALE, COARSE, False
+
+    def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
+        """Take the composition; nothing is tuned."""
+        del tuning
+        self._composition = composition
+        self._search: tuple[float, Search] | None = None
+
+    def start(self, log_delta: float) -> tuple[float, float, float]:
+        """Return about the epsilon at which delta is that, a slope, and the first width."""
+        search = self._at(log_delta)
+        epsilon = search.epsilon(log_delta)
+        return epsilon, search.peak(search.whole, epsilon)[1], FIRST_WIDTH
+
+    def expected(self, epsilon: float, width: float) -> tuple[float, float, float]:
+        """Return about log delta, a slope, and the first width."""
+        del width
+        search = self._at(FIRST_LOG_DELTA)
+        return search.log_bound(epsilon), search.peak(search.whole, epsilon)[1], FIRST_WIDTH
+
+    def make(self, aim: Aim) -> Measures:
+        """Prepare the sums; what neighbours are asked for may be that much smaller."""
+        log_delta = aim.log_delta - ROOM * aim.reach
+        return prepared(self._at(log_delta), aim.epsilon, log_delta, aim.width)
+
+    def _at(self, log_delta: float) -> Search:
+        """Return the tables of all that matters for a delta; those of the last one are kept."""
+        if self._search is None or self._search[0] != log_delta:
+            cut = self._composition.truncated(log_delta + math.log(DROP))
+            self._search = log_delta, Search.of(cut)
+        return self._search[1]
+
+
+def prepared(search: Search, epsilon: float, log_delta: float, width: float) -> Measures:
+    """Prepare the sums for an epsilon where delta is about e^{log_delta}.
+
+    Truncated mass costs no more than its P-mass, as often as it is used.
+    """
+    log_small = log_delta + math.log(NEGLIGIBLE * PAD * width)
+    cut = search.best(epsilon)[1]
+    sums, above = [], [Exponential(search.composition.log_truncated_mass())]
+    for part, tabulated in zip(_measures(search.composition, cut), cut.all, strict=True):
+        peak, c = search.peak(tabulated, epsilon)
+        if peak < log_small:
+            above.append(_bound(part, few_bits(c)))
+        else:
+            sums.append(_sum(part, Aim(epsilon, log_delta, width, c, COARSE)))
+    proof = Proof.SMOOTHED_BULK_AND_TAIL
+    return Measures(proof, tuple(sums), tuple(above), (), epsilon, log_delta)
+
+
+def _sum(part: Composition, aim: Aim) -> LineSum:
+    """Return the sum at its saddle point; at the abscissa of the table where that is no good."""
+    maker = Smoothed(part)
+    with suppress(NotCertifiedError):
+        c = maker.abscissa(aim)[0]
+        maker.through(aim.epsilon, few_bits(c))
+        return settled(maker, replace(aim, slope=few_bits(c)), least=1.0)
+    maker.through(aim.epsilon, few_bits(aim.slope))
+    return settled(maker, replace(aim, slope=few_bits(aim.slope)), least=1.0)
+
+
+def _measures(composition: Composition, cut: Cut) -> Iterator[Composition]:
+    """Yield the measures of a cut, with M_i = N_i + F_i for each law i that is cut.
+
+    prod M_i^n_i = prod N_i^n_i + sum over i of prod_{j < i} M_j^n_j (M_i^n_i - N_i^n_i)
+    prod_{j > i} N_j^n_j.
+    """
+    whole = dict(enumerate(composition))
+    pieces = {i: cut_in_two() for i, cut_in_two in cut.parts.items()}
+    terms = whole | {i: (near, whole[i][1]) for i, (near, _) in pieces.items()}
+    yield Composition(tuple(terms.values()))
+    for i, (near, far) in pieces.items():
+        terms[i] = RareUses(near, far, whole[i][1]), 1
+        yield Composition(tuple(terms.values()))
+        terms[i] = whole[i]
+
+
+def _bound(composition: Composition, c: float) -> Exponential:
+    """Return Chernoff's bound."""
+    laws = ((law.on_contour(c, 0.0, -30.0), count) for law, count in composition)
+    return Exponential(log_mgf_above(laws), -c)
+
+
+BULK_AND_TAIL = Inversion(BulkAndTail)

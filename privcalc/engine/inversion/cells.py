@@ -1,4 +1,4 @@
-"""Which nodes of a mollified contour matter: dyadic branch and bound, with a bound on the rest."""
+"""Which nodes of a smoothed line matter: dyadic branch and bound, with a bound on the rest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.inversion.line_sum import Blocks
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import MARGIN
 from privcalc.numerics.work import charge
@@ -15,8 +16,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.engine.mollified.blocks import BlockLaw
-    from privcalc.numerics.arrays import Array
+    from privcalc.engine.inversion.edged import BlockLaw
 
 # Nodes of a block, and the width of the widest cells, in deviations of one use.
 FEWEST, MOST = 4, 64
@@ -25,9 +25,9 @@ BLOCK_WIDTH, CELL_WIDTH = 0.3, 0.35
 FEW_BLOCKS = 256
 # So few uses, with nodes so far apart in deviations of one use, leave nothing out.
 MANY_USES, ALL_FROM = 12, 0.0875
-# Where the first cells leave out less than the rest of this, all nodes are summed.
+# Where the first cells skip less than the rest of this, all nodes are summed.
 MOSTLY = 0.5
-# Part of what may still be left out that one level of cells leaves out.
+# Part of what may still be skipped that one level of cells skips.
 EACH_LEVEL = 0.7
 SMALLEST_EXPONENT = -700.0
 # Nodes of one sum, and their work; where cells leave most of them out, the nodes there are.
@@ -36,27 +36,6 @@ MOST_NODES, MOST_WORK, MOST_CELLS = 500_000, 4e6, 5_000_000
 MOST_BLOCKS, MOST_CELLS_AT_ONCE = 2**60, 1_500_000
 # Where decay is looked for, in units of the reciprocal deviation of one use.
 DECAY_FROM, DECAY_RATIO, DECAY_POINTS = 0.5, 1.04, 280
-
-
-@record
-class Blocks:
-    """Blocks of nodes that are summed, and bounds on those that are not.
-
-    Attributes:
-        starts: t of the first node of each block.
-        size: nodes of a block.
-        step: distance of nodes.
-        end: t1, beyond the last node by half a step: nothing is summed beyond.
-        skipped: bound on sum h |phi| e^{-tau^2 t^2 / 2} / (pi t^2) over the nodes left out.
-        gap_skipped: the same without t^2.
-    """
-
-    starts: Array
-    size: int
-    step: float
-    end: float
-    skipped: float
-    gap_skipped: float
 
 
 def most_nodes(laws: Sequence[tuple[BlockLaw, int]]) -> float:
@@ -90,7 +69,7 @@ def where_decayed(
 
 @record
 class Nodes:
-    """The nodes of a line before any is left out.
+    """The nodes of a line before any is skipped.
 
     Attributes:
         step: h.
@@ -124,12 +103,12 @@ def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
     if few:
         return _all_blocks(nodes, MOST)
     if blocks > MOST_BLOCKS:
-        raise NotCertifiedError("a contour would need too many nodes")
+        raise NotCertifiedError("a line would need too many nodes")
     width = CELL_WIDTH / (deviation * size * step) if deviation > 0.0 else blocks
     cell = 1 << max(0, int(math.log2(max(1.0, min(width, blocks)))))
     count = -(-blocks // cell)
     if count > MOST_CELLS_AT_ONCE:
-        raise NotCertifiedError("a contour would need too many cells")
+        raise NotCertifiedError("a line would need too many cells")
     index = np.arange(count)
     skipped = gap_skipped = 0.0
     first = uniform = True
@@ -168,4 +147,4 @@ def choose_blocks(laws: Sequence[tuple[BlockLaw, int]], nodes: Nodes) -> Blocks:
 def _all_blocks(nodes: Nodes, size: int) -> Blocks:
     count = int(nodes.last / (nodes.step * size)) + 1
     end = (count * size - 0.5) * nodes.step
-    return Blocks(np.arange(count) * (nodes.step * size), size, nodes.step, end, 0.0, 0.0)
+    return Blocks(np.arange(count) * (nodes.step * size), size, nodes.step, end)

@@ -1,0 +1,382 @@
+"""The sum of one measure over the nodes of one vertical line, with its certificate.
+
+How nodes are evaluated differs: laws that decay are known for |t| up to where the sum ends, and
+all nodes up to there are in it (`decaying.py`, `tail_split.py`); laws that are known for every t
+may be smoothed, and nodes that do not matter skipped (`smoothed.py`). What is proved of the sum
+does not. With P = e^{K(c) + tau^2 c (c + 1) / 2 - c epsilon} and S_h the sum over all nodes of
+either transform in `certificate.py`,
+
+    E f_tau <= S_h[f_tau] <= E f_tau + aliasing,    E G <= S_h[G],
+
+and what is truncated is at most P times the bounds of what lies beyond the last node and of the
+nodes skipped.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+import numpy as np
+
+from privcalc.bounds import Proof
+from privcalc.engine.certified import PAD
+from privcalc.engine.inversion.certificate import (
+    LARGEST_EXPONENT,
+    SLACK,
+    aliasings,
+    exp_bounds,
+    gap_factor,
+    log_moment,
+    truncated_tail,
+)
+from privcalc.engine.source import Deltas
+from privcalc.numerics.arrays import vertical
+from privcalc.numerics.phases import PHASE_ULPS
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
+from privcalc.numerics.work import charge
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    import numpy.typing as npt
+
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+    _Kind = TypeVar("_Kind", bound=np.generic)
+    # Values at nodes, with bounds on their absolute errors.
+    Known: TypeAlias = tuple[ComplexArray, Array]
+
+# Nodes that are evaluated at once: what a cache holds.
+AT_ONCE = 8192
+# Phases that are made at once.
+PHASES_AT_ONCE = 500_000
+# Nodes of a block where all nodes of a line are summed.
+BLOCK = 64
+# Work for the phase of a block, and its product with the block.
+PER_MOVE, PER_NODE = 0.4, 0.01
+
+
+@record
+class Blocks:
+    """Blocks of nodes that are summed, and bounds on those that are not.
+
+    Attributes:
+        starts: t of the first node of each block.
+        size: nodes of a block.
+        step: distance of nodes.
+        end: t1, beyond the last node by half a step: nothing is summed beyond.
+        skipped: bound on sum h |phi| e^{-tau^2 t^2 / 2} / (pi t^2) over the nodes skipped.
+        gap_skipped: the same without t^2.
+    """
+
+    starts: Array
+    size: int
+    step: float
+    end: float
+    skipped: float = 0.0
+    gap_skipped: float = 0.0
+
+    @classmethod
+    def all(cls, step: float, nodes: int) -> Blocks:
+        """Return all nodes k = 0 .. n; those beyond, that fill the last block, are to be 0."""
+        starts = np.arange(-(-(nodes + 1) // BLOCK)) * (BLOCK * step)
+        return cls(starts, BLOCK, step, (nodes + 0.5) * step)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Return the numbers of blocks and of nodes in each."""
+        return len(self.starts), self.size
+
+    @property
+    def count(self) -> int:
+        """Return how many nodes there are."""
+        return len(self.starts) * self.size
+
+
+@record
+class Line:
+    """One vertical line with its payoff, and what is proved of the measure on it.
+
+    Attributes:
+        c: abscissa; c and the multiples of the step in use have few bits.
+        right: the c' of the right aliasing term, and a certified upper bound on K(c').
+        epsilon: for which the sums are prepared.
+        log_decay: proved bound on log |phi| beyond the last node.
+        log_truncated: of the truncated mass.
+        log_mass: upper bound on the log of the measure's mass.
+        tau: of the smoothing.
+        finest: whether smoothing less is out of the question.
+    """
+
+    c: float
+    right: tuple[float, float]
+    epsilon: float
+    log_decay: float
+    log_truncated: float = -math.inf
+    log_mass: float = 0.0
+    tau: float = 0.0
+    finest: bool = True
+
+    @property
+    def turn(self) -> float:
+        """Return epsilon less the angle of e^{tau^2 z (z + 1) / 2} over t."""
+        return self.epsilon - self.tau * self.tau * (self.c + 0.5)
+
+
+class LineSum:
+    """The source of the nodes of one line, good at epsilons near the one they are made for."""
+
+    pad = PAD
+    least = 0.0
+
+    def __init__(
+        self,
+        line: Line,
+        blocks: Blocks,
+        log_mgf: tuple[float, float],
+        transform: Callable[[slice], tuple[ComplexArray, Array]],
+        deviation: float = 0.0,
+    ) -> None:
+        """Evaluate the integrands at the nodes, over P.
+
+        The exponents of P are off by 16 units of their terms; the Gaussian factor by 4 units of its
+        exponent, weight and kernel by 16 units.
+
+        Args:
+            line: where.
+            blocks: its nodes.
+            log_mgf: K(c), with a bound on its error.
+            transform: e^{K(z) - K(c) - it turn} in some of the blocks, with the line's turn, and
+                bounds on absolute errors; both are 0 for nodes that are not there.
+            deviation: standard deviation of the tilted loss, about, for searches.
+        """
+        self.line, self.blocks, self.deviation = line, blocks, deviation
+        self._offsets: Array = blocks.step * np.arange(blocks.size)
+        log_moved = log_moment(line.tau, line.c)
+        terms = abs(log_mgf[0]) + log_moved + line.c * abs(line.epsilon)
+        self._peak_error = log_mgf[1] + 16.0 * UNIT * (terms + 1.0)
+        self._log_peak = log_mgf[0] + log_moved - line.c * line.epsilon
+        self._values: ComplexArray = np.empty(blocks.shape, np.complex128)
+        smoothed = line.tau > 0.0
+        self._gap_values = np.empty(blocks.shape if smoothed else (0, 0), np.complex128)
+        noise = np.zeros(4)
+        rows = max(1, AT_ONCE // blocks.size)
+        for first in range(0, len(blocks.starts), rows):
+            part = slice(first, first + rows)
+            noise += self._evaluate(part, *transform(part))
+        self._noise, self._drift, self._gap_noise, self._gap_drift = (noise * MARGIN).tolist()
+
+    @property
+    def proof(self) -> Proof:
+        """Return what the sum is."""
+        return Proof.SMOOTHED if self.line.tau > 0.0 else Proof.INVERSION
+
+    @property
+    def count(self) -> int:
+        """Return how many nodes are summed."""
+        return self._values.size
+
+    @property
+    def fastest(self) -> float:
+        """Return how fast the terms fall with epsilon."""
+        return self.line.c
+
+    @property
+    def finest(self) -> bool:
+        """Return whether smoothing less is out of the question."""
+        return self.line.finest
+
+    def _evaluate(self, rows: slice, product: ComplexArray, error: Array) -> Array:
+        """Keep the integrands in some blocks, and return what their errors come to.
+
+        These are a constant and a factor of |epsilon - line.epsilon| for either sum. Moving to
+        another epsilon multiplies by phases, which are off by PHASE_ULPS and 8 units of their
+        angles; the nodes are summed first over blocks and then in the block.
+        """
+        blocks, tau = self.blocks, self.line.tau
+        t = blocks.starts[rows][:, None] + self._offsets
+        weight = np.full(t.shape, blocks.step / math.pi)
+        weight[t == 0.0] *= 0.5
+        if tau > 0.0:
+            spread = 0.5 * (tau * t) ** 2
+            weight *= np.exp(-spread)
+            error = error + UNIT * 8.0 * spread * np.abs(product)
+        z = vertical(self.line.c, t)
+        kernel = z * (z + 1.0)
+        weighted = product * weight
+        self._values[rows] = weighted / kernel
+        size, kernel = np.abs(weighted), np.abs(kernel)
+        units = UNIT * (2.0 * PHASE_ULPS + 32.0 + COMPLEX_TERM * sum(blocks.shape))
+        wrong, drift = error * weight + units * size, 8.0 * UNIT * size * t
+        gap = 0.0, 0.0
+        if tau > 0.0:
+            self._gap_values[rows] = weighted
+            gap = float(wrong.sum()), float(drift.sum())
+        return np.array([(wrong / kernel).sum(), (drift / kernel).sum(), *gap])
+
+    @np.errstate(all="ignore")
+    def deltas(self, epsilons: Array, log_scale: float | Array | None = None) -> Deltas:
+        """Bracket delta of the measure at each epsilon, with its error terms.
+
+        The units are e^{log_scale}, or else about the saddle-point value at each epsilon, so that
+        nothing under- or overflows near it.
+        """
+        line, blocks = self.line, self.blocks
+        scales = self._scales(epsilons, log_scale)
+        factors = self._factors(epsilons, scales)
+        moved = np.abs(epsilons - line.epsilon)
+        # What belongs to all of a sum is off by the error of its exponent.
+        units = 4.0 * line.c * moved + 8.0 * (np.abs(scales) + abs(self._log_peak)) + 16.0
+        units = np.expm1(self._peak_error + UNIT * units)
+        peaks = factors * (1.0 + units) * MARGIN
+        value, sums = np.empty(len(epsilons)), np.zeros(len(epsilons))
+        for part, rows, columns in self._phases(epsilons):
+            value[part] = ((rows @ self._values) * columns).sum(axis=1).real
+            if line.tau > 0.0:
+                sums[part] = ((rows @ self._gap_values) * columns).sum(axis=1).real
+        value = value * factors
+        rounding = peaks * (self._noise + moved * self._drift)
+        rounding = (rounding + np.abs(value) * units) * MARGIN
+        beyond = truncated_tail(line.log_decay, line.tau, blocks.end)
+        cut = peaks * ((beyond + blocks.skipped) * MARGIN)
+        terms, gap = {}, np.zeros(len(epsilons))
+        if line.tau > 0.0:
+            share = gap_factor(line.tau)
+            gap = sums * factors * share
+            wrong = peaks * share * (self._gap_noise + moved * self._gap_drift)
+            wrong = (wrong + np.abs(gap) * (units + 16.0 * UNIT)) * MARGIN
+            gap_cut = math.exp(0.125 * line.tau**2) * beyond + share * blocks.gap_skipped
+            gap = np.maximum(gap, 0.0) + wrong + peaks * (gap_cut * (1.0 + 1e-8))
+            terms["smoothing"] = gap
+        c_right, log_mgf_right = line.right
+        right = c_right, log_mgf_right + log_moment(line.tau, c_right)
+        aliasing = aliasings((line.c, blocks.step), right, epsilons, scales, line.log_mass)
+        truncated: Array = np.zeros(len(epsilons))
+        if line.log_truncated > -math.inf:
+            truncated = exp_bounds(line.log_truncated - scales + SLACK)
+        terms |= {
+            "aliasing": aliasing,
+            "truncation": cut,
+            "dropped": truncated,
+            "rounding": rounding,
+        }
+        # The sum is too large by smoothing and aliases, and too small by what was truncated.
+        below, above = gap + aliasing + cut + rounding, cut + rounding + truncated
+        return Deltas(scales, value - below, value + above, value - 0.5 * gap, terms)
+
+    @np.errstate(all="ignore")
+    def estimates(self, epsilons: Array, log_scale: float | Array = 0.0) -> tuple[Array, Array]:
+        """Return delta and P(epsilon < L < inf) = delta - d delta / d epsilon, without bound."""
+        factors = self._factors(epsilons, self._scales(epsilons, log_scale))
+        value, slope = np.empty(len(epsilons)), np.empty(len(epsilons))
+        for part, rows, columns in self._phases(epsilons):
+            sums = rows @ self._values
+            value[part] = (sums * columns).sum(axis=1).real
+            # z = c + i (start + offset).
+            slopes = (rows * (self.line.c + 1j * self.blocks.starts)) @ self._values
+            slopes += sums * (1j * self._offsets)
+            slope[part] = (slopes * columns).sum(axis=1).real
+        return value * factors, (value + slope) * factors
+
+    def _scales(self, epsilons: Array, log_scale: float | Array | None) -> Array:
+        if log_scale is not None:
+            return np.broadcast_to(np.asarray(log_scale, float), epsilons.shape)
+        c = self.line.c
+        peaks = self._log_peak - c * (epsilons - self.line.epsilon)
+        scales: Array = np.minimum(0.0, peaks - math.log(c) - math.log1p(c))
+        return scales
+
+    def _factors(self, epsilons: Array, scales: Array) -> Array:
+        """Return P at each epsilon; infinite, and so nothing proved, too far from the line's."""
+        exponent = self._log_peak - self.line.c * (epsilons - self.line.epsilon) - scales
+        found: Array = np.where(exponent < LARGEST_EXPONENT, np.exp(exponent), np.inf)
+        return found
+
+    def _phases(self, epsilons: Array) -> Iterator[tuple[slice, ComplexArray, ComplexArray]]:
+        """Yield the phases, of blocks and within one, that move the nodes to some epsilons each."""
+        starts = self.blocks.starts
+        charge(len(epsilons) * (PER_MOVE * len(starts) + PER_NODE * self.count))
+        moved = epsilons - self.line.epsilon
+        at_once = max(1, PHASES_AT_ONCE // max(self.blocks.shape))
+        for first in range(0, len(epsilons), at_once):
+            part = slice(first, first + at_once)
+            rows: ComplexArray = np.exp(-1j * np.multiply.outer(moved[part], starts))
+            columns: ComplexArray = np.exp(-1j * np.multiply.outer(moved[part], self._offsets))
+            yield part, rows, columns
+
+
+class OfLogs:
+    """The transform of nodes t = kh, k = 0 .. n, whose cumulants are known, as `LineSum` wants it.
+
+    Attributes:
+        log_mgf: the log that F is divided by, about that of F(c), with a bound on its rounding.
+        log_above: upper bound on log F(c) less that.
+    """
+
+    def __init__(
+        self,
+        blocks: Blocks,
+        epsilon: float,
+        near: Known,
+        rest: Known | None = None,
+    ) -> None:
+        """Take the values of F = e^{near} rest, with bounds on their absolute errors.
+
+        The exponent is off by its error and 8 units of each of its terms, exp, the rest and the
+        products by 16 units. e^{near} (rest + e) e^d differs from e^{near} rest by |rest| (e^|d| -
+        1) + |e| e^|d|. Where nothing is known, |F| is at most its value on the real axis.
+
+        Args:
+            blocks: all nodes of a line.
+            epsilon: of the line.
+            near: at the nodes, the first of which is c.
+            rest: 1 unless it is said.
+        """
+        values, errors = near
+        peak, self._shape = float(values[0].real), blocks.shape
+        angles = blocks.step * epsilon * np.arange(len(values))
+        with np.errstate(all="ignore"):
+            units = 8.0 * (np.abs(values) + abs(peak) + np.abs(angles)) + 16.0
+            wrong = errors + UNIT * units
+            product: ComplexArray = np.exp(values - peak - 1j * angles)
+            moved = np.expm1(np.minimum(wrong, 1.0)) * np.abs(product)
+            log_rest = above = 0.0
+            if rest is not None:
+                # Over its value on the real axis, lest products underflow.
+                scale = abs(complex(rest[0][0]))
+                size, spread = np.abs(rest[0]) / scale, rest[1] / scale
+                grown = np.abs(product) * np.exp(np.minimum(wrong, 1.0))
+                moved = moved * size + grown * (spread + 8.0 * UNIT * size)
+                product = product * (rest[0] / scale)
+                log_rest, above = float(np.log(scale)), float(np.log1p(spread[0]))
+            known = (wrong < 1.0) & np.isfinite(product) & (moved < 2.0)
+        self.log_mgf = peak + log_rest, 4.0 * UNIT * (abs(log_rest) + abs(peak) + 1.0)
+        self.log_above = float(errors[0]) + above + self.log_mgf[1]
+        self._product: ComplexArray = self._filled(np.where(known, product, 0.0))
+        self._error: Array = self._filled(
+            np.where(known, moved * MARGIN, exp_bound(self.log_above))
+        )
+
+    def __call__(self, rows: slice) -> tuple[ComplexArray, Array]:
+        """Return the values in some blocks."""
+        return self._product[rows], self._error[rows]
+
+    def _filled(self, values: npt.NDArray[_Kind]) -> npt.NDArray[_Kind]:
+        """Return a row for each block, with 0 at the end."""
+        found: npt.NDArray[_Kind] = np.zeros(self._shape[0] * self._shape[1], values.dtype)
+        found[: len(values)] = values
+        return found.reshape(self._shape)
+
+
+def nothing(count: int) -> Known:
+    """Return a sum of no laws at so many nodes."""
+    return np.zeros(count, np.complex128), np.zeros(count)
+
+
+def added(total: Known, uses: int, law: Known, laws: int) -> Known:
+    """Return a sum with so many uses of one law more: each sum rounds once a law, of so many."""
+    (value, error), (more, wrong) = total, law
+    rounding = (2.0 + laws) * UNIT * uses * np.abs(more)
+    return value + uses * more, error + uses * wrong + rounding

@@ -1,0 +1,394 @@
+"""Where to split, by rough transforms of cut laws on a grid: nothing here is certified.
+
+Any choice gives a valid bracket; a wrong value costs width or time, never truth: what a certificate
+uses is evaluated again. Level: the loss beyond which an outcome is rare, the same for all laws. At
+every level the terms of the split have about the sizes min_c e^{K - c epsilon} / (c (c + 1)) on the
+right, the same of the adding side on the left, and the closed form; the saddle points' curvatures
+make estimates of them. Levels whose sizes together are hardly above the least cancel little; among
+them the one whose abscissas are largest needs the fewest nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.sampled.cut import CutLaw
+from privcalc.numerics.work import charge, remembered
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.sampled.cut import TailSplitLaw
+    from privcalc.numerics.arrays import Array, Integers
+
+# P-mass of one use that may be truncated of a whole law.
+LOG_DROPPED = -100.0
+# Losses of outcomes so many deviations above the mean under W are the largest that are looked at.
+FARTHEST = 14.0
+# Outcomes, in deviations of R below its mean and of W above its own, and their distance; where the
+# means are so far apart that there were more of them, they are farther apart.
+BELOW, ABOVE, STEP, MOST = 10.0, 14.0, 0.1, 4000
+# Beyond this, powers count as infinite: made merely large, they would attract searches.
+LARGEST = 690.0
+# Laws with less than this beyond a level are not cut there.
+NOTHING = 1e-36
+# Transforms below this have underflowed, or may have.
+LEAST = 1e-280
+# Laws whose outcomes are remembered, and the work of one at all orders and levels.
+MANY_LAWS, PER_LAW = 1000, 5000.0
+
+
+@record
+class Parts:
+    """Sampled Gaussians, of one record or a group, and laws that tilt by themselves, with counts.
+
+    Attributes:
+        sampled: laws that are cut, all of one direction.
+        others: laws that stay whole, with their pairs in the other order.
+        remove: the direction. For adding a record no large loss is rare: nothing is split, and the
+            right side alone, cut where nothing is left, is all there is.
+    """
+
+    sampled: tuple[tuple[TailSplitLaw, int], ...]
+    others: tuple[tuple[LossLaw, LossLaw, int], ...]
+    remove: bool
+
+    @classmethod
+    def of(cls, composition: Composition) -> Parts | None:
+        """Tell the laws apart; None where one can neither be cut nor stay whole.
+
+        A whole law has a pair in the other order, which the adding side needs.
+        """
+        if composition.curves:
+            return None
+        sampled: list[tuple[TailSplitLaw, int]] = []
+        others: list[tuple[LossLaw, LossLaw, int]] = []
+        for law, count in composition:
+            if law.properties.supports_tail_split:
+                sampled.append((cast("TailSplitLaw", law), count))
+                continue
+            whole = law.truncated(LOG_DROPPED)
+            backward = whole.reverse_direction
+            if backward is None:
+                return None
+            others.append((whole, backward, count))
+        directions = {law.remove for law, _ in sampled}
+        if len(directions) != 1:
+            return None
+        return cls(tuple(sampled), tuple(others), remove=directions.pop())
+
+    @property
+    def uses(self) -> int:
+        """Return how often sampled laws are used."""
+        return sum(count for _, count in self.sampled)
+
+    @property
+    def samples(self) -> float:
+        """Return the expected number of samples that hold a record."""
+        return sum(count * law.rate for law, count in self.sampled)
+
+    @property
+    def variance(self) -> float:
+        """Return about the variance of the loss, overflow cut off."""
+        total = sum(n * law.cumulants(0.0)[2] for law, _, n in self.others)
+        for law, n in self.sampled:
+            # Adding, large outcomes hardly count.
+            total += n * law.variance(500.0 if self.remove else 0.2)
+        return total
+
+    @property
+    def largest_loss(self) -> float:
+        """Return the largest loss that is looked at."""
+        found = 0.0
+        for law, _ in self.sampled:
+            x = law.normal.mean + law.normal.deviation * (law.farthest + FARTHEST)
+            found = max(found, float(law.losses(np.array([x]))[1][0]))
+        return found
+
+    def whole(self, *, right: bool) -> list[tuple[LossLaw, int]]:
+        """Return the other laws as one side has them."""
+        return [(law if right else backward, count) for law, backward, count in self.others]
+
+    def other_cumulants(self, orders: Array, *, right: bool) -> Array:
+        """Return K of the other laws together at each order of one side."""
+        total = np.zeros(len(orders))
+        for law, count in self.whole(right=right):
+            total += count * np.array([law.cumulants(float(c))[0] for c in orders])
+        return total
+
+    def cut(self, level: float, log_rare: float) -> tuple[tuple[CutLaw, int], ...]:
+        """Cut every law at a loss.
+
+        Args:
+            level: the loss.
+            log_rare: log of the R-mass, of one use, that may be truncated at either end.
+        """
+        z = math.sqrt(max(-2.0 * log_rare, 1.0))
+        cuts = []
+        for law, count in self.sampled:
+            piece = law.normal
+            low, far = piece.mean - z * piece.deviation, piece.mean + z * piece.deviation
+            top = law.place(level) if self.remove else far
+            if not low < top - 0.1 * piece.deviation:
+                raise NotCertifiedError("the split lies below all that the samples do")
+            if top >= far:
+                # Its large losses are too rare to matter; what is truncated is of P, not of R.
+                top = far = max(far, law.truncated(log_rare).ends[1])
+            cuts.append((CutLaw(law, low, top, far), count))
+        return tuple(cuts)
+
+
+@record
+class Outcomes:
+    """Outcomes of one law: weights under R, y, l, and the tails beyond the cell of each."""
+
+    weights: Array
+    y: Array
+    loss: Array
+    tail_r: Array
+    tail_w: Array
+
+    @classmethod
+    def of(cls, law: TailSplitLaw) -> Outcomes:
+        """Take cells of equal size around all means."""
+        piece = law.normal
+        step = max(STEP, (BELOW + law.farthest + ABOVE) / MOST)
+        z = np.arange(-BELOW, law.farthest + ABOVE, step)
+        y, loss, _ = law.losses(piece.mean + piece.deviation * z)
+        tails = _tails(law, piece.mean + piece.deviation * (z + 0.5 * step))
+        return cls(np.exp(-0.5 * z * z) * (step / math.sqrt(2.0 * math.pi)), y, loss, *tails)
+
+
+@remembered(MANY_LAWS)
+def _outcomes(law: TailSplitLaw) -> Outcomes:
+    return Outcomes.of(law)
+
+
+@record
+class Tables:
+    """Sums over all laws, at every order (rows) and every level (columns).
+
+    Attributes:
+        right: sum of n log A(c + 1).
+        left: sum of n log of the whole transform at -w.
+        rest: sum of n log(1 + J / A) at -w; not a number where J underflows.
+        log_p: log P(no loss beyond the level).
+        log_q: log Q of the same.
+    """
+
+    right: Array
+    left: Array
+    rest: Array
+    log_p: Array
+    log_q: Array
+
+    @classmethod
+    def of(cls, law: TailSplitLaw, count: int, orders: Array, levels: Array) -> Tables:
+        """Evaluate one law, for the removing side at the orders and for the adding side alike."""
+        charge(PER_LAW)
+        found = _outcomes(law)
+        index = np.clip(np.searchsorted(found.loss, levels) - 1, 0, len(found.loss) - 1)
+        tail_r, tail_w = found.tail_r[index], found.tail_w[index]
+        with np.errstate(all="ignore"):
+            right = count * np.log1p(_below(found, law.rate, orders + 1.0, index))
+            whole = _below(found, law.rate, -orders, index)
+            terms = found.weights * np.exp(-np.minimum(orders[:, None] * found.loss, LARGEST))
+            later = np.cumsum(terms[:, ::-1], axis=1)[:, ::-1]
+            beyond = np.concatenate([later[:, 1:], np.zeros((len(orders), 1))], axis=1)[:, index]
+            rest = count * np.log1p(beyond / (1.0 + whole))
+            rest = np.where((beyond > LEAST) & (rest > 0.0), rest, np.nan)
+            rest = np.where(np.isnan(rest) & (tail_r < NOTHING), 0.0, rest)
+            log_p = count * np.log1p(
+                -np.minimum((1.0 - law.rate) * tail_r + law.rate * tail_w, 1.0)
+            )
+            log_q = count * np.log1p(-np.minimum(tail_r, 1.0))
+        return cls(right, count * np.log1p(whole), rest, log_p, log_q)
+
+    def __add__(self, other: Tables) -> Tables:
+        """Return the table of both."""
+        return Tables(
+            self.right + other.right,
+            self.left + other.left,
+            self.rest + other.rest,
+            self.log_p + other.log_p,
+            self.log_q + other.log_q,
+        )
+
+
+def _tails(law: TailSplitLaw, x: Array) -> tuple[Array, Array]:
+    """Return the R- and W-masses to the right of places."""
+    scale = law.normal.deviation * math.sqrt(2.0)
+    r = [0.5 * math.erfc(each) for each in ((x - law.normal.mean) / scale).tolist()]
+    w = [law.tail_of_w(each, right=True)[0] for each in x.tolist()]
+    return np.array(r), np.array(w)
+
+
+def _below(found: Outcomes, q: float, exponents: Array, index: Integers) -> Array:
+    """Return A - 1 for each exponent and cut: the remainder form, summed once for all cuts."""
+    e = exponents[:, None]
+    sums = np.cumsum(_excess(e, found.loss, found.y) * found.weights, axis=1)[:, index]
+    tail_r, tail_w = found.tail_r[index], found.tail_w[index]
+    result: Array = sums - tail_r + e * q * (tail_r - tail_w)
+    return result
+
+
+def _excess(exponents: Array, loss: Array, y: Array) -> Array:
+    """Return (1 + y)^a - 1 - a y, infinite where it is too large."""
+    power = exponents * loss
+    full = np.exp(np.minimum(power, LARGEST)) - 1.0 - exponents * y
+    series = 0.5 * exponents * (exponents - 1.0) * loss**2 * (1.0 + (exponents + 1.0) * loss / 3.0)
+    small = (np.abs(power) < 1e-3) & (np.abs(loss) < 1e-3)
+    return np.where(power > LARGEST, np.inf, np.where(small, series, full))
+
+
+def near_sums(law: TailSplitLaw, top: float, exponents: Array) -> Array:
+    """Return A - 1 for a cut exactly at `top`: midpoints of cells that are graded towards it."""
+    piece = law.normal
+    z_top = (top - piece.mean) / piece.deviation
+    low = min(z_top - 1.0, -BELOW)
+    count = min(MOST, max(8, math.ceil((z_top - low) / STEP)))
+    depth = np.linspace(STEP, z_top - low, count)
+    edges = z_top - np.concatenate([[0.0], np.geomspace(1e-4, STEP, 30)[:-1], depth])
+    z = 0.5 * (edges[1:] + edges[:-1])
+    weights = np.exp(-0.5 * z * z) * -np.diff(edges) / math.sqrt(2.0 * math.pi)
+    y, loss, _ = law.losses(piece.mean + piece.deviation * z)
+    tail_r, tail_w = (float(each[0]) for each in _tails(law, np.array([top])))
+    e = exponents[:, None]
+    with np.errstate(all="ignore"):
+        sums = (_excess(e, loss, y) * weights).sum(axis=1)
+    result: Array = sums - tail_r + exponents * law.rate * (tail_r - tail_w)
+    return result
+
+
+def far_sums(law: TailSplitLaw, top: float, orders: Array) -> Array:
+    """Return J at each order, cells graded from `top`; not a number where it underflows."""
+    piece = law.normal
+    z_top = (top - piece.mean) / piece.deviation
+    edges = z_top + np.concatenate([[0.0], np.geomspace(1e-5, 14.0, 130)])
+    z = 0.5 * (edges[1:] + edges[:-1])
+    weights = np.exp(-0.5 * z * z) * np.diff(edges) / math.sqrt(2.0 * math.pi)
+    loss = law.losses(piece.mean + piece.deviation * z)[1]
+    sums = (weights * np.exp(-np.minimum(orders[:, None] * loss, 740.0))).sum(axis=1)
+    return np.where(sums > LEAST, sums, np.nan)
+
+
+ORDERS, LEVELS = 40, 64
+LEAST_ORDER, MOST_ORDER = 0.03, 1e9
+# Sizes may exceed the least by this factor's logarithm.
+WASTE = 1.5
+# Without a left side, abscissas may be so many times smaller.
+ALONE = 1.5
+# log P(every loss below the level) is to be at least this.
+LEAST_LOG_P = -40.0
+# Part of a sum of estimates that is left, at least, where they cancel.
+LEAST_PART = 1e-3
+BISECTIONS = 14
+EPSILONS = (1e-9, 3e3)
+
+
+@record
+class Choice:
+    """A level with abscissas.
+
+    Attributes:
+        level: the loss at which to split.
+        right: abscissa c of the removing side.
+        left: abscissa w of the adding side; None where what is beyond the level is negligible.
+        log_delta: estimate of delta's logarithm.
+    """
+
+    level: float
+    right: float
+    left: float | None
+    log_delta: float
+
+
+class Search:
+    """Tables of one composition, ready to choose for any epsilon."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Evaluate all laws at all orders and levels."""
+        largest = min(max(60.0, 60.0 / math.sqrt(max(parts.variance, 1e-300))), MOST_ORDER)
+        self._orders = np.geomspace(LEAST_ORDER, largest, ORDERS)
+        self._step = math.log(self._orders[1] / self._orders[0])
+        low = min(law.rate for law, _ in parts.sampled)
+        self._levels = np.geomspace(low, parts.largest_loss, LEVELS)
+        tables = [Tables.of(law, n, self._orders, self._levels) for law, n in parts.sampled]
+        table = tables[0]
+        for each in tables[1:]:
+            table = table + each
+        other, back = (
+            parts.other_cumulants(self._orders, right=right)[:, None] for right in (True, False)
+        )
+        with np.errstate(all="ignore"):
+            rest = np.where(table.rest < 30.0, np.log(np.expm1(table.rest)), table.rest)
+        # Where J underflows the abscissa is no choice: it would look as if nothing were left.
+        self._left = np.where(np.isnan(rest), np.inf, table.left + back + rest)
+        self._right = table.right + other
+        self._p, self._q = -np.expm1(table.log_p), -np.expm1(table.log_q)
+        self._allowed = table.log_p > LEAST_LOG_P
+        if not parts.remove:
+            # All of the law, which is what lies below the last level.
+            whole = np.broadcast_to(table.left[:, -1:], table.left.shape)
+            self._right, self._p = whole + other, np.zeros(LEVELS)
+
+    def at(self, epsilon: float, allowed: float, move: float = 1.0) -> Choice:
+        """Choose for an epsilon; what has P-mass at most `allowed` may be truncated."""
+        orders = self._orders[:, None]
+        with np.errstate(all="ignore"):
+            right = self._right - orders * epsilon - np.log(orders * (1.0 + orders))
+            left = self._left + (orders + 1.0) * epsilon - np.log(orders * (1.0 + orders))
+            c, right_size, right_log = self._least(right)
+            w, left_size, left_log = self._least(left)
+            dropped = self._p <= allowed
+            closed = np.where(dropped, 0.0, self._p - math.exp(min(epsilon, 690.0)) * self._q)
+            left_size = np.where(dropped, -800.0, left_size)
+            left_log = np.where(dropped, -800.0, left_log)
+            size = np.logaddexp(right_size, left_size)
+            size = np.logaddexp(size, np.log(np.abs(closed) + 1e-320))
+        size = np.where((self._allowed | dropped) & np.isfinite(size), size, np.inf)
+        work = 1.0 / c + np.where(dropped, 0.0, 1.0 / w)
+        work = np.where(size <= size.min() + WASTE, work, np.inf)
+        best = int(work.argmin())
+        alone = np.flatnonzero(np.isfinite(work) & dropped)
+        if len(alone) and work[alone[0]] <= ALONE * work[best]:
+            best = int(alone[0])
+        # What is beyond the level adds up to no less than 0, though its estimates may.
+        beyond = math.exp(min(left_log[best], 300.0))
+        beyond = max(beyond + float(closed[best]), LEAST_PART * beyond)
+        estimate = math.exp(min(right_log[best], 300.0)) + beyond
+        return Choice(
+            float(self._levels[best]) * move,
+            float(c[best]),
+            None if dropped[best] else float(w[best]),
+            math.log(max(estimate, 1e-320)),
+        )
+
+    def epsilon(self, log_delta: float, allowed: float) -> float:
+        """Return about the epsilon at which delta is that."""
+        low, high = (math.log(each) for each in EPSILONS)
+        for _ in range(BISECTIONS):
+            middle = 0.5 * (low + high)
+            if self.at(math.exp(middle), allowed).log_delta > log_delta:
+                low = middle
+            else:
+                high = middle
+        return math.exp(0.5 * (low + high))
+
+    def _least(self, sizes: Array) -> tuple[Array, Array, Array]:
+        """Return the best order at each level, the size there, and the saddle point's estimate."""
+        sizes = np.where(np.isnan(sizes), np.inf, sizes)
+        i = np.clip(sizes.argmin(axis=0), 1, len(sizes) - 2)
+        levels = np.arange(sizes.shape[1])
+        # In log c, so that the peak is c e^{...} / (c (c + 1)).
+        tilted = sizes + np.log(self._orders)[:, None]
+        before, here, after = tilted[i - 1, levels], tilted[i, levels], tilted[i + 1, levels]
+        curvature = np.maximum((before - 2.0 * here + after) / self._step**2, 0.05)
+        estimate = here - 0.5 * np.log(2.0 * math.pi * curvature)
+        estimate = np.where(np.isfinite(estimate), estimate, sizes.min(axis=0))
+        return self._orders[i], sizes[i, levels], estimate

@@ -1,0 +1,311 @@
+"""The tail split: delta of sampled Gaussians, cut at a large loss: right + closed + left.
+
+For independent pairs (P_i, Q_i) with losses l_i and sum S, any sets A_i of outcomes, A = "every
+outcome lies in its A_i", B its complement, and any real epsilon,
+
+    delta(epsilon) = E_P[(1 - e^{epsilon - S})_+ ; A]              (right)
+                   + P(B) - e^epsilon Q(B)                         (closed)
+                   + e^epsilon E_Q[(1 - e^{S - epsilon})_+ ; B].   (left)
+
+Proof. With v = e^{epsilon - S}, (1 - v)_+ = (1 - v) + (v - 1)_+; on B, E_P[1 - v] = P(B) -
+e^epsilon Q(B) and E_P[(v - 1)_+] = E_Q[(e^epsilon - e^S)_+]. Outcomes of Q alone enter the second
+term by -e^epsilon Q and the third by +e^epsilon Q; those of P alone enter P(B). QED.
+
+A_i are the outcomes of a sampled law up to its cut, everything for other laws. What a rare large
+outcome contributes needs no tilt: the closed form has it. The right side is a bounded loss about
+epsilon, and the left one the loss of the reversed pair, which large outcomes make small: both have
+lines that converge fast, where one line for all would have to tilt towards outcomes of
+probability e^{-thousands}.
+
+Truncated: D, outcomes below every cut's low end, and H, those beyond its far end. A path with one
+in D contributes between 0 and P(D); the closed form counts it as if it were in no D, which is off
+by P(D) below and e^epsilon Q(D) above; the left side lacks at most e^epsilon Q(H). On D, P <= Q. So
+the truth lies between the sum less P(D) and the sum plus P(D) + e^epsilon (Q(D) + Q(H)). Where B
+itself is negligible, the right side alone lacks between 0 and P(B) + P(D).
+
+A law whose outcomes beyond the level are as rare as that is not cut: B is of the others, and H has
+what is truncated of it, of which a path outside of B, too, may contribute up to its P-mass. All of
+this holds for finite positive measures: for the pairs on the paths on which laws that stay whole
+have finite losses. What is truncated of these contributes between 0 and its P-mass, too.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from privcalc.bounds import Proof
+from privcalc.engine.inverse import FIRST_LOG_DELTA, LEAST_ERROR, error_for
+from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
+from privcalc.engine.inversion.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
+from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
+from privcalc.engine.inversion.tail_cut import Frame
+from privcalc.engine.inversion.tail_lines import make_side, skipped_left
+from privcalc.engine.inversion.tail_search import Parts, Search
+from privcalc.engine.source import Deltas
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import MASS_ULPS
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from privcalc.engine.composition import Composition
+    from privcalc.engine.inversion.measures import Part
+    from privcalc.engine.inversion.tail_search import Choice
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.sampled.cut import CutLaw
+    from privcalc.numerics.arrays import Array
+
+# e^epsilon, and masses over a scale, stay doubles.
+LARGEST = 600.0
+
+
+@record
+class Closed:
+    """P(B) and Q(B) with their relative error.
+
+    Tails are off by their errors, p by 4 units more and log1p(-p) by 8, relatively, if p <= 1/2:
+    there p / ((1 - p) |log1p(-p)|) <= 1.5. A relative error of S = sum n log1p(-p) is at most one
+    of 1 - e^S, as |S| e^S <= 1 - e^S; expm1 adds 8 units, the sum one a law.
+    """
+
+    p: float
+    q: float
+    error: float
+
+    least: ClassVar[float] = -math.inf
+    fastest: ClassVar[float] = 1.0
+
+    @classmethod
+    def of(cls, cuts: Sequence[tuple[CutLaw, int]], whole: Sequence[tuple[LossLaw, int]]) -> Closed:
+        """Add up the tails of all laws; laws that stay whole bring the masses of finite losses.
+
+        With the truncated mass, at most e^{log_truncated_mass} of each, log(1 - m) of a mass m at
+        infinity is off by that over 1 - m, by the error of m, and by 4 units.
+
+        Raises:
+            NotCertifiedError: a tail is more than half of a law, or beyond the doubles.
+        """
+        log_p = log_q = error = 0.0
+        for cut, count in cuts:
+            if cut.whole:
+                continue
+            r, w, relative = cut.tails
+            rate = cut.law.rate
+            p = (1.0 - rate) * r + rate * w
+            if not max(p, r) <= 0.5:
+                raise NotCertifiedError("the split leaves out half of a law")
+            log_p += count * math.log1p(-p)
+            log_q += count * math.log1p(-r)
+            error = max(error, 1.5 * relative)
+        error += (24.0 + 2.0 * len(cuts)) * UNIT
+        finite_p = finite_q = 0.0
+        for law, count in whole:
+            m, n = law.infinity_mass, law.lower_infinity_mass
+            if not max(m, n) <= 0.5:
+                raise NotCertifiedError("the split leaves out half of a law")
+            finite_p += count * math.log1p(-m)
+            finite_q += count * math.log1p(-n)
+            wrong = 2.0 * max(m, n) * (law.infinity_mass_error + MASS_ULPS * UNIT)
+            error += count * (wrong + 2.0 * math.exp(law.log_truncated_mass))
+        error += 8.0 * UNIT * (1.0 - finite_p - finite_q)
+        p, q = -math.expm1(log_p) * math.exp(finite_p), -math.expm1(log_q) * math.exp(finite_q)
+        return cls(p, q, error * MARGIN)
+
+    @property
+    def log_q(self) -> float:
+        """Return an upper bound on log Q(B)."""
+        return math.log(self.q) + self.error + 1e-12 if self.q > 0.0 else -math.inf
+
+    def deltas(self, epsilons: Array, log_scale: float) -> Deltas:
+        """Return the term over e^{log_scale}, with a bound on its error.
+
+        exp of epsilon and of the scale are off by 4 units and a unit of their exponents; the scale
+        stands for a number that is off by 2 units of log_scale.
+        """
+        p, q = self._terms(epsilons, log_scale)
+        relative = self.error + UNIT * (16.0 + 4.0 * abs(log_scale) + np.abs(epsilons))
+        wrong = (p + q) * relative * MARGIN
+        wrong = np.where(np.maximum(epsilons, -log_scale) < LARGEST, wrong, np.inf)
+        scales: Array = np.full(len(epsilons), log_scale)
+        return Deltas(scales, p - q - wrong, p - q + wrong, p - q, {"rounding": wrong})
+
+    def estimates(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
+        """Return the term, and itself less its slope."""
+        p, q = self._terms(epsilons, log_scale)
+        return p - q, p
+
+    def _terms(self, epsilons: Array, log_scale: float) -> tuple[Array, Array]:
+        unit = math.exp(min(-log_scale, LARGEST))
+        grown: Array = np.exp(np.minimum(epsilons, LARGEST)) * unit
+        return np.full(len(epsilons), self.p * unit), self.q * grown
+
+
+# Up to so many uses of sampled laws, or expected samples where a record is removed or added, the
+# split is always asked. So few uses decay slowly.
+FEW_USES, FEW_REMOVED, FEW_ADDED = 500, 20.0, 1.0
+# Parts of delta: what searches of one line may truncate, and what cannot decide anything.
+NEGLIGIBLE, SMALL = 1e-14, 1e-2
+MUCH = 0.55
+GUESSES = 3
+# -d log delta / d log epsilon before it is known, and the least epsilon that is believed there.
+FIRST_SLOPE, LEAST_CENTRE = 4.0, 1e-9
+# Part of the error that may be made by truncating what lies beyond the split.
+DROP = 0.1
+# A plan holds while its terms change by less than this in their logarithm.
+STALE = 0.7
+# Logarithms of terms that a split that is to serve neighbours is made finer by, for each deviation.
+ROOM = 2.0
+# Where terms may have changed by e to this, a split is not asked.
+FARTHEST = 40.0
+
+
+def rare_outcomes_matter(
+    composition: Composition, log_delta: float, epsilon: float | None = None
+) -> bool:
+    """Say whether the split is likely to be better than one line for all; a choice, no proof.
+
+    Few uses decay slowly, which the split proves more cheaply. With many, one line suffers where
+    it tilts towards outcomes that are too rare to matter: where what is beyond a small part of
+    delta makes up much of the variance at its saddle point. Given an epsilon, `log_delta` is where
+    the search for its delta begins.
+    """
+    parts = Parts.of(composition)
+    if parts is None or parts.uses <= FEW_USES:
+        return parts is not None
+    if not parts.remove:
+        return parts.samples <= FEW_ADDED
+    if parts.samples <= FEW_REMOVED:
+        return True
+    try:
+        for _ in range(1 if epsilon is None else GUESSES):
+            whole = composition.truncated(log_delta + math.log(NEGLIGIBLE))
+            if epsilon is None:
+                c = saddle_for_delta(whole, log_delta)[0]
+            else:
+                c = saddle_for_epsilon(whole, epsilon)
+                log_delta = min(log_delta_at(whole, c)[1], 0.0)
+    except NotCertifiedError:
+        return True
+    less = composition.truncated(log_delta + math.log(SMALL))
+    spread = whole.cumulants(c)[2]
+    # Far beyond all losses the tilted loss has no spread that doubles know.
+    return not spread > 0.0 or not 1.0 - less.cumulants(c)[2] / spread < MUCH
+
+
+def applies(composition: Composition) -> bool:
+    """Say whether there is a split of these laws."""
+    return Parts.of(composition) is not None
+
+
+def removes(composition: Composition) -> bool:
+    """Say whether all samples are of a record that is removed."""
+    parts = Parts.of(composition)
+    return parts is not None and parts.remove
+
+
+def is_split(composition: Composition) -> bool:
+    """Say whether the split is likely to be asked first, whatever the epsilon."""
+    return composition.supports_tail_split and rare_outcomes_matter(composition, FIRST_LOG_DELTA)
+
+
+class TailSplit:
+    """What makes splits of one composition."""
+
+    stale, coarse, loosens = STALE, 1.0, True
+
+    def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
+        """Tabulate.
+
+        Raises:
+            NotCertifiedError: the split does not apply.
+        """
+        parts = Parts.of(composition)
+        if parts is None:
+            raise NotCertifiedError("the split is for samples of Gaussians, all in one direction")
+        self._parts, self._search, self._tuning = parts, Search(parts), tuning
+
+    def start(self, log_delta: float) -> tuple[float, float, float]:
+        """Return about the epsilon at which delta is that, a slope, and the first width.
+
+        For all digits few uses take many nodes.
+        """
+        epsilon = self._search.epsilon(log_delta, DROP * LEAST_ERROR * math.exp(log_delta))
+        first = COARSE if self._parts.uses <= FEW_USES else 0.0
+        return epsilon, FIRST_SLOPE / max(epsilon, LEAST_CENTRE), first
+
+    def expected(self, epsilon: float, width: float) -> tuple[float, float, float]:
+        """Return about log delta."""
+        found = self._search.at(epsilon, 0.0).log_delta
+        for _ in range(2):
+            choice = self._search.at(epsilon, DROP * error_for(width) * math.exp(found))
+            found = min(0.0, choice.log_delta)
+        return found, 0.0, 0.0
+
+    def make(self, aim: Aim) -> Measures:
+        """Cut the laws and place the nodes."""
+        relative = error_for(aim.width)
+        allowed = DROP * relative * math.exp(aim.log_delta)
+        choice = self._search.at(aim.epsilon, allowed, self._tuning.move)
+        log_delta = aim.log_delta - ROOM * aim.reach
+        return split(self._parts, choice, aim.epsilon, log_delta, relative, tuning=self._tuning)
+
+
+def split(
+    parts: Parts,
+    choice: Choice,
+    epsilon: float,
+    log_delta: float,
+    relative: float,
+    *,
+    tuning: Tuning = PLAIN,
+) -> Measures:
+    """Cut the laws and place the nodes of both sides.
+
+    Raises:
+        NotCertifiedError: there is no such split.
+    """
+    log_rare = log_delta + math.log(0.05 * relative / parts.uses) - max(epsilon, 0.0)
+    frame = Frame(parts, parts.cut(choice.level, log_rare), epsilon, log_delta, relative)
+    closed = Closed.of(frame.cuts, parts.whole(right=True))
+    refine = tuning.refine
+    right = make_side(frame, choice.right * tuning.shift, 0.0, right=True, refine=refine).sum()
+    rare = [(math.log(n) + cut.log_below, math.log(n) + cut.log_far) for cut, n in frame.cuts]
+    # P(D); and the P-mass above whole laws, and outside of truncated ones.
+    below = [Exponential(log_d) for log_d, _ in rare]
+    above = [*below, *_truncated(frame)]
+    terms: list[Part] = [right]
+    if choice.left is None or closed.q == 0.0:
+        # B itself is negligible; P is R for adding.
+        mass = closed.p if parts.remove else closed.q
+        above += [Exponential(math.log(mass) + closed.error)] if mass > 0.0 else []
+    elif not max(epsilon, -log_delta) < LARGEST:
+        raise NotCertifiedError("the closed form of the split leaves the range of doubles")
+    else:
+        # e^epsilon (Q(D) + Q(H)).
+        above += [Exponential(log_q, 1.0) for each in rare for log_q in each]
+        terms.append(closed)
+        skipped = skipped_left(frame, choice.left)
+        if skipped is None:
+            start = choice.left * tuning.shift
+            left = make_side(frame, start, closed.log_q, right=False, refine=refine).sum()
+            terms.append(Reversed(left))
+        else:
+            above.append(skipped)
+    bounds = tuple(above), tuple(below)
+    return Measures(Proof.BULK_AND_TAIL, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
+
+
+def _truncated(frame: Frame) -> Iterator[Exponential]:
+    for cut, n in frame.cuts:
+        if cut.whole and cut.mass_beyond > 0.0:
+            yield Exponential(math.log(n) + math.log(cut.mass_beyond))
+    for law, _, n in frame.parts.others:
+        yield Exponential(math.log(n) + law.log_truncated_mass)
+
+
+TAIL_SPLIT = Inversion(TailSplit)
