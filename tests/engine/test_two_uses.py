@@ -16,7 +16,7 @@ from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.many import many_deltas
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.split.cases import TRUTHS, holds, meet, relative, written
+from tests.engine.inversion.sampled_cases import TRUTHS, holds, meet, relative, written
 
 CELLS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "oracles" / "two_uses.json").read_text()

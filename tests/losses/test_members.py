@@ -24,7 +24,7 @@ from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
-from tests.engine.split.cases import rare
+from tests.engine.inversion.sampled_cases import rare
 from tests.pairs import bracket
 
 REPLACE = Relation.REPLACE_ONE

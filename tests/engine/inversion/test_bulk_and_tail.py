@@ -1,4 +1,4 @@
-"""Delta as the sum of two measures: no use has a rare loss, or one has (`mollified/parted.py`)."""
+"""Delta as the sum of two measures: no use has a rare loss, or one has."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.measures import Exponential, Measures
-    from tests.engine.mollified.cases import Number
+    from tests.engine.inversion.listed_cases import Number
 
 KINDS = (("0.8", "0.01"), ("0.6", "0.002"), ("1.1", "0.0003"))
 SAMPLES = "+".join(f"discrete-gaussian:sigma={s}@poisson:q={q}" for s, q in KINDS)

@@ -18,7 +18,7 @@ from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.lattice.answer import fft_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.spec.parse import parse
-from tests.engine.split.cases import meet, relative, uses
+from tests.engine.inversion.sampled_cases import meet, relative, uses
 from tests.random_specs import log_uniform
 
 if TYPE_CHECKING:

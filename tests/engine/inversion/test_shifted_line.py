@@ -14,7 +14,7 @@ from privcalc.losses.sampled import cut as cuts
 from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.losses.sampled.parts import Path, SampledRatio, ShiftedPart
-from tests.engine.split.cases import rare
+from tests.engine.inversion.sampled_cases import rare
 
 CASES = [
     (rare(0.5, 0.01), (0.5, 6.0), 2.1),

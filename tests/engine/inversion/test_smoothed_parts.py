@@ -1,4 +1,4 @@
-"""What the mollified contour is made of: its payoff, bounds on cells, powers of laws."""
+"""What smoothed lines are made of: its payoff, bounds on cells, powers of laws."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.discrete_gaussian import sampled_atoms
 from privcalc.losses.sampled.law import sampled
 from privcalc.numerics.work import allowance, left
-from tests.engine.mollified.cases import Number, compositions, random_law
+from tests.engine.inversion.listed_cases import Number, compositions, random_law
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.cut import EdgedLaw
 
 
 class TestPayoff:
-    """The theorem of `payoff.py`."""
+    """The theorem of `certificate.py`."""
 
     @pytest.mark.parametrize("tau", ["1e-3", "0.1", "1"])
     def test_the_gap_lies_between_0_and_g(self, tau: str) -> None:

@@ -21,7 +21,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from tests.engine.split.cases import holds, meet, relative
+from tests.engine.inversion.sampled_cases import holds, meet, relative
 
 CELLS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "oracles" / "groups.json").read_text()

@@ -1,4 +1,4 @@
-"""Brackets of the mollified contour: by other lines, and with an error term left out."""
+"""Brackets of smoothed lines: by other lines, and with an error term left out."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from mpmath import mp
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import smoothed as mollified
+from privcalc.engine.inversion import smoothed
 from privcalc.engine.inversion.saddle import scale_at
 from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.engine.inversion.solve import Aim
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.phases import tilted
-from tests.engine.mollified.cases import compositions, enumerated, random_law
+from tests.engine.inversion.listed_cases import compositions, enumerated, random_law
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.line_sum import LineSum
@@ -42,7 +42,7 @@ class TestHonesty:
         for shift, coarse in ((1.0, 1.0), (0.7, 1.0), (1.4, 1.0), (1.0, 2.0), (1.0, 0.5)):
             with np.errstate(all="ignore"):
                 aim = Aim(at, log_scale, 1e-6, c, coarse)
-                ends.append(proved(mollified.smoothed_sum(composition, c * shift, aim), at))
+                ends.append(proved(smoothed.smoothed_sum(composition, c * shift, aim), at))
         assert max(low for low, _ in ends) <= min(high for _, high in ends)
         assert min(high - low for low, high in ends) < 1e-4
 
@@ -52,7 +52,7 @@ class TestHonesty:
         c = 17579.19
         with np.errstate(all="ignore"):
             aim = Aim(0.5184, -4.557, 1e-7, c, 64.0)
-            line = mollified.smoothed_sum(composition, c, aim)
+            line = smoothed.smoothed_sum(composition, c, aim)
         assert line.count < 5_000_000
         assert line.line.tau > 0.0
 
@@ -73,16 +73,16 @@ class TestHonesty:
         """On a line whose step is too long the sum is above delta by what is charged."""
         law = AtomicLaw((0.5, -0.5), (0.625, 0.375), loss_units=0.0)
         composition = Composition.of([(law, 3)])
-        monkeypatch.setattr(mollified, "best_step", lambda *_: (2.0, 3.0))
+        monkeypatch.setattr(smoothed, "best_step", lambda *_: (2.0, 3.0))
         truth = enumerated(composition, 0.7)
         aim = Aim(0.7, 0.0, 1e-6, 1.0, 1.0)
         with np.errstate(all="ignore"):
-            low, high = proved(mollified.smoothed_sum(composition, 0.5, aim), 0.7)
+            low, high = proved(smoothed.smoothed_sum(composition, 0.5, aim), 0.7)
             assert low <= truth <= high
             monkeypatch.setattr(
                 "privcalc.engine.inversion.line_sum.aliasings", lambda *_: np.zeros(1)
             )
-            low, _ = proved(mollified.smoothed_sum(composition, 0.5, aim), 0.7)
+            low, _ = proved(smoothed.smoothed_sum(composition, 0.5, aim), 0.7)
         assert low > truth
 
     def test_without_the_slope_a_cell_is_not_bounded(self) -> None:

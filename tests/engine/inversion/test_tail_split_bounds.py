@@ -23,7 +23,7 @@ from privcalc.losses.quadrature_nodes import VariationCells
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.record import replace
-from tests.engine.split.cases import rare, uses
+from tests.engine.inversion.sampled_cases import rare, uses
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.tail_lines import Side

@@ -16,7 +16,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.split.cases import holds, meet, relative
+from tests.engine.inversion.sampled_cases import holds, meet, relative
 
 
 def response(epsilon: float) -> AtomicLaw:

@@ -29,7 +29,7 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.spec.parse import parse
-from tests.engine.split.cases import TRUTHS, holds, meet, relative, uses, written
+from tests.engine.inversion.sampled_cases import TRUTHS, holds, meet, relative, uses, written
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.measures import Measures

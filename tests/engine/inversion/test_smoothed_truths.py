@@ -1,4 +1,4 @@
-"""The mollified contour: atoms, lattices and Laplace noise, used a few times or many."""
+"""Smoothed lines: atoms, lattices and Laplace noise, used a few times or many."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.spec.parse import parse
-from tests.engine.mollified.cases import compositions, enumerated, random_law
+from tests.engine.inversion.listed_cases import compositions, enumerated, random_law
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound

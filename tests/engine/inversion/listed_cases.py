@@ -1,4 +1,4 @@
-"""Compositions that the tests of the mollified contour share, and their truths."""
+"""Compositions that the tests of smoothed lines share, and their truths."""
 
 from __future__ import annotations
 
