@@ -32,6 +32,21 @@ def pytest_collection() -> None:
     gc.disable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow all but the cases, evenly spaced, of which `few(n)` says that n are enough."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for group in cases.values():
+        marker = group[0].get_closest_marker("few")
+        kept = int(marker.args[0]) if marker else len(group)
+        for k, item in enumerate(group):
+            if k * kept // len(group) == (k - 1) * kept // len(group):
+                item.add_marker(pytest.mark.slow)
+
+
 def pytest_collection_finish() -> None:
     """Spare the collector what lives to the end: it would go through all of it in every test."""
     gc.enable()

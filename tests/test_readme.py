@@ -127,6 +127,7 @@ def test_task_is_one_command_of_readme(task: str) -> None:
     assert len([command for command in shown if SHOWN[task] in command]) == 1
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("task", OTHERS)
 def test_task_is_one_command(
     task: str, shell: Callable[[str], subprocess.CompletedProcess[str]]

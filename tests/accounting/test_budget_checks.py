@@ -35,6 +35,7 @@ def rows() -> list[dict[str, Any]]:
     return [row for row in found if row["maximum"] not in ("0", "0.0", "Infinity")]
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("row", rows()[::3], ids=lambda row: f"{row['text']} {row['query']}")
 def test_against_known_values(row: dict[str, Any]) -> None:
     """Every budget is decided, and the bracket that decides it contains the value."""
@@ -181,6 +182,7 @@ def second_opinion(sigma: float, q: float, steps: int, delta: float) -> float:
         return float(accountant.get_epsilon(delta))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("question", list(ordinary(6, 1)), ids=lambda question: question[0])
 def test_ordinary_checks(question: tuple[str, float, float, int, float]) -> None:
     """Checks agree with the answer at full tolerance."""

@@ -167,6 +167,7 @@ def test_the_cost_is_the_largest_of_separate_computations() -> None:
         assert bound.lower >= max(lowers) * (1 - 1e-6) - 1e-11, some
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 1, 3, 4, 5))]
 )

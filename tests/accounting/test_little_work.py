@@ -93,6 +93,7 @@ FAST = {"curve of a sample of a fixed size", "contour", "sampled curve", "groups
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "name", [each if each in FAST else pytest.param(each, marks=SLOW) for each in COMPOSED]
 )
@@ -153,6 +154,7 @@ def test_subsample() -> None:
     assert upper(part) <= RATIO * upper(whole)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("runs", RUNS)
 def test_select(runs: str) -> None:
     """The best of a random number of runs of what is known by its curve."""

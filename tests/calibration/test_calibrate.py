@@ -117,6 +117,7 @@ def test_count_is_the_largest() -> None:
     check_both_ends(found)
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("text", "budget", "parameter"),
     [
@@ -164,6 +165,7 @@ def test_ends_that_do_not_meet() -> None:
     assert found.sufficient < found.insufficient < 1.05 * found.sufficient
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_narrow() -> None:
     """What decides may be a wide bracket of rougher laws; the one that is shown has all digits."""
     found = solve("gaussian:sigma=_@5+exponential:epsilon=0.3@3", target(2.0, 1e-5))
@@ -417,6 +419,7 @@ class TestRatio:
         assert words in str(caught.value)
 
 
+@pytest.mark.slow
 def test_what_is_never_finite_is_refused_soon() -> None:
     """Of discrete Gaussian noise on samples no finite mu is proved, however much there is of it."""
     tree = parse("discrete-gaussian:sigma=_@poisson:q=0.5@1").tree

@@ -236,6 +236,7 @@ def test_every_number_is_decided_on() -> None:
     assert silent == NOT_MONOTONE
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(("place", "ladder"), LADDERS.items(), ids=[".".join(k) for k in LADDERS])
 def test_directions(place: tuple[str, str], ladder: tuple[str, tuple[float | int, ...]]) -> None:
     """From one value to the next no bracket of delta moves the wrong way, and some move."""
@@ -463,6 +464,7 @@ def check(number: int) -> None:
     assert found.asked <= (100 if "approx" in text else 30), label
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "number", [*range(11), pytest.param(11, marks=pytest.mark.slow), *range(12, 16), 18, 19]
 )

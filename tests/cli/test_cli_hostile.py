@@ -71,6 +71,7 @@ def test_profile_of_a_wide_wish(spec: str, tolerance: str, run: Run) -> None:
         assert other["lower"] <= one["upper"]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("spec", "whole", "options"),
     [
@@ -124,6 +125,7 @@ def test_rates_next_to_1_elsewhere(run: Run) -> None:
     assert (done.status, "internal" in done.stderr) != (2, True)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "spec",
     [
@@ -148,6 +150,7 @@ def test_epsilon_beyond_all_losses(at: str, spec: str, run: Run) -> None:
     assert found["delta"]["upper"] <= math.ulp(0.0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "at",
     ["1.7976931348623157e308", "1.7976931348623158e308", "1.797693134862315708e308",
@@ -197,6 +200,7 @@ def test_estimates_are_numbers(at: str, run: Run) -> None:
     assert 0.0 < answers(done)[0]["delta"]["estimate"] < 0.1
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("tolerance", ["1e-320", "5e-324", "1e-300", "1e-17", "1e-16"])
 @pytest.mark.parametrize(
     ("question", "quantity"),
@@ -256,6 +260,7 @@ def test_hardly_any_runs(mean: str, spec: str, run: Run) -> None:
     assert answers(done)[0]["epsilon"]["upper"] == 0.0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("at", ["1e308", "1.7976931348623157e308", "1e300", "700"])
 def test_selection_at_an_epsilon_beyond_all(at: str, run: Run) -> None:
     """With too little work for a sharp answer, too, delta is a number from 0 to 1."""
@@ -350,6 +355,7 @@ def test_names_and_orders_that_are_none(arguments: tuple[str, ...], words: str, 
     assert "internal" not in done.stderr
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "arguments",
     [

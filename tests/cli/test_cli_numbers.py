@@ -149,6 +149,7 @@ def test_ratios_keep_their_text_and_value(text: str, number: Fraction, shown: st
     assert repr(value) == repr(float(number))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("arguments", "shown", "plain"),
     [

@@ -266,6 +266,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("command", "following"), PAIRS)
 def test_a_result_is_read_as_its_guarantee(command: str, following: str, run: Run) -> None:
     """Of each command, in each other: what comes of the text of the guarantee, or a refusal."""
@@ -280,6 +281,7 @@ def test_many_results_are_read_as_their_guarantees(command: str, following: str,
     check_pipes(command, following, MANY, run)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_compose_agrees_with_the_numbers_of_a_result(command: str, run: Run) -> None:
     """Where a result has epsilon at a delta, compose finds a bracket that meets it."""

@@ -168,6 +168,7 @@ class TestPipes:
         assert shell(f"{check} 3 -q >&-").returncode == 0
         assert shell(f"{check} 2 -q >&-").returncode == 1
 
+    @pytest.mark.few(1)
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     @pytest.mark.parametrize("stderr", ["2>/dev/full", "2>&-", "2> >(exec true)"])
     def test_error_that_nobody_reads(self, stderr: str) -> None:

@@ -167,6 +167,7 @@ class TestAnswers:
 
 
 class TestRuns:
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         ("runs", "others", "more"),
         [

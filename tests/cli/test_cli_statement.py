@@ -126,6 +126,7 @@ def test_sampling_is_stated(run: Callable[..., Outcome]) -> None:
     assert words in text.splitlines()[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("spec", "sampling", "unit"),
     [

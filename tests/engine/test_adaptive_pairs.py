@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ENGINES = {**QUICK, "rdp": 1e-9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "every"),
     [(2, 2), *(pytest.param(seed, 1, marks=pytest.mark.slow) for seed in range(15))],

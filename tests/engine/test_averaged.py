@@ -105,6 +105,7 @@ def test_several_uses_by_hand() -> None:
         assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("direction", ["add", "remove"])
 @pytest.mark.parametrize(
     ("eta", "scale", "q", "epsilon"),

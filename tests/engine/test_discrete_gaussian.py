@@ -64,6 +64,7 @@ def meet(a: Bound, b: Bound) -> bool:
     return (a.lower or 0.0) <= b.upper and (b.lower or 0.0) <= a.upper
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("text", SPECS)
 def test_brackets_contain_the_sum(text: str) -> None:
     """Delta at an epsilon, and epsilon at that delta, are bracketed to eight digits.

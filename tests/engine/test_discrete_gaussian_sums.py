@@ -40,6 +40,7 @@ def composition(terms: list[Term]) -> Composition:
     return Composition.of((law(one["sigma"], one["sensitivity"]), one["count"]) for one in terms)
 
 
+@pytest.mark.few(9)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['text']} {row['epsilon']}")
 def test_brackets_contain_sums_to_30_digits(row: dict[str, Any]) -> None:
     """Delta and epsilon contain the direct sum's number."""
@@ -166,6 +167,7 @@ def test_one_release_costs_more_than_the_continuous_formula() -> None:
     assert discrete.intersection(single).width <= 1e-9 * discrete.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("delta", [0.999, 0.5, 0.2, 1e-30, 1e-100, 1e-280])
 def test_large_and_tiny_deltas(delta: float) -> None:
     """Epsilon is bracketed from delta near 1 down to 1e-280, and delta at its ends straddles."""
@@ -181,6 +183,7 @@ def test_large_and_tiny_deltas(delta: float) -> None:
             assert certified_delta(laws, bound.lower, 1e-9).bound.upper >= delta
 
 
+@pytest.mark.slow
 def test_random_compositions_agree_with_lattices() -> None:
     """The bracket of the contour, where it has one, and that of the lattice meet."""
     rng, answered = random.Random(17), 0

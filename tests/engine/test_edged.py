@@ -100,6 +100,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("case", "c"),
     # Each case once, each abscissa at least once; the other pairs are slow tests.
@@ -193,6 +194,7 @@ def two_uses(text: str, direction: str, epsilon: str, profile: Any, ends: list[N
     assert bound.width <= 1e-8 * bound.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "direction", "epsilon"),
     [

@@ -173,6 +173,7 @@ def test_chernoff_bounds_what_is_outside() -> None:
         assert exact[end:].sum() <= math.exp(window.log_above(end)) * (1.0 + 1e-9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("delta", [1e-5, 1e-30])
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_dp_sgd_rows(row: tuple[float, float, int], delta: float) -> None:

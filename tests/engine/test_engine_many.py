@@ -53,6 +53,7 @@ def relative(bound: Bound) -> float:
     return bound.width / bound.upper if bound.upper > 1e-300 else 0.0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "text",
     [

@@ -70,6 +70,7 @@ def test_reach(row: dict[str, Any]) -> None:
     check(row, None if row["text"] in VAGUE else 1e-9)
 
 
+@pytest.mark.few(12)
 @pytest.mark.parametrize("row", rows("random_specs.json"), ids=label)
 def test_random_specifications_contain_the_truth(row: dict[str, Any]) -> None:
     """Brackets of random specifications contain the 40-digit value."""

@@ -63,6 +63,7 @@ def two_uses(first: tuple[float, float], second: tuple[float, float], epsilon: f
     return mp.quad(part, sorted(ends)) * unit
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("first", "second", "epsilon"),
     [
@@ -152,6 +153,7 @@ def test_inverse() -> None:
         assert low * 0.9999 <= mp.mpf(10) ** -100 <= high * 1.0001
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.0117, 0.03])
 def test_hardly_any_noise_is_no_fault(sigma: float) -> None:
     """Where moments leave the range of doubles, other engines answer."""
@@ -160,6 +162,7 @@ def test_hardly_any_noise_is_no_fault(sigma: float) -> None:
     assert 0.5 / sigma**2 < found.upper
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("sigma", "q", "epsilon"), [(0.2, 0.01, 10.0), (0.3, 0.003, 8.0), (0.5, 0.02, 6.0)]
 )

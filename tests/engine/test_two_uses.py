@@ -38,6 +38,7 @@ def law(sigma: float, q: float, *, remove: bool = True) -> Any:
     return base if q == 1.0 else sampled(base, q, remove=remove)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("row", CELLS, ids=str)
 def test_delta_is_bracketed(row: dict[str, Any]) -> None:
     """In both directions, from delta 1e-100 to 0.3."""
@@ -56,6 +57,7 @@ def test_the_truths_of_the_split(row: dict[str, Any]) -> None:
     assert relative(found.bound) <= 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draws", [3, pytest.param(10, marks=pytest.mark.slow)])
 def test_random_epsilons_belong_to_their_deltas(draws: int) -> None:
     """The brackets are narrow, and a delta at either end is on its side of the target."""

@@ -143,6 +143,7 @@ def best_of(ranges: tuple[float, ...], epsilon: float, grid: int = 40) -> float:
     return best
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("ranges", "epsilons"),
     [
@@ -270,6 +271,7 @@ def test_places_are_counted_as_a_search_does() -> None:
         assert (found == np.searchsorted(places, np.arange(50))).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "kinds",
     [
@@ -468,6 +470,7 @@ def test_sums_take_the_best_of_both() -> None:
             assert upper < 2.47
 
 
+@pytest.mark.slow
 def test_sums_with_other_noise_are_narrow() -> None:
     """The errors of masses on a lattice are those of the masses alone."""
     for text, delta in (
@@ -488,6 +491,7 @@ def test_lower_ends_of_a_known_law_are_its_own() -> None:
     assert (found.lower, found.upper) == bracket("gaussian:sigma=1@7", delta=1e-5)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("delta", [6.95e-25, 1e-40, 1e-300])
 def test_deltas_far_below_what_laws_keep(delta: float) -> None:
     """Lower laws end before the largest loss, which the profile does not."""
@@ -500,6 +504,7 @@ def test_deltas_far_below_what_laws_keep(delta: float) -> None:
     assert upper - lower < 1e-9
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "kinds", [((2.0, 100),), ((1.0, 150),), ((0.5, 200),), ((2.3, 256),), ((2.0, 60), (1.0, 9))]
 )
@@ -516,6 +521,7 @@ def test_laws_reach_as_far_as_doubles_do(kinds: tuple[tuple[float, int], ...]) -
         assert profile_of_law(lower, epsilon) <= law.closer.at(epsilon)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "least"),
     [

@@ -152,6 +152,7 @@ def test_the_reverse_of_a_sampled_member_is_its_own() -> None:
             assert found.upper == pytest.approx(truth, rel=1e-9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "text",
     [

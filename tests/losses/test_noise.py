@@ -54,6 +54,7 @@ SAMPLED: list[tuple[str, LossLaw, Any]] = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
 def test_log_mgf_is_within_its_own_error_of_the_truth(name: str, law: LossLaw, mgf: Any) -> None:
     """K(c + it) agrees with 40 digits, modulo 2 pi i, and the error is small."""

@@ -221,6 +221,7 @@ def test_laws_of_the_profile(m: int, more: int, step: float, share: float) -> No
     assert upper_delta(noisy_max_law(m, 0.5 * step), x) <= here + slack
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("noise", ["gaussian", "laplace", "exponential", "gumbel"])
 @pytest.mark.parametrize("scale", [1e-9, 1e-3, 0.02, 1e9])
 @pytest.mark.parametrize("candidates", [2, pytest.param(3, marks=pytest.mark.slow), 50])

@@ -67,6 +67,7 @@ def best(
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("sizes", "below", "above"),
     [

@@ -248,6 +248,7 @@ def test_the_normal_profile_at_any_loss() -> None:
                 assert truth <= found <= truth * (1 + 2e-9) + 1e-15
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cutoff", [1, 2])
 def test_nonnegative_streams_cost_at_most_their_bound(cutoff: int) -> None:
     """Streams of four queries at 0 and above, all extreme neighbours that are not negative."""

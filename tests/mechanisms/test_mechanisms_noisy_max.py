@@ -42,6 +42,7 @@ def ends(text: str, delta: float) -> tuple[float, float]:
     return bracket(text, delta=delta)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("m", "general", "monotone", "vector", "vector_monotone"), TABLE)
 def test_published_bounds(
     m: int, general: float, monotone: float, vector: float | None, vector_monotone: float | None
@@ -118,6 +119,7 @@ def test_composing_the_envelope_beats_the_power_of_m(m: int, count: int, delta: 
     assert (answer.bound.lower or 0.0) > 0.5 * answer.bound.upper
 
 
+@pytest.mark.slow
 def test_other_noises_have_closed_forms() -> None:
     """Gumbel noise is the exponential mechanism, exponential noise the pair of Laplace."""
     gumbel = "noisy-max:noise=gumbel,scale=4,candidates=9"

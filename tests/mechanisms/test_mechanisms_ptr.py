@@ -57,6 +57,7 @@ def deltas(text: str, epsilons: list[float]) -> list[Bound]:
     return [answer.bound for answer in answers if answer.bound is not None]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("row", TABLE)
 def test_worked_table(row: tuple[float, ...]) -> None:
     """What the published split of epsilon and delta costs, and how much less noise does."""
@@ -75,6 +76,7 @@ def _normal_profile(mu: mpf, x: mpf) -> mpf:
     return mp.ncdf(mu / 2 - x / mu) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mu)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("seed", range(12))
 def test_normal_tests_to_40_digits(seed: int) -> None:
     """The bound at random epsilons is the larger of what each case costs, and not below it."""
@@ -103,6 +105,7 @@ def test_normal_tests_to_40_digits(seed: int) -> None:
                 assert bound.upper <= float(least) * 1.05 + 1e-15
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("t", "m", "mass", "epsilon"),
     [
@@ -126,6 +129,7 @@ def test_bits_far_out(t: float, m: float, mass: float, epsilon: float) -> None:
         assert truth <= found.upper
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.05, 0.033, 0.027])
 def test_a_bit_of_a_test_that_tells_nearly_everything(sigma: float) -> None:
     """Slopes and tails of tests are no doubles; once an upper end of 0 was reported."""

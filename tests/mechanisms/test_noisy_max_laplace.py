@@ -107,6 +107,7 @@ def test_no_scores_cost_more(seed: int) -> None:
             assert delta(*pair, mp.mpf(epsilon)) <= upper * (1 + mp.mpf(10) ** -9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("count", "alone", "level", "epsilon", "most"),
     [
@@ -149,6 +150,7 @@ def test_largest_loss_is_exact() -> None:
     assert (found.lower, found.upper) == (1.0, 1.0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("move", "candidates"), [(150, 7), (250, 7), (350, 4), (350, 1000)])
 def test_moves_near_the_largest(move: float, candidates: int) -> None:
     """Far moves are answered in the range of doubles, with no less than a vector of scores."""

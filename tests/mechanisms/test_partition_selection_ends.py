@@ -78,6 +78,7 @@ def test_groups_with_any_keys(epsilon: str, delta: str, group: int) -> None:
             assert bound.upper - bound.lower <= 1e-14 * bound.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "q", "group", "people"),
     [

@@ -87,6 +87,7 @@ def test_chains_with_a_bad_last_step(mode: str) -> None:
     assert found.upper <= most * (1 + mpf("1e-4"))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mode", ["sum", "max", "bit"])
 @pytest.mark.parametrize("group", [2, 4])
 def test_groups_cost_no_more_than_their_chains(mode: str, group: int) -> None:
@@ -146,6 +147,7 @@ def test_samples_of_tests(text: str, q: float) -> None:
         assert bound.lower >= true * (1 - 1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("test", "release", "group"), [(8.0, 4.0, 1), (6.0, 20.0, 1), (10.0, 9.0, 3)]
 )

@@ -79,6 +79,7 @@ def _misses(name: str, operands: list[tuple[float, float]], *, forget: bool = Fa
     return False
 
 
+@pytest.mark.few(3)
 @given(st.data())
 @pytest.mark.parametrize("name", sorted(OPERATIONS))
 def test_ends_hold_the_truth(name: str, data: st.DataObject) -> None:

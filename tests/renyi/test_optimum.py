@@ -163,6 +163,7 @@ def test_no_order_of_a_fine_grid_is_better(name: str, delta: float) -> None:
         assert len(curve.certified) <= 12
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("delta", [0.4, pytest.param(1e-2, marks=pytest.mark.slow), 1e-6, 1e-40])
 def test_conversions_are_ordered_and_inverse(name: str, delta: float) -> None:

@@ -244,6 +244,7 @@ def test_extreme_rates() -> None:
     assert (poisson.general_bound(base, 5e-324, at) > 0.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q", [0.3, pytest.param(1e-9, marks=pytest.mark.slow)])
 def test_large_orders(q: float) -> None:
     """Orders to a million and beyond: no overflow, the base less what q buys."""

@@ -68,6 +68,7 @@ def composed(text: str, delta: float) -> Bound:
 
 
 class TestAlone:
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         ("base", "runs", "delta", "proved"),
         # Of bases that are known by a curve, of those with few outcomes and of Gaussians, one.
@@ -116,6 +117,7 @@ class TestAlone:
 
 
 class TestInSums:
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(
         ("base", "runs", "delta", "proved"),
         # What takes a second and more, beside the others.
@@ -242,6 +244,7 @@ def check(base: str, runs: str, delta: float, *, in_sums: bool) -> None:
         assert (command.bound.lower or 0.0) <= found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "runs",
     [

@@ -152,6 +152,7 @@ def test_finer_wishes() -> None:
     assert "remove: 3 of 3 brackets are wider than asked" in curve.notes[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "text",
     [

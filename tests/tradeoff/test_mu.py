@@ -240,6 +240,7 @@ LONGEST = {
 SOME = [pytest.param(text, marks=[pytest.mark.slow] * (text in LONGEST)) for text in COMPOSITIONS]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("text", SOME)
 def test_compositions_agree_with_a_dense_scan(text: str) -> None:
     """No epsilon needs more than the upper end; the best of a scan is near the lower one."""

@@ -372,6 +372,7 @@ def test_refused_with_the_reason(text: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("sigma", "steps"),
     [(0.399, 100), pytest.param(0.3, 10, marks=pytest.mark.slow), (101.0, 100), (1e4, 7)],

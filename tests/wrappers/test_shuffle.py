@@ -163,6 +163,7 @@ def by_sums(n: int, epsilon: float, rate: float, loss: float) -> float:
     return t * (1 + math.exp(loss)) * float(chances @ value)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "delta", "lower", "upper", "width"),
     [

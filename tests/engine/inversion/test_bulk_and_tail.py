@@ -246,6 +246,7 @@ class TestSums:
             alone = each.deltas(at, log_delta)
             assert not alone.lower[0] <= 1.0 <= alone.upper[0]
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("epsilon", [0.001, 0.02, 0.4])
     def test_several_kinds_by_enumeration(self, epsilon: float) -> None:
         """Each kind has a measure of its own; the truth is missed without any that is summed."""
@@ -328,6 +329,7 @@ class TestSums:
         assert found.lower[0] == 0.0
         assert 1.0 < found.upper[0] < 1e3
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize(
         ("text", "delta"),
         [
@@ -351,6 +353,7 @@ class TestSums:
         assert found.upper - (found.lower or 0.0) <= 5e-9 * found.upper
         assert meet(found, epsilon_of(text, delta, "fft"))
 
+    @pytest.mark.slow
     def test_one_contour_meets_them(self) -> None:
         """At moderate deltas the whole contour has digits enough to compare with."""
         composition = composition_of("discrete-gaussian:sigma=0.9@poisson:q=0.01@200")

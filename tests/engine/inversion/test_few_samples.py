@@ -77,6 +77,7 @@ def three_samples(sigma: float, q: float, epsilon: float) -> float:
     return total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigma", "q", "epsilon"),
     [pytest.param(*THREE[0]), *(pytest.param(*each, marks=pytest.mark.slow) for each in THREE[1:])],

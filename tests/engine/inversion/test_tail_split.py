@@ -237,6 +237,7 @@ def _discrete_gaussian() -> tuple[Composition, dict[float, float]]:
     return Composition.of([(DiscreteGaussianLaw(Fraction(1, 4), 1), 1)]), masses
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("beside", [_pure_thrice, _discrete_gaussian])
 @pytest.mark.parametrize("remove", [True, False])
 def test_atoms_stay_whole(beside: Any, remove: bool) -> None:
