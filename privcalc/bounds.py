@@ -17,6 +17,11 @@ MAX_DIGITS = 10
 MIN_DIGITS = 3
 
 
+# The relative width that is aimed at where none is asked for: digits beyond are a wish. What costs
+# next to nothing is made narrower (`engine/planner.py`).
+TOLERANCE = 1e-6
+
+
 class Proof(Enum):
     """What proves a bracket: words for people, and the engine, by which `--engine` asks for it."""
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.realize import default_relation, sampling_words
-from privcalc.bounds import Verdict, round_down, round_up
+from privcalc.bounds import TOLERANCE, Verdict, round_down, round_up
 from privcalc.calibration.holes import Unknown, unknown
 from privcalc.calibration.search import Crossing, ValueSearch
 from privcalc.calibration.start import inverse, rough_log_mu
@@ -45,7 +45,7 @@ def calibrate(
     target: CalibrationTarget,
     *,
     relation: Relation | None = None,
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
     ratio: Sequence[float] = (),
     start: float | None = None,
     work: float = QUESTION,
@@ -88,7 +88,7 @@ def calibrations(
     targets: Sequence[CalibrationTarget],
     *,
     relation: Relation | None = None,
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
     ratio: Sequence[float] = (),
 ) -> list[Calibration]:
     """Find the value of a hole for each of several targets, which share the work of one question.

@@ -192,7 +192,7 @@ class NeighbourChain:
 
     def _steps(self, parts: Sequence[Realized]) -> Steps:
         """Return the largest profile of several, which a record is in one of."""
-        from privcalc.engine.many import many_deltas
+        from privcalc.engine.profile import profile_at
 
         engine = self.directions.engine
         named = {str(place): part for place, part in enumerate(parts)}
@@ -203,7 +203,7 @@ class NeighbourChain:
         uppers = [
             [
                 each.bound.upper
-                for each in many_deltas(part.upper, list(epsilons), TOLERANCE, engine=engine)
+                for each in profile_at(part.upper, list(epsilons), TOLERANCE, engine=engine)
             ]
             for part in parts
         ]

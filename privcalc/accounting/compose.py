@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from privcalc.accounting.answer import Answer, ComposedAnswers, Direction, Method, Quantity
 from privcalc.accounting.directions import FLOORS, UPPER_ONLY, Directions, round_points
 from privcalc.accounting.realize import alternatives, default_relation, realize, sampling_words
-from privcalc.bounds import Bound, Proof
+from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share
 from privcalc.record import replace
@@ -39,7 +39,7 @@ def compose(
     relation: Relation | None = None,
     deltas: Sequence[float] = (),
     epsilons: Sequence[float] = (),
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
     engine: str = "auto",
     max_epsilon: float | None = None,
     max_delta: float | None = None,

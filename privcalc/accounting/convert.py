@@ -12,7 +12,7 @@ from privcalc.accounting.chain import NeighbourChain, chain_for
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions, error_rates, profile_of, profile_points
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.bounds import Bound, Proof
+from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine.certified import DELTA_FLOOR
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.exact import shown
@@ -115,7 +115,7 @@ def convert(
     question: ConversionQuery,
     *,
     relation: Relation | None = None,
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
     engine: str = "auto",
 ) -> Conversion:
     """State a guarantee in another language.

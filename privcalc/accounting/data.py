@@ -13,7 +13,7 @@ from privcalc.accounting.answer import Method
 from privcalc.accounting.convert import UPPER, Conversion, ConvertedAnswer, check_question, lossless
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import default_relation, sampling_words
-from privcalc.bounds import Proof
+from privcalc.bounds import TOLERANCE, Proof
 from privcalc.engine.terms import Realized
 from privcalc.errors import UnsupportedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance
@@ -37,7 +37,7 @@ def on_data(
     question: ConversionQuery,
     *,
     relation: Relation | None = None,
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
 ) -> Conversion:
     """State what the uses of mechanisms cost on the data that files describe.
 

@@ -18,8 +18,8 @@ from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.bounds import Bound, Verdict
 from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
 from privcalc.engine.limits import limit_delta
+from privcalc.engine.planner import StoppingRule
 from privcalc.engine.terms import reverse_of
-from privcalc.engine.wish import Stop
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed, exact
 from privcalc.numerics.rounding import UNIT, non_negative
@@ -103,7 +103,7 @@ class Directions:
 
     def reach(self, delta: float, failing: float = math.inf) -> float:
         """Return about the epsilon at a delta beyond the mass at infinity; else what is given."""
-        from privcalc.engine.arbiter import certified_epsilon
+        from privcalc.engine.planner import certified_epsilon
 
         mass = self.infinity_mass
         target = min(mass + delta, 0.5 + 0.5 * mass)
@@ -170,14 +170,14 @@ class Directions:
         self, part: Realized, epsilons: Sequence[float]
     ) -> tuple[list[Certified], list[Bound]]:
         """Bracket delta of one direction at each epsilon: what proves the upper ends, and both."""
-        from privcalc.engine.many import many_deltas
+        from privcalc.engine.profile import profile_at
 
         part, fixed = part.for_values, part
         # Where another composition proves the lower ends, half of the work is for that.
         with share(2 if part.lower not in (None, part.upper) else 1):
 
             def solved(composition: Composition) -> list[Certified]:
-                return many_deltas(composition, epsilons, self.tolerance, engine=self.engine)
+                return profile_at(composition, epsilons, self.tolerance, engine=self.engine)
 
             answers = list(_above(part, solved, lambda _: True))
             simpler = part.upper.alternative_dominating_pair()
@@ -215,7 +215,7 @@ class Directions:
             bounds = [each.bound for each in found if each.bound is not None]
             lowers = [bound.lower for bound in bounds if bound.lower is not None]
             first = budget is not None and _exceeded(bounds, budget)
-            stop = Stop(budget, max(lowers, default=None), first, self._quick)
+            stop = StoppingRule(budget, max(lowers, default=None), first, self._quick)
             try:
                 with share(len(self.parts) - number):
                     highest = max((bound.upper for bound in bounds), default=-math.inf)
@@ -231,13 +231,13 @@ class Directions:
         return found, failed
 
     def _certified(
-        self, quantity: Quantity, part: Realized, at: float, stop: Stop, highest: float
+        self, quantity: Quantity, part: Realized, at: float, stop: StoppingRule, highest: float
     ) -> Certified:
         """Prove the upper end with one composition and the lower with the other, if there is.
 
         An upper end by itself need not be known any better than below that of another direction.
         """
-        from privcalc.engine.arbiter import certified_delta, certified_epsilon
+        from privcalc.engine.planner import certified_delta, certified_epsilon
 
         part, fixed = part.for_values, part
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
@@ -294,7 +294,7 @@ def _above(
     part: Realized, solve: Callable[[Composition], _T], enough: Callable[[_T], bool]
 ) -> Iterable[_T]:
     """Return answers above; of a composition that proves both ends there is one."""
-    from privcalc.engine.resolutions import resolutions
+    from privcalc.engine.planner import resolutions
 
     if part.lower is part.upper:
         return [solve(part.upper)]
@@ -329,13 +329,13 @@ def profile_of(
 
     It keeps what it has worked out for later calls.
     """
-    from privcalc.engine.many import ManyDeltas
+    from privcalc.engine.profile import PrivacyProfile
 
     part = part.for_values
-    above = ManyDeltas(part.upper, tolerance, engine=engine)
+    above = PrivacyProfile(part.upper, tolerance, engine=engine)
     below = None
     if part.lower is not None and part.lower is not part.upper:
-        below = ManyDeltas(part.lower, tolerance, engine=engine)
+        below = PrivacyProfile(part.lower, tolerance, engine=engine)
 
     def solved(epsilons: Sequence[float]) -> list[tuple[Certified, Bound]]:
         found = above.brackets(epsilons)

@@ -32,7 +32,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import UPPER, Conversion, ConvertedAnswer, check_question
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import default_relation, realize, sampling_words
-from privcalc.bounds import Bound
+from privcalc.bounds import TOLERANCE, Bound
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.exact import doubles, exact
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
@@ -63,7 +63,7 @@ def filtered(
     question: ConversionQuery,
     *,
     relation: Relation | None = None,
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
 ) -> Conversion:
     """State what a filter leaves of a budget after the steps of a specification, in their order.
 

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon, resolutions
 from privcalc.engine.renyi import best_order
-from privcalc.engine.resolutions import resolutions
-from privcalc.engine.wish import Stop
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import share, spend
 
@@ -64,7 +62,7 @@ def lower_end(
     *,
     tolerance: float,
     engine: str,
-    stop: Stop | None = None,
+    stop: StoppingRule | None = None,
 ) -> Bound | None:
     """Prove a lower end of one direction; None where none is known.
 
@@ -78,7 +76,7 @@ def lower_end(
     """
     if part.lower is None:
         return None
-    stop = stop or Stop()
+    stop = stop or StoppingRule()
 
     def solved(composition: Composition, wish: float = tolerance) -> Bound:
         """Return one mechanism's bracket, whose lower end is 0 where nothing is proved."""
@@ -134,7 +132,7 @@ def lower_profile(
     Each member of an envelope proves one everywhere, best where its order is: a few of them, spread
     over the orders that are best for the epsilons, and at each epsilon the largest.
     """
-    from privcalc.engine.many import many_deltas
+    from privcalc.engine.profile import profile_at
 
     if part.lower is None:
         return [None] * len(epsilons)
@@ -146,7 +144,7 @@ def lower_profile(
             with share(len(members) - number):
 
                 def solved(composition: Composition, wish: float = rough) -> tuple[Certified, ...]:
-                    return tuple(many_deltas(composition, epsilons, wish, engine=engine))
+                    return tuple(profile_at(composition, epsilons, wish, engine=engine))
 
                 found = next(resolutions(composition, solved, lambda _: True))
         except NotCertifiedError:

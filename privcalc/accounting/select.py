@@ -10,6 +10,7 @@ from privcalc.accounting.answer import Answer, Direction, Method, Quantity
 from privcalc.accounting.compose import check
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.accounting.selection import SelectionBrackets
+from privcalc.bounds import TOLERANCE
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.record import record
@@ -89,7 +90,7 @@ def select(
     relation: Relation | None = None,
     deltas: Sequence[float] = (),
     epsilons: Sequence[float] = (),
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
     engine: str = "auto",
 ) -> Selection:
     """Bracket the privacy of private selection.

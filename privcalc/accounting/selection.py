@@ -150,8 +150,8 @@ class SelectionBrackets:
         Only where delta is large does it matter. The bounds at other epsilons are taken as they
         are, without finer grids. See `selection/node.py` for the hull.
         """
-        from privcalc.engine.arbiter import certified_delta, certified_epsilon
         from privcalc.engine.composition import Composition
+        from privcalc.engine.planner import certified_delta, certified_epsilon
         from privcalc.losses.atomic.profiles import profile_law
         from privcalc.selection.node import LARGEST_EPSILON, node_points
 

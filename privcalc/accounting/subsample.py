@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import has_parts, realize, sampling_words
+from privcalc.bounds import TOLERANCE
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.exact import shown
 from privcalc.numerics.rounding import non_negative
@@ -100,7 +101,7 @@ def subsample(
     relation: Relation | None = None,
     deltas: Sequence[float] = (),
     count: int = 1,
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
     engine: str = "auto",
 ) -> Subsampled:
     """Bound the Renyi divergences of a sampled specification, and epsilon after `count` rounds.

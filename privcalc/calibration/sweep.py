@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from privcalc.accounting.calibrate import Calibration, calibrate
+from privcalc.bounds import TOLERANCE
 from privcalc.calibration.holes import COUNTS, unknown
 from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.record import record
@@ -63,7 +64,7 @@ def sweep(
     high: float,
     count: int,
     relation: Relation | None = None,
-    tolerance: float = 1e-9,
+    tolerance: float = TOLERANCE,
     ratio: Sequence[float] = (),
 ) -> Iterator[Swept]:
     """Calibrate for each of several values of another parameter, evenly spaced over the logarithm.

@@ -226,17 +226,17 @@ ToleranceOption = Annotated[
     _option(
         "--tolerance",
         "T",
-        "Target relative width of the bracket, > 0 and < 1. A bracket of epsilon narrower "
-        "than 1e-12 always counts as narrow enough.",
+        "Target relative width of the bracket, > 0 and < 1; what costs nothing is narrower. A "
+        "bracket of epsilon narrower than 1e-12 always counts as narrow enough.",
     ),
 ]
 EngineOption = Annotated[
     Engine,
     typer.Option(
         "--engine",
-        help="Which engine proves it. auto asks the engines in order until one proves the "
-        "tolerance: closed form, contour, fft, best Renyi order. Or ask one only: contour, fft, "
-        "rdp (upper end only), afa (an estimate without certificate).",
+        help="Which engine proves it. auto asks what is predicted to meet the tolerance for the "
+        "least work: closed form, contour, fft, Renyi. Or ask one only: contour, fft, rdp (upper "
+        "end only), afa (an estimate without certificate).",
     ),
 ]
 ProvedEngineOption = Annotated[
@@ -247,8 +247,8 @@ EngineOfCurveOption = Annotated[
     ProvedEngine,
     typer.Option(
         "--engine",
-        help="Which engine proves it. auto asks the engines in order until one proves the "
-        "tolerance. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences "
+        help="Which engine proves it. auto asks what is predicted to meet the tolerance for the "
+        "least work. Or ask one only: contour, fft, rdp (upper end only). Renyi divergences "
         "need none.",
     ),
 ]

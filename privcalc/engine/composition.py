@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from privcalc.bounds import Bound
 from privcalc.exact import doubles
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.sampled.cut import TailSplitLaw
     from privcalc.renyi.curve import RenyiCurve
 
 _T = TypeVar("_T")
 
 # Longer rationals are enclosed in doubles.
 MOST_BITS = 20_000
-# Lattices take no notice of more outcomes, which contours do.
-MOST_OUTCOMES = 8000
 
 
 @record
@@ -201,16 +200,19 @@ class Composition:
         return any(law.properties.has_atoms_and_edges for law, _ in self.terms)
 
     @property
-    def too_many_atoms(self) -> bool:
-        """Whether some law has more outcomes than nodes can tell, and nothing smooths them."""
-        return all(law.properties.has_atoms for law, _ in self.terms) and any(
-            law.atom_count > MOST_OUTCOMES for law, _ in self.terms
-        )
-
-    @property
     def supports_tail_split(self) -> bool:
         """Whether the tail split (`engine/inversion`) applies to some law."""
         return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
+
+    @property
+    def samples(self) -> float:
+        """How many samples of laws with a tail split are expected; infinity for none."""
+        rates = [
+            count * cast("TailSplitLaw", law).rate
+            for law, count in self.terms
+            if law.properties.supports_tail_split
+        ]
+        return math.fsum(rates) if rates else math.inf
 
     @property
     def has_exact_single_use_profile(self) -> bool:

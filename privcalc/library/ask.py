@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from privcalc.bounds import TOLERANCE
 from privcalc.errors import UsageError
 from privcalc.library.given import (
     asked,
@@ -41,7 +42,7 @@ def compose(
     delta: Number | None = None,
     epsilon: Number | None = None,
     relation: str | None = None,
-    tolerance: Number = 1e-9,
+    tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
 ) -> Result:
     """Bracket what everything together costs: epsilon at a delta, or delta at an epsilon.
@@ -96,7 +97,7 @@ def convert(
     prior: Numbers = None,
     group: int | str = 1,
     relation: str | None = None,
-    tolerance: Number = 1e-9,
+    tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
 ) -> Result:
     """State one guarantee in another language.
@@ -161,7 +162,7 @@ def subsample(
     delta: Number | None = None,
     count: int | str = 1,
     relation: str | None = None,
-    tolerance: Number = 1e-9,
+    tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
 ) -> Result:
     """Say what sampling buys: the Renyi curve of what sees a sample, or epsilon after rounds of it.
@@ -217,7 +218,7 @@ def select(
     delta: Number | None = None,
     epsilon: Number | None = None,
     relation: str | None = None,
-    tolerance: Number = 1e-9,
+    tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
 ) -> Result:
     """Bracket the price of publishing the best of a random number of runs.
@@ -265,7 +266,7 @@ def calibrate(
     fpr: Number | None = None,
     ratio: Numbers = None,
     relation: str | None = None,
-    tolerance: Number = 1e-9,
+    tolerance: Number = TOLERANCE,
 ) -> Result:
     """Find the value of the free parameter, written _, that meets a target.
 
@@ -309,7 +310,7 @@ def calibrations(
     fpr: Numbers = None,
     ratio: Numbers = None,
     relation: str | None = None,
-    tolerance: Number = 1e-9,
+    tolerance: Number = TOLERANCE,
 ) -> tuple[Result, ...]:
     """Find the free parameter for each of several targets: every budget at every delta.
 

@@ -427,7 +427,7 @@ class EngineBase(Base):
         return bool(self._laws.upper.curves)
 
     def _epsilon(self, delta: float) -> float:
-        from privcalc.engine.arbiter import certified_epsilon
+        from privcalc.engine.planner import certified_epsilon
 
         try:
             return certified_epsilon(self._laws.upper, delta, TOLERANCE).bound.upper

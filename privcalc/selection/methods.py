@@ -202,7 +202,7 @@ class Methods:
 
     def _composed(self, best: float, count: int, delta: float) -> float:
         """Return an epsilon of so many runs of the base; infinity where there is none."""
-        from privcalc.engine.arbiter import certified_epsilon
+        from privcalc.engine.planner import certified_epsilon
 
         many, found = self._repeated(count), math.inf
         for tolerance in (ROUGH, COMPOSED):
@@ -217,7 +217,7 @@ class Methods:
 
     def _composed_delta(self, count: int, epsilon: float) -> float:
         """Return a delta of so many runs of the base; 1 where there is none, or they are many."""
-        from privcalc.engine.arbiter import certified_delta
+        from privcalc.engine.planner import certified_delta
 
         if count > MOST_RUNS:
             return 1.0

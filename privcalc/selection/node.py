@@ -339,7 +339,7 @@ class Bounds:
         no more than P(K > n).
         """
         from privcalc.engine.composition import Composition
-        from privcalc.engine.many import many_deltas
+        from privcalc.engine.profile import profile_at
 
         found = np.ones(len(epsilons))
         asked = np.flatnonzero(epsilons >= 0.0)
@@ -350,7 +350,7 @@ class Bounds:
                 tuple((curve, n * count) for curve, n in once.curves),
             )
             try:
-                deltas = many_deltas(many, epsilons[asked].tolist(), COMPOSED)
+                deltas = profile_at(many, epsilons[asked].tolist(), COMPOSED)
             except NotCertifiedError:
                 continue
             uppers = np.array([each.bound.upper for each in deltas])

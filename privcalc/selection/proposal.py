@@ -56,8 +56,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from privcalc.engine.arbiter import certified_epsilon
-from privcalc.engine.question import exact_sum
+from privcalc.engine.methods import Enumeration
+from privcalc.engine.planner import certified_epsilon
 from privcalc.engine.terms import Realized, one_law
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
@@ -504,7 +504,8 @@ def _far(composition: Composition, more: float) -> float:
 
 def _slow(composition: Composition) -> bool:
     """Say whether every epsilon takes a sum over atoms of its own."""
-    if exact_sum(composition) is not None:
+    listed = Enumeration()
+    if listed.applies(composition) and listed.source(composition) is not None:
         return False
     return all(law.properties.has_atoms for law, _ in composition)
 

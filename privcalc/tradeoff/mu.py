@@ -24,8 +24,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Proof
-from privcalc.engine.arbiter import certified_delta
-from privcalc.engine.many import ManyDeltas
+from privcalc.engine.planner import certified_delta
+from privcalc.engine.profile import PrivacyProfile
 from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.numerics.normal import least_mu, tail_quantile
 from privcalc.numerics.rounding import UNIT
@@ -186,8 +186,8 @@ class MuSearch:
     def __post_init__(self) -> None:
         """Split the composition, and prepare for many deltas."""
         self.far = LargeEpsilons.of(self.part.upper)
-        self._many = ManyDeltas(self.part.upper, self.tolerance, engine=self.engine)
-        self._fine: ManyDeltas | None = None
+        self._many = PrivacyProfile(self.part.upper, self.tolerance, engine=self.engine)
+        self._fine: PrivacyProfile | None = None
         self._coarse: set[float] = set()
 
     def start(self) -> None:
@@ -264,7 +264,7 @@ class MuSearch:
 
     def sharpen(self, tolerance: float) -> None:
         """Ask for narrower deltas from now on."""
-        self._fine = ManyDeltas(self.part.upper, tolerance, engine=self.engine)
+        self._fine = PrivacyProfile(self.part.upper, tolerance, engine=self.engine)
         self._coarse = set(self.deltas)
 
     def _next(self, corner: Corner) -> list[float]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import CLOSED, Certified
-from privcalc.engine.many import ManyDeltas
+from privcalc.engine.profile import PrivacyProfile
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError
@@ -155,7 +155,7 @@ class Profile:
         laws = laws.for_curves
         self.upper = _many(laws.upper, tolerance, engine)
         self.both = laws.lower is not None
-        self._lower: ManyDeltas | None = self.upper
+        self._lower: PrivacyProfile | None = self.upper
         if laws.lower is not laws.upper:
             self._lower = None
             if laws.lower is not None:
@@ -200,13 +200,13 @@ class Profile:
         return table[:, 0], table[:, 1]
 
 
-def _many(composition: Composition, tolerance: float, engine: str) -> ManyDeltas:
-    return ManyDeltas(
+def _many(composition: Composition, tolerance: float, engine: str) -> PrivacyProfile:
+    return PrivacyProfile(
         composition, TARGET * tolerance, engine=engine, width=ENOUGH * tolerance, of_mass=True
     )
 
 
-def _brackets(curve: ManyDeltas, epsilons: list[float]) -> list[Certified]:
+def _brackets(curve: PrivacyProfile, epsilons: list[float]) -> list[Certified]:
     """Return brackets of delta; where nothing is proved, 0 and 1."""
     try:
         return curve.brackets(epsilons)

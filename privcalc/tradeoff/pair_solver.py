@@ -222,6 +222,9 @@ def curve_trade_off(composition: Composition, alphas: Sequence[float]) -> Curve:
     return Curve(tuple(betas), tuple(powers), Proof.RENYI, (UPPER_ONLY,))
 
 
+# Part of the tolerance that is aimed at: what is looked for is a power or a type II error, and the
+# other of the two may be smaller.
+AIM = 0.25
 # Part of the tolerance that the curvature of g may cost over the nearest spacing.
 CURVATURE = 0.1
 # The outer points lie so many spacings away.
@@ -293,7 +296,7 @@ class PairSolver:
         self._pair = pair
         self._forward = forward
         self._reverse = reverse
-        self._tolerance = tolerance
+        self._asked, self._tolerance = tolerance, AIM * tolerance
 
     def curve(self, alphas: Sequence[float]) -> Curve:
         """Bracket beta and the power at each of several increasing alphas in (0, 1)."""
@@ -310,7 +313,7 @@ class PairSolver:
     def _notes(self, queries: list[Query]) -> tuple[str, ...]:
         if not self._both:
             return (UPPER_ONLY,)
-        wide = [query for query in queries if not self._met(query)]
+        wide = [query for query in queries if not _width(query) <= self._asked]
         if not wide:
             return ()
         worst = max(_width(query) for query in wide)
@@ -348,7 +351,7 @@ class PairSolver:
         return queries
 
     def _noisy(self, query: Query) -> bool:
-        return query.noise > ENOUGH * self._tolerance
+        return query.noise > ENOUGH * self._asked
 
     def _improve(self, query: Query, trial: int) -> None:
         """Choose other points: at another distance, or around another position.

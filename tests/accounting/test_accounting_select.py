@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
+from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.relation import Relation

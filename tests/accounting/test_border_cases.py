@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def delta(text: str, epsilon: float) -> Bound:
     """Return the bracket of delta."""
-    bound = compose(parse(text).tree, epsilons=[epsilon]).answers[0].bound
+    bound = compose(parse(text).tree, epsilons=[epsilon], tolerance=1e-9).answers[0].bound
     assert bound is not None
     return bound
 

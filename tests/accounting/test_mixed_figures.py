@@ -40,7 +40,9 @@ def answer(text: str, **query: float) -> Bound:
     """Return the certified bracket of epsilon at a delta, or of delta at an epsilon."""
     deltas = [query["delta"]] if "delta" in query else []
     epsilons = [query["epsilon"]] if "epsilon" in query else []
-    bound = compose(parse(text).tree, deltas=deltas, epsilons=epsilons).answers[0].bound
+    bound = (
+        compose(parse(text).tree, deltas=deltas, epsilons=epsilons, tolerance=1e-9).answers[0].bound
+    )
     assert bound is not None
     return bound
 

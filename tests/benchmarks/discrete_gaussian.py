@@ -10,8 +10,8 @@ import random
 import time
 from fractions import Fraction
 
-from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.composition import Composition
+from privcalc.engine.planner import certified_epsilon
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
 CASES = {

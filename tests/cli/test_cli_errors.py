@@ -239,13 +239,13 @@ class TestTopics:
         assert "gaussian:" in run("--show-completion", shell).stdout
 
     def test_help_says_what_things_mean(self, run: Callable[..., Outcome]) -> None:
-        """The order of the engines and the ranges are stated; nothing is announced."""
+        """The engines and the ranges are stated; nothing is announced."""
         text = " ".join(run("compose", "--help-all").stdout.split())
         assert "available yet" not in text
         for words in (
-            "closed form, contour, fft, best Renyi order",
+            "closed form, contour, fft, Renyi",
             "rdp (upper end only)",
-            "> 0 and < 1. A bracket of epsilon narrower than 1e-12 always counts",
+            "> 0 and < 1; what costs nothing is narrower. A bracket of epsilon narrower than 1e-12",
             "at 21 values of epsilon",
         ):
             assert words in text

@@ -233,7 +233,7 @@ class TestImports:
         """Its profile is a closed form."""
         loaded = modules("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--json")
         assert "privcalc.selection.pointwise" in loaded
-        heavy = {"privcalc.engine.lattice", "privcalc.engine.many", "privcalc.engine.inversion"}
+        heavy = {"privcalc.engine.lattice", "privcalc.engine.profile", "privcalc.engine.inversion"}
         assert not loaded & heavy
         assert not loaded & {"rich", "scipy.optimize", "scipy.stats", "scipy.integrate"}
 

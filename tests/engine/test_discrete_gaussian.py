@@ -12,8 +12,8 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.composition import Composition
+from privcalc.engine.planner import certified_epsilon
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.spec.parse import parse
 from tests.oracles.discrete_gaussian import Term, delta_of, draws, shifted_difference, total_of
@@ -44,9 +44,11 @@ def ask(text: str, *, engine: str = "auto", **query: float) -> Bound:
     """Return the bracket of epsilon at a delta, or of delta at an epsilon."""
     deltas = [query["delta"]] if "delta" in query else []
     epsilons = [query["epsilon"]] if "epsilon" in query else []
-    answer = compose(parse(text).tree, deltas=deltas, epsilons=epsilons, engine=engine).answers[0]
-    assert answer.bound is not None
-    return answer.bound
+    found = compose(
+        parse(text).tree, deltas=deltas, epsilons=epsilons, tolerance=1e-9, engine=engine
+    )
+    assert found.answers[0].bound is not None
+    return found.answers[0].bound
 
 
 def width(bound: Bound) -> float:

@@ -12,9 +12,9 @@ from typing import Any
 import mpmath
 import pytest
 
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.smoothed import SMOOTHED
+from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw

@@ -10,10 +10,10 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.edged import EdgedBlocks
 from privcalc.engine.inversion.smoothed import SMOOTHED
+from privcalc.engine.planner import certified_epsilon
 from privcalc.losses.sampled.cut import FarSums
 from privcalc.losses.sampled.glued import GluedContour, GluedDensityLaw
 from privcalc.spec.parse import parse

@@ -8,10 +8,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.certificate import log_left, log_payoff_supremum, log_right
 from privcalc.engine.inversion.decaying import DECAYING, make_plan
+from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.engine.renyi import renyi_delta, renyi_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.finite.spread import Spread, gaps
-from privcalc.engine.lattice.answer import _Question, fft_delta, fft_epsilon
+from privcalc.engine.lattice.answer import _Seen, fft_delta, fft_epsilon
 from privcalc.engine.lattice.cells import Grid
 from privcalc.engine.lattice.dots import coarsen, discretised
 from privcalc.engine.lattice.law import LatticeLaw
 from privcalc.engine.lattice.sketch import look, scales_for_epsilon
 from privcalc.engine.lattice.transform import compose_lattice
 from privcalc.engine.lattice.window import find_window
+from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
@@ -275,7 +275,7 @@ def test_what_a_window_leaves_out_counts() -> None:
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
     sketches = look(composition, -140.0)
     scales = scales_for_epsilon(composition, sketches, 20.0)
-    source = _Question(composition, sketches, scales, -140.0).source(1e-4, 2**15)
+    source = _Seen(composition, sketches, scales, -140.0).source(1e-4, 2**15)
     assert source.upper.losses[0] > 1.0
     assert source.upper.missing > 0.0
     points = np.array([0.0, 4.0, 20.0])

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import mpmath
 import pytest
 
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.sampled.law import sampled
 from tests.pairs import two_point

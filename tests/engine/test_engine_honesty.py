@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.realize import realize
-from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.finite.outcomes import enumerate_outcomes
 from privcalc.engine.inversion import certificate, saddle
 from privcalc.engine.inversion.decaying import DECAYING
+from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse

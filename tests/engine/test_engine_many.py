@@ -12,15 +12,14 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
-from privcalc.engine.arbiter import certified_delta, sharpened_delta
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
 from privcalc.engine.finite.tail_sums import BlockSums, tail_sums
 from privcalc.engine.inversion.certificate import exp_bounds
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.lattice.answer import lattice_at
-from privcalc.engine.many import ManyDeltas, many_deltas
-from privcalc.engine.shared_work import Work
+from privcalc.engine.planner import certified_delta, sharpened_delta
+from privcalc.engine.profile import Known, PrivacyProfile, profile_at
 from privcalc.engine.source import brackets
 from privcalc.errors import DisagreementError
 from privcalc.losses.atomic.atoms import AtomicLaw
@@ -72,7 +71,7 @@ def test_many_agree_with_one(text: str) -> None:
     """Brackets meet those of `certified_delta`, are as narrow as was asked, and fall."""
     epsilons = [*np.linspace(0.0, 6.0, 60), 0.0, 3.3]
     for composition in compositions(text):
-        many = many_deltas(composition, epsilons, TOLERANCE)
+        many = profile_at(composition, epsilons, TOLERANCE)
         for epsilon, found in list(zip(epsilons, many, strict=True))[::12]:
             one = certified_delta(composition, float(epsilon), TOLERANCE)
             assert meets(found.bound, one.bound), epsilon
@@ -105,7 +104,7 @@ def test_many_agree_with_one_on_random_mechanisms(tmp_path: Path, seed: int, tot
         text = f"{base.text}@{count}"
         epsilons = [0.0, 0.1, 0.4, 1.0, 1.1, 2.0, 7.0]
         for composition in compositions(text):
-            many = many_deltas(composition, epsilons, TOLERANCE)
+            many = profile_at(composition, epsilons, TOLERANCE)
             for epsilon, found in zip(epsilons, many, strict=True):
                 one = certified_delta(composition, epsilon, TOLERANCE)
                 if one.engine == "rdp" != found.engine:
@@ -124,7 +123,7 @@ def test_fft_is_shared() -> None:
     """Where only the FFT engine answers, one pair of lattice laws serves neighbours."""
     tree = parse("truncated-laplace:scale=2,bound=30@4").tree
     composition = realize(tree, Relation.REPLACE_ONE)["replace"].upper
-    many = many_deltas(composition, [0.4, 0.5, 0.55], TOLERANCE)
+    many = profile_at(composition, [0.4, 0.5, 0.55], TOLERANCE)
     assert {found.engine for found in many} == {"fft"}
     one = certified_delta(composition, 0.55, TOLERANCE)
     assert meets(many[2].bound, one.bound)
@@ -146,7 +145,7 @@ def test_what_contours_leave_has_rough_brackets_at_least(text: str) -> None:
     """Where each epsilon takes a contour of its own the work is used up, and some were unknown."""
     epsilons = [0.3 * k for k in range(21)]
     with allowance(QUESTION):
-        found = many_deltas(compositions(text)[0], epsilons, TOLERANCE)
+        found = profile_at(compositions(text)[0], epsilons, TOLERANCE)
     assert max(relative(each.bound) for each in found) <= 0.05
 
 
@@ -163,7 +162,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
         assert each is None or meets(
             each.bound, certified_delta(composition, float(epsilon), 1e-6).bound
         )
-    work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, epsilons, of_mass=True)
+    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, epsilons, of_mass=True)
     assert work.ask(source, list(epsilons), 1e-3) == []
 
 
@@ -171,7 +170,7 @@ def test_lattices_prove_nothing_below_their_window() -> None:
 def test_one_engine(engine: str) -> None:
     """A forced engine is the only one that answers."""
     composition = compositions("gaussian:sigma=2@5")[0]
-    many = many_deltas(composition, [0.0, 0.5, 1.0], 1e-6, engine=engine)
+    many = profile_at(composition, [0.0, 0.5, 1.0], 1e-6, engine=engine)
     assert {found.engine for found in many} == {engine}
     for epsilon, found in zip((0.0, 0.5, 1.0), many, strict=True):
         assert meets(found.bound, certified_delta(composition, epsilon, 1e-9).bound)
@@ -180,16 +179,16 @@ def test_one_engine(engine: str) -> None:
 def test_limits() -> None:
     """Beyond the largest loss only the mass at infinity is left; a certain one is 1 everywhere."""
     composition = Composition.of([(two_point(0.5, 1e-3), 2)])
-    beyond = many_deltas(composition, [1.0, 5.0], TOLERANCE)
+    beyond = profile_at(composition, [1.0, 5.0], TOLERANCE)
     assert beyond[0].bound == beyond[1].bound == composition.infinity_mass()
     certain = Composition.of([(AtomicLaw((), (), 1.0, 1.0), 1)])
-    assert [each.bound for each in many_deltas(certain, [0.0, 3.0], 1e-9)] == [Bound(1.0, 1.0)] * 2
+    assert [each.bound for each in profile_at(certain, [0.0, 3.0], 1e-9)] == [Bound(1.0, 1.0)] * 2
 
 
 def test_upper_ends_of_curves() -> None:
     """A part that is known by its Renyi curve has upper ends alone, the same as one by one."""
     composition = compositions("zcdp:rho=0.1")[0]
-    many = many_deltas(composition, [0.2, 1.0], TOLERANCE)
+    many = profile_at(composition, [0.2, 1.0], TOLERANCE)
     for epsilon, found in zip((0.2, 1.0), many, strict=True):
         one = certified_delta(composition, epsilon, TOLERANCE).bound
         assert found.bound.lower is None
@@ -198,7 +197,7 @@ def test_upper_ends_of_curves() -> None:
 
 def test_questions_may_be_repeated() -> None:
     """What was worked out is used again, and gives brackets that meet."""
-    curve = ManyDeltas(compositions(MNIST)[0], TOLERANCE)
+    curve = PrivacyProfile(compositions(MNIST)[0], TOLERANCE)
     first = curve.brackets(list(np.linspace(0.0, 4.0, 30)))
     again = curve.brackets([0.7, 4.0])
     assert meets(first[-1].bound, again[1].bound)
@@ -207,20 +206,20 @@ def test_questions_may_be_repeated() -> None:
 
 def test_contradictions_are_errors() -> None:
     """An upper end below a lower one further right is refused."""
-    work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
+    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
     work.keep(0.0, Certified(Bound(0.1, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.2, 0.2), Proof.LATTICE))
     with pytest.raises(DisagreementError, match="contradict"):
-        work.sharpened([0.0, 1.0])
+        work.monotone([0.0, 1.0])
 
 
 def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
     """An upper end by a Renyi curve may be below what laws that say more prove of themselves."""
-    work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0, 2.0], of_mass=False, sharper=True)
+    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0, 2.0], of_mass=False, sharper=True)
     for epsilon, low, high in ((0.0, 0.3, 0.4), (1.0, 0.2, 0.21), (2.0, 0.1, 0.11)):
         work.keep(epsilon, Certified(Bound(high, low), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.05), Proof.RENYI))
-    found = [each.bound for each in work.sharpened([0.0, 1.0, 2.0])]
+    found = [each.bound for each in work.monotone([0.0, 1.0, 2.0])]
     assert found == [Bound(0.4, 0.3), Bound(0.05), Bound(0.05)]
 
 
@@ -232,10 +231,10 @@ def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) 
         asked.append(epsilon)
         return sharpened_delta(composition, epsilon, found)
 
-    monkeypatch.setattr("privcalc.engine.many.sharpened_delta", counted)
+    monkeypatch.setattr("privcalc.engine.profile.sharpened_delta", counted)
     composition = compositions("exponential:epsilon=0.1@1000")[0]
     epsilons = [0.05 * k for k in range(300)]
-    found = many_deltas(composition, epsilons, 1e-6)
+    found = profile_at(composition, epsilons, 1e-6)
     assert 30 < len(asked) <= 60
     uppers = [each.bound.upper for each in found]
     assert uppers == sorted(uppers, reverse=True)
@@ -247,10 +246,10 @@ def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) 
 
 def test_monotony_sharpens() -> None:
     """An upper end holds to the right, and a lower one to the left."""
-    work = Work(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
+    work = Known(Bound(0.0, 0.0), 1e-9, 1e-9, [0.0, 1.0], of_mass=False)
     work.keep(0.0, Certified(Bound(0.3, 0.1), Proof.LATTICE))
     work.keep(1.0, Certified(Bound(0.4, 0.2), Proof.LATTICE))
-    assert [each.bound for each in work.sharpened([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2
+    assert [each.bound for each in work.monotone([1.0, 0.0])] == [Bound(0.3, 0.2)] * 2
 
 
 @pytest.mark.parametrize("text", [MNIST, "laplace:scale=20@1000", "gaussian:sigma=5@100"])
@@ -273,7 +272,7 @@ def test_many_epsilons_at_once_are_each_by_itself(text: str) -> None:
 
 def test_estimates() -> None:
     """P(L > epsilon) and delta without bound are those of a normal law."""
-    curve = ManyDeltas(compositions("gaussian:sigma=5@100")[0], TOLERANCE)
+    curve = PrivacyProfile(compositions("gaussian:sigma=5@100")[0], TOLERANCE)
     assert curve.estimates(np.array([1.0])) is None
     curve.brackets([0.0, 1.0, 2.0, 3.0])
     found = curve.estimates(np.array([0.5, 2.5]))

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from privcalc.engine import contours
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_split
 from privcalc.engine.inversion.edged import Falling
 from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.engine.inversion.tail_search import Parts, Search
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
+from privcalc.engine.methods import Question, WholeLine
 from privcalc.engine.source import bracket
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
@@ -154,9 +154,11 @@ def test_a_bound_that_falls_too_fast_is_false(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:
-    """Which contours are asked, for whom no other engine is narrow."""
+    """One line is likely to be narrow for them, and is."""
     pair = UnequalGaussiansLaw(0.5, 1.44, 0.44)
     for law in (group(1.0, 0.01, 3, remove=True), pair):
         composition = Composition.of([(law, 1), (LOPSIDED, 1)])
-        solves = [solve for _, solve in contours.contours(composition, -10.0)]
-        assert SMOOTHED.delta in solves
+        line, question = WholeLine(), Question(composition, epsilon=0.3)
+        assert line.predict(question, 1e-6).width <= 1e-6
+        found = line.solve(question, 1e-6).bound
+        assert found.width <= 1e-6 * found.upper

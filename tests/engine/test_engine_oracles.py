@@ -37,7 +37,7 @@ def check(row: dict[str, Any], width: float | None) -> None:
     (quantity, at) = next(iter(row["query"].items()))
     deltas, epsilons = ([at], []) if quantity == "delta" else ([], [at])
     tree = parse(row["text"]).tree
-    answer = compose(tree, deltas=deltas, epsilons=epsilons).answers[0]
+    answer = compose(tree, deltas=deltas, epsilons=epsilons, tolerance=1e-9).answers[0]
     for direction in answer.directions:
         names = ("remove", "add") if direction.adjacency == "both" else (direction.adjacency,)
         for name in names:

@@ -39,7 +39,8 @@ def certified(
 ) -> tuple[float, float]:
     """Return the certified bracket of the other quantity."""
     deltas, epsilons = ([delta], []) if delta is not None else ([], [epsilon or 0.0])
-    bound = compose(parse(text).tree, deltas=deltas, epsilons=epsilons).answers[0].bound
+    found = compose(parse(text).tree, deltas=deltas, epsilons=epsilons, tolerance=WIDTH)
+    bound = found.answers[0].bound
     assert bound is not None
     assert bound.lower is not None
     return bound.lower, bound.upper

@@ -9,8 +9,7 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
-from privcalc.engine.arbiter import certified_epsilon
-from privcalc.engine.resolutions import resolutions
+from privcalc.engine.planner import certified_epsilon, resolutions
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.numerics.work import QUESTION, allowance, charge

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.arbiter import certified_delta
 from privcalc.engine.composition import Composition
 from privcalc.engine.finite import spread
 from privcalc.engine.finite.spread import Spread, gaps
 from privcalc.engine.lattice.answer import lattice_at
+from privcalc.engine.planner import certified_delta
 from privcalc.spec.parse import parse
 from tests.pairs import two_point
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
-from privcalc.engine.many import many_deltas
+from privcalc.engine.planner import certified_delta, certified_epsilon
+from privcalc.engine.profile import profile_at
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
 from tests.engine.inversion.sampled_cases import TRUTHS, holds, meet, relative, written
@@ -81,7 +81,7 @@ def test_a_profile_is_narrow() -> None:
     """Brackets at several epsilons meet those of a contour."""
     composition = Composition.of([(law(0.7, 0.01), 2)])
     epsilons = [0.4, 0.8, 1.2]
-    found = many_deltas(composition, epsilons, 1e-9)
+    found = profile_at(composition, epsilons, 1e-9)
     assert max(relative(each.bound) for each in found) <= 1e-9
     again = TAIL_SPLIT.delta(composition, epsilons[1], 1e-3)
     assert meet(found[1].bound, again.bound)

@@ -12,7 +12,7 @@ from mpmath import mp
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.arbiter import certified_delta
+from privcalc.engine.planner import certified_delta
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw

@@ -20,7 +20,7 @@ from privcalc.accounting.realize import realize
 from privcalc.accounting.select import select
 from privcalc.bounds import Bound
 from privcalc.calibration.target import CalibrationTarget
-from privcalc.engine.arbiter import certified_epsilon
+from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import DomainError, NotCertifiedError, SpecError, UnsupportedError
 from privcalc.mechanisms.adaptive.stability import Stability
 from privcalc.relation import Relation

@@ -15,7 +15,7 @@ from mpmath import mp, mpf
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import default_relation, realize
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
+from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.renyi.conversion.optimum import best_epsilon, best_log_delta, corner
 from privcalc.renyi.conversion.powers import Sides, allowed_powers, largest_powers, powers
 from privcalc.renyi.curve import SumCurve

@@ -14,7 +14,7 @@ from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
 from privcalc.accounting.selection import SelectionBrackets
 from privcalc.bounds import Bound
-from privcalc.engine.arbiter import certified_epsilon
+from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import QUESTION, allowance

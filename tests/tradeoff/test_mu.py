@@ -14,7 +14,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound
-from privcalc.engine.arbiter import certified_delta
+from privcalc.engine.planner import certified_delta
 from privcalc.errors import DomainError
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.noise.gaussian import GaussianLaw

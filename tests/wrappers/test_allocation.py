@@ -17,7 +17,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
 from privcalc.calibration.target import CalibrationTarget
-from privcalc.engine.arbiter import certified_epsilon
+from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import PrivcalcError, UnsupportedError
 from privcalc.exact import Enclosed
 from privcalc.losses import allocated_measures as lattice

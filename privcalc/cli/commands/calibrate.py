@@ -167,7 +167,7 @@ def calibrate(
     ratio: options.RatioOption = None,
     sweep: options.SweepOption = None,
     relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-9",
+    tolerance: options.ToleranceOption = "1e-6",
     output: Output,
 ) -> int:
     """Find the value of a free parameter that meets a target: how much noise, say.

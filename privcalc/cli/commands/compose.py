@@ -34,7 +34,7 @@ def compose(
     max_delta: options.MaxDeltaOption = None,
     exit_zero: options.ExitZeroOption = False,
     relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-9",
+    tolerance: options.ToleranceOption = "1e-6",
     engine: options.EngineOption = choices.Engine.AUTO,
     output: Output,
     file: options.FileOption = None,

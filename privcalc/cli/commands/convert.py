@@ -63,7 +63,7 @@ def convert(
     max_advantage: options.MaxAdvantageOption = None,
     exit_zero: options.ExitZeroOption = False,
     relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-9",
+    tolerance: options.ToleranceOption = "1e-6",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
     data_dependent: options.DataOption = None,
     budget: options.FilterOption = None,

@@ -38,7 +38,7 @@ def select(
     thresholds: options.ThresholdsOption = False,
     epsilon_q: options.RunEpsilonOption = None,
     relation: options.RelationOption = None,
-    tolerance: options.ToleranceOption = "1e-9",
+    tolerance: options.ToleranceOption = "1e-6",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
     output: Output,
 ) -> int:

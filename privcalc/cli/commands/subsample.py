@@ -50,7 +50,7 @@ def subsample(
     delta: options.DeltaOption = None,
     count: options.CountOption = None,
     relation: options.SampledRelationOption = None,
-    tolerance: options.ToleranceOption = "1e-9",
+    tolerance: options.ToleranceOption = "1e-6",
     engine: options.ProvedEngineOption = choices.ProvedEngine.AUTO,
     output: Output,
 ) -> int:

@@ -98,6 +98,8 @@ class Listed:
     """A list for upper ends, and any number of them for lower ends."""
 
     pad = PAD
+    # It is good wherever the list is.
+    deviation = 0.0
 
     def __init__(self, proof: Proof, upper: Side, *lowers: Side) -> None:
         """Take the list that proves upper ends, and those that prove lower ends."""

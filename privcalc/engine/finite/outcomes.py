@@ -70,7 +70,7 @@ class Outcomes:
 
 def enumerate_outcomes(composition: Composition) -> Outcomes | None:
     """Return the law of the total loss, or None where a law is not finite or it is too large."""
-    total: Outcomes | None = None
+    listed = []
     for known, count in composition:
         # One use by itself has a profile of its own.
         law = known
@@ -78,6 +78,9 @@ def enumerate_outcomes(composition: Composition) -> Outcomes | None:
             law = known.atoms
         if not isinstance(law, AtomicLaw) or not law.losses:
             return None
+        listed.append((law, count))
+    total: Outcomes | None = None
+    for law, count in listed:
         part = _uses(law, count)
         if part is None:
             return None

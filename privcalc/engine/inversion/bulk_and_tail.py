@@ -178,10 +178,6 @@ class Search:
                 far.append(sum([*before, each.far[:, column], *after], others))
         return Cut(places, sum(near, others), tuple(far)) if places else None
 
-    def gain(self, epsilon: float) -> float:
-        """Return by how much the peaks are lower than that of one line, in logarithms."""
-        return self.peak(self.whole, epsilon)[0] - self.best(epsilon)[0]
-
     def log_bound(self, epsilon: float) -> float:
         """Return about an upper bound on log delta."""
         return min(0.0, self.best(epsilon)[0])
@@ -231,8 +227,6 @@ def _some(near: Array, far: Array, count: int) -> Array:
     return np.where(known, count * near + some, np.inf)
 
 
-# It is worth two lines where the peaks are lower by so much, in logarithms.
-WORTH = 3.0
 # Part of the error that may be made by leaving out the uses without rare losses.
 NEGLIGIBLE = 0.05
 DROP = 1e-13
@@ -240,16 +234,6 @@ DROP = 1e-13
 FIRST_WIDTH, STALE = 1e-4, 0.3
 # Logarithms of terms that sums that are to serve neighbours are made finer by, for each deviation.
 ROOM = 2.0
-
-
-def applies(composition: Composition, log_delta: float, epsilon: float | None = None) -> bool:
-    """Say whether two lines are likely to be better than one; a choice, no proof."""
-    try:
-        search = Search.of(composition.truncated(log_delta + math.log(DROP)))
-        at = search.epsilon(log_delta) if epsilon is None else epsilon
-    except NotCertifiedError:
-        return False
-    return search.gain(at) > WORTH
 
 
 class BulkAndTail:

@@ -15,6 +15,7 @@ from privcalc.engine.inversion.certificate import log_right
 from privcalc.engine.inversion.solve import COARSE, PLAIN
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
+from privcalc.numerics.work import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -109,6 +110,7 @@ def log_delta_at(composition: Composition, c: float) -> tuple[float, float]:
     return epsilon, psi - 0.5 * math.log(2.0 * math.pi * curvature)
 
 
+@remembered(8)
 def saddle_for_delta(composition: Composition, log_delta: float) -> tuple[float, float]:
     """Return (c, epsilon) whose saddle-point delta is the one asked for."""
 

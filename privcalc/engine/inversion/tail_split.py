@@ -37,9 +37,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.inverse import FIRST_LOG_DELTA, LEAST_ERROR, error_for
+from privcalc.engine.inverse import LEAST_ERROR, error_for
 from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
-from privcalc.engine.inversion.saddle import log_delta_at, saddle_for_delta, saddle_for_epsilon
 from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
 from privcalc.engine.inversion.tail_cut import Frame
 from privcalc.engine.inversion.tail_lines import make_side, skipped_left
@@ -145,13 +144,8 @@ class Closed:
         return np.full(len(epsilons), self.p * unit), self.q * grown
 
 
-# Up to so many uses of sampled laws, or expected samples where a record is removed or added, the
-# split is always asked. So few uses decay slowly.
-FEW_USES, FEW_REMOVED, FEW_ADDED = 500, 20.0, 1.0
-# Parts of delta: what searches of one line may truncate, and what cannot decide anything.
-NEGLIGIBLE, SMALL = 1e-14, 1e-2
-MUCH = 0.55
-GUESSES = 3
+# Of so few uses, which decay slowly, a source for all digits is made only at the epsilon itself.
+FEW_USES = 500
 # -d log delta / d log epsilon before it is known, and the least epsilon that is believed there.
 FIRST_SLOPE, LEAST_CENTRE = 4.0, 1e-9
 # Part of the error that may be made by truncating what lies beyond the split.
@@ -164,53 +158,9 @@ ROOM = 2.0
 FARTHEST = 40.0
 
 
-def rare_outcomes_matter(
-    composition: Composition, log_delta: float, epsilon: float | None = None
-) -> bool:
-    """Say whether the split is likely to be better than one line for all; a choice, no proof.
-
-    Few uses decay slowly, which the split proves more cheaply. With many, one line suffers where
-    it tilts towards outcomes that are too rare to matter: where what is beyond a small part of
-    delta makes up much of the variance at its saddle point. Given an epsilon, `log_delta` is where
-    the search for its delta begins.
-    """
-    parts = Parts.of(composition)
-    if parts is None or parts.uses <= FEW_USES:
-        return parts is not None
-    if not parts.remove:
-        return parts.samples <= FEW_ADDED
-    if parts.samples <= FEW_REMOVED:
-        return True
-    try:
-        for _ in range(1 if epsilon is None else GUESSES):
-            whole = composition.truncated(log_delta + math.log(NEGLIGIBLE))
-            if epsilon is None:
-                c = saddle_for_delta(whole, log_delta)[0]
-            else:
-                c = saddle_for_epsilon(whole, epsilon)
-                log_delta = min(log_delta_at(whole, c)[1], 0.0)
-    except NotCertifiedError:
-        return True
-    less = composition.truncated(log_delta + math.log(SMALL))
-    spread = whole.cumulants(c)[2]
-    # Far beyond all losses the tilted loss has no spread that doubles know.
-    return not spread > 0.0 or not 1.0 - less.cumulants(c)[2] / spread < MUCH
-
-
 def applies(composition: Composition) -> bool:
     """Say whether there is a split of these laws."""
     return Parts.of(composition) is not None
-
-
-def removes(composition: Composition) -> bool:
-    """Say whether all samples are of a record that is removed."""
-    parts = Parts.of(composition)
-    return parts is not None and parts.remove
-
-
-def is_split(composition: Composition) -> bool:
-    """Say whether the split is likely to be asked first, whatever the epsilon."""
-    return composition.supports_tail_split and rare_outcomes_matter(composition, FIRST_LOG_DELTA)
 
 
 class TailSplit:

@@ -13,6 +13,7 @@ from privcalc.engine.inverse import inverse
 from privcalc.engine.lattice.law import WindowError
 from privcalc.engine.lattice.levels import (
     MOST_POINTS,
+    WINDOW,
     compose_levels,
     plan_journey,
 )
@@ -20,19 +21,15 @@ from privcalc.engine.lattice.sketch import look, scales_for_delta, scales_for_ep
 from privcalc.engine.lattice.transform import PER_POINT
 from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
-from privcalc.numerics.work import left
+from privcalc.numerics.work import left, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.lattice.law import LatticeLaw
     from privcalc.engine.lattice.levels import Journey, Route
     from privcalc.engine.lattice.sketch import Scales, Sketch
-
-    Worth = Callable[[float], bool]
 
 # Part of delta that far outcomes, counted as infinite losses, may make up.
 LOG_DROP = math.log(1e-11)
@@ -46,6 +43,8 @@ LESS = (1.0, 8.0, 64.0)
 FEWEST_POINTS = 2.0**15
 # What may go into the transforms of one side: others, and other laws, are to be asked yet.
 PART_OF_WORK = 0.25
+# What a journey takes besides its transforms: 1e5 to 4e5 of 45 of them.
+PER_LOOK = 2e5
 # Of more uses the rounding of transforms, some units for each use, leaves nothing of a lower end,
 # and the upper one is above that of a Renyi order: so at delta 1e-5 with noise of four kinds.
 MOST_USES = 1e9
@@ -53,23 +52,12 @@ MOST_USES = 1e9
 COARSER = 6
 
 
-class LeftOutError(NotCertifiedError):
-    """The engine was not asked: what it could add is not worth what it costs."""
-
-
-def always(width: float) -> bool:
-    """Ask whatever it costs."""
-    return width >= 0.0
-
-
 def fft_epsilon(
     composition: Composition,
     delta_low: float,
     delta_high: float,
     tolerance: float,
-    *,
     most_points: int = MOST_POINTS,
-    worth: Worth = always,
 ) -> Certified:
     """Bracket the least epsilon >= 0 at which the finite part of delta is at most a target.
 
@@ -79,59 +67,53 @@ def fft_epsilon(
         delta_high: ... and at most this.
         tolerance: relative width wished for; what `most_points` cannot afford is not tried.
         most_points: size of the largest transform that is aimed at.
-        worth: whether to go on, told about the relative width that can be had.
 
     Raises:
         NotCertifiedError: no finite upper end could be proved.
-        LeftOutError: it is not worth it.
     """
-    log_delta = math.log(delta_low)
-    log_drop = log_delta + LOG_DROP
-    sketches = look(composition, log_drop)
-    scales = scales_for_delta(composition, sketches, log_delta)
-    question = _Question(composition, sketches, scales, log_drop)
-    question.weigh(tolerance, most_points, worth, 1.0 / max(scales.epsilon, EPSILON_FLOOR))
-    source = question.source(tolerance, most_points)
-    return inverse(source, delta_low, delta_high, tolerance, scales.epsilon)
+    seen = _seen_for_delta(composition, math.log(delta_low))
+    source = seen.source(tolerance, most_points)
+    return inverse(source, delta_low, delta_high, tolerance, seen.scales.epsilon)
 
 
 def fft_delta(
-    composition: Composition,
-    epsilon: float,
-    tolerance: float,
-    *,
-    most_points: int = MOST_POINTS,
-    worth: Worth = always,
+    composition: Composition, epsilon: float, tolerance: float, most_points: int = MOST_POINTS
 ) -> Certified:
     """Bracket the finite part of delta at an epsilon; see `fft_epsilon`."""
-    source = lattice_at(composition, epsilon, tolerance, most_points, worth)
-    return bracket(source, epsilon, tolerance)
+    return bracket(lattice_at(composition, epsilon, tolerance, most_points), epsilon, tolerance)
 
 
 def lattice_at(
-    composition: Composition,
-    epsilon: float,
-    tolerance: float,
-    most_points: int = MOST_POINTS,
-    worth: Worth = always,
+    composition: Composition, epsilon: float, tolerance: float, most_points: int = MOST_POINTS
 ) -> Listed:
     """Prepare lattice laws for one epsilon, whose bounds hold at all of them.
 
     Raises:
         NotCertifiedError: the laws are too far apart for any lattice.
-        LeftOutError: it is not worth it; see `fft_epsilon`.
     """
-    log_delta = FIRST_LOG_DELTA
-    for _ in range(REFINEMENTS):
-        sketches = look(composition, log_delta + LOG_DROP)
-        scales = scales_for_epsilon(composition, sketches, epsilon)
-        if scales.log_delta >= log_delta - 1.0:
-            break
-        log_delta = max(scales.log_delta, LEAST_LOG_DELTA)
-    question = _Question(composition, sketches, scales, log_delta + LOG_DROP)
-    # log delta falls with epsilon by about c.
-    question.weigh(tolerance, most_points, worth, scales.c)
-    return question.source(tolerance, most_points)
+    return _seen_for_epsilon(composition, epsilon).source(tolerance, most_points)
+
+
+def forecast_epsilon(
+    composition: Composition, delta: float, tolerance: float, most_points: int
+) -> tuple[float, float]:
+    """Predict the relative width of epsilon, and the work that it takes; see `fft_epsilon`.
+
+    Raises:
+        NotCertifiedError: the laws are too far apart for any lattice.
+    """
+    seen = _seen_for_delta(composition, math.log(delta))
+    width, work = seen.forecast(tolerance, most_points)
+    return width / max(seen.scales.epsilon, EPSILON_FLOOR), work
+
+
+def forecast_delta(
+    composition: Composition, epsilon: float, tolerance: float, most_points: int
+) -> tuple[float, float]:
+    """Predict the relative width of delta, whose logarithm falls by about c; see above."""
+    seen = _seen_for_epsilon(composition, epsilon)
+    width, work = seen.forecast(tolerance, most_points)
+    return width * seen.scales.c, work
 
 
 def work_of(routes: tuple[Route, ...]) -> float:
@@ -141,7 +123,7 @@ def work_of(routes: tuple[Route, ...]) -> float:
 
 
 @record
-class _Question:
+class _Seen:
     """A composition with what was seen of it."""
 
     composition: Composition
@@ -149,16 +131,17 @@ class _Question:
     scales: Scales
     log_drop: float
 
-    def weigh(self, tolerance: float, most_points: int, worth: Worth, relative: float) -> None:
-        """Refuse work that is not worth it; `relative` times a width of epsilon is relative."""
-        if worth is always:
-            return
-        journey = plan_journey(self.composition, self.sketches, self.scales, tolerance, most_points)
-        few = sum(count for _, count in self.composition) <= MOST_USES
-        width = journey.width * relative if few else math.inf
-        if not worth(width):
-            best = f"would give about {width:.0e} at best" if few else "rounding of so many uses"
-            raise LeftOutError(best)
+    def forecast(self, tolerance: float, most_points: int) -> tuple[float, float]:
+        """Predict the width of epsilon, and the work of both sides."""
+        if sum(count for _, count in self.composition) > MOST_USES:
+            return math.inf, 0.0
+        journey = self._journey(tolerance, most_points)
+        final = min(math.prod(route.factors, start=float(route.step)) for route in journey.routes)
+        points = min(WINDOW * self.scales.deviation / final, most_points)
+        if journey.width > 1.01 * tolerance * self.scales.epsilon:
+            # What is asked is more than so many points can give, and it takes them all.
+            points = most_points
+        return journey.width, PER_LOOK + 2.0 * points * work_of(journey.routes)
 
     def source(self, tolerance: float, most_points: int) -> Listed:
         """Return both final laws on the finest lattice whose windows are not too large."""
@@ -209,6 +192,30 @@ class _Question:
                 )
                 found.append(_side(floor))
         return found
+
+
+# The prediction and the answer share a look.
+@remembered(4)
+def _seen_for_delta(composition: Composition, log_delta: float) -> _Seen:
+    """Look at the laws where delta is given."""
+    log_drop = log_delta + LOG_DROP
+    sketches = look(composition, log_drop)
+    return _Seen(
+        composition, sketches, scales_for_delta(composition, sketches, log_delta), log_drop
+    )
+
+
+@remembered(4)
+def _seen_for_epsilon(composition: Composition, epsilon: float) -> _Seen:
+    """Look at the laws where epsilon is given."""
+    log_delta = FIRST_LOG_DELTA
+    for _ in range(REFINEMENTS):
+        sketches = look(composition, log_delta + LOG_DROP)
+        scales = scales_for_epsilon(composition, sketches, epsilon)
+        if scales.log_delta >= log_delta - 1.0:
+            break
+        log_delta = max(scales.log_delta, LEAST_LOG_DELTA)
+    return _Seen(composition, sketches, scales, log_delta + LOG_DROP)
 
 
 def _side(law: LatticeLaw) -> Side:

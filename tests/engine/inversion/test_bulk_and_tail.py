@@ -14,10 +14,10 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.arbiter import certified_delta
 from privcalc.engine.inversion import bulk_and_tail as parted
 from privcalc.engine.inversion import laws as rare
 from privcalc.engine.inversion.bulk_and_tail import BULK_AND_TAIL, Search
+from privcalc.engine.planner import certified_delta
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.cut import parted as cut_in_two
@@ -197,7 +197,9 @@ def composition_of(text: str) -> Composition:
 
 def epsilon_of(text: str, delta: float, engine: str = "auto") -> Bound:
     """Return what `compose` says."""
-    bound = compose(parse(text).tree, deltas=[delta], engine=engine).answers[0].bound
+    bound = (
+        compose(parse(text).tree, deltas=[delta], tolerance=1e-9, engine=engine).answers[0].bound
+    )
     assert bound is not None
     assert bound.lower is not None
     return bound

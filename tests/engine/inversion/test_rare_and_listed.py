@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.smoothed import SMOOTHED
+from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw

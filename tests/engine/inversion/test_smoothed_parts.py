@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.engine.arbiter import certified_delta
 from privcalc.engine.inversion import cells
 from privcalc.engine.inversion import certificate as payoff
 from privcalc.engine.inversion.edged import EdgedBlocks
 from privcalc.engine.inversion.laws import prepared
 from privcalc.engine.inversion.smoothed import SMOOTHED
+from privcalc.engine.planner import certified_delta
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.phases import NearOne

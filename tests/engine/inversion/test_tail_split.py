@@ -13,13 +13,14 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
-from privcalc.engine.arbiter import certified_delta, certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_split
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.inversion.tail_split import TAIL_SPLIT, rare_outcomes_matter
-from privcalc.engine.many import many_deltas
+from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+from privcalc.engine.methods import Question, TailSplit, WholeLine, saddle_of
+from privcalc.engine.planner import certified_delta, certified_epsilon
+from privcalc.engine.profile import profile_at
 from privcalc.engine.source import brackets
 from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
@@ -189,7 +190,7 @@ def test_a_profile_is_made_of_a_few_splits(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(tail_split, "split", counted)
     composition = uses(2.0, 0.1, 30)
     epsilons = [0.02 * k for k in range(1, 100)]
-    found = many_deltas(composition, epsilons, 1e-8)
+    found = profile_at(composition, epsilons, 1e-8)
     assert len(made) <= 12
     for epsilon, each in list(zip(epsilons, found, strict=True))[::11]:
         assert relative(each.bound) <= 1e-8
@@ -203,13 +204,19 @@ def test_it_is_asked_first_where_large_outcomes_are_rare() -> None:
     assert holds(found.bound, "0.0794803787299")
     assert relative(found.bound) <= 1e-9
     assert certified_delta(FEW_EPOCHS, 0.07948, 1e-8).engine == "contour"
-    assert rare_outcomes_matter(FEW_EPOCHS, -18.0)
-    assert not rare_outcomes_matter(uses(0.8, 0.001, 100_000), -11.5)
-    assert not rare_outcomes_matter(uses(0.8, 0.001, 100_000), -20.0, 2.5)
+    likely = smooth(FEW_EPOCHS, -18.0), smooth(uses(0.8, 0.001, 100_000), -11.5)
+    assert likely == (False, True)
     # Of few samples of little noise one contour takes long where a record is added, too.
     for count, first in ((9264, True), (9_264_000, False)):
-        added = Composition(((sampled(GaussianLaw(0.416), 1.19e-6, remove=False), count),))
-        assert rare_outcomes_matter(added, -23.0) == first
+        added = Composition(((sampled(GaussianLaw(1 / 0.416), 1.19e-6, remove=False), count),))
+        question = Question(added, math.exp(-23.0), math.exp(-23.0))
+        line, split = (each.predict(question, 1e-9).work for each in (WholeLine(), TailSplit()))
+        assert (split < line) == first
+
+
+def smooth(composition: Composition, log_delta: float) -> bool:
+    """Say whether the line of the whole is likely to take few nodes."""
+    return saddle_of(Question(composition, math.exp(log_delta), math.exp(log_delta))).smooth
 
 
 def test_what_it_does_not_apply_to() -> None:
@@ -388,7 +395,7 @@ def test_few_uses_of_little_noise_fit_into_the_work_of_a_question(
 ) -> None:
     """Up to 1e6 nodes for all digits; looser plans do where those are too many."""
     text = f"gaussian:sigma={sigma!r}@poisson:q={q!r}@{count}"
-    bound = compose(parse(text).tree, deltas=[delta]).answers[0].bound
+    bound = compose(parse(text).tree, deltas=[delta], tolerance=1e-9).answers[0].bound
     assert bound is not None
     assert relative(bound) <= 1e-7
 

@@ -11,11 +11,11 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from privcalc.engine.arbiter import certified_epsilon
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion.decay import log_suprema
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
+from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.cut import CutLaw
