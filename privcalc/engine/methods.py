@@ -216,6 +216,11 @@ class Method(Protocol):
         """Return whether the prediction itself takes some hundredths of a second."""
         ...
 
+    @property
+    def refinable(self) -> bool:
+        """Return whether a finer tolerance helps where the width that was predicted is missed."""
+        ...
+
     def knows_more(self, composition: Composition) -> bool:
         """Say whether other methods are about a law of which less is known."""
         ...
@@ -255,6 +260,7 @@ class _Method:
     """What most methods have in common."""
 
     costly = False
+    refinable = False
 
     def near(self, question: Question, tolerance: float, reach: float, moves: int) -> Near | None:
         """Say that there is no source for neighbours."""
@@ -508,6 +514,7 @@ class Lattice(_Method):
 
     name = LATTICE
     costly = True
+    refinable = True
 
     def applies(self, composition: Composition) -> bool:
         """Say whether there are laws: all have tails."""

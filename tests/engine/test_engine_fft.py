@@ -297,3 +297,14 @@ def test_a_far_tilt_is_resolved() -> None:
     assert narrow.lower is not None
     assert 0.755719851 < narrow.lower <= narrow.upper < 0.755719852
     assert 4.0 * (narrow.upper - narrow.lower) < wide.upper - (wide.lower or 0.0)
+
+
+def test_a_lattice_that_ends_beyond_the_largest_loss() -> None:
+    """Its lower end is no larger than the largest loss, of which more is known."""
+    text = "rr:p=0.774,categories=2@44+exponential:epsilon=0.888,monotone=true@3"
+    [answer] = compose(parse(text).tree, deltas=[2.33e-30], engine="fft").answers
+    largest = 44 * math.log(0.774 / 0.226) + 3 * 0.888
+    assert answer.bound is not None
+    assert answer.bound.lower is not None
+    assert answer.bound.lower <= answer.bound.upper <= largest * (1.0 + 1e-12)
+    assert answer.bound.width <= 1e-4

@@ -13,7 +13,7 @@ from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine import planner
 from privcalc.engine.certified import Certified
 from privcalc.engine.methods import METHODS, Prediction, Question, WholeLine, saddle_of
-from privcalc.engine.planner import COARSE, FINE, FREE, GAIN, Plan, StoppingRule
+from privcalc.engine.planner import COARSE, FINE, FREE, GAIN, SPARE, Plan, StoppingRule
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import allowance, charge
 from privcalc.relation import Relation
@@ -34,7 +34,7 @@ class Fake:
         self, name: str, likely: Prediction, width: float, *, costly: bool = False
     ) -> None:
         """Take a prediction at the target, and the width of the answer around 1."""
-        self.name, self.costly = name, costly
+        self.name, self.costly, self.refinable = name, costly, False
         self._likely, self._width = likely, width
         self.asked: list[float] = []
 
@@ -114,6 +114,16 @@ def test_free_digits_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     dear = Fake("dear", Prediction(1e-8, FREE / 2.0), 1e-8)
     asked(monkeypatch, dear)
     assert dear.asked == [TOLERANCE]
+
+
+def test_what_missed_its_width_is_made_finer_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lattice whose width is not what was planned; others do not improve by that."""
+    lattice = Fake("lattice", Prediction(1e-7, 10.0 * FREE), 3e-6)
+    asked(monkeypatch, lattice)
+    assert lattice.asked == [1e-6]
+    lattice.refinable, lattice.asked = True, []
+    asked(monkeypatch, lattice)
+    assert lattice.asked == [1e-6, pytest.approx(1e-6 / (3.0 * SPARE))]
 
 
 def test_a_budget_is_decided_coarsely(monkeypatch: pytest.MonkeyPatch) -> None:
