@@ -422,9 +422,11 @@ class WholeLine(_Inverted):
         each = saddle.look()
         if each < math.inf:
             return Prediction(max(EXACT, rounding), least + NODES * each)
-        # The width of the smoothing, and so its nodes, go with the root of the tolerance.
-        smoothed = SMOOTHED + LINE * len(terms) + PER_OUTCOME * outcomes
-        work = max(least, smoothed * math.sqrt(1e-6 / tolerance))
+        work = SMOOTHED + LINE * len(terms) + PER_OUTCOME * outcomes
+        if question.composition.power_does_not_decay:
+            # The width of the smoothing, and so its nodes, go with the root of the tolerance.
+            work *= math.sqrt(1e-6 / tolerance)
+        work = max(least, work)
         return Prediction(max(PADDED * tolerance, rounding), work)
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
