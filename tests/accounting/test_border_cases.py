@@ -164,6 +164,7 @@ def test_gaps_of_hundreds_between_losses(sigma: float, shift: int, e: float) -> 
     assert found.upper <= true * (1.0 + 1e-8)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("e", [1e5, pytest.param(1e6, marks=pytest.mark.slow), 1e300])
 @pytest.mark.parametrize("text", ["discrete-gaussian:sigma=.05", "discrete-gaussian:sigma=1"])
 def test_epsilon_may_be_any_number(text: str, e: float) -> None:

@@ -91,8 +91,8 @@ def run(directory: Path, seed: int, number: int) -> None:
 
 
 def test_round_trips(tmp_path: Path) -> None:
-    """Ten random mechanisms."""
-    run(tmp_path, 0, 10)
+    """Five random mechanisms."""
+    run(tmp_path, 0, 5)
 
 
 @pytest.mark.slow

@@ -179,6 +179,7 @@ def test_select_of_many_parts(spec: str, runs: str) -> None:
     assert upper(part) <= RATIO * upper(whole)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("spec", "target"),
     [

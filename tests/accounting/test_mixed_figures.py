@@ -85,6 +85,7 @@ def test_alternating_gaussian_and_answers(k: int) -> None:
         holds(answer(text, epsilon=2.0), truth, 1e-8)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("delta", [1e-5, 1e-12, 1e-30])
 @pytest.mark.parametrize("uses", [1, 25, 400])
 def test_gaussian_and_answers_at_small_delta(uses: int, delta: float) -> None:
@@ -142,6 +143,7 @@ def _piece(shift: Number, j: int, rest: Number, end: Number) -> Number:
     return integral(half) - mp.exp(rest) * integral(-half)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0, 9.5, 9.9999])
 def test_residues_agree_with_the_expansion(epsilon: float) -> None:
     """Two independent forms of the same delta: the oracles check each other."""

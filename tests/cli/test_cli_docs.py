@@ -158,6 +158,7 @@ def marked(example: str) -> Any:
     return pytest.param(example, marks=pytest.mark.slow if many else ())
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("example", [marked(each) for each in examples()])
 def test_examples_of_the_manual_pages_run(
     example: str, run: Callable[..., Outcome], accounting: FakeAccounting

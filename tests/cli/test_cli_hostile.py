@@ -173,6 +173,7 @@ def test_epsilon_beyond_all_losses_keeps_the_mass(run: Run) -> None:
     assert found["delta"]["upper"] <= mass * (1 + 1e-9)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("spec", "value"),
     [
@@ -252,6 +253,7 @@ def test_blank_lines_of_other_characters(blank: bytes, run: Run) -> None:
     assert len(run("compose", "-", "--delta", "0", "-t", stdin=array).stdout.split()) <= 1
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("mean", ["5e-324", "1e-320", "1e-310", "1e-300", "1e-9"])
 @pytest.mark.parametrize("spec", ["stability:scale=2,threshold=40", "gaussian:sigma=2"])
 def test_hardly_any_runs(mean: str, spec: str, run: Run) -> None:

@@ -50,6 +50,7 @@ def shell(line: str) -> subprocess.CompletedProcess[str]:
 
 
 class TestImports:
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         "arguments",
         [
@@ -154,6 +155,7 @@ class TestPipes:
         assert done.returncode == 2
         assert done.stderr == "privcalc: No space left on device\n"
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         "arguments", ["--help-spec", "--version", "--help", f"compose {CHEAP} --delta 1e-5"]
     )

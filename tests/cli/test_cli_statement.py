@@ -38,6 +38,7 @@ def table(text: str) -> dict[str, str]:
     return {name: value.replace("\\|", "|") for name, value in rows}
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("line", QUESTIONS)
 def test_a_statement_says_all(line: str, run: Callable[..., Outcome]) -> None:
     """Two sentences, then the table; the command in it prints the same statement."""

@@ -215,6 +215,7 @@ def test_stops_where_nobody_reads_the_errors() -> None:
 class TestAnswersAsQuestions:
     """A printed answer is read as the guarantee that its numbers are about."""
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("arguments", [
         ("compose", "pure:epsilon=1", "--delta", "1e-5,1e-6", "--epsilon", "0.5"),
         ("convert", "gaussian:sigma=2", "--to", "gdp", "--delta", "1e-5,1e-6"),

@@ -126,6 +126,7 @@ def test_renyi_bounds_lie_above_the_truth_and_not_far() -> None:
     assert gaussian_delta(1.0, 2.0) <= renyi_delta(composition, 2.0).bound.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "epsilon", [0.0, 0.1, 3.0, pytest.param(60.0, marks=pytest.mark.slow), 1000.0]
 )

@@ -88,6 +88,7 @@ def truth(case: Any, epsilon: float, *, remove: bool) -> float:
     return result
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("epsilon", [0.3, 2.5])

@@ -107,6 +107,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return float(above - below)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0, 12.0])
 def test_divergences_bracket_the_profile_of_gaussian_noise(mu: float) -> None:
     """Both ends hold, and get nearer the larger epsilon is beside its deviation."""

@@ -175,6 +175,7 @@ def test_usual_losses_below_levels(sigma: float, q: float, epsilon: float) -> No
         assert found.lower[0] <= truth <= found.upper[0]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("epsilon", [0.005, 0.17, 1.0])
 @pytest.mark.parametrize(

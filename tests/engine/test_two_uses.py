@@ -48,6 +48,7 @@ def test_delta_is_bracketed(row: dict[str, Any]) -> None:
     assert relative(found) <= WIDTHS.get(row["epsilon"], 1e-10)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("row", TRUTHS["pairs"], ids=str)
 def test_the_truths_of_the_split(row: dict[str, Any]) -> None:
     """The tail split's pairs through the front door, to the digits that are asked for."""

@@ -99,6 +99,7 @@ def meant(tree: Node) -> object:
     return tree.name, {key: repr(value) for key, value in parts if key[0] != "_"}, inner
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("entry", [*mechanisms(), *wrappers()], ids=lambda entry: entry.name)
 def test_reads_back_or_is_refused(entry: Entry) -> None:
     """No parameter is lost on the way, whichever are written, under any relation."""

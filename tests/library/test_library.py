@@ -71,6 +71,7 @@ def test_examples_of_the_package_and_the_readme() -> None:
     assert doctest.DocTestRunner().run(found).failed == 0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("line", "specs", "keywords"), SAME)
 def test_as_the_command_line(
     line: str, specs: tuple[str, ...], keywords: dict[str, Any], run: Callable[..., Outcome]

@@ -168,6 +168,7 @@ def test_brackets_are_the_best_offsets(
         assert upper - lower < 3e-7 * true
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("kinds", [((1.0, 3),), ((0.3, 2), (0.5, 1))])
 @pytest.mark.parametrize("side", ["up", "down"])
 def test_closed_form_near_the_largest_loss(kinds: tuple[tuple[float, int], ...], side: str) -> None:

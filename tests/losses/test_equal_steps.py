@@ -47,6 +47,7 @@ def errors(contour: EqualStepsContour) -> tuple[list[float], np.ndarray]:
     return off, said
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("c", [0.1, 3.0, 60.0])
 @pytest.mark.parametrize("count", [1, 2, 300, 900])
 def test_values_are_off_by_no_more_than_they_say(count: int, c: float) -> None:

@@ -84,6 +84,7 @@ def test_tiny_sampling_probability_keeps_relative_accuracy() -> None:
     mpmath.mp.dps = 40
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
 def test_cumulants_are_derivatives_of_the_log_mgf(name: str, law: LossLaw, mgf: Any) -> None:
     """The search's K, K', K'' agree with the true function to 1e-6."""
@@ -98,6 +99,7 @@ def test_cumulants_are_derivatives_of_the_log_mgf(name: str, law: LossLaw, mgf: 
     mpmath.mp.dps = 40
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("name", "law", "mgf"), SMOOTH + SAMPLED)
 @pytest.mark.parametrize("start", [0.3, pytest.param(2.0, marks=pytest.mark.slow), 15.0])
 def test_modulus_supremum_bounds_every_later_point(
@@ -133,6 +135,7 @@ def test_tilted_variation_bounds_the_variation_on_a_fine_grid(*, remove: bool) -
     assert seen <= bound <= 1.05 * seen
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("remainder", [True, False])
 @pytest.mark.parametrize("exponent", [4.0, 1.5, -2.0])
 def test_panel_errors_are_bounds(exponent: float, *, remainder: bool) -> None:

@@ -38,6 +38,7 @@ from tests.pairs import hockey_stick
 ADD = Adjacency.ADD
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("m", [4, 5, 7, 12, 40, 100])
 @pytest.mark.parametrize("step", [0.05, 0.5, 2.0])
 def test_the_envelope_is_the_least_of_the_three_bounds(m: int, step: float) -> None:

@@ -46,6 +46,7 @@ def check(law: LossLaw, c: float, true: Any, width: float = WIDTH) -> None:
     assert high - low <= width * true
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("sigma", "q"), [(50.0, 1e-5), (5.0, 0.001), (1.0, 0.01), (0.7, 0.3), (0.05, 1e-3)]
 )

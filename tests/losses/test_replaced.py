@@ -58,6 +58,7 @@ def pair_of(noise: str, moved: float, q: float) -> LossLaw:
     return found
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("moved", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("q", [0.001, 0.1, 0.7, 0.999])
@@ -114,6 +115,7 @@ def test_renyi_divergences_beyond_the_range_of_doubles(noise: str, moved: float)
     assert np.all(upper <= lower * (1.0 + 1e-9) - c * math.log1p(-q) + 1.0)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("q", [0.02, 0.8])
 def test_contour_nodes_are_the_transform_of_the_tails(noise: str, q: float) -> None:

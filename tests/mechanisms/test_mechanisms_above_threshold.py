@@ -188,6 +188,7 @@ def test_gaussian_noise_is_a_multiple_of_one_profile() -> None:
     assert math.log10(16 * h) == pytest.approx(-60.0, abs=1e-3)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "apart"),
     [

@@ -137,6 +137,7 @@ def true_tails(case: tuple[float, float, float, float], loss: Any) -> dict[str, 
     return found
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES)
 def test_tails_are_right_within_shift_and_error(case: tuple[float, float, float, float]) -> None:
     """Each tail lies between the truths at l - shift and l + shift, also at the vertex."""

@@ -137,6 +137,7 @@ class TestNamed:
         found = tree(steps, 1, 1, fixed=False, completion=False)
         assert found.low == found.high == math.ceil(math.log2(steps + 1))
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("seed", range(40))
     def test_trees(self, seed: int) -> None:
         """Against all patterns: one number where the distance is fixed, and else between the ends.
@@ -156,6 +157,7 @@ class TestNamed:
                 assert found.low <= exact <= found.high
                 assert not fixed or found.low == found.high
 
+    @pytest.mark.few(4)
     @pytest.mark.parametrize(
         ("counts", "completion", "square"),
         [

@@ -229,6 +229,7 @@ def test_samples_are_bounded_from_above() -> None:
     assert 0.0 < answer.bound.upper < 0.5 * ends(text, 1e-6)[1]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("m", "ratio"),
     [

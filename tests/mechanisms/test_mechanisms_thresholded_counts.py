@@ -383,6 +383,7 @@ def tail(noise: str, z: float) -> float:
     return float((laplace if noise == "laplace" else norm).sf(z))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("group", [1, 2])
 @pytest.mark.parametrize("q", [0.1, 0.6])
 @pytest.mark.parametrize(

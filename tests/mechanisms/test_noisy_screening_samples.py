@@ -67,6 +67,7 @@ def enumerated(
     return [worst(pairs, mp.exp(mpf(loss))) for loss in LOSSES]
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("relation", [Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE])
 @pytest.mark.parametrize(("q", "records"), [("0.01", 1), ("0.4", 1), ("0.4", 3), ("0.97", 2)])
 @pytest.mark.parametrize("setting", SETTINGS)

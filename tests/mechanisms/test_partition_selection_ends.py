@@ -45,6 +45,7 @@ def parted(total: int, least: int = 1) -> list[list[int]]:
     return found
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("epsilon", "delta"), [("1", "0.05"), ("0.7", "0.02"), ("3", "0.3")])
 @pytest.mark.parametrize("group", [2, 3])
 def test_groups_with_any_keys(epsilon: str, delta: str, group: int) -> None:

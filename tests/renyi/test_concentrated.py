@@ -182,6 +182,7 @@ def test_zcdp_adds_up_from_above(text: str, exact: float) -> None:
     assert exact * (1.0 - 1e-15) <= rho.upper <= exact * (1.0 + 1e-9)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "base"),
     [

@@ -177,6 +177,7 @@ class _General:
         return self.upper(c)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 5.0])
 @pytest.mark.parametrize("rate", [0.01, 0.3])
 @pytest.mark.parametrize("order", [2, pytest.param(3, marks=pytest.mark.slow), 7])

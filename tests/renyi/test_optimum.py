@@ -144,6 +144,7 @@ CURVES = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("delta", [0.4, 1e-2, 1e-6, 1e-40])
 def test_no_order_of_a_fine_grid_is_better(name: str, delta: float) -> None:

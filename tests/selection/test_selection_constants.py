@@ -327,6 +327,7 @@ def log_quotients(runs: Runs, q: Array, other: Array) -> Array:
     return low[some] - high[some]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("family", "given"), RUNS)
 def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any]) -> None:
     """No event or mixture of random pairs, both ways, exceeds a constant; some come close."""
@@ -378,6 +379,7 @@ def edge_maximum(runs: Runs, start: tuple[float, float], stop: tuple[float, floa
     return best
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("family", "given"), RUNS[:7])
 def test_generic_constant_agrees_with_the_closed_one(family: str, given: dict[str, Any]) -> None:
     """The polygon of tangents gives what each family's own equation gives, to 1e-8."""

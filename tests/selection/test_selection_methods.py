@@ -164,6 +164,7 @@ class TestRenyiMethods:
 class TestBruteForce:
     """Every order of preference of a base with four outcomes, both directions."""
 
+    @pytest.mark.few(3)
     @pytest.mark.parametrize("trials", [3, pytest.param(12, marks=pytest.mark.slow)])
     @pytest.mark.parametrize("runs", ALL_RUNS, ids=lambda runs: f"{runs.family}-{runs.first}")
     def test_no_method_is_exceeded(self, runs: PlainRuns, trials: int) -> None:

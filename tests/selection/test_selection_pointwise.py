@@ -40,6 +40,7 @@ GEOMETRIC = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("delta", "mean", "epsilon", "order"), GEOMETRIC)
 def test_geometric_on_a_gaussian(delta: float, mean: float, epsilon: float, order: float) -> None:
     """The settings of Figures 2 and 3 of Koskela, Redberg, Wang 2024, from both sides."""
@@ -122,6 +123,7 @@ def test_one_run_is_the_base() -> None:
     assert (found <= exact_deltas * (1.0 + 1e-3)).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("family", "parameters", "mu", "delta"),
     [

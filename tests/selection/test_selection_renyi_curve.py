@@ -61,6 +61,7 @@ def random_pair(draw: random.Random) -> tuple[list[float], list[float]]:
     return [x / sum(p) for x in p], [x / sum(q) for x in q]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("family", "parameters"),
     [

@@ -65,6 +65,7 @@ def test_derivatives_against_sums(case: Case) -> None:
             assert high[i] - low[i] <= WIDE + 1e-13 * abs(float(truth))
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("case", CASES, ids=NAMES)
 def test_increments_against_sums(case: Case) -> None:
     """The ends of phi(q') - phi(q) contain the sum, relatively close, for gaps down to 1e-100."""

@@ -197,6 +197,7 @@ def _winner(row: dict[str, Any]) -> str:
     return f"sigma={row['sigma']},m={row['candidates']},monotone={row['monotone']}"
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "row",
     [

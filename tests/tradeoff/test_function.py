@@ -30,6 +30,7 @@ from tests.trade_off_helpers import (
 )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("sigma", "count"), [(5, 100), (1, 1), (20, 1), (100, 7), (1, 9)])
 def test_gaussian(sigma: int, count: int) -> None:
     """Beta = Phi(Phi^-1(1 - alpha) - mu), with both ends and relatively narrow."""

@@ -47,6 +47,7 @@ def _digits() -> None:
     mp.dps = 60
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "square"),
     [

@@ -74,6 +74,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize(("mu", "q", "k"), CASES)
 def test_tails_at_known_outputs(mu: float, q: float, k: int, remove: bool) -> None:

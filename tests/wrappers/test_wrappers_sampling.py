@@ -426,6 +426,7 @@ def checked(found: Found) -> None:
     assert not found.false_lower, said
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_a_question_of_each_mechanism(kind: str) -> None:
     """One specification that is not refused, at eight epsilons, in both orders."""

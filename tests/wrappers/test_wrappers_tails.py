@@ -89,6 +89,7 @@ def finite_above(pair: list[tuple[Any, Any]], loss: Any) -> tuple[Any, Any, Any,
     return tuple(mp.fsum(x[i] for x in side) for side in (over, under) for i in (0, 1))
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize("q", Q_VALUES)
 @pytest.mark.parametrize(("name", "base", "outcomes"), DISCRETE)
@@ -233,6 +234,7 @@ UNEQUAL = DensityPair(
 )
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize(("q", "ratio"), [(1e-9, 0.2), (0.3, 0.9), (0.999, 0.5)])
 @pytest.mark.parametrize(

@@ -218,6 +218,7 @@ def meet(one: Bound, other: Bound) -> bool:
 class TestSums:
     """`engine/inversion/bulk_and_tail.py`."""
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize("epsilon", [0.015, 0.06, 0.3, 1.2])
     def test_three_samples_by_enumeration(self, epsilon: float) -> None:
         """Delta is in its bracket, and so is epsilon."""

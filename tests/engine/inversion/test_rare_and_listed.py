@@ -36,6 +36,7 @@ def _quiet() -> Any:
         yield
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("cell", "epsilon", "delta"),
     [

@@ -149,6 +149,7 @@ def test_modest_parameters(name: str, tmp_path: Path) -> None:
     check(drawn(name, 0, tmp_path, extreme=False), some(name))
 
 
+@pytest.mark.few(8)
 @pytest.mark.parametrize(
     "name",
     [

@@ -146,6 +146,7 @@ def lines(found: list[Subject], clause: str) -> list[str]:
     return [line for subject in found for line in breaches(subject, (one,))]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("case", CONSTANTS, ids=lambda case: f"{case[0]}-{case[1]}-{case[2]}")
 def test_a_constant_of_zero_is_noticed(
     case: tuple[str, str, str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
