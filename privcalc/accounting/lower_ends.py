@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.enumeration.outcomes import enumerate_outcomes
 from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon, resolutions
 from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError

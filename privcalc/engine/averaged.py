@@ -22,7 +22,7 @@ import numpy as np
 
 from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
-from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.enumeration.outcomes import enumerate_outcomes
 from privcalc.engine.source import Deltas
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -31,7 +31,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.engine.finite.outcomes import Outcomes
+    from privcalc.engine.enumeration.outcomes import Outcomes
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 

@@ -321,7 +321,7 @@ class Mean(_Everywhere):
 
 
 class Enumeration(_Everywhere):
-    """The list of all outcomes, where they are finitely many and few enough (`engine/finite`)."""
+    """The list of all outcomes, where they are finitely many and few (`engine/enumeration`)."""
 
     def applies(self, composition: Composition) -> bool:
         """Say whether all losses may be listed, and more is not known of a single use."""
@@ -330,7 +330,7 @@ class Enumeration(_Everywhere):
 
     def source(self, composition: Composition) -> Source | None:
         """Return the list."""
-        from privcalc.engine.finite.outcomes import enumerate_outcomes
+        from privcalc.engine.enumeration.outcomes import enumerate_outcomes
 
         outcomes = enumerate_outcomes(composition)
         return None if outcomes is None else outcomes.source()
@@ -512,7 +512,7 @@ class Divergences(_Method):
 
 
 class Lattice(_Method):
-    """The FFT of losses that are rounded to a lattice (`engine/lattice`)."""
+    """The FFT of losses that are rounded to a lattice (`engine/fft`)."""
 
     name = LATTICE
     costly = True
@@ -524,7 +524,7 @@ class Lattice(_Method):
 
     def predict(self, question: Question, tolerance: float) -> Prediction:
         """Plan the transforms."""
-        from privcalc.engine.lattice.answer import forecast_delta, forecast_epsilon
+        from privcalc.engine.fft.answer import forecast_delta, forecast_epsilon
 
         points = affordable(question.composition)
         if question.epsilon is None:
@@ -535,14 +535,14 @@ class Lattice(_Method):
 
     def solve(self, question: Question, tolerance: float) -> Certified:
         """Compose on the lattice."""
-        from privcalc.engine.lattice.answer import fft_delta, fft_epsilon
+        from privcalc.engine.fft.answer import fft_delta, fft_epsilon
 
         points = affordable(question.composition)
         return question.put(fft_epsilon, fft_delta, AIM * tolerance, points)
 
     def near(self, question: Question, tolerance: float, reach: float, moves: int) -> Near:
         """Compose on a lattice for the epsilon."""
-        from privcalc.engine.lattice.answer import lattice_at
+        from privcalc.engine.fft.answer import lattice_at
 
         del reach, moves
         points = affordable(question.composition)

@@ -409,7 +409,7 @@ def powers(
     """Return measures above, or below, the sums of n numbers from one measure, for each n.
 
     With weights w_k = mass e^{tilt x_k} / M, of sum 1, the cyclic sums of n weights are known to
-    the error of the transforms (the bounds are those of `engine/lattice/transform.py`): a transform
+    the error of the transforms (the bounds are those of `engine/fft/transform.py`): a transform
     is off by 8 UNIT log2(size) at most, a power of f by n (|f| + e)^{n-1} e, the result by the
     average over frequencies. A cyclic sum is the sum in the window and what is folded into it from
     outside, which only adds above, and is subtracted below. Of several tilts each atom takes the

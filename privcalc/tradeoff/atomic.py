@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.enumeration.outcomes import enumerate_outcomes
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.tradeoff.brackets import curve_between, one_minus
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from privcalc.bounds import Bound
     from privcalc.engine.composition import Composition
-    from privcalc.engine.finite.outcomes import Outcomes
+    from privcalc.engine.enumeration.outcomes import Outcomes
     from privcalc.engine.terms import Realized
     from privcalc.numerics.arrays import Array
     from privcalc.tradeoff.brackets import Curve

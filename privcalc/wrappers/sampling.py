@@ -99,7 +99,7 @@ class Sampling(Wrapper):
             single: what is known of one record.
             asked: the question.
         """
-        from privcalc.engine.lattice.groups import chained_term
+        from privcalc.engine.fft.groups import chained_term
 
         del law, reverse
         return chained_term(single.above, asked.records)

@@ -15,14 +15,11 @@ from hypothesis import strategies as st
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.composition import Composition
-from privcalc.engine.finite.spread import Spread, gaps
-from privcalc.engine.lattice.answer import _Seen, fft_delta, fft_epsilon
-from privcalc.engine.lattice.cells import Grid
-from privcalc.engine.lattice.dots import coarsen, discretised
-from privcalc.engine.lattice.law import LatticeLaw
-from privcalc.engine.lattice.sketch import look, scales_for_epsilon
-from privcalc.engine.lattice.transform import compose_lattice
-from privcalc.engine.lattice.window import find_window
+from privcalc.engine.enumeration.spread import Spread, gaps
+from privcalc.engine.fft.answer import _Seen, fft_delta, fft_epsilon
+from privcalc.engine.fft.lattice_law import Grid, LatticeLaw, coarsen, discretised
+from privcalc.engine.fft.sketch import look, scales_for_epsilon
+from privcalc.engine.fft.transform import compose_lattice, find_window
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw

@@ -10,7 +10,7 @@ import mpmath
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.enumeration.outcomes import enumerate_outcomes
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.sampled.law import sampled

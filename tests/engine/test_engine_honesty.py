@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from privcalc.accounting.realize import realize
-from privcalc.engine.finite.outcomes import enumerate_outcomes
+from privcalc.engine.enumeration.outcomes import enumerate_outcomes
 from privcalc.engine.inversion import certificate, saddle
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.planner import certified_epsilon

@@ -9,7 +9,7 @@ from itertools import product
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privcalc.engine.finite.lattice_sum import lattice_points, lattice_power
+from privcalc.engine.enumeration.outcomes import lattice_points, lattice_power
 
 
 def test_points_of_a_lattice_are_found() -> None:

@@ -14,10 +14,10 @@ from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
-from privcalc.engine.finite.tail_sums import BlockSums, tail_sums
+from privcalc.engine.enumeration.listed import BlockSums, tail_sums
+from privcalc.engine.fft.answer import lattice_at
 from privcalc.engine.inversion.certificate import exp_bounds
 from privcalc.engine.inversion.decaying import DECAYING
-from privcalc.engine.lattice.answer import lattice_at
 from privcalc.engine.planner import certified_delta, sharpened_delta
 from privcalc.engine.profile import Known, PrivacyProfile, profile_at
 from privcalc.engine.source import brackets

@@ -11,7 +11,7 @@ import pytest
 
 from privcalc.bounds import Proof
 from privcalc.engine.composition import Composition
-from privcalc.engine.finite.listed import Listed, Side
+from privcalc.engine.enumeration.listed import Listed, Side
 from privcalc.engine.inverse import inverse, root
 from privcalc.engine.inversion.decaying import make_plan
 from privcalc.engine.single import SingleUse

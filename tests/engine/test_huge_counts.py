@@ -14,9 +14,9 @@ from scipy.stats import binom
 
 from privcalc.accounting.realize import realize
 from privcalc.engine.divergences import delta_bracket, epsilon_bracket
+from privcalc.engine.fft.answer import MOST_USES, forecast_epsilon
 from privcalc.engine.inversion.laws import STILL, LaplaceBlocks
 from privcalc.engine.inversion.smoothed import SMOOTHED
-from privcalc.engine.lattice.answer import MOST_USES, forecast_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.numerics.work import QUESTION, allowance, left

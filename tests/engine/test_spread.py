@@ -11,9 +11,9 @@ import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.engine.composition import Composition
-from privcalc.engine.finite import spread
-from privcalc.engine.finite.spread import Spread, gaps
-from privcalc.engine.lattice.answer import lattice_at
+from privcalc.engine.enumeration import spread
+from privcalc.engine.enumeration.spread import Spread, gaps
+from privcalc.engine.fft.answer import lattice_at
 from privcalc.engine.planner import certified_delta
 from privcalc.spec.parse import parse
 from tests.pairs import two_point

@@ -11,7 +11,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.bounds import Bound
-from privcalc.engine.finite.outcomes import Outcomes
+from privcalc.engine.enumeration.outcomes import Outcomes
 from privcalc.tradeoff.atomic import AtomicTests
 from privcalc.tradeoff.function import trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile

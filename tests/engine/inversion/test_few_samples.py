@@ -12,9 +12,9 @@ import pytest
 from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
+from privcalc.engine.fft.answer import fft_epsilon
 from privcalc.engine.inversion.bulk_and_tail import Search
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
-from privcalc.engine.lattice.answer import fft_epsilon
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.spec.parse import parse

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Proof
 from privcalc.engine.certified import EPSILON_FLOOR
-from privcalc.engine.finite.listed import Listed, Side
-from privcalc.engine.inverse import inverse
-from privcalc.engine.lattice.law import WindowError
-from privcalc.engine.lattice.levels import (
+from privcalc.engine.enumeration.listed import Listed, Side
+from privcalc.engine.fft.lattice_law import WindowError
+from privcalc.engine.fft.levels import (
     MOST_POINTS,
     WINDOW,
     compose_levels,
     plan_journey,
 )
-from privcalc.engine.lattice.sketch import look, scales_for_delta, scales_for_epsilon
-from privcalc.engine.lattice.transform import PER_POINT
+from privcalc.engine.fft.sketch import look, scales_for_delta, scales_for_epsilon
+from privcalc.engine.fft.transform import PER_POINT
+from privcalc.engine.inverse import inverse
 from privcalc.engine.source import bracket
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import left, remembered
@@ -27,9 +27,9 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
-    from privcalc.engine.lattice.law import LatticeLaw
-    from privcalc.engine.lattice.levels import Journey, Route
-    from privcalc.engine.lattice.sketch import Scales, Sketch
+    from privcalc.engine.fft.lattice_law import LatticeLaw
+    from privcalc.engine.fft.levels import Journey, Route
+    from privcalc.engine.fft.sketch import Scales, Sketch
 
 # Part of delta that far outcomes, counted as infinite losses, may make up.
 LOG_DROP = math.log(1e-11)

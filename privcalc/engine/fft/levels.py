@@ -14,15 +14,14 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from privcalc.engine.lattice.cells import make_grid
-from privcalc.engine.lattice.dots import coarsen, discretised
-from privcalc.engine.lattice.transform import compose_lattice
+from privcalc.engine.fft.lattice_law import coarsen, discretised, make_grid
+from privcalc.engine.fft.transform import compose_lattice
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
-    from privcalc.engine.lattice.law import LatticeLaw, Side
-    from privcalc.engine.lattice.sketch import Scales, Sketch
+    from privcalc.engine.fft.lattice_law import LatticeLaw, Side
+    from privcalc.engine.fft.sketch import Scales, Sketch
     from privcalc.losses.law import LossLaw
 
 # Points of one transform that a plan aims at; windows are about 20 deviations wide.
@@ -71,7 +70,7 @@ def plan_journey(
     """Choose steps and levels for a relative width of epsilon near the tolerance, if affordable.
 
     Upper and lower ends differ by about 0.8 (c + 1) sum over levels of uses step^2: 2.1 times
-    tau^2 = uses step^2 / 4 times the density at epsilon (`engine/finite/spread.py`), and the mean
+    tau^2 = uses step^2 / 4 times the density at epsilon (`enumeration/spread.py`), and the mean
     of what the spread of the upper law adds.
     """
     shared = _shared_lattice(composition, scales, most_points)

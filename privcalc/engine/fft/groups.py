@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.engine.lattice.cells import Grid, cells
-from privcalc.engine.lattice.dots import connect_the_dots
-from privcalc.engine.lattice.sketch import sketch
+from privcalc.engine.fft.lattice_law import Grid, cells, connect_the_dots
+from privcalc.engine.fft.sketch import sketch
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.power import (

@@ -1,0 +1,1 @@
+"""Exact sums over the outcomes of laws with finitely many values."""
