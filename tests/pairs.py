@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
+from privcalc.bounds import TOLERANCE
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic import atoms
 from privcalc.losses.atomic.atoms import AtomicLaw
@@ -50,11 +51,19 @@ def atoms_of(text: str, adjacency: Adjacency) -> AtomicLaw:
 
 
 def bracket(
-    text: str, *, delta: float | None = None, epsilon: float | None = None
+    text: str,
+    *,
+    delta: float | None = None,
+    epsilon: float | None = None,
+    tolerance: float = TOLERANCE,
 ) -> tuple[float, float]:
     """Return both ends of epsilon at a delta, or of delta at an epsilon."""
     deltas, epsilons = ([x] if x is not None else [] for x in (delta, epsilon))
-    bound = compose(parse(text).tree, deltas=deltas, epsilons=epsilons).answers[0].bound
+    bound = (
+        compose(parse(text).tree, deltas=deltas, epsilons=epsilons, tolerance=tolerance)
+        .answers[0]
+        .bound
+    )
     assert bound is not None
     assert bound.lower is not None
     return bound.lower, bound.upper

@@ -489,7 +489,7 @@ class Plan:
         width = found.bound.width / found.bound.upper if found.bound.upper > 0.0 else 0.0
         if not found.bound.within_tolerance(self.target, self.question.floor):
             self.notes.append(f"{found.proof.words}: relative width {width:.1e}")
-            if method.refinable and method not in self.missed:
+            if method.refinable and method not in self.missed and width > tolerance:
                 self.missed[method] = SPARE * width / tolerance
         if self.engine == "auto" and method.knows_more(self.question.composition):
             methods.clear()

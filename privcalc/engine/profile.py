@@ -418,8 +418,10 @@ class Known:
 
     def _merged(self, known: Certified, found: Certified) -> Certified:
         """Return the intersection, or the smaller of two upper ends where there is none."""
-        if self._sharper and (known.bound.lower is None or found.bound.lower is None):
-            return min(known, found, key=lambda each: each.bound.upper)
+        lower = min(known, found, key=lambda each: each.bound.upper)
+        ends = known.bound.lower, found.bound.lower
+        if self._sharper and not all(end is not None and end <= lower.bound.upper for end in ends):
+            return lower
         return known.merged(found)
 
     @property

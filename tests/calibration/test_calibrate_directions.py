@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.calibrate import CalibrationTarget, calibrate
 from privcalc.accounting.compose import compose
+from privcalc.bounds import TOLERANCE
 from privcalc.calibration.holes import Decimals, WholeNumbers, exact_product
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.errors import NotCertifiedError
@@ -453,9 +454,11 @@ def check(number: int) -> None:
     assert beyond.lower > budget, label
     if isinstance(found.sufficient, int):
         gap = abs(found.insufficient - found.sufficient) <= 1
+        assert found.method.tolerance_met == gap, label
     else:
-        gap = abs(found.insufficient - found.sufficient) <= 1e-8 * found.sufficient
-    assert found.method.tolerance_met == gap, label
+        apart = abs(found.insufficient - found.sufficient)
+        gap = apart <= 1e-8 * found.sufficient
+        assert found.method.tolerance_met == (apart <= TOLERANCE * found.sufficient), label
     # A search that has used up its work ends where it stands.
     if finished and not gap and again.within_tolerance(1e-9, 0.0):
         # Narrow brackets leave a gap only where the cost hardly depends on the value.

@@ -143,11 +143,12 @@ def test_rates_next_to_1_elsewhere(run: Run) -> None:
 def test_epsilon_beyond_all_losses(at: str, spec: str, run: Run) -> None:
     """Delta is below every double: P(L > epsilon) is, with a loss of mean and deviation below 100.
 
-    The upper end is the smallest double at most, and the lower one nothing.
+    The upper end is the smallest double at most, and the lower one nothing; of several discrete
+    Gaussians it is what sums of tails leave open.
     """
     (found,) = answers(run("compose", spec, "--epsilon", at, "--json"))
     assert found["delta"].get("lower", 0.0) == 0.0
-    assert found["delta"]["upper"] <= math.ulp(0.0)
+    assert found["delta"]["upper"] <= (1e-299 if "discrete-gaussian" in spec else math.ulp(0.0))
 
 
 @pytest.mark.few(2)

@@ -116,7 +116,8 @@ def test_many_agree_with_one_on_random_mechanisms(tmp_path: Path, seed: int, tot
                     # Far below the widths it reaches it is asked roughly, each time otherwise.
                     continue
                 width = relative(one.bound)
-                assert relative(found.bound) <= max(TOLERANCE, 3.0 * width), (text, epsilon)
+                # Sources for neighbours are made for a width, and miss it by a little.
+                assert relative(found.bound) <= 3.0 * max(TOLERANCE, width), (text, epsilon)
 
 
 def test_fft_is_shared() -> None:

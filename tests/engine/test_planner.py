@@ -124,6 +124,11 @@ def test_what_missed_its_width_is_made_finer_once(monkeypatch: pytest.MonkeyPatc
     lattice.refinable, lattice.asked = True, []
     asked(monkeypatch, lattice)
     assert lattice.asked == [1e-6, pytest.approx(1e-6 / (3.0 * SPARE))]
+    # A coarse bracket that is as narrow as was asked misses nothing.
+    coarse = Fake("coarse", Prediction(1e-7, 10.0 * FREE), 2e-5)
+    coarse.refinable = True
+    asked(monkeypatch, coarse, stop=StoppingRule(budget=1.0 + 1e-5))
+    assert coarse.asked[:2] == [COARSE, 1e-6]
 
 
 def test_a_budget_is_decided_coarsely(monkeypatch: pytest.MonkeyPatch) -> None:

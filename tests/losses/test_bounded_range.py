@@ -479,7 +479,7 @@ def test_sums_with_other_noise_are_narrow() -> None:
         ("laplace:scale=2.4@13+exponential:epsilon=0.0963@4+laplace:scale=6.73@26", 3.82e-8),
         ("gaussian:sigma=1.69@poisson:q=0.000316@146169+exponential:epsilon=0.768@11", 1.1e-9),
     ):
-        lower, upper = bracket(text, delta=delta)
+        lower, upper = bracket(text, delta=delta, tolerance=1e-9)
         assert 0.0 < upper - lower <= 1e-8 * upper
 
 

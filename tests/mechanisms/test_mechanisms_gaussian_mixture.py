@@ -126,7 +126,10 @@ def test_a_binomial_mixture_is_a_sampled_group() -> None:
 )
 def test_parts_of_a_group_add_up(text: str, other: str) -> None:
     """Each record draws its own: sums of parts, with the chances of all ways to draw them."""
-    one, two = (compose(parse(each).tree, deltas=[1e-7]).answers[0].bound for each in (text, other))
+    one, two = (
+        compose(parse(each).tree, deltas=[1e-7], tolerance=1e-9).answers[0].bound
+        for each in (text, other)
+    )
     assert one is not None
     assert two is not None
     assert (one.lower or 0.0) <= two.upper

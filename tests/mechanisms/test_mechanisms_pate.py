@@ -143,7 +143,9 @@ def divergence(m: mpf, s1: mpf, s0: mpf, a: mpf) -> mpf:
 )
 def test_a_sum_of_growing_amounts_costs_the_lower_end(sigma: int, beta: str, delta: float) -> None:
     """Neighbours n and n + 1 of f(n) = sum of e^{beta i}, of smooth sensitivity e^{beta n}."""
-    (answer,) = compose(parse(f"gnss:sigma={sigma},beta={beta}").tree, deltas=[delta]).answers
+    (answer,) = compose(
+        parse(f"gnss:sigma={sigma},beta={beta}").tree, deltas=[delta], tolerance=1e-9
+    ).answers
     assert answer.bound is not None
     assert answer.bound.lower is not None
     with mp.workdps(20):

@@ -13,7 +13,7 @@ from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import realize
 from privcalc.accounting.select import Selected, select
 from privcalc.accounting.selection import SelectionBrackets
-from privcalc.bounds import Bound
+from privcalc.bounds import TOLERANCE, Bound
 from privcalc.engine.planner import certified_epsilon
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
@@ -228,7 +228,7 @@ def check(base: str, runs: str, delta: float, *, in_sums: bool) -> None:
     try:
         # What the command does, without the candidates that it lists besides.
         with allowance(QUESTION):
-            brackets = SelectionBrackets(tree, Relation.ADD_OR_REMOVE_ONE, 1e-9, "auto")
+            brackets = SelectionBrackets(tree, Relation.ADD_OR_REMOVE_ONE, TOLERANCE, "auto")
             command = brackets.answer("epsilon", delta)
     except NotCertifiedError:
         with pytest.raises(NotCertifiedError):
