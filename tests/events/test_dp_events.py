@@ -351,8 +351,8 @@ def test_answers_are_inside_the_bound_of_the_library() -> None:
     pytest.importorskip("dp_accounting")
     for event in events():
         question = read(repr(event))
-        asked = {"relation": question.relation, "deltas": [1e-5], "tolerance": 1e-9}
-        answers = compose(question.tree, **asked).answers
+        tree, relation = question.tree, question.relation
+        answers = compose(tree, relation=relation, deltas=[1e-5], tolerance=1e-9).answers
         bound = answers[0].bound
         assert bound is not None
         theirs = peer(event, question.relation, 1e-5)
