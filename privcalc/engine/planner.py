@@ -23,7 +23,7 @@ from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilo
 from privcalc.engine.methods import LATTICE, METHODS, Prediction, Question
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import non_negative
-from privcalc.numerics.work import allowance, left
+from privcalc.numerics.work import PATIENCE, allowance, left
 from privcalc.record import field, mutable, record, replace
 
 if TYPE_CHECKING:
@@ -448,6 +448,8 @@ class Plan:
             if _meets(likely, width, min(AT_ONCE, most)):
                 return method, tolerance
             options.append(((method, tolerance), likely))
+        # Work is refused after PATIENCE times what there is.
+        most = PATIENCE * most if whole and not self.stop.quick else most
         within = [each for each in options if each[1].work <= most]
         if not within:
             # Something has to be asked; the rest is refused by what it charges.
