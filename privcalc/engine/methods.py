@@ -39,6 +39,8 @@ ROUNDING = 1e-13
 # Work of a whole line where |phi|^n falls as that of a Gaussian does, for each law (4e4 to 9e4 of
 # 90 runs of DP-SGD), and of a tail split, in milliseconds more than in nodes (7 to 20 of them).
 LINE, SPLIT = 5e4, 1e5
+# What the work budget counts of a tail split, for each law: 7e3 to 1.7e4 of 1 to 20 laws.
+SPLIT_COUNTED = 2e4
 # With little noise quadratures are what takes long: 10 to 100 nodes of 1e5 values each.
 NODES = 30.0
 # Where it does not fall so fast, |phi|^n is smoothed: 3e4 to 5e5 for a width of 1e-6, more where
@@ -57,10 +59,22 @@ MOST_OUTCOMES, LOOK = 5000, -12.0
 
 
 class Prediction(NamedTuple):
-    """What a method is likely to give: a relative width, for so many units of work."""
+    """What a method is likely to give: a relative width, for so many units of work.
+
+    Attributes:
+        width: relative.
+        work: by which methods are compared: what it takes in time.
+        counted: of that, what the work budget counts, where it is less; else 0.
+    """
 
     width: float
     work: float
+    counted: float = 0.0
+
+    @property
+    def charged(self) -> float:
+        """Return what is taken from the work that is left."""
+        return self.counted or self.work
 
 
 class Saddle(NamedTuple):
@@ -374,8 +388,10 @@ class OneLargeLoss(_Everywhere):
         at = saddle_of(question).epsilon if question.epsilon is None else question.epsilon
         if source is None or not source.is_far(at):
             return Prediction(0.1, 2e7)
-        width, work = super().predict(question, tolerance)
-        return Prediction(width, work if question.epsilon is not None else 5.0 * work)
+        likely = super().predict(question, tolerance)
+        return (
+            likely if question.epsilon is not None else Prediction(likely.width, 5.0 * likely.work)
+        )
 
     def source(self, composition: Composition) -> Large | None:
         """Return what proves brackets of it."""
@@ -452,7 +468,8 @@ class TailSplit(_Inverted):
         del tolerance
         if not applies(question.composition):
             raise NotCertifiedError("only samples of Gaussians in one direction are cut")
-        return Prediction(EXACT, SPLIT * len(question.composition.terms))
+        laws = len(question.composition.terms)
+        return Prediction(EXACT, SPLIT * laws, SPLIT_COUNTED * laws)
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
         """Split in either case."""

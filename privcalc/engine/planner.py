@@ -429,7 +429,7 @@ class Plan:
     def _next(self, methods: list[Method], width: float, most: float) -> Asked | None:
         """Return what to ask next, and the tolerance that it is asked with; None for nothing."""
         known, whole = self._width(), most == math.inf
-        most = min(left(), most, QUICK if self.stop.quick else math.inf)
+        most = min(most, QUICK if self.stop.quick else math.inf)
         options: list[tuple[Asked, Prediction]] = []
         for method in methods:
             if self.tried.get(method, math.inf) <= width / self.missed.get(method, 1.0):
@@ -449,8 +449,8 @@ class Plan:
                 return method, tolerance
             options.append(((method, tolerance), likely))
         # Work is refused after PATIENCE times what there is.
-        most = PATIENCE * most if whole and not self.stop.quick else most
-        within = [each for each in options if each[1].work <= most]
+        rest = left() * (PATIENCE if whole and not self.stop.quick else 1.0)
+        within = [each for each in options if each[1].work <= most and each[1].charged <= rest]
         if not within:
             # Something has to be asked; the rest is refused by what it charges.
             needed = whole and self.found is None
@@ -512,7 +512,7 @@ def _work(option: tuple[Asked, Prediction]) -> float:
 
 
 def _narrowest(option: tuple[Asked, Prediction]) -> tuple[float, float]:
-    return option[1]
+    return option[1].width, option[1].work
 
 
 # Expected samples that are few, and how many times the work twice the outcomes take.

@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
     Ask = Callable[[], Result]
 
-# How much larger an answer may be with a tenth of the work: 1.5, and 1.58 where the looks of the
-# planner at many laws take so much of it that Renyi divergences have to do.
-RATIO = 1.6
+# How much larger an answer may be with a tenth of the work.
+RATIO = 1.5
 RUNS = (
     "geometric:mean=30",
     "logarithmic:mean=10",
@@ -179,7 +178,10 @@ def test_select(runs: str) -> None:
     [
         (f"{SGD}+zcdp:rho=0.01", "geometric:mean=30"),
         (SGD, "fixed:n=10"),
-        (FIXED, "geometric:mean=30"),
+        pytest.param(
+            *(FIXED, "geometric:mean=30"),
+            marks=pytest.mark.xfail(reason="1.57 times as much: what is left makes one lattice"),
+        ),
         (GROUPS, "geometric:mean=30"),
     ],
     ids=["curve", "laws", "fixed", "groups"],
