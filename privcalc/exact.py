@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Self
 
 from privcalc.record import record
@@ -52,7 +53,12 @@ def exact(value: float) -> Fraction:
     """Return the number that a value of a specification stands for."""
     if isinstance(value, Written):
         return value.exact
-    return Fraction(value) if isinstance(value, int) else Fraction(repr(float(value)))
+    return Fraction(value) if isinstance(value, int) else _decimal(float(value))
+
+
+@lru_cache(8192)
+def _decimal(value: float) -> Fraction:
+    return Fraction(repr(value))
 
 
 # A double, its relative error, and the number that it stands in for where that is known and not the
@@ -138,6 +144,10 @@ class Enclosed:
 
         Beyond the range of doubles that is infinity or 0, which every mechanism refuses.
         """
+        return self._nearest
+
+    @cached_property
+    def _nearest(self) -> Nearest:
         try:
             value = float((self.low + self.high) / 2)
         except OverflowError:

@@ -76,6 +76,8 @@ def record(cls: _C) -> _C:
 def mutable(cls: _C) -> _C:
     """Make a record of which the fields may be set: the state of a search."""
     cls.__setattr__ = object.__setattr__  # type: ignore[assignment]
+    if "__hash__" not in cls.__dict__:
+        cls.__hash__ = _hash_now  # type: ignore[assignment]
     return record(cls)
 
 
@@ -123,6 +125,14 @@ def _eq(self: Any, other: Any) -> Any:  # noqa: ANN401
 
 
 def _hash(self: Any) -> int:  # noqa: ANN401
+    """Hash a record once: exact numbers take long."""
+    known: int | None = self.__dict__.get("__record_hash__")
+    if known is None:
+        known = self.__dict__["__record_hash__"] = hash(self.__record_key__(self))
+    return known
+
+
+def _hash_now(self: Any) -> int:  # noqa: ANN401
     return hash(self.__record_key__(self))
 
 

@@ -100,6 +100,8 @@ class _Walk:
         self.rough = rough
         # Equal doubles may stand for different numbers.
         self._built: dict[object, Mechanism] = {}
+        # The same leaf is asked for again and again.
+        self._seen: dict[int, tuple[Leaf, Mechanism]] = {}
         self.kept: dict[object, Term] = {}
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
@@ -145,10 +147,13 @@ class _Walk:
 
     def mechanism(self, leaf: Leaf) -> Mechanism:
         """Return the mechanism of a leaf."""
-        key = distinct(leaf)
-        if key not in self._built:
-            self._built[key] = cast("Mechanism", registry.build(leaf))
-        return self._built[key]
+        seen = self._seen.get(id(leaf))
+        if seen is None:
+            key = distinct(leaf)
+            if key not in self._built:
+                self._built[key] = cast("Mechanism", registry.build(leaf))
+            seen = self._seen[id(leaf)] = leaf, self._built[key]
+        return seen[1]
 
 
 # Each is composed by itself in its share of the work of a question. The profile of 16 different

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from privcalc.bounds import Bound
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.cut import TailSplitLaw
+    from privcalc.losses.sampled.law import SampledLaw
     from privcalc.renyi.curve import RenyiCurve
 
 _T = TypeVar("_T")
 
+# So many laws of a kind are one array.
+MANY = 4
 # Longer rationals are enclosed in doubles.
 MOST_BITS = 20_000
 
@@ -72,6 +76,27 @@ class Composition:
             return None
         terms = tuple((law.coarsened or law, count) for law, count in self.terms)
         return Composition(terms, self.curves, self.reverse)
+
+    @cached_property
+    def joined(self) -> Composition:
+        """The same with many sampled Gaussians as one law, whose cost is that of an array.
+
+        For what asks for K, and for |phi| where it decays.
+        """
+        many: dict[bool, list[tuple[SampledLaw, int]]] = {False: [], True: []}
+        joined: list[tuple[LossLaw, int]] = []
+        for law, count in self.terms:
+            if law.properties.batched:
+                many[cast("SampledLaw", law).remove].append((cast("SampledLaw", law), count))
+            else:
+                joined.append((law, count))
+        if max(map(len, many.values())) < MANY:
+            return self
+        from privcalc.losses.sampled.many import Many, ManySampledLaw
+
+        for laws in many.values():
+            joined += laws if len(laws) < MANY else [(ManySampledLaw(Many(laws)), 1)]
+        return Composition(tuple(joined), self.curves, self.reverse)
 
     def max_loss(self) -> Bound:
         """Bracket the supremum of the finite total loss, exactly where the laws' are exact.

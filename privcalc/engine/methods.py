@@ -97,7 +97,7 @@ class Saddle(NamedTuple):
     @property
     def smooth(self) -> bool:
         """Whether |phi|^n falls about as fast as that of a Gaussian of this deviation."""
-        return self.look() < math.inf
+        return look_at(self) < math.inf
 
     def look(self) -> float:
         """Return what a node costs where |phi|^n falls about as fast as that of a Gaussian.
@@ -110,10 +110,15 @@ class Saddle(NamedTuple):
         t = math.sqrt(2.0 * needed) / self.deviation * np.array([0.0, *FURTHER])
         total, size = np.zeros(len(t)), 0.0
         for law, count in terms:
-            on_line = law.on_contour(self.c, float(t[-1]), LOOK)
-            log_mgf = on_line.log_mgf(t)[0].real
-            total, size = total + count * (log_mgf - log_mgf[0]), size + on_line.size
+            logs, nodes = law.decay_estimates(self.c, t, LOOK)
+            total, size = total + count * logs, size + nodes
         return size if total[1:].max() <= -STEEP * needed else math.inf
+
+
+@remembered(4)
+def look_at(saddle: Saddle) -> float:
+    """Return what `Saddle.look` does, once."""
+    return saddle.look()
 
 
 @record
@@ -191,11 +196,11 @@ def saddle_of(question: Question) -> Saddle:
 
     log_delta = question.log_delta
     if question.epsilon is None:
-        whole = question.composition.truncated(log_delta + LOG_DROP)
+        whole = question.composition.joined.truncated(log_delta + LOG_DROP)
         c, epsilon = saddle_for_delta(whole, log_delta)
     else:
         epsilon = question.epsilon
-        c, log_delta, whole = scale_at(question.composition, epsilon)
+        c, log_delta, whole = scale_at(question.composition.joined, epsilon)
     log_mgf, _, variance = whole.cumulants(c)
     peak = log_mgf - c * epsilon - math.log(c) - math.log1p(c)
     # Far beyond all losses the tilted loss has no spread that doubles know.
@@ -431,11 +436,11 @@ class WholeLine(_Inverted):
     def predict(self, question: Question, tolerance: float) -> Prediction:
         """Look at the saddle point, and how fast |phi|^n falls."""
         saddle = saddle_of(question)
-        terms = question.composition.terms
+        terms = question.composition.joined.terms
         rounding = ROUNDING * math.exp(min(saddle.lost, 700.0))
         outcomes = sum(law.atom_count for law, _ in terms)
         least = LINE * len(terms) + outcomes
-        each = saddle.look()
+        each = look_at(saddle)
         if each < math.inf:
             return Prediction(max(EXACT, rounding), least + NODES * each)
         work = SMOOTHED + LINE * len(terms) + PER_OUTCOME * outcomes
@@ -489,7 +494,7 @@ class BulkAndTail(_Inverted):
     def predict(self, question: Question, tolerance: float) -> Prediction:
         """Expect what one line gives where none of its digits are lost."""
         # Where K is not known it is of no use, either.
-        question.composition.truncated(question.log_delta + LOG_DROP).cumulants(1.0)
+        question.composition.joined.truncated(question.log_delta + LOG_DROP).cumulants(1.0)
         return Prediction(PADDED * tolerance, PARTED * len(question.composition.terms))
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:

@@ -460,12 +460,15 @@ class Plan:
 
     def _predicted(self, method: Method, width: float) -> tuple[float, Prediction]:
         """Return the tolerance to ask a method with, and what it is likely to give."""
+        tolerance = width / self.missed.get(method, 1.0)
+        likely = method.predict(self.question, tolerance)
         if min(self.target, FINE) < width and self.target <= TOLERANCE:
             fine = method.predict(self.question, FINE)
-            if fine.work <= FREE:
+            # Where the target takes as much, a finer one is free, too.
+            free = FREE if width > self.target else max(FREE, likely.work)
+            if fine.work <= free:
                 return FINE, fine
-        tolerance = width / self.missed.get(method, 1.0)
-        return tolerance, method.predict(self.question, tolerance)
+        return tolerance, likely
 
     def _ask(self, methods: list[Method], method: Method, tolerance: float) -> None:
         """Ask a method, and intersect what it proves with what is known."""

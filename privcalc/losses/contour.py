@@ -124,6 +124,16 @@ class ContourLaw(ABC):
         return 1
 
     @property
+    def line_size(self) -> float:
+        """The same, by which the nodes of a line are limited."""
+        return self.size
+
+    @property
+    def look_work(self) -> float:
+        """The work of making it, and of some estimates of |phi|, that is not charged there."""
+        return 5.0 * self.size + 100.0
+
+    @property
     def revival(self) -> Revival | None:
         """Where |phi| comes back, with a bound in between; None where that is not known.
 
@@ -141,6 +151,12 @@ class ContourLaw(ABC):
     def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return the same at t = k step, k < count; `step` has few bits, so t is exact."""
         return self.log_mgf(step * np.arange(count))
+
+    def log_modulus_estimates(self, t: Array) -> Array:
+        """Return about log |phi| at each t, the first of which is 0, for searches."""
+        real = self.log_mgf(t)[0].real
+        found: Array = real - real[0]
+        return found
 
     def modulus_supremum(self, t: float) -> float:
         """Return a proved upper bound on sup over tau >= t of |M(c + i tau)| / M(c).

@@ -45,6 +45,7 @@ class LawProperties:
         has_atoms: whether |phi| does not decay: some of the losses are atoms.
         has_atoms_and_edges: whether there are atoms and a density with edges, which costs many
             nodes.
+        batched: whether it is a sampled Gaussian, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
         renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
         profile_in_closed_form: whether the profile of a symmetric pair is known at every epsilon,
@@ -57,6 +58,7 @@ class LawProperties:
     cf_valid_for_all_t: bool = False
     has_atoms: bool = False
     has_atoms_and_edges: bool = False
+    batched: bool = False
     supports_tail_split: bool = False
     renyi_in_closed_form: bool = False
     profile_in_closed_form: bool = False
@@ -394,6 +396,15 @@ class LossLaw(ABC):
         del c, t_max, log_error
         raise NotCertifiedError("the moment generating function of the loss is not known here")
 
+    def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
+        """Return about log |phi| at each t, the first of which is 0, and what a node costs.
+
+        Raises:
+            NotCertifiedError: K is not known there, or not that accurately.
+        """
+        on_line = self.on_contour(c, float(t[-1]), log_error)
+        return on_line.log_modulus_estimates(t), on_line.size
+
     def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
         """Return K at any complex points, without error bound (for the published quadrature).
 
@@ -497,7 +508,7 @@ class Density:
     def peak(self, low: Array, high: Array, slope: Array | float = 0.0) -> Array:
         """Return max over [low, high] of the log density plus slope times x - low."""
         rise = self.slope + np.asarray(slope)
-        if self.curvature > 0.0:
+        if np.all(self.curvature > 0.0):
             x = np.clip(rise / self.curvature, low, high)
         else:
             x = np.where(rise >= 0.0, high, low)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +19,14 @@ from privcalc.losses.contour import ContourLaw, far_point, steps_bound
 from privcalc.losses.law import LossLaw
 from privcalc.losses.quadrature_nodes import NodeSet, search_outcomes, tilted_variation
 from privcalc.numerics.arrays import log1p_with_error, vertical
-from privcalc.numerics.phases import PHASE_ULPS, block_sums, phase_sums, progression_sums
+from privcalc.numerics.phases import (
+    PHASE_ULPS,
+    block_sums,
+    phase_rows,
+    phase_sums,
+    progression_rows,
+    progression_sums,
+)
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -108,34 +115,11 @@ class QuadratureLaw(IntegratedLaw):
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
-        log_w, y, loss, *_ = self._search_outcomes
-        charge(600.0 + 2.0 * len(loss))
+        outcomes = self._search_outcomes
+        charge(600.0 + 2.0 * len(outcomes.loss))
         a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            w = np.exp(log_w)
-            wy = np.where(loss < 300.0, w * y, 0.0)
-            # Else what makes the mean of y 0 is farther out than the search looks.
-            balanced = abs(float(wy.sum())) <= UNBALANCED
-            wy = wy if balanced else np.zeros_like(wy)
-            exponent = a * loss
-            shift = max(0.0, float((log_w + exponent).max()))
-            if shift > 300.0:
-                tilted = np.exp(log_w + exponent - shift)
-                total = float(tilted.sum())
-                mean = float((tilted * loss).sum()) / total
-                variance = float((tilted * (loss - mean) ** 2).sum()) / total
-                log_mgf = shift + math.log(total)
-                if log_mgf > LARGEST_LOG_MGF:
-                    log_mgf = math.inf
-                return log_mgf, sign * mean, variance
-            tilted = np.exp(log_w + exponent)
-            near = (np.abs(exponent) + np.abs(loss) < 1e-3) & balanced
-            square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
-            body = np.where(near, w * square, tilted - w - a * wy)
-            m1 = float(body.sum())
-            first = float((tilted * loss - wy).sum()) / (1.0 + m1)
-            second = float((tilted * loss * loss).sum()) / (1.0 + m1) - first * first
-        return math.log1p(m1), sign * first, second
+        log_mgf, first, second = (float(each) for each in estimated_cumulants(outcomes, a))
+        return log_mgf, sign * first, second
 
     def tilted_atoms(self, exponent: float) -> Array:
         """Return the logs of the masses of atoms times (1 + y)^exponent."""
@@ -154,6 +138,32 @@ class QuadratureLaw(IntegratedLaw):
         return value
 
 
+def estimated_cumulants(outcomes: WeightedLosses, a: float) -> tuple[Array, Array, Array]:
+    """Estimate log E (1 + y)^a and its first two derivatives; a number for each row of outcomes."""
+    log_w, y, loss, *_ = outcomes
+    with np.errstate(over="ignore", invalid="ignore"):
+        w = np.exp(log_w)
+        wy = np.where(loss < 300.0, w * y, 0.0)
+        # Else what makes the mean of y 0 is farther out than the search looks.
+        balanced = np.abs(wy.sum(axis=-1, keepdims=True)) <= UNBALANCED
+        wy = np.where(balanced, wy, 0.0)
+        exponent = a * loss
+        shift = (log_w + exponent).max(axis=-1, keepdims=True)
+        shift = np.where(shift > 300.0, shift, 0.0)
+        tilted = np.exp(log_w + exponent - shift)
+        near = (np.abs(exponent) + np.abs(loss) < 1e-3) & balanced
+        square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
+        m1 = np.where(near, w * square, tilted - w - a * wy).sum(axis=-1)
+        far, total = shift[..., 0] > 0.0, tilted.sum(axis=-1)
+        mass = np.where(far, total, 1.0 + m1)
+        first = (tilted * loss - np.where(shift > 0.0, 0.0, wy)).sum(axis=-1) / mass
+        centred = (tilted * (loss - first[..., None]) ** 2).sum(axis=-1) / mass
+        second = (tilted * loss * loss).sum(axis=-1) / mass - first * first
+        log_mgf = np.where(far, shift[..., 0] + np.log(total), np.log1p(m1))
+        log_mgf = np.where(log_mgf > LARGEST_LOG_MGF, np.inf, log_mgf)
+    return log_mgf, first, np.where(far, centred, second)
+
+
 # Nodes with |a l| below this use the power series of the remainder.
 SERIES_BELOW = 0.5
 SERIES_TERMS = 17
@@ -165,7 +175,7 @@ LOSS_UNITS = 24.0
 
 
 class RemainderSum:
-    """M(c + it) - 1 from a node set."""
+    """M(c + it) - 1 from a node set: of one law, or of several in rows."""
 
     def __init__(self, c: float, nodes: NodeSet, *, remove: bool) -> None:
         """Split the nodes into those summed by power series and those summed directly.
@@ -191,44 +201,41 @@ class RemainderSum:
         log_w, _, loss, jitter, _ = nodes.only(small)
         w = np.exp(log_w)
         moments, sizes = [], []
-        term, size = w * loss, w * np.abs(loss) * (64.0 + len(w) + 3.0 * jitter)
+        term, size = w * loss, w * np.abs(loss) * (64.0 + w.shape[-1] + 3.0 * jitter)
         for k in range(2, SERIES_TERMS + 1):
             term, size = term * loss / k, size * np.abs(loss) / k
-            moments.append(term.sum())
-            sizes.append(size.sum())
-        self._series = np.cumsum(np.array(moments)[::-1])
-        self._series_noise = np.cumsum(np.array(sizes)[::-1]) * UNIT
+            moments.append(term.sum(axis=-1, keepdims=True))
+            sizes.append(size.sum(axis=-1, keepdims=True))
+        self._series = np.cumsum(np.array(moments)[::-1], axis=0)
+        self._series_noise = np.cumsum(np.array(sizes)[::-1], axis=0) * UNIT
         # What the series omits: (|a|^k + |a|) |l|^k / k! for k > SERIES_TERMS, below
         # 2.1 (A |l|)^(n + 1) / (n + 1)! with A = max(|a|, 1) and A |l| < 1/2.
         reach = math.hypot(max(abs(nodes.exponent), 1.0), nodes.t_max)
         order = SERIES_TERMS + 1
-        self._series_rest = (
-            2.1 * float((w * (reach * np.abs(loss)) ** order).sum()) / math.factorial(order)
-        )
+        powers = (w * (reach * np.abs(loss)) ** order).sum(axis=-1, keepdims=True)
+        self._series_rest = 2.1 * powers / math.factorial(order)
 
     def _prepare_direct(self, large: Mask) -> None:
         nodes = self.nodes
         log_w, y, loss, jitter, moved = nodes.only(large)
-        self._loss, self._tilted = loss, nodes.tilted[large]
+        self._loss, self._tilted = loss, np.exp(log_w + nodes.exponent * loss)
         w = np.exp(log_w)
         # w y in log space: y may be huge where w is tiny.
         wy = np.where(np.abs(y) < 1e200, w * y, np.exp(log_w + np.maximum(loss, 0.0)))
-        self._weight, self._weight_y = float(w.sum()), float(wy.sum())
-        charge = 16.0 + PHASE_ULPS + COMPLEX_TERM * len(w) + 3.0 * jitter
+        self._weight, self._weight_y = (each.sum(axis=-1, keepdims=True) for each in (w, wy))
+        charge = 16.0 + PHASE_ULPS + COMPLEX_TERM * w.shape[-1] + 3.0 * jitter
         exponent = abs(nodes.exponent)
-        self._direct_noise = UNIT * float(
-            (self._tilted * (charge + LOSS_UNITS * exponent * np.abs(loss))).sum()
-            + (w * charge).sum()
-        )
-        self._direct_noise_y = UNIT * float((np.abs(wy) * (charge + 16.0)).sum())
+        noise = self._tilted * (charge + LOSS_UNITS * exponent * np.abs(loss)) + w * charge
+        self._direct_noise = UNIT * noise.sum(axis=-1, keepdims=True)
+        self._direct_noise_y = UNIT * (np.abs(wy) * (charge + 16.0)).sum(axis=-1, keepdims=True)
         # The phase t l: t is off by no unit, x by what `moved` says.
         shaken = LOSS_UNITS * np.abs(loss) + moved
-        self._phase_noise = UNIT * float((self._tilted * shaken).sum())
+        self._phase_noise = UNIT * (self._tilted * shaken).sum(axis=-1, keepdims=True)
 
     @property
     def size(self) -> int:
-        """Return the number of nodes that every t costs."""
-        return len(self._loss) + SERIES_TERMS
+        """Return the number of nodes that every t costs, of each law."""
+        return int(self._loss.shape[-1]) + SERIES_TERMS
 
     def minus_one(self, t: Array, sums: ComplexArray | None = None) -> tuple[ComplexArray, Array]:
         """Return M(c + it) - 1 and a bound on its absolute error, quadrature included.
@@ -243,23 +250,32 @@ class RemainderSum:
         product = a * a_minus_one
         value = product * np.polyval(self._series, a)
         error = np.abs(product) * np.polyval(self._series_noise, modulus) + self._series_rest
-        if len(self._loss):
+        if self._loss.shape[-1]:
             if sums is None:
-                sums = phase_sums(t, self._direction * self._loss, self._tilted[:, None])[:, 0]
+                signed = self._direction * self._loss
+                if signed.ndim == 1:
+                    sums = phase_sums(t, signed, self._tilted[:, None])[:, 0]
+                else:
+                    sums = phase_rows(t, signed, self._tilted)
             value = value + sums - self._weight - a * self._weight_y
             error = error + self._direct_noise + modulus * self._direct_noise_y
             error = error + np.abs(t) * self._phase_noise
-        out_r, out_w = nodes.out
-        value = value - out_r + a * nodes.rate * (out_r - out_w)
-        error = error + nodes.out_error * (out_r + modulus * nodes.rate * (out_r + out_w))
-        return value, (error + 8.0 * UNIT * np.abs(value)) * MARGIN + nodes.quadrature * MARGIN
+        out_r, out_w, rate, quadrature = (
+            np.asarray(each)[..., None] for each in (*nodes.out, nodes.rate, nodes.quadrature)
+        )
+        value = value - out_r + a * rate * (out_r - out_w)
+        error = error + nodes.out_error * (out_r + modulus * rate * (out_r + out_w))
+        return value, (error + 8.0 * UNIT * np.abs(value) + quadrature) * MARGIN
 
     def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
         """Return M - 1 and its error at t = k step, k < count."""
         sums = None
-        if len(self._loss):
+        if self._loss.shape[-1]:
             signed = self._direction * self._loss
-            sums = progression_sums(0.0, step, count, signed, self._tilted[:, None])[:, 0]
+            if signed.ndim == 1:
+                sums = progression_sums(0.0, step, count, signed, self._tilted[:, None])[:, 0]
+            else:
+                sums = progression_rows(step, count, signed, self._tilted)
         return self.minus_one(step * np.arange(count), sums)
 
     def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
@@ -289,13 +305,15 @@ class NodeWeights:
         units: relative errors of the weights, in units.
         moved: absolute errors of the losses, in units.
         quadrature: how far the transform is from that of what they stand for, for the t in use.
+
+    Of many laws there is a row for each, and a quadrature error.
     """
 
     loss: Array
     weights: Array
     units: Array
     moved: Array
-    quadrature: float
+    quadrature: Any
 
     @classmethod
     def of(cls, nodes: NodeSet, sign: float) -> NodeWeights:

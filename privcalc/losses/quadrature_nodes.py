@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from privcalc.losses.law import Density
-    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers, Mask
 
 Points = TypeVar("Points", "Array", "ComplexArray")
 # Half-height of the strip: below pi/2, where the argument bound stops being monotone.
@@ -77,14 +77,17 @@ class Integrand:
 
     def log_errors(self, centres: Array, halves: Array) -> Array:
         """Return, for each panel, the log of a bound on the quadrature error."""
-        real = halves[:, None] * SEMI_AXES_REAL
-        height = halves[:, None] * SEMI_AXES_IMAGINARY
+        bounds = self.on_ellipses(centres[:, None], halves[:, None], slice(None))
+        result: Array = bounds.min(axis=1)
+        return result
+
+    def on_ellipses(self, centres: Array, halves: Array, chosen: slice | Integers) -> Array:
+        """Return the logs of the bounds of some of the ellipses; infinite beyond the strip."""
+        height = halves * SEMI_AXES_IMAGINARY[chosen]
         usable = height <= STRIP
-        height = np.where(usable, height, 0.0)
-        low, high = centres[:, None] - real, centres[:, None] + real
-        bounds = LOG_FACTORS + self.log_supremum(low, high, height)
-        best = np.where(usable, bounds, np.inf).min(axis=1)
-        result: Array = best + np.log(halves)
+        height, real = np.where(usable, height, 0.0), halves * SEMI_AXES_REAL[chosen]
+        bounds = LOG_FACTORS[chosen] + self.log_supremum(centres - real, centres + real, height)
+        result: Array = np.where(usable, bounds, np.inf) + np.log(halves)
         return result
 
     def log_supremum(self, low: Array, high: Array, height: Array) -> Array:
@@ -174,6 +177,8 @@ def refined(
 
 
 CELLS = 400
+# Cells shorter than this part of their losses do not count; densities beyond e^LARGEST_LOG neither.
+RESOLVED, LARGEST_LOG = 1e-7, 700.0
 
 
 @record
@@ -195,13 +200,14 @@ class VariationCells:
     @classmethod
     def of(cls, part: DensityPart, exponent: float) -> VariationCells:
         """Divide a part into CELLS cells."""
-        x = np.linspace(part.low, part.high, CELLS + 1)
+        x = part.low + (part.high - part.low) * np.linspace(0.0, 1.0, CELLS + 1)
         log_g, terms = part.tilted(x, exponent)
-        smallest = sum(np.minimum(term[1:], term[:-1]) for term in terms)
-        largest = sum(np.maximum(term[1:], term[:-1]) for term in terms)
+        ends = [(term[..., :-1], term[..., 1:]) for term in terms]
+        smallest = sum(np.minimum(left, right) for left, right in ends)
+        largest = sum(np.maximum(left, right) for left, right in ends)
         steepest = np.maximum(np.abs(smallest), np.abs(largest))
         # Rounding may hide the sign of a sum of terms that nearly cancel.
-        slack = 1e-12 * (1.0 + sum(np.abs(term[1:]) + np.abs(term[:-1]) for term in terms))
+        slack = 1e-12 * (1.0 + sum(np.abs(left) + np.abs(right) for left, right in ends))
         certain: Mask = np.logical_or(smallest >= slack, largest <= -slack)
         return cls(x, log_g, certain, (part.high - part.low) / CELLS * steepest)
 
@@ -214,6 +220,29 @@ class VariationCells:
         total = float(np.where(self.certain, rise, wild).sum()) + float(g[0] + g[-1])
         # 1e-9 covers the rounding of log g, whose terms stay below 1e5.
         return total * MARGIN * (1.0 + 1e-9)
+
+    def heights(self, losses: Array, wrong: Array) -> Array:
+        """Return, for each cell, what the density of the loss is at least, 0 where not resolved.
+
+        It is bounded by its ends where it is monotone, and by the most that it can swing where not.
+        Only cells count that are longer than RESOLVED of their losses, and 1e7 times the error of
+        these: their lengths, and their places in units of these, are then right to 1e-7.
+
+        Args:
+            losses: at the ends of the cells, increasing.
+            wrong: their absolute errors.
+        """
+        left, right = (slice(None, -1), slice(1, None))
+        log_g, size = self.log_g, np.abs(losses)
+        least = np.minimum(log_g[..., right], log_g[..., left])
+        least = np.where(self.certain, least, least - self.swing)
+        width = np.diff(losses)
+        long = width > RESOLVED * np.maximum(size[..., right], size[..., left])
+        long &= width > 1e7 * np.maximum(wrong[..., right], wrong[..., left])
+        with np.errstate(over="ignore", under="ignore"):
+            exponent = np.minimum(least, LARGEST_LOG)
+            found: Array = np.where(long & (least < LARGEST_LOG), np.exp(exponent), 0.0)
+        return found
 
 
 def tilted_variation(parts: Iterable[DensityPart], exponent: float) -> float:
@@ -311,8 +340,9 @@ def mixture_range(q: float, low: Array, high: Array, height: Array, *, path: boo
       (1 - u) + u e^{z} grows with the ratio u e^{Re z} / (1 - u), and with Im z while the latter is
       below pi/2.
     """
-    log_q = math.log(q)
-    log_rest = math.log1p(-q) if q < 1.0 else -math.inf
+    log_q = np.log(q)
+    with np.errstate(divide="ignore"):
+        log_rest = np.log1p(-np.asarray(q))
     cosine = np.cos(height)
     log_largest = np.logaddexp(log_rest, log_q + high)
     log_smallest = np.logaddexp(log_rest, log_q + low + np.log(cosine))
@@ -326,13 +356,16 @@ def mixture_range(q: float, low: Array, high: Array, height: Array, *, path: boo
 
 # Relative error of what was cut where it is negligible.
 OUT_ERROR = 1e-9
-# Work for an outcome.
-PER_OUTCOME = 4.0
+# Work for an outcome, of one law, and of many in one array.
+PER_OUTCOME, PER_OUTCOME_OF_MANY = 4.0, 2.0
 
 
 @record
 class NodeSet:
     """Outcomes that stand for a law in all integrals over |t| <= t_max.
+
+    Or those of several laws, a row for each: then other numbers than the first two of the integrals
+    may be arrays, one number for each law.
 
     Attributes:
         outcomes: nodes and atoms.
@@ -347,9 +380,9 @@ class NodeSet:
     outcomes: WeightedLosses
     exponent: float
     t_max: float
-    quadrature: float
-    out: tuple[float, float]
-    rate: float
+    quadrature: Any
+    out: tuple[Any, Any]
+    rate: Any
     out_error: float = OUT_ERROR
 
     @classmethod
@@ -387,7 +420,7 @@ class NodeSet:
                 continue
             integrand = Integrand(part, exponent, t_max, remainder)
             centres, halves, bound = certified_panels(integrand, log_target)
-            rows.append(_on_part(part, centres, halves, exponent))
+            rows.append(on_part(part, centres, halves, exponent))
             error += bound
         outcomes = joined([*rows, atoms])
         if not len(outcomes.loss):
@@ -395,7 +428,7 @@ class NodeSet:
         nodes = cls(outcomes, exponent, t_max, error, out, rate, out_error)
         return nodes.pruned(math.exp(log_target) * 0.1, remainder=remainder)
 
-    def pruned(self, allowance: float, *, remainder: bool) -> NodeSet:
+    def pruned(self, allowance: float | Array, *, remainder: bool) -> NodeSet:
         """Leave out nodes whose terms are negligible at every |t| <= t_max, and charge them.
 
         A term's modulus is at most its weight times the real-x bounds of the module.
@@ -411,13 +444,17 @@ class NodeSet:
                 log_size = log_w + np.maximum(power, 0.0) + 2.0 * np.log(np.abs(y))
                 log_size = log_size + math.log(0.5 * modulus + 1e-300)
             size = np.exp(np.minimum(log_size, 700.0))
-        faint = size < allowance / len(size)
-        dropped = float(size[faint].sum()) * MARGIN
+        faint = size < np.asarray(allowance)[..., None] / size.shape[-1]
+        dropped = np.where(faint, size, 0.0).sum(axis=-1) * MARGIN
         return replace(self, outcomes=self.only(~faint), quadrature=self.quadrature + dropped)
 
     def only(self, chosen: Mask) -> WeightedLosses:
-        """Return some of the outcomes."""
-        return WeightedLosses(*(column[chosen] for column in self.outcomes))
+        """Return some of the outcomes; of several laws all that one of them keeps, of weight 0."""
+        if chosen.ndim == 1:
+            return WeightedLosses(*(column[chosen] for column in self.outcomes))
+        log_w = np.where(chosen, self.outcomes.log_w, -np.inf)
+        kept = chosen.any(axis=0)
+        return WeightedLosses(*(each[:, kept] for each in (log_w, *self.outcomes[1:])))
 
     @cached_property
     def tilted(self) -> Array:
@@ -429,7 +466,7 @@ class NodeSet:
 def search_outcomes(parts: Iterable[DensityPart], atoms: WeightedLosses) -> WeightedLosses:
     """Return outcomes on a fixed rule, for searches only."""
     rows = [
-        _on_part(part, *equal_panels(part, part.search_width), 0.0)
+        on_part(part, *equal_panels(part, part.search_width), 0.0)
         for part in parts
         if part.high > part.low
     ]
@@ -441,8 +478,11 @@ def joined(outcomes: list[WeightedLosses]) -> WeightedLosses:
     return WeightedLosses(*(np.concatenate(columns) for columns in zip(*outcomes, strict=True)))
 
 
-def _on_part(part: DensityPart, centres: Array, halves: Array, exponent: float) -> WeightedLosses:
+def on_part(
+    part: DensityPart, centres: Array, halves: Array, exponent: float, off: Array | float = 0.0
+) -> WeightedLosses:
+    """Return the outcomes at the nodes of panels, whose centres are off by 2 units of `off`."""
     x, log_weights = composite_rule(centres, halves)
-    charge(PER_OUTCOME * len(x))
-    reach = np.repeat(np.abs(centres) + halves, POINTS)
+    charge((PER_OUTCOME if x.ndim == 1 else PER_OUTCOME_OF_MANY) * x.size)
+    reach = np.repeat(np.abs(centres) + halves, POINTS, axis=-1) + off
     return part.outcomes(x, log_weights, reach, exponent)

@@ -55,8 +55,9 @@ SEMI_AXES_IMAGINARY: Array = (ELLIPSES - 1.0 / ELLIPSES) / 2.0
 def composite_rule(centres: Array, halves: Array) -> tuple[Array, Array]:
     """Return abscissas and log weights of the rule on each panel [centre - half, centre + half].
 
-    Both are flat arrays, panel after panel.
+    Both are in their last axis, panel after panel.
     """
-    nodes = centres[:, None] + halves[:, None] * ABSCISSAS
-    log_weights = np.log(halves)[:, None] + np.log(WEIGHTS)
-    return nodes.ravel(), log_weights.ravel()
+    nodes = centres[..., None] + halves[..., None] * ABSCISSAS
+    log_weights = np.log(halves)[..., None] + np.log(WEIGHTS)
+    shape = (*centres.shape[:-1], -1)
+    return nodes.reshape(shape), log_weights.reshape(shape)

@@ -81,6 +81,35 @@ def progression_sums(
     return result.reshape(-1, weights.shape[1])[:count]
 
 
+def phase_rows(t: Array, loss: Array, weights: Array) -> ComplexArray:
+    """Return sum_j w_j e^{i t l_j} for every t, a row for each row of losses and weights."""
+    charge(PER_PHASE * len(t) * loss.size)
+    result: ComplexArray = np.empty((len(loss), len(t)), np.complex128)
+    rows = max(1, CHUNK // max(1, len(t) * loss.shape[1]))
+    for i in range(0, len(loss), rows):
+        part = slice(i, i + rows)
+        angles = t[None, :, None] * loss[part, None, :]
+        column = weights[part, :, None]
+        result.real[part] = (np.cos(angles) @ column)[:, :, 0]
+        result.imag[part] = (np.sin(angles, out=angles) @ column)[:, :, 0]
+    return result
+
+
+def progression_rows(step: float, count: int, loss: Array, weights: Array) -> ComplexArray:
+    """Return the same at t = k step, k < count."""
+    block = 1 << math.ceil(math.log2(max(2.0, math.sqrt(count))))
+    coarse, fine = step * block * np.arange(-(-count // block)), step * np.arange(block)
+    charge(loss.size * (PER_PHASE * (len(coarse) + block) + PER_PRODUCT * count))
+    result: ComplexArray = np.empty((len(loss), len(coarse) * block), np.complex128)
+    rows = max(1, CHUNK // max(1, (len(coarse) + block) * loss.shape[1]))
+    for i in range(0, len(loss), rows):
+        part = slice(i, i + rows)
+        far = np.exp(1j * (coarse[None, :, None] * loss[part, None, :])) * weights[part, None, :]
+        near = np.exp(1j * (loss[part, :, None] * fine))
+        result[part] = (far @ near).reshape(len(far), -1)
+    return result[:, :count]
+
+
 def lattice_sums(t: Array, first: int, step: float, weights: Array) -> ComplexArray:
     """Return sum_j w_j e^{i t l_j} for every t, where l_j = (first + j) step.
 

@@ -22,10 +22,8 @@ running maximum, so that each value holds for all later t):
     f e^{th^2 / (2 s^2)} max |1 + y|^e min(th, 1 / (t m)).
   On the line arg and |1 + y| increase with x. All of it falls with t. For -t the path is mirrored.
 
-The measures are bounded on cells: h from below by its ends where it is monotone, and by the most
-that it can swing where not; the line's integrand from above alike. Only cells count that are
-longer than RESOLVED of their losses, and 1e7 times the error of these: their lengths, and their
-places in units of these, are then right to 1e-7 (SLACK covers that and rounding of log h).
+The measures are bounded on cells: h from below (`VariationCells.heights`), the line's integrand
+from above alike. SLACK covers the errors of the cells' lengths and places, and rounding of log h.
 """
 
 from __future__ import annotations
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
 
 # Sum of the orders of roundings below.
 SLACK = 1e-6
-RESOLVED = 1e-7
 # Lengths of the windows, times t.
 WINDOWS = (1.0, 2.2)
 STARTS = 4
@@ -93,14 +90,7 @@ class _Steps:
     @classmethod
     def below(cls, cells: VariationCells, law: TailSplitLaw) -> _Steps:
         _, losses, wrong = law.losses(cells.x)
-        least = np.minimum(cells.log_g[1:], cells.log_g[:-1])
-        least = np.where(cells.certain, least, least - cells.swing)
-        width = np.diff(losses)
-        long = width > RESOLVED * np.maximum(np.abs(losses[1:]), np.abs(losses[:-1]))
-        long &= width > 1e7 * np.maximum(wrong[1:], wrong[:-1])
-        with np.errstate(over="ignore", under="ignore"):
-            heights = np.where(long & (least < -LEAST_LOG), np.exp(np.minimum(least, 700.0)), 0.0)
-        return cls(losses, heights)
+        return cls(losses, cells.heights(losses, wrong))
 
     def moments(self, ts: Array) -> Array:
         """Return T^2 (1 - k^2/12) (m2 - m1^2 / m0) / 2 for t in [ts_k, ts_{k+1}], 0 at the end.

@@ -21,7 +21,7 @@ from privcalc.engine.inversion.saddle import (
     on_contour,
     right_candidates,
 )
-from privcalc.engine.inversion.solve import Inversion
+from privcalc.engine.inversion.solve import PLAIN, Inversion
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
@@ -49,6 +49,10 @@ class Decaying(Saddle):
     # The saddle-point value of delta is good enough below this.
     most_log_delta, stale = math.log(0.1), math.inf
     coarse, loosens = 1.0, False
+
+    def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
+        """Take the composition, with many laws of a kind as one."""
+        super().__init__(composition.joined, tuning)
 
     def make(self, aim: Aim) -> LineSum:
         """Prepare a line that is good `reach` deviations around its epsilon.
@@ -187,9 +191,9 @@ def _choose_cut(
     for trial in range(CUT_TRIALS):
         reach = min(reach, (most + 0.5) * step)
         laws = on_contour(composition, c, reach, relative)
-        size = sum(law.size for law in laws)
-        charge(5.0 * size + 100.0 * len(laws))
-        most = max(2, min(most, MAX_WORK // size))
+        size = sum(law.line_size for law in laws)
+        charge(sum(law.look_work for law in laws))
+        most = max(2, min(most, int(MAX_WORK / size)))
         exhausted = reach >= (most + 0.5) * step or trial == CUT_TRIALS - 1
         cut, excess = _probe(composition, laws, reach, target, least)
         if math.isinf(cut) and not exhausted:
@@ -230,8 +234,7 @@ def _probe(
     t: Array = np.concatenate([[0.0], reach * 1.08 ** np.arange(-60.0, 1.0)])
     total = np.zeros(len(t))
     for (_, count), law in zip(composition, laws, strict=True):
-        real = law.log_mgf(t)[0].real
-        total = total + count * (real - real[0])
+        total = total + count * law.log_modulus_estimates(t)
     excess = total[1:] - np.log(math.pi * t[1:]) - target
     later = np.maximum.accumulate(excess[::-1])[::-1]
     good = np.flatnonzero((later <= 0.0) & (t[1:] >= least))
@@ -249,8 +252,7 @@ def _proved_decay(
     t = np.array([0.0, cut])
     order = []
     for (_, count), law in zip(composition, laws, strict=True):
-        real = law.log_mgf(t)[0].real
-        order.append((count * float(real[1] - real[0]), count, law))
+        order.append((count * float(law.log_modulus_estimates(t)[1]), count, law))
     order.sort(key=lambda entry: entry[0])
     total = 0.0
     for decay, count, law in order:

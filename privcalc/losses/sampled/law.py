@@ -34,8 +34,13 @@ from privcalc.numerics.rounding import UNIT, exp_bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from privcalc.losses.law import LogRatio, LossLaw, Piece
     from privcalc.numerics.arrays import Array
+
+    # One, or one for each of many laws.
+    Number: TypeAlias = float | Array
 
 # Cut of an unbounded piece when nobody asked for one: mass below 1e-60.
 DEFAULT_LOG_MASS = -140.0
@@ -67,6 +72,7 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
             cf_valid_for_all_t=known,
             has_atoms=atoms,
             has_atoms_and_edges=atoms,
+            batched=gaussian,
             supports_tail_split=gaussian,
         )
 
@@ -131,21 +137,11 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
         return replace(self, log_mass=min(log_mass, math.log(0.01)))
 
     def interval(self, piece: Piece) -> tuple[float, float]:
-        """Return the ends of the piece after the cut.
-
-        Under R, X is N(mean, s^2), and under W it is N(mean + s^2, s^2) (that is what dW/dR = e^X
-        says). P(outside) is at most R(X < low) + R(X > high) + q W(X > high) for remove, where
-        also q W(X < low) <= R(X < low) is counted (e^X < 1 there, as low < mean < 0).
-        """
+        """Return the ends of the piece after the cut."""
         if piece.bounded:
             return piece.low, piece.high
-        s, mean = piece.deviation, piece.mean
-        quarter = self.log_mass - math.log(4.0)
-        z = _quantile(quarter)
-        low, high = mean - z * s, mean + z * s
-        if self.remove:
-            high = max(high, mean + s * s + _quantile(quarter - math.log(self.q)) * s)
-        return low, high
+        low, high = cut_ends(piece.mean, piece.deviation, self.q, self.log_mass, remove=self.remove)
+        return float(low), float(high)
 
     @property
     def rate(self) -> float:
@@ -321,6 +317,23 @@ def _sampled_atoms(
     )
 
 
-def _quantile(log_tail: float) -> float:
+def cut_ends(
+    mean: Number, s: Number, q: Number, log_mass: float, *, remove: bool
+) -> tuple[Number, Number]:
+    """Return ends of X beyond which the P-mass is at most exp(log_mass); of one law, or of many.
+
+    Under R, X is N(mean, s^2), and under W it is N(mean + s^2, s^2) (that is what dW/dR = e^X
+    says). P(outside) is at most R(X < low) + R(X > high) + q W(X > high) for remove, where also
+    q W(X < low) <= R(X < low) is counted (e^X < 1 there, as low < mean < 0).
+    """
+    quarter = log_mass - math.log(4.0)
+    z = _quantile(quarter)
+    low, high = mean - z * s, mean + z * s
+    if remove:
+        high = np.maximum(high, mean + s * s + _quantile(quarter - np.log(q)) * s)
+    return low, high
+
+
+def _quantile(log_tail: Number) -> Number:
     """Return z >= 0 with exp(-z^2/2)/2 <= exp(log_tail)."""
-    return math.sqrt(max(0.0, -2.0 * (log_tail + math.log(2.0)))) * (1.0 + 1e-14)
+    return np.sqrt(np.maximum(0.0, -2.0 * (log_tail + math.log(2.0)))) * (1.0 + 1e-14)

@@ -363,7 +363,7 @@ class SampledPart(DensityPart):
         """Bound |y| by q min(e^{x_hi} + 1, |x| e^{max(x_hi, 0)})."""
         radius = np.maximum(np.abs(low), np.abs(high)) + height
         steep = np.log(radius) + np.maximum(high, 0.0)
-        log_y: Array = math.log(self.q) + np.minimum(np.logaddexp(high, 0.0), steep)
+        log_y: Array = np.log(self.q) + np.minimum(np.logaddexp(high, 0.0), steep)
         return log_y
 
     def outcomes(
@@ -389,7 +389,7 @@ class SampledPart(DensityPart):
         (log h)' = slope - curvature x + (a + 1) r(x) - 1: a decreasing term and a logistic one.
         """
         log_r = self._log_share(x)
-        log_mixture = math.log(self.q) + x - log_r
+        log_mixture = np.log(self.q) + x - log_r
         log_h = self.density.log_density(x) + exponent * log_mixture - log_r
         return log_h, [self.density.log_slope(x) - 1.0, (exponent + 1.0) * np.exp(log_r)]
 
@@ -407,12 +407,12 @@ class SampledPart(DensityPart):
 
     def _log_share(self, x: Array) -> Array:
         """Return log of r = d log(1 + y) / dx = q e^x / (1 + y)."""
-        log_w = math.log(self.q) + x
-        share: Array = log_w - np.logaddexp(math.log1p(-self.q), log_w)
+        log_w = np.log(self.q) + x
+        share: Array = log_w - np.logaddexp(np.log1p(-self.q), log_w)
         return share
 
 
-def y_and_loss(x: Array, q: float) -> tuple[Array, Array]:
+def y_and_loss(x: Array, q: float | Array) -> tuple[Array, Array]:
     """Return y = q (e^x - 1) and log(1 + y), the latter without overflow.
 
     Below y = -1/2, where q > 1/2, 1 + y is formed as 1 - q + q e^x, whose terms are positive: from
@@ -422,4 +422,4 @@ def y_and_loss(x: Array, q: float) -> tuple[Array, Array]:
         y = q * np.expm1(x)
         low = np.log((1.0 - q) + q * np.exp(np.minimum(x, 0.0)))
     loss = np.where(y > -0.5, np.log1p(np.clip(y, -0.5, 1e300)), low)
-    return y, np.where(x < 600.0, loss, math.log(q) + x)
+    return y, np.where(x < 600.0, loss, np.log(q) + x)

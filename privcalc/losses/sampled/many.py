@@ -1,0 +1,463 @@
+"""Many sampled Gaussians at once: noise and rate of each use, or of each run of uses, differ.
+
+The law of the sum of their losses. K, its bounds, and bounds on |phi| are those of each of them
+(`law.py`), evaluated as one array over laws and nodes, and added up; the sums are rounded outward
+once. What is near is done alike: laws are taken in blocks of similar noise, whose panels, windows
+and level sets are placed for one of them and proved for each.
+
+Decay. From t on, as far as NEAR t, |phi| is that of the outcomes that stand for a law: of g =
+|phi|^2 = E cos(t (L - L')) the second derivative is at most E (L - L')^2 = 2 v in absolute value,
+so that between two points a distance d apart g is at most the larger of both and v d^2 / 4.
+
+Beyond, let h dl be the tilted law of one loss, of mass M = M(c). A part nu of it whose density
+falls is a mixture of uniform laws on intervals that begin where it does. One of length W and mass m
+has m - |.| >= m (1 - 2 / (t W))_+, as |sin(u) / u| <= 1 / |u|. Parts that have no cell in common
+add up: 1 - |phi| is at least the sum of nu(1) - |nu^| over them, divided by M; all of it grows with
+t. Densities are bounded from below on cells (`VariationCells.heights`).
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.contour import ContourLaw
+from privcalc.losses.law import LossLaw, Piece
+from privcalc.losses.quadrature import NodeWeights, RemainderSum, estimated_cumulants
+from privcalc.losses.quadrature_nodes import (
+    WIDEST_PANEL,
+    Integrand,
+    NodeSet,
+    VariationCells,
+    WeightedLosses,
+    on_part,
+    refined,
+)
+from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
+from privcalc.losses.sampled.parts import SampledPart, y_and_loss
+from privcalc.numerics.arrays import log1p_with_error
+from privcalc.numerics.phases import PHASE_ULPS, phase_rows, progression_rows
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, few_bits
+from privcalc.numerics.work import charge
+from privcalc.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from privcalc.losses.law import Tails
+    from privcalc.losses.sampled.law import SampledLaw
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Laws of a block: their arrays of nodes fit into a cache. Its largest deviation is at most SIMILAR
+# times its least, lest panels that serve all are too many.
+BLOCK, SIMILAR = 128, 1.5
+# The rule of searches: nodes so far apart, in deviations, and less where the loss bends faster.
+APART = 0.5
+# A line takes so many nodes for one of that rule.
+NODES = 5.0
+# How many times faster a product in a sum over many rows is than one for a single law.
+PRODUCTS = 16.0
+# What a node of that rule costs.
+PER_SEARCH = 0.3
+# What a cell costs.
+PER_CELL = 4.0
+# How far from t the outcomes are asked, as a multiple of it, and how often on the way to t; log of
+# their error.
+NEAR, POINTS_TO_T, LOG_ERROR = 4, 12, -14.0
+# Covers the rounding of densities, lengths and places of cells (`VariationCells.heights`).
+SLACK = 1e-6
+# Relative error of masses by erfc.
+OUT_ERROR = 1e-9
+
+
+class Block:
+    """Sampled Gaussians of similar noise, as columns of an array.
+
+    Attributes:
+        counts: how often each is used.
+        s: deviation of X under R, its mean being -s^2 / 2.
+        q: sampling probability.
+    """
+
+    def __init__(self, laws: Sequence[tuple[SampledLaw, int]]) -> None:
+        """Gather the numbers of laws of one direction."""
+        self.remove = laws[0][0].remove
+        self.counts: Array = np.array([float(count) for _, count in laws])
+        self.q: Array = np.array([law.q for law, _ in laws])
+        pieces = [law.normal for law, _ in laws]
+        fields = ("constant", "slope", "curvature", "mean", "deviation")
+        self._fields = {name: np.array([getattr(p, name) for p in pieces]) for name in fields}
+        self.s: Array = self._fields["deviation"]
+        self._chosen = sorted({0, int(self.q.argmax()), int(self.q.argmin()), len(laws) - 1})
+
+    def part(self, log_mass: float) -> SampledPart:
+        """Return the outcomes after a cut that leaves out a P-mass of each; a row for each law."""
+        mean = self._fields["mean"]
+        low, high = cut_ends(mean, self.s, self.q, log_mass, remove=self.remove)
+        ends = cast("Array", low), cast("Array", high)
+        return _columns(self._fields, *ends, self.q, slice(None))
+
+    def exponent(self, c: float) -> float:
+        """Return the power of 1 + y at an abscissa."""
+        return c + 1.0 if self.remove else -c
+
+    def search_outcomes(self, log_mass: float) -> WeightedLosses:
+        """Return nodes of the trapezoid rule for searches; masses beyond are next to nothing."""
+        part = self.part(log_mass)
+        low, high = cast("Array", part.low), cast("Array", part.high)
+        most = float(((high - low) / self.s[:, None]).max())
+        nodes = math.ceil(most / APART * max(1.0, float(self.s.max()))) + 1
+        charge(PER_SEARCH * nodes * len(self.s))
+        x = low + (high - low) * np.linspace(0.0, 1.0, nodes)
+        weights = np.ones(nodes)
+        weights[[0, -1]] = 0.5
+        log_w = part.density.log_density(x) + np.log(weights * (high - low) / (nodes - 1.0))
+        return WeightedLosses(log_w, *y_and_loss(x, part.q), x, x)
+
+    def nodes(
+        self, log_mass: float, c: float, t_max: float, log_errors: Array, *, remainder: bool
+    ) -> NodeSet:
+        """Return outcomes of each law for |t| <= t_max, each with a quadrature error of its own.
+
+        Panels are parts of [low, high], whose ends are dyadic numbers; they are halved until they
+        serve some of the laws, and bounds of the error are proved for each law on the ellipses that
+        served those. The centres are off by three roundings of numbers up to |low| + |high|.
+
+        Raises:
+            NotCertifiedError: the quadrature is too long.
+        """
+        part, exponent = self.part(log_mass), self.exponent(c)
+        low, high = cast("Array", part.low), cast("Array", part.high)
+        few = _columns(
+            self._fields, low[:, 0], high[:, 0], self.q, np.array(self._chosen), deep=True
+        )
+        few_low, few_high = cast("Array", few.low), cast("Array", few.high)
+        targets = log_errors[self._chosen][:, None, None]
+
+        def on_some(centres: Array, halves: Array) -> Array:
+            integrand = Integrand(few, exponent, t_max, remainder)
+            width = few_high - few_low
+            bounds = integrand.on_ellipses(
+                few_low + width * centres[:, None], width * halves[:, None], slice(None)
+            )
+            found: Array = (bounds - targets).max(axis=0)
+            return found
+
+        width = WIDEST_PANEL * min(1.0, float(self.s.min()))
+        count = max(1, float((high - low).max()) / width)
+        halves = np.full(2 ** max(0, math.ceil(math.log2(count) - 0.5)), 0.5)
+        halves /= len(halves)
+        centres = halves * (2.0 * np.arange(len(halves)) + 1.0)
+        refusal = f"{len(self.s)} characteristic functions oscillate too fast for quadrature"
+        centres, halves, _ = refined(
+            (centres, halves), lambda *at: on_some(*at).min(axis=1), 0.0, refusal
+        )
+        order = np.argsort(centres)
+        centres, halves = centres[order], halves[order]
+        best = on_some(centres, halves).argmin(axis=1)
+        at = low + (high - low) * centres, (high - low) * halves
+        errors = Integrand(part, exponent, t_max, remainder).on_ellipses(*at, best)
+        with np.errstate(over="ignore"):
+            quadrature = np.exp(errors).sum(axis=1) * MARGIN
+        outcomes = on_part(part, *at, exponent, 2.0 * (np.abs(low) + np.abs(high)))
+        out = self._outside(part)
+        nodes = NodeSet(outcomes, exponent, t_max, quadrature, out, self.q, OUT_ERROR)
+        return nodes.pruned(np.exp(log_errors) * 0.1, remainder=remainder)
+
+    def _outside(self, part: SampledPart) -> tuple[Array, Array]:
+        """Return R(X outside) and W(X outside) of each, as `SampledPart.outside` does."""
+        ends = zip(cast("Array", part.low)[:, 0], cast("Array", part.high)[:, 0], strict=True)
+        rows = []
+        for (low, high), mean, s in zip(ends, self._fields["mean"], self.s, strict=True):
+            piece = Piece(0.0, 0.0, 0.0, mean=float(mean), deviation=float(s))
+            rows.append(SampledPart(piece, float(low), float(high), 0.5).outside())
+        r, w = np.array(rows).T
+        return r, w
+
+    def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
+        """Bound sum of count log |phi| between points from t to NEAR t; `mgf` are bounds on M(c).
+
+        Weights and losses of outcomes are off as in `NodeWeights`; what is not a quadrature error
+        is less than 1e-6 of 1 - |phi|, or nothing is proved of the law.
+        """
+        step, count = few_bits(t / POINTS_TO_T), NEAR * POINTS_TO_T + 2
+        log_errors = np.log(mgf[0]) + LOG_ERROR
+        nodes = self.nodes(log_mass, c, step * count, log_errors, remainder=False)
+        part = NodeWeights.of(nodes, 1.0)
+        weights = part.weights / mgf[0][:, None]
+        mass = weights.sum(axis=1, keepdims=True)
+        centred = part.loss - (weights * part.loss).sum(axis=1, keepdims=True) / mass
+        variance = (weights * centred**2).sum(axis=1) * np.maximum(mass[:, 0], 1.0)
+        units = COMPLEX_TERM * weights.shape[1] + PHASE_ULPS + 16.0 + part.units
+        shaken = units + step * count * (8.0 * np.abs(centred) + part.moved)
+        noise = UNIT * (weights * shaken).sum(axis=1) + part.quadrature / mgf[0]
+        sums = progression_rows(step, count, centred, weights)[:, POINTS_TO_T:]
+        square = np.abs(sums) ** 2
+        square = np.maximum(square[:, 1:], square[:, :-1]) + (0.25 * variance * step**2)[:, None]
+        modulus = np.minimum(np.sqrt(square) + noise[:, None], 1.0) * MARGIN
+        logs = np.minimum(np.log(modulus), 0.0)
+        result: Array = (self.counts[:, None] * logs).sum(axis=0) * (1.0 - SLACK)
+        return result
+
+    def log_far(self, log_mass: float, c: float, mgf: Array, t: float) -> float:
+        """Bound the same for all t beyond NEAR t.
+
+        See the module; `mgf` are upper bounds on M(c). Densities fall on either side of where that
+        of the middle one of the laws is largest.
+        """
+        part = self.part(log_mass)
+        cells = VariationCells.of(part, self.exponent(c))
+        losses = y_and_loss(cells.x, part.q)[1]
+        heights = cells.heights(losses, 32.0 * UNIT * np.abs(losses))
+        charge(PER_CELL * heights.size)
+        peak = int(heights[len(heights) // 2].argmax())
+        found = _falling(heights[:, peak:], losses[:, peak:], NEAR * t)
+        mirrored = heights[:, :peak][:, ::-1], -losses[:, : peak + 1][:, ::-1]
+        found = found + _falling(*mirrored, NEAR * t)
+        gain = found / (mgf * MARGIN) * (1.0 - SLACK)
+        logs = np.log1p(-np.clip(gain, 0.0, 1.0 - UNIT))
+        return float((self.counts * logs).sum()) * (1.0 - SLACK)
+
+
+def _falling(heights: Array, losses: Array, t: float) -> Array:
+    """Return nu(1) - |nu^| at least, of what falls from the first cell on and is at most heights.
+
+    For each row, and all later t.
+    """
+    if not heights.shape[1]:
+        return np.zeros(len(losses))
+    below = np.minimum.accumulate(heights, axis=1)
+    drop = below - np.concatenate([below[:, 1:], np.zeros((len(below), 1))], axis=1)
+    widths = (losses[:, 1:] - losses[:, :1]) * (1.0 - SLACK)
+    found: Array = (drop * np.maximum(widths - 2.0 / t, 0.0)).sum(axis=1)
+    return found
+
+
+def _columns(
+    fields: dict[str, Array],
+    low: Array,
+    high: Array,
+    q: Array,
+    chosen: slice | Array,
+    *,
+    deep: bool = False,
+) -> SampledPart:
+    """Return outcomes whose numbers are columns, or pages, of arrays in the place of floats."""
+    place: tuple[Any, ...] = (chosen, None, None) if deep else (chosen, None)
+    density: Any = Piece(**{name: cast("Any", each[place]) for name, each in fields.items()})
+    return SampledPart(density, *(cast("Any", each[place]) for each in (low, high, q)))
+
+
+class Many:
+    """Sampled Gaussians with their counts, in blocks."""
+
+    def __init__(self, laws: Sequence[tuple[SampledLaw, int]]) -> None:
+        """Sort them by their noise."""
+        self.laws = tuple(sorted(laws, key=lambda each: (each[0].normal.deviation, each[0].q)))
+        self.count = sum(count for _, count in laws)
+        self.remove = laws[0][0].remove
+        self._hash = hash(self.laws)
+
+    def __hash__(self) -> int:
+        """Return that of the laws, which takes time."""
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the laws."""
+        return self is other or (isinstance(other, Many) and self.laws == other.laws)
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """Divide them."""
+        rows: list[list[tuple[SampledLaw, int]]] = []
+        for each in self.laws:
+            s = each[0].normal.deviation
+            if not rows or len(rows[-1]) >= BLOCK or s > SIMILAR * rows[-1][0][0].normal.deviation:
+                rows.append([])
+            rows[-1].append(each)
+        return tuple(Block(each) for each in rows)
+
+
+@record
+class ManySampledLaw(LossLaw):
+    """The sum of the losses of many sampled Gaussians, all uses together.
+
+    Attributes:
+        many: the laws, all of one direction, with how often each is used.
+        log_mass: log of the P-mass that the cut of their outcomes may drop, of all together.
+    """
+
+    many: Many
+    log_mass: float = DEFAULT_LOG_MASS
+
+    @property
+    def each(self) -> float:
+        """Return the log of what the cut of one use may drop."""
+        return min(self.log_mass - math.log(self.many.count) - 1e-9, math.log(0.01))
+
+    @property
+    def uses(self) -> int:
+        """Return how many there are."""
+        return self.many.count
+
+    @property
+    def log_truncated_mass(self) -> float:
+        """Return the log of a bound on the P-mass outside the cuts (union bound)."""
+        return self.log_mass + 1e-9
+
+    @property
+    def max_loss(self) -> float:
+        """Return the sum of the largest losses."""
+        return math.fsum(count * law.max_loss for law, count in self.many.laws)
+
+    @property
+    def max_loss_error(self) -> float:
+        """Return the largest of the relative errors."""
+        return max(law.max_loss_error for law, _ in self.many.laws) + 4.0 * UNIT
+
+    def truncated(self, log_mass: float) -> ManySampledLaw:
+        """Cut so that the P-mass outside is at most exp(log_mass)."""
+        return ManySampledLaw(self.many, log_mass)
+
+    def tails(self, losses: Array) -> Tails:
+        """Refuse: they are those of a sum.
+
+        Raises:
+            NotCertifiedError: always.
+        """
+        del losses
+        raise NotCertifiedError("the tails of a sum of losses are not known")
+
+    def renyi(self, c: Array) -> tuple[Array, Array]:
+        """Add up the bounds of all."""
+        low, high = np.zeros(c.shape), np.zeros(c.shape)
+        for law, count in self.many.laws:
+            each = law.renyi(c)
+            low, high = low + count * each[0], high + count * each[1]
+        return low * (1.0 - 1e-12), high * (1.0 + 1e-12)
+
+    @cached_property
+    def _search(self) -> tuple[tuple[Array, WeightedLosses], ...]:
+        """Return outcomes for searches, of each block."""
+        return tuple((each.counts, each.search_outcomes(self.each)) for each in self.many.blocks)
+
+    def cumulants(self, c: float) -> tuple[float, float, float]:
+        """Estimate K, K', K'' at c."""
+        found = np.zeros(3)
+        a, sign = (c + 1.0, 1.0) if self.many.remove else (-c, -1.0)
+        for counts, outcomes in self._search:
+            charge(PER_SEARCH * outcomes.loss.size)
+            found += [float((counts * each).sum()) for each in estimated_cumulants(outcomes, a)]
+        return float(found[0]), sign * float(found[1]), float(found[2])
+
+    def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
+        """Return log |phi| by the rule of searches, and about how many nodes there are."""
+        del log_error
+        nodes = sum(outcomes.loss.size for _, outcomes in self._search)
+        return self.log_modulus_estimates(c, t), NODES * nodes
+
+    def log_modulus_estimates(self, c: float, t: Array) -> Array:
+        """Return about log |M(c + it) / M(c)| by the rule of searches."""
+        a = c + 1.0 if self.many.remove else -c
+        few = np.unique(np.concatenate([t[:1], t[::-3]]))
+        found = np.zeros(len(few))
+        for counts, outcomes in self._search:
+            w = np.exp(outcomes.log_w + a * outcomes.loss)
+            w /= w.sum(axis=1, keepdims=True)
+            sums = phase_rows(few, outcomes.loss, w)
+            found += counts @ np.log(np.abs(sums))
+        return np.interp(t, few, found)
+
+    def on_contour(self, c: float, t_max: float, log_error: float) -> ManySampledContour:
+        """Build certified nodes for |t| <= t_max of each, so that K is off as the whole's may be.
+
+        Raises:
+            NotCertifiedError: M(c) of a law overflows, or the quadrature is too long.
+        """
+        sums = []
+        a = c + 1.0 if self.many.remove else -c
+        for block, (_, outcomes) in zip(self.many.blocks, self._search, strict=True):
+            log_mgf = estimated_cumulants(outcomes, a)[0]
+            if not np.isfinite(log_mgf).all():
+                raise NotCertifiedError(
+                    f"the moment generating function overflows at order {c + 1.0:.6g}"
+                )
+            errors = log_mgf + log_error - math.log(2.0 * self.many.count)
+            nodes = block.nodes(self.each, c, t_max, errors, remainder=True)
+            sums.append(RemainderSum(c, nodes, remove=self.many.remove))
+        return ManySampledContour(self, c, tuple(sums))
+
+
+class ManySampledContour(ContourLaw):
+    """The sum on a vertical line.
+
+    Attributes:
+        law: the law.
+        c: the abscissa.
+    """
+
+    def __init__(self, law: ManySampledLaw, c: float, sums: tuple[RemainderSum, ...]) -> None:
+        """Take M - 1 of each, in blocks."""
+        self.law, self.c, self._sums = law, c, sums
+
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        blocks = zip(self.law.many.blocks, self._sums, strict=True)
+        return sum(len(block.counts) * each.size for block, each in blocks)
+
+    @property
+    def line_size(self) -> float:
+        """Products of matrices take as much less time."""
+        return self.size / PRODUCTS
+
+    @property
+    def look_work(self) -> float:
+        """All is charged where it is done."""
+        return 0.0
+
+    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
+        """Return K(c + it) and a bound on its error."""
+        return self._total([each.minus_one(t) for each in self._sums])
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return K and its error at t = k step, k < count."""
+        return self._total(each.minus_one_progression(step, count) for each in self._sums)
+
+    def _total(
+        self, found: Sequence[tuple[ComplexArray, Array]] | Iterator[tuple[ComplexArray, Array]]
+    ) -> tuple[ComplexArray, Array]:
+        """Add up: a sum of n products is off by n + 2 units of the sum of their moduli."""
+        value: Any = 0.0
+        error: Any = 0.0
+        size: Any = 0.0
+        for block, (m, wrong) in zip(self.law.many.blocks, found, strict=True):
+            logs, off = log1p_with_error(m, wrong)
+            counts = block.counts[:, None]
+            value = value + (counts * logs).sum(axis=0)
+            error = error + (counts * off).sum(axis=0)
+            size = size + (counts * np.abs(logs)).sum(axis=0)
+        units = UNIT * (len(self.law.many.laws) + 4.0)
+        return value, (error + units * size) * MARGIN
+
+    def log_modulus_estimates(self, t: Array) -> Array:
+        """Return what the law says."""
+        return self.law.log_modulus_estimates(self.c, t)
+
+    def modulus_supremum(self, t: float) -> float:
+        """Bound the product of |phi|^count beyond t, by the worst of the ranges beyond it."""
+        near, far = np.zeros(1), 0.0
+        for block, each in zip(self.law.many.blocks, self._sums, strict=True):
+            value, error = each.minus_one(np.zeros(1))
+            m = 1.0 + value[:, 0].real
+            wrong = error[:, 0] + 1e-12 * np.abs(m)
+            if not (m > 2.0 * wrong).all():
+                return 1.0
+            near = near + block.log_near(self.law.each, self.c, (m - wrong, m + wrong), t)
+            far += block.log_far(self.law.each, self.c, m + wrong, t)
+        worst = max(float(near.max()), far, -700.0)
+        return math.exp(worst) * MARGIN
