@@ -46,6 +46,9 @@ NODES = 30.0
 # Where it does not fall so fast, |phi|^n is smoothed: 3e4 to 5e5 for a width of 1e-6, more where
 # outcomes are very many.
 SMOOTHED, PER_OUTCOME = 2e5, 10.0
+# A law in closed form, or of atoms, takes less; and what cells take of a line that is smoothed
+# although it falls as fast.
+LIGHT, CELLS = 5e3, 4e3
 # Of both parts on lines of their own, for each law: 5e4 to 5e6.
 PARTED = 1e6
 # |phi|^n falls so fast if its logarithm at these multiples of where a Gaussian is e^-DIGITS of
@@ -439,15 +442,17 @@ class WholeLine(_Inverted):
         terms = question.composition.joined.terms
         rounding = ROUNDING * math.exp(min(saddle.lost, 700.0))
         outcomes = sum(law.atom_count for law, _ in terms)
-        least = LINE * len(terms) + outcomes
+        light = sum(
+            law.properties.has_atoms or law.properties.renyi_in_closed_form for law, _ in terms
+        )
+        least = LINE * (len(terms) - light) + LIGHT * light + outcomes
         each = look_at(saddle)
+        # The width of the smoothing, and so its cells and nodes, go with the root of the tolerance.
+        finer = math.sqrt(1e-6 / tolerance) if question.composition.power_does_not_decay else 1.0
         if each < math.inf:
-            return Prediction(max(EXACT, rounding), least + NODES * each)
-        work = SMOOTHED + LINE * len(terms) + PER_OUTCOME * outcomes
-        if question.composition.power_does_not_decay:
-            # The width of the smoothing, and so its nodes, go with the root of the tolerance.
-            work *= math.sqrt(1e-6 / tolerance)
-        work = max(least, work)
+            cells = CELLS * light * finer
+            return Prediction(max(EXACT, rounding), least + NODES * each + cells)
+        work = (SMOOTHED + least + PER_OUTCOME * outcomes) * finer
         return Prediction(max(PADDED * tolerance, rounding), work)
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:

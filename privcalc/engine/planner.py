@@ -46,6 +46,8 @@ GAIN = 4.0
 # makes half of the answers as narrow as the pad of 1e-9, for a tenth more work. And what costs some
 # milliseconds a law to predict is not looked at where the target is met for FREE a law.
 FINE, FREE = 1e-9, 5e5
+# Of many laws less is asked for, and each may take 5 ms.
+FINER, FREE_LAW = (1e-8, 1e-7), 5e4
 # Less than this (10 ms) is what it takes to look at other methods.
 AT_ONCE = 1e5
 # Most budgets are decided by a bracket of this width.
@@ -379,6 +381,8 @@ class Plan:
         stages = [(self.target, math.inf)]
         if self.target < COARSE and self.stop.coarse:
             stages = [(self.target, FREE), (COARSE, math.inf), *stages]
+        # What takes too much for the target may be had for less.
+        stages += [(each, math.inf) for each in (TOLERANCE, COARSE) if each > self.target]
         for width, most in stages:
             while not self._sufficient(width):
                 step = self._next(methods, width, most)
@@ -462,12 +466,14 @@ class Plan:
         """Return the tolerance to ask a method with, and what it is likely to give."""
         tolerance = width / self.missed.get(method, 1.0)
         likely = method.predict(self.question, tolerance)
-        if min(self.target, FINE) < width and self.target <= TOLERANCE:
-            fine = method.predict(self.question, FINE)
-            # Where the target takes as much, a finer one is free, too.
-            free = FREE if width > self.target else max(FREE, likely.work)
-            if fine.work <= free:
-                return FINE, fine
+        if not (min(self.target, FINE) < width and self.target <= TOLERANCE):
+            return tolerance, likely
+        free = max(FREE, FREE_LAW * len(self.question.composition.terms))
+        for finer in (FINE,) if method.costly else (FINE, *FINER):
+            fine = method.predict(self.question, finer)
+            # Some give all digits whatever they are asked for.
+            if finer < width and (fine.work <= free or (fine == likely and width <= self.target)):
+                return finer, fine
         return tolerance, likely
 
     def _ask(self, methods: list[Method], method: Method, tolerance: float) -> None:

@@ -41,6 +41,8 @@ COARSE, FINE = 64.0, 0.65
 # logarithms, at the most, for a step so much longer at the least.
 FACTORS = (1.0, 0.8, 0.64, 0.5, 1.25, 1.6)
 HIGHER, LONGER = 5.0, 1.2
+# Sums of more laws than these are hardly skewed, either.
+MANY_LAWS = 12
 # How many times more nodes there may be where nothing has to be smoothed.
 PLAIN = 10.0
 # Beyond this the gap, tau^2 e^{tau^2 / 8} times a density, says nothing, and overflows in the end.
@@ -181,7 +183,7 @@ def _long_step(
         NotCertifiedError: there is no such line.
     """
     found, least = None, math.inf
-    many = sum(count for _, count in composition) > MANY
+    many = sum(count for _, count in composition) > MANY or len(composition.terms) > MANY_LAWS
     for factor in FACTORS[:1] if many else FACTORS:
         c = few_bits(abscissa * factor)
         log_mgf = composition.cumulants(c)[0]

@@ -155,6 +155,10 @@ def _coefficients(e: float) -> tuple[Array, float]:
     return np.array(c[:-1]), 1.0 + square * c[0]
 
 
+# Beyond it e^{ce} is not asked for.
+FAR = 300.0
+
+
 class LaplaceLaw(ExponentialLaw):
     """Loss between Lap(0, 1/e) and Lap(1, 1/e), e = sensitivity / scale, which atoms have."""
 
@@ -175,8 +179,21 @@ class LaplaceLaw(ExponentialLaw):
         return lower, -math.expm1(-0.5 * high) * (1.0 + 12.0 * UNIT)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K'' at c from the tilted moments of atoms and density."""
+        """Return K, K' and K'' at c: by the sum of `renyi`, or from tilted atoms and density.
+
+        With N = (c + 1) phi(ce) + c phi(-(1 + c)e), M = 1 + N / (2c + 1).
+        """
         e = self.e
+        if c * e < FAR:
+            up, down, two = c * e, -(1.0 + c) * e, 2.0 * c + 1.0
+            (p, p1, p2), (q, q1, q2) = _excess(up), _excess(down)
+            n = (c + 1.0) * p + c * q
+            n1 = p + q + e * ((c + 1.0) * p1 - c * q1)
+            n2 = 2.0 * e * (p1 - q1) + e * e * ((c + 1.0) * p2 + c * q2)
+            m, m1 = n / two, (n1 - 2.0 * n / two) / two
+            m2 = (n2 - 4.0 * m1) / two
+            first = m1 / (1.0 + m)
+            return math.log1p(m), first, m2 / (1.0 + m) - first * first
         losses, masses = _outcomes(e)
         shift = c * e
         tilted = masses * np.exp(c * losses - shift)
@@ -343,6 +360,14 @@ class LaplaceContour(ContourLaw):
             squared, variance=e * e, start=t, stop=stop, goal=max(here, min(far, 1.0))
         )
         return min(1.0, max(between, far) * MARGIN)
+
+
+def _excess(x: float) -> tuple[float, float, float]:
+    """Return phi(x) = e^x - 1 - x, phi'(x) and phi''(x), for searches."""
+    rise = math.expm1(x)
+    small = abs(x) < 1e-2
+    value = 0.5 * x * x * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0))) if small else rise - x
+    return value, rise, 1.0 + rise
 
 
 @lru_cache(maxsize=MANY_LAWS)
