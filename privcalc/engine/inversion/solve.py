@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from privcalc.bounds import Bound
 from privcalc.engine.certified import PAD
 from privcalc.engine.inverse import LEAST_WIDTH, SHARE, around, error_for, root
 from privcalc.engine.source import SMALLEST_NORMAL, Source, bracket
@@ -220,7 +221,7 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
     """
     log_delta = math.log(target[0])
     centre, slope, first = maker.start(log_delta)
-    least, coarse, ends = first, maker.coarse, _Ends()
+    least, coarse, ends = first, maker.coarse, _Ends(target[1] / target[0] * (1.0 + 4e-16))
     source: _S | None = None
     floor, known, stale = 0.0, math.inf, True
     for trial in range(ROUNDS):
@@ -267,7 +268,9 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
             coarse = finer(coarse, GAP * wish / gap)
     if source is None:
         raise AssertionError("the first source is made, or refused")
-    return around(source, *target, tolerance, (centre, slope))
+    answer = around(source, *target, tolerance, (centre, slope))
+    upper, lower = answer.bound.upper, answer.bound.lower or 0.0
+    return answer.with_bound(Bound(upper, max(lower, min(ends.proved, upper))))
 
 
 def made_near(
@@ -336,12 +339,16 @@ class _Ends:
     """Epsilons between which the one that is sought lies, as sources made for them prove.
 
     Attributes:
+        most: the upper bound of the target over the lower one.
         low: one below it, with log delta there less that of the target.
         high: one above it.
+        proved: the largest that is proved to be at most the one that is sought, or 0.
     """
 
+    most: float
     low: tuple[float, float] | None = None
     high: tuple[float, float] | None = None
+    proved: float = 0.0
 
     def saw(self, epsilon: float, found: Deltas) -> None:
         """Take notice of what a source proves of the epsilon that it was made for, the first."""
@@ -349,6 +356,7 @@ class _Ends:
         if not (0.0 < value < math.inf):
             return
         here = epsilon, math.log(value)
+        self.proved = max(self.proved, epsilon if lower >= self.most else 0.0)
         if lower > 1.0:
             self.low = max(self.low or here, here)
         elif upper < 1.0:

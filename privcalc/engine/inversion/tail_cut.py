@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.inversion.line_sum import added, nothing
-from privcalc.engine.inversion.tail_search import far_sums, near_sums
+from privcalc.engine.inversion.tail_search import PLAIN_FROM, far_sums, near_logs
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature import DecayingContour, QuadratureContour
+from privcalc.losses.quadrature import DecayingContour
+from privcalc.losses.sampled.cut import JoinedContour
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,20 +22,23 @@ if TYPE_CHECKING:
     from privcalc.engine.inversion.line_sum import Known
     from privcalc.engine.inversion.tail_search import Parts
     from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.sampled.cut import CutLaw, JoinedContour, PowerPart
+    from privcalc.losses.quadrature import QuadratureContour
+    from privcalc.losses.sampled.cut import CutLaw, PowerContour, PowerPart
     from privcalc.numerics.arrays import Array
 
 
 # Work for an exponential by itself, in units of what one costs in a product of matrices.
 BY_ITSELF = 16
+# Logarithms of scaled powers.
+MOST_POWER = 1e9
 
 
 @record
 class Laws:
-    """All laws on one line: A, J (not on the right, nor of whole laws), and the others."""
+    """All laws on one line: A, J where there is one, and the others."""
 
     counts: Sequence[int]
-    near: Sequence[QuadratureContour | JoinedContour]
+    near: Sequence[QuadratureContour | JoinedContour | PowerContour]
     far: Sequence[PowerPart | None]
     others: Sequence[tuple[ContourLaw, int]]
 
@@ -59,7 +63,7 @@ class Laws:
         for index, (law, n) in enumerate(zip(self.near, self.counts, strict=True)):
             k, k_error = law.log_mgf_progression(step, nodes + 1)
             near = added(near, n, (k, k_error), terms)
-            beyond = self.far[index] if self.far else None
+            beyond = self.far[index]
             if beyond is not None:
                 j, j_error = beyond.progression(step, nodes + 1)
                 ratio = j * np.exp(-k)
@@ -74,7 +78,10 @@ class Laws:
 
 @record
 class Frame:
-    """A cut composition near one answer.
+    """A cut composition near one answer: a measure with the transform F.
+
+    F = prod (A + J)^n - prod A^n, of the event that some outcome is one of J, where there is a J;
+    prod A^n elsewhere.
 
     Attributes:
         parts: the composition.
@@ -95,6 +102,50 @@ class Frame:
         """Return the log of the error that is allowed."""
         return self.log_delta + math.log(self.relative)
 
+    @property
+    def alone(self) -> bool:
+        """Return whether no law has a J."""
+        return all(cut.alone for cut, _ in self.cuts)
+
+    @property
+    def small(self) -> Frame:
+        """Return the event that no outcome is one of J."""
+        return replace(self, cuts=tuple((replace(cut, far=cut.top), n) for cut, n in self.cuts))
+
+    def between(self, level: float) -> Frame:
+        """Return the event that no outcome is one of J, but some loss is above a level."""
+        cuts = []
+        for cut, n in self.cuts:
+            top = min(cut.law.place(level), cut.top)
+            if not cut.low < top - 0.1 * cut.piece.deviation:
+                raise NotCertifiedError("the split lies below all that the samples do")
+            cuts.append((replace(cut, top=top, far=cut.top), n))
+        return replace(self, cuts=tuple(cuts))
+
+    @property
+    def log_mass(self) -> float:
+        """Return an upper bound on the log P-mass of some outcome being one of J, for removing."""
+        return min(0.0, math.log(sum(n * cut.mass_beyond for cut, n in self.cuts) * MARGIN))
+
+    def at(self, c: float) -> list[CutLaw]:
+        """Return the cut laws, scaled where a record is added and powers are large.
+
+        Up to MOST_POWER the log of a tilted density, the sum of four such terms, is off by 5e-7.
+
+        Raises:
+            NotCertifiedError: they are larger.
+        """
+        scaled = []
+        for cut, _ in self.cuts:
+            if not self.parts.remove and c * cut.law.rate > MOST_POWER:
+                raise NotCertifiedError("the powers of the split are beyond what doubles know")
+            if not self.parts.remove and c * cut.law.rate > PLAIN_FROM:
+                log_scale = float(near_logs(cut.law, cut.top, np.array([-c]))[0])
+                scaled.append(replace(cut, log_scale=log_scale))
+            else:
+                scaled.append(cut)
+        return scaled
+
     def exponents(self, orders: Array, *, right: bool) -> Array:
         """Return the exponents of 1 + y at orders of one side."""
         return orders + 1.0 if right and self.parts.remove else -orders
@@ -105,11 +156,12 @@ class Frame:
         rest = np.zeros(len(grid))
         with np.errstate(all="ignore"):
             for cut, n in self.cuts:
-                below = near_sums(cut.law, cut.top, self.exponents(grid, right=right))
-                near = near + n * np.log1p(below)
-                if not (right or cut.whole):
-                    rest = rest + n * np.log1p(far_sums(cut.law, cut.top, grid) / (1.0 + below))
-            if not right:
+                exponents = self.exponents(grid, right=right)
+                below = near_logs(cut.law, cut.top, exponents)
+                near = near + n * below
+                if not cut.alone:
+                    rest = rest + n * np.log1p(far_sums(cut, exponents) * np.exp(-below))
+            if not self.alone:
                 log_rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
                 near = near + log_rest
         return np.where(np.isfinite(near), near, np.inf)
@@ -128,32 +180,38 @@ class Frame:
         near, counts = [], []
         far: list[PowerPart | None] = []
         share = math.log(self.relative / (10.0 * (len(self.cuts) + len(self.parts.others))))
-        for cut, n in self.cuts:
+        for cut, (_, n) in zip(self.at(c), self.cuts, strict=True):
             exponent = self.exponents(np.array([c]), right=right)
-            size = float(np.log1p(near_sums(cut.law, cut.top, exponent))[0])
+            size = float(near_logs(cut.law, cut.top, exponent)[0])
             if not math.isfinite(size):
                 raise NotCertifiedError("the transform of the cut law overflows")
             counts.append(n)
             error = share - math.log(n) + size
-            near.append(cut.contour(c, t_max, error, remove=right and self.parts.remove))
-            if cut.whole and not right:
+            remove = right and self.parts.remove
+            near.append(cut.contour(c, t_max, error, remove=remove))
+            if cut.alone:
                 far.append(None)
-            elif not right:
-                log_j = math.log(float(far_sums(cut.law, cut.top, np.array([c]))[0]))
-                if math.isnan(log_j):
-                    raise NotCertifiedError("the transform beyond the split underflows")
-                room = share - math.log(n) - self._log_saddle(c)
-                far.append(cut.beyond(c, t_max, min(max(room, share + log_j), log_j - 3.0)))
+                continue
+            log_j = math.log(float(far_sums(cut, exponent)[0]))
+            if math.isnan(log_j):
+                raise NotCertifiedError("the transform beyond the split is out of range")
+            room = share - math.log(n) - self._log_saddle(c, right=right)
+            error = min(max(room, share + log_j), log_j - 3.0)
+            far.append(cut.beyond(c, t_max, error, remove=remove))
         whole = self.parts.whole(right=right)
         others = [(law.on_contour(c, t_max, share - math.log(n)), n) for law, n in whole]
         return Laws(counts, near, far, others)
 
-    def _log_saddle(self, w: float) -> float:
-        """Return about log of e^{near} e^{(w + 1) epsilon} / (w (w + 1)) over delta."""
-        near = float(self.parts.other_cumulants(np.array([w]), right=False)[0])
+    def _log_saddle(self, c: float, *, right: bool) -> float:
+        """Return about log of prod (A + J)^n, what epsilon adds and the kernel, over delta."""
+        at = np.array([c])
+        size = self.parts.other_cumulants(at, right=right) + self.shifts(at, right=right)
+        exponents = self.exponents(at, right=right)
         for cut, n in self.cuts:
-            near += n * float(np.log1p(near_sums(cut.law, cut.top, np.array([-w])))[0])
-        return near + (w + 1.0) * self.epsilon - math.log(w * (w + 1.0)) - self.log_delta
+            near = near_logs(cut.law, cut.top, exponents)
+            far = 0.0 if cut.alone else far_sums(cut, exponents) * np.exp(-near)
+            size += n * (near + np.log1p(far))
+        return float(size[0]) - math.log(c * (c + 1.0)) - self.log_delta
 
 
 @record
@@ -176,7 +234,7 @@ class Reals:
     def of(cls, frame: Frame, c: float, *, right: bool) -> Reals:
         """Evaluate all laws at c, or w."""
         laws = frame.laws(c, 0.0, right=right)
-        real = [each for each in laws.near if isinstance(each, QuadratureContour)]
+        real = [each for each in laws.near if not isinstance(each, JoinedContour)]
         near = tuple(each.mgf_range for each in real)
         far = tuple(each.range[1] if each else 0.0 for each in laws.far)
         if not min(low for low, _ in near) > 0.0:
@@ -185,12 +243,11 @@ class Reals:
         for each, n in laws.others:
             value, error = each.log_mgf(np.zeros(1))
             others += n * float(value[0].real + error[0])
-        for index, (each, n) in enumerate(zip(real, laws.counts, strict=True)):
-            value, error = each.log_mgf(np.zeros(1))
+        for index, (cut, n) in enumerate(zip(real, laws.counts, strict=True)):
+            value, error = cut.log_mgf_progression(1.0, 1)
             total += n * float(value[0].real + error[0])
-            if not right:
-                rest += n * math.log1p(far[index] / near[index][1])
-        log_f = others + total + (0.0 if right else _log_expm1(rest))
+            rest += n * math.log1p(far[index] / near[index][1])
+        log_f = others + total + (0.0 if frame.alone else _log_expm1(rest))
         slack = 1e-9 + 1e-12 * (abs(others) + abs(total) + abs(rest))
         return cls(near, far, others + slack, log_f + slack)
 

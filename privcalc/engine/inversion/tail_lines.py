@@ -4,17 +4,21 @@ Right, on Re z = c > 0, with F = prod A^n,
 
     R = (1 / 2 pi i) int F(z) e^{-z epsilon} / (z (z + 1)) dz,
 
-the finite delta of the laws cut at the split. Left, on Re z = w > 0,
+the finite delta of the laws cut at the split; or where A is up to a lower level and J from there to
+the split, F = prod (A + J)^n - prod A^n, that of the event that some loss is of J.
+
+Left, on Re z = w > 0,
 
     Lf = (e^epsilon / 2 pi i) int F(z) e^{z epsilon} / (z (z + 1)) dz,
     F = prod (A + J)^n - prod A^n = e^{sum n log A} expm1(sum n log1p(J / A)),
 
 e^epsilon times the delta at -epsilon of the reversed pair on the event that some outcome lies
-beyond. Both are transforms of finite positive measures, so that `certificate.py` holds: the mass
-of the first is at most 1, that of the second Q of the event, and F(c') on the real axis is for
-Chernoff's bound. F is a polynomial in the A and J with non-negative coefficients, so upper bounds
-of these give one of F, and beyond the last node, where |A(c + it)| <= A(c) sigma and |J(w + it)| <=
-J(w), |F| <= prod (A sigma + J)^n - prod (A sigma)^n.
+beyond. Both are transforms of finite positive measures, so that `certificate.py` holds: the mass of
+the first is at most 1, or P of the event, that of the second Q of the event, and F(c') on the real
+axis is for Chernoff's bound. F is a polynomial in the A and J with non-negative coefficients, so
+upper bounds of these give one of F, and beyond the last node, where |A(c + it)| <= A(c) sigma and
+|J(c + it)| <= m(t) = min(J(c), V / t), V the total variation of J's tilted density, both edges
+included, |F| <= prod (A sigma + m)^n - prod (A sigma)^n, which falls with t.
 
 Abscissa, step and c' are searched with rough transforms; the bounds that a `Side` carries come from
 certified values on the real axis and from `engine/inversion/decay.py`.
@@ -33,6 +37,8 @@ from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs
 from privcalc.engine.inversion.measures import Exponential
 from privcalc.engine.inversion.tail_cut import Reals
 from privcalc.errors import NotCertifiedError
+from privcalc.losses.quadrature_nodes import VariationCells
+from privcalc.losses.sampled.cut import APART
 from privcalc.numerics.arrays import expm1_with_error
 from privcalc.numerics.rounding import UNIT, few_bits
 from privcalc.numerics.work import PATIENCE, charge, left
@@ -61,10 +67,10 @@ START, MOVES = 36, 6
 HIGHER, BACK = 1.5, 8
 LONGEST_GAP, GAP_TRIALS, GAP_RATIO = 3.0, 60, 1.12
 RATIO = 1.2
+# Sums do not end before this part of the abscissa.
+LEAST_END = 0.03
 # Nodes of a quadrature for each radian of the largest phase, about, and beside them.
 PER_RADIAN, BESIDE = 0.35, 100.0
-# No more where long phases are integrated apart, on shifted lines.
-APART = 150.0
 
 
 @record
@@ -73,6 +79,7 @@ class Side:
 
     Attributes:
         right: which of the two sides.
+        alone: whether F is a product of the A.
         epsilon: near which the sum is wanted.
         c: abscissa; c and the multiples of the step in use have few bits.
         step: distance of the nodes.
@@ -84,6 +91,7 @@ class Side:
     """
 
     right: bool
+    alone: bool
     epsilon: float
     c: float
     step: float
@@ -96,12 +104,10 @@ class Side:
     def sum(self) -> LineSum:
         """Evaluate F at the nodes c + ikh, k = 0 .. n; on the left, for epsilons of other sign."""
         near, rest = self.laws.values(self.step, self.nodes)
-        blocks, epsilon = Blocks.all(self.step, self.nodes), self.epsilon
-        if self.right:
-            transform = OfLogs(blocks, epsilon, near)
-        else:
-            epsilon = -epsilon
-            transform = OfLogs(blocks, epsilon, near, expm1_with_error(*rest))
+        blocks = Blocks.all(self.step, self.nodes)
+        epsilon = self.epsilon if self.right else -self.epsilon
+        beyond = None if self.alone else expm1_with_error(*rest)
+        transform = OfLogs(blocks, epsilon, near, beyond)
         log_peak = transform.log_mgf[0]
         log_decay = self.log_cut - log_peak + 4.0 * UNIT * (abs(self.log_cut) + abs(log_peak))
         line = Line(self.c, self.far, epsilon, log_decay, log_mass=self.log_mass)
@@ -137,7 +143,7 @@ def make_side(
     # Losses below 0 are as long as that of an outcome that only R has.
     floor = max(-math.log1p(-each.law.rate) for each, _ in frame.cuts)
     phase = PER_RADIAN * (nodes + 0.5) * step
-    terms = min(phase * top, most) + phase * floor + BESIDE
+    terms = min(phase * top, most) + min(phase * floor, most) + BESIDE
     wanted = nodes
     nodes = min(nodes, MAX_NODES, int(MAX_WORK / (terms * len(frame.cuts))))
     over = OVER
@@ -156,22 +162,24 @@ def make_side(
     log_cut = decay.beyond(reach)
     charge(units)
     far = c_far, log_far
-    return Side(right, frame.epsilon, c, step, nodes, far, log_cut, log_mass, laws)
+    return Side(right, frame.alone, frame.epsilon, c, step, nodes, far, log_cut, log_mass, laws)
 
 
-def skipped_left(frame: Frame, start: float) -> Exponential | None:
-    """Return the bound Lf <= C(w) F(w) e^{(w + 1) epsilon}, if it is negligible.
+def skipped(frame: Frame, start: float, *, right: bool) -> Exponential | None:
+    """Return the bound C(c) F(c) e^{-c epsilon} of a side, if it is negligible.
 
-    That is Chernoff's bound, (1 - e^{-x})_+ <= C(w) e^{wx}, for every w > 0.
+    On the left it is C(w) F(w) e^{(w + 1) epsilon}. That is Chernoff's bound, (1 - e^{-x})_+ <=
+    C(c) e^{cx}, for every c > 0.
     """
     grid = start * np.exp(np.linspace(-3.0, 3.0, 50))
-    sizes = frame.rough(grid, right=False) + frame.shifts(grid, right=False)
+    sizes = frame.rough(grid, right=right) + frame.shifts(grid, right=right)
     sizes = sizes - grid * np.log1p(1.0 / grid) - np.log1p(grid)
     best = int(sizes.argmin())
     if not sizes[best] <= frame.log_target - 1.0:
         return None
-    w = few_bits(float(grid[best]))
-    return Exponential(log_payoff_supremum(w) + Reals.of(frame, w, right=False).log_f, w + 1.0)
+    c = few_bits(float(grid[best]))
+    log_size = log_payoff_supremum(c) + Reals.of(frame, c, right=right).log_f
+    return Exponential(log_size, -c if right else c + 1.0)
 
 
 class _Decay:
@@ -182,20 +190,22 @@ class _Decay:
 
     def __init__(self, frame: Frame, here: Reals, c: float, *, right: bool) -> None:
         """Bound what is cut on all of the grid."""
-        scale = 1.0 / math.sqrt(max(frame.parts.variance, 1e-300))
-        self._ts = ts = 0.3 * scale * RATIO ** np.arange(math.ceil(math.log(3e6) / math.log(RATIO)))
+        scale = max(1.0 / math.sqrt(max(frame.parts.variance, 1e-300)), LEAST_END * c)
+        self._ts = ts = 0.3 * scale * RATIO ** np.arange(math.ceil(math.log(3e8) / math.log(RATIO)))
         near = np.full(len(ts), here.log_others)
         rest = np.zeros(len(ts))
-        for index, (cut, n) in enumerate(frame.cuts):
+        for index, (cut, (_, n)) in enumerate(zip(frame.at(c), frame.cuts, strict=True)):
             exponent = float(frame.exponents(np.array([c]), right=right)[0])
             shifted = n <= SHIFTED_UP_TO
             log_sigma = log_suprema(cut, exponent, here.near[index], ts, shifted=shifted)
-            log_near = log_sigma + math.log(here.near[index][1])
+            log_near = log_sigma + math.log(here.near[index][1]) + cut.log_scale
             near = near + n * log_near
-            if not (right or cut.whole):
-                rest = rest + n * np.logaddexp(0.0, math.log(here.far[index]) - log_near)
+            if not cut.alone:
+                cells = VariationCells.of(cut.between(cut.top, cut.far), exponent)
+                log_far = np.log(np.minimum(here.far[index], cells.variation() / ts))
+                rest = rest + n * np.logaddexp(0.0, log_far - log_near)
         self._logs, self._sizes = near, np.abs(near)
-        if not right:
+        if not frame.alone:
             with np.errstate(divide="ignore"):
                 log_rest = np.where(rest > 30.0, rest, np.log(np.expm1(np.minimum(rest, 30.0))))
             self._logs, self._sizes = near + log_rest, np.abs(near) + np.abs(log_rest)

@@ -37,6 +37,8 @@ BELOW, ABOVE, STEP, MOST = 10.0, 14.0, 0.1, 4000
 LARGEST = 690.0
 # Laws with less than this beyond a level are not cut there.
 NOTHING = 1e-36
+# Where a record is added, powers of 1 - q from this logarithm on are summed by logarithms.
+PLAIN_FROM = 0.5
 # Transforms below this have underflowed, or may have.
 LEAST = 1e-280
 # Laws whose outcomes are remembered, and the work of one at all orders and levels.
@@ -88,9 +90,10 @@ class Parts:
         return sum(count for _, count in self.sampled)
 
     @property
-    def samples(self) -> float:
-        """Return the expected number of samples that hold a record."""
-        return sum(count * law.rate for law, count in self.sampled)
+    def few(self) -> bool:
+        """Return whether less than one sample with little noise is expected."""
+        samples = sum(count * law.rate for law, count in self.sampled)
+        return samples < 1.0 and max(law.farthest for law, _ in self.sampled) > 1.0
 
     @property
     def variance(self) -> float:
@@ -100,6 +103,13 @@ class Parts:
             # Adding, large outcomes hardly count.
             total += n * law.variance(500.0 if self.remove else 0.2)
         return total
+
+    @property
+    def most(self) -> float:
+        """Return about the largest epsilon: adding, sampled laws alone lose no more than this."""
+        if self.remove or self.others:
+            return math.inf
+        return -sum(count * math.log1p(-law.rate) for law, count in self.sampled)
 
     @property
     def largest_loss(self) -> float:
@@ -207,7 +217,12 @@ class Tables:
                 -np.minimum((1.0 - law.rate) * tail_r + law.rate * tail_w, 1.0)
             )
             log_q = count * np.log1p(-np.minimum(tail_r, 1.0))
-        return cls(right, count * np.log1p(whole), rest, log_p, log_q)
+            log_whole = np.log1p(whole)
+        if not law.remove:
+            large = orders * law.rate > PLAIN_FROM
+            powers = _log_powers(-orders[large], found.loss, found.weights)
+            log_whole[large] = powers[:, None]
+        return cls(right, count * log_whole, rest, log_p, log_q)
 
     def __add__(self, other: Tables) -> Tables:
         """Return the table of both."""
@@ -246,8 +261,17 @@ def _excess(exponents: Array, loss: Array, y: Array) -> Array:
     return np.where(power > LARGEST, np.inf, np.where(small, series, full))
 
 
-def near_sums(law: TailSplitLaw, top: float, exponents: Array) -> Array:
-    """Return A - 1 for a cut exactly at `top`: midpoints of cells that are graded towards it."""
+def _log_powers(exponents: Array, loss: Array, weights: Array) -> Array:
+    """Return the log of the sum of weights times (1 + y)^a, by terms that do not overflow."""
+    with np.errstate(divide="ignore"):
+        terms = np.multiply.outer(exponents, loss) + np.log(weights)
+    most = terms.max(axis=1)
+    result: Array = most + np.log(np.exp(terms - most[:, None]).sum(axis=1))
+    return result
+
+
+def near_logs(law: TailSplitLaw, top: float, exponents: Array) -> Array:
+    """Return log A for a cut exactly at `top`: midpoints of cells that are graded towards it."""
     piece = law.normal
     z_top = (top - piece.mean) / piece.deviation
     low = min(z_top - 1.0, -BELOW)
@@ -261,20 +285,24 @@ def near_sums(law: TailSplitLaw, top: float, exponents: Array) -> Array:
     e = exponents[:, None]
     with np.errstate(all="ignore"):
         sums = (_excess(e, loss, y) * weights).sum(axis=1)
-    result: Array = sums - tail_r + exponents * law.rate * (tail_r - tail_w)
+        result: Array = np.log1p(sums - tail_r + exponents * law.rate * (tail_r - tail_w))
+        large = -exponents * law.rate > PLAIN_FROM
+        result[large] = _log_powers(exponents[large], loss, weights)
     return result
 
 
-def far_sums(law: TailSplitLaw, top: float, orders: Array) -> Array:
-    """Return J at each order, cells graded from `top`; not a number where it underflows."""
-    piece = law.normal
-    z_top = (top - piece.mean) / piece.deviation
-    edges = z_top + np.concatenate([[0.0], np.geomspace(1e-5, 14.0, 130)])
+def far_sums(cut: CutLaw, exponents: Array) -> Array:
+    """Return J, cells graded from either end; not a number where it under- or overflows."""
+    piece = cut.piece
+    z_top, z_far = ((each - piece.mean) / piece.deviation for each in (cut.top, cut.far))
+    half = np.concatenate([[0.0], np.geomspace(1e-6, 0.5, 80)]) * (z_far - z_top)
+    edges = np.concatenate([z_top + half, z_far - half[-2::-1]])
     z = 0.5 * (edges[1:] + edges[:-1])
-    weights = np.exp(-0.5 * z * z) * np.diff(edges) / math.sqrt(2.0 * math.pi)
-    loss = law.losses(piece.mean + piece.deviation * z)[1]
-    sums = (weights * np.exp(-np.minimum(orders[:, None] * loss, 740.0))).sum(axis=1)
-    return np.where(sums > LEAST, sums, np.nan)
+    loss = cut.law.losses(piece.mean + piece.deviation * z)[1]
+    with np.errstate(over="ignore", under="ignore"):
+        powers = np.exp(np.multiply.outer(exponents, loss) - 0.5 * z * z)
+        sums = (powers * np.diff(edges)).sum(axis=1) / math.sqrt(2.0 * math.pi)
+    return np.where((sums > LEAST) & (sums < 1.0 / LEAST), sums, np.nan)
 
 
 ORDERS, LEVELS = 40, 64
@@ -289,6 +317,8 @@ LEAST_LOG_P = -40.0
 LEAST_PART = 1e-3
 BISECTIONS = 14
 EPSILONS = (1e-9, 3e3)
+# How near to the largest epsilon one is looked for, as a part of it.
+NEAREST = 1e-7
 
 
 @record
@@ -314,7 +344,10 @@ class Search:
     def __init__(self, parts: Parts) -> None:
         """Evaluate all laws at all orders and levels."""
         largest = min(max(60.0, 60.0 / math.sqrt(max(parts.variance, 1e-300))), MOST_ORDER)
-        self._orders = np.geomspace(LEAST_ORDER, largest, ORDERS)
+        self._most, count = parts.most, ORDERS
+        if self._most < math.inf:
+            largest, count = max(largest, 10.0 * parts.uses / (NEAREST * self._most)), 3 * ORDERS
+        self._orders = np.geomspace(LEAST_ORDER, largest, count)
         self._step = math.log(self._orders[1] / self._orders[0])
         low = min(law.rate for law, _ in parts.sampled)
         self._levels = np.geomspace(low, parts.largest_loss, LEVELS)
@@ -371,14 +404,22 @@ class Search:
 
     def epsilon(self, log_delta: float, allowed: float) -> float:
         """Return about the epsilon at which delta is that."""
-        low, high = (math.log(each) for each in EPSILONS)
+        least, largest = EPSILONS
+        most, sign = self._most, 1.0
+        near = most < math.inf and self.at(0.5 * most, allowed).log_delta > log_delta
+        if near:
+            # Nothing is seen of what is nearer to the largest.
+            least, largest, sign = NEAREST * most, 0.5 * most, -1.0
+        low, high = math.log(least), math.log(min(largest, most))
         for _ in range(BISECTIONS):
             middle = 0.5 * (low + high)
-            if self.at(math.exp(middle), allowed).log_delta > log_delta:
+            epsilon = most - math.exp(middle) if near else math.exp(middle)
+            if sign * (self.at(epsilon, allowed).log_delta - log_delta) > 0.0:
                 low = middle
             else:
                 high = middle
-        return math.exp(0.5 * (low + high))
+        middle = math.exp(0.5 * (low + high))
+        return most - middle if near else middle
 
     def _least(self, sizes: Array) -> tuple[Array, Array, Array]:
         """Return the best order at each level, the size there, and the saddle point's estimate."""

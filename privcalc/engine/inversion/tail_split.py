@@ -23,6 +23,11 @@ by P(D) below and e^epsilon Q(D) above; the left side lacks at most e^epsilon Q(
 the truth lies between the sum less P(D) and the sum plus P(D) + e^epsilon (Q(D) + Q(H)). Where B
 itself is negligible, the right side alone lacks between 0 and P(B) + P(D).
 
+Of few samples with little noise most paths have small losses alone. These are an atom, nearly, of
+whose transform, which hardly falls, nothing is in delta: Chernoff's bound on what has no loss above
+a lower level is negligible. So the right side is the measure of the paths up to the cuts on which
+some loss is above that level, whose transform falls like 1 / t, and lacks at most that bound.
+
 A law whose outcomes beyond the level are as rare as that is not cut: B is of the others, and H has
 what is truncated of it, of which a path outside of B, too, may contribute up to its P-mass. All of
 this holds for finite positive measures: for the pairs on the paths on which laws that stay whole
@@ -41,7 +46,7 @@ from privcalc.engine.inverse import LEAST_ERROR, error_for
 from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
 from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
 from privcalc.engine.inversion.tail_cut import Frame
-from privcalc.engine.inversion.tail_lines import make_side, skipped_left
+from privcalc.engine.inversion.tail_lines import make_side, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
@@ -150,17 +155,14 @@ FEW_USES = 500
 FIRST_SLOPE, LEAST_CENTRE = 4.0, 1e-9
 # Part of the error that may be made by truncating what lies beyond the split.
 DROP = 0.1
+# Levels below which losses are small, as parts of the split's.
+SMALL = [0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
 # A plan holds while its terms change by less than this in their logarithm.
 STALE = 0.7
 # Logarithms of terms that a split that is to serve neighbours is made finer by, for each deviation.
 ROOM = 2.0
 # Where terms may have changed by e to this, a split is not asked.
 FARTHEST = 40.0
-
-
-def applies(composition: Composition) -> bool:
-    """Say whether there is a split of these laws."""
-    return Parts.of(composition) is not None
 
 
 class TailSplit:
@@ -223,12 +225,16 @@ def split(
     frame = Frame(parts, parts.cut(choice.level, log_rare), epsilon, log_delta, relative)
     closed = Closed.of(frame.cuts, parts.whole(right=True))
     refine = tuning.refine
-    right = make_side(frame, choice.right * tuning.shift, 0.0, right=True, refine=refine).sum()
     rare = [(math.log(n) + cut.log_below, math.log(n) + cut.log_far) for cut, n in frame.cuts]
     # P(D); and the P-mass above whole laws, and outside of truncated ones.
     below = [Exponential(log_d) for log_d, _ in rare]
     above = [*below, *_truncated(frame)]
-    terms: list[Part] = [right]
+    terms: list[Part] = []
+    right, small = _parted(frame, choice)
+    above += [small] if small else []
+    if right:
+        log_mass, start = right.log_mass if small else 0.0, choice.right * tuning.shift
+        terms.append(make_side(right, start, log_mass, right=True, refine=refine).sum())
     if choice.left is None or closed.q == 0.0:
         # B itself is negligible; P is R for adding.
         mass = closed.p if parts.remove else closed.q
@@ -239,15 +245,37 @@ def split(
         # e^epsilon (Q(D) + Q(H)).
         above += [Exponential(log_q, 1.0) for each in rare for log_q in each]
         terms.append(closed)
-        skipped = skipped_left(frame, choice.left)
-        if skipped is None:
+        negligible = skipped(frame, choice.left, right=False)
+        if negligible is None:
             start = choice.left * tuning.shift
             left = make_side(frame, start, closed.log_q, right=False, refine=refine).sum()
             terms.append(Reversed(left))
         else:
-            above.append(skipped)
+            above.append(negligible)
     bounds = tuple(above), tuple(below)
     return Measures(Proof.BULK_AND_TAIL, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
+
+
+def _parted(frame: Frame, choice: Choice) -> tuple[Frame | None, Exponential | None]:
+    """Return the right side's measure, if it matters, and a bound on what is left out of it.
+
+    For any level, A of the right side is the disjoint union of "no loss is above the level" and
+    "some is". Both have finite positive measures with transforms as `Frame` has them, so that what
+    the first contributes is between 0 and Chernoff's bound. The largest level of a few is taken
+    where that is negligible; where the cut itself is one, all of the right side is.
+    """
+    found: tuple[Frame | None, Exponential | None] = frame.small, None
+    first, last = 0, len(SMALL) - 1 if frame.parts.remove and frame.parts.few else -1
+    middle = first
+    while first <= last:
+        right = frame.between(choice.level * SMALL[middle])
+        small = skipped(right.small, choice.right, right=True)
+        if small is None:
+            last = middle - 1
+        else:
+            first, found = middle + 1, (None if right.alone else right, small)
+        middle = (first + last + 1) // 2
+    return found
 
 
 def _truncated(frame: Frame) -> Iterator[Exponential]:

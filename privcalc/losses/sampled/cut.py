@@ -174,6 +174,8 @@ LEAST = 1e-280
 # Largest t l up to which phases are summed on the real line alone; where they are longer, up to
 # PLAIN, and in remainder form only what lies below a t l of TURN.
 LONG, PLAIN, TURN = 200.0, 80.0, 20.0
+# Nodes, about, of a shifted line.
+APART = 150.0
 # No less than this is integrated apart, in x.
 LEAST_LENGTH = 0.5
 # What all terms together that underflow amount to is below this.
@@ -190,23 +192,32 @@ class CutLaw:
         law: the whole law.
         low: outcomes below are left out.
         top: where it is cut.
-        far: outcomes beyond are left out of J; at least `top`.
+        far: outcomes beyond are left out of J; at least `top`, and no more where there is no J.
+        log_scale: R is divided by e to this in A, J and the densities, lest powers overflow; a
+            part of the density's constant, whose rounding is charged with it.
     """
 
     law: TailSplitLaw
     low: float
     top: float
     far: float
+    log_scale: float = 0.0
 
     @property
     def piece(self) -> Piece:
         """Return the density of x under R."""
-        return self.law.normal
+        piece = self.law.normal
+        return replace(piece, constant=piece.constant - self.log_scale) if self.log_scale else piece
 
     @property
     def part(self) -> SampledPart | MixturePart:
         """Return the part A."""
-        return self.law.between(self.low, self.top)
+        return self.between(self.low, self.top)
+
+    def between(self, low: float, high: float) -> SampledPart | MixturePart:
+        """Return the outcomes between two places."""
+        part = self.law.between(low, high)
+        return replace(part, density=self.piece) if self.log_scale else part
 
     @property
     def top_loss(self) -> float:
@@ -216,7 +227,12 @@ class CutLaw:
     @property
     def whole(self) -> bool:
         """Whether nothing is cut off but what is left out."""
-        return self.law.remove and self.top >= self.far
+        return self.law.remove and self.alone
+
+    @property
+    def alone(self) -> bool:
+        """Whether there is no J beside A."""
+        return self.top >= self.far
 
     @property
     def mass_beyond(self) -> float:
@@ -281,8 +297,17 @@ class CutLaw:
 
     def contour(
         self, c: float, t_max: float, log_error: float, *, remove: bool
-    ) -> QuadratureContour | JoinedContour:
-        """Prepare the same; where phases are long, what lies beyond a turn or so apart."""
+    ) -> QuadratureContour | JoinedContour | PowerContour:
+        """Prepare the same; where phases are long, what lies beyond a turn or so apart.
+
+        Where they are so below the turn, too, as losses differ by -log(1 - rate) there, or where
+        powers are scaled, A is a sum of powers.
+        """
+        long = self.law.lines and -t_max * math.log1p(-self.law.rate) > LONG
+        if self.log_scale or long:
+            exponent, ends = c + 1.0 if remove else -c, (self.low, self.top)
+            log_error -= self.log_scale
+            return PowerContour(PowerPart(self, exponent, ends, t_max, log_error, remove=remove))
         middle = self.law.place(TURN / max(t_max, 1e-9))
         if not self.law.lines or t_max * self.top_loss <= LONG or middle >= self.top - LEAST_LENGTH:
             return self.near(c, t_max, log_error, remove=remove)
@@ -292,9 +317,10 @@ class CutLaw:
         part = PowerPart(self, exponent, ends, t_max, share, remove=remove)
         return JoinedContour(base, part)
 
-    def beyond(self, w: float, t_max: float, log_error: float) -> PowerPart:
-        """Prepare J(w + it) to an absolute quadrature error."""
-        return PowerPart(self, -w, (self.top, self.far), t_max, log_error, remove=False)
+    def beyond(self, c: float, t_max: float, log_error: float, *, remove: bool) -> PowerPart:
+        """Prepare J(c + 1 + it), or J(-(c + it)) for adding, to an absolute quadrature error."""
+        exponent, ends = c + 1.0 if remove else -c, (self.top, self.far)
+        return PowerPart(self, exponent, ends, t_max, log_error, remove=remove)
 
 
 class PowerPart:
@@ -319,13 +345,13 @@ class PowerPart:
         remove: bool,
     ) -> None:
         """Place the nodes of the real line, and sum up what the errors depend on."""
-        self._path = (cut.piece, cut.part.ratio, exponent, ends)
+        self.log_scale, self._path = cut.log_scale, (cut.piece, cut.part.ratio, exponent, ends)
         self._log_error, self._direction = log_error, 1.0 if remove else -1.0
         longest = float(cut.law.losses(np.array(ends[1:]))[1][0])
         short = not cut.law.lines or t_max * longest <= LONG
         self._plain_to = t_max if short else PLAIN / longest
         nodes = NodeSet.placed(
-            [cut.law.between(*ends)],
+            [cut.between(*ends)],
             NOTHING,
             (exponent, self._plain_to),
             log_error,
@@ -388,6 +414,34 @@ class JoinedContour:
         more, more_error = self._part.progression(step, count)
         rounding = UNIT * (np.abs(value) + np.abs(more))
         return log1p_with_error(value + more, (error + more_error + rounding) * MARGIN)
+
+
+class PowerContour:
+    """A of a cut law as powers, with R divided by a number where they would overflow."""
+
+    def __init__(self, part: PowerPart) -> None:
+        """Take the powers."""
+        self._part, self._log_scale = part, part.log_scale
+
+    @property
+    def size(self) -> int:
+        """Return the work for one t."""
+        return int(APART)
+
+    @property
+    def mgf_range(self) -> tuple[float, float]:
+        """Return bounds on A(a), divided alike."""
+        return self._part.range
+
+    def log_mgf_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
+        """Return log A and its error at t = k step, k < count: log of a sum of powers, and scale.
+
+        Less 1 a power is off by a unit of both more, and the sum of the logs by one of theirs.
+        """
+        value, error = self._part.progression(step, count)
+        less = UNIT * (1.0 + np.abs(value))
+        log, wrong = log1p_with_error(value - 1.0, error + less)
+        return log + self._log_scale, wrong + UNIT * (np.abs(log) + abs(self._log_scale))
 
 
 class TailSplitLaw(QuadratureLaw):

@@ -68,18 +68,42 @@ def test_different_laws_and_a_gaussian_whole(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("move", [1.0, 0.7, 1.3])
 @pytest.mark.parametrize("row", TRUTHS["pairs"], ids=str)
 def test_two_uses_by_one_integral(row: dict[str, Any], move: float) -> None:
-    """Delta of two laws, sampled or not, from an integral of closed forms in 30 digits.
-
-    Two samples and nothing else hardly decay: there only a rough bracket is within reach.
-    """
+    """Delta of two laws, sampled or not, from an integral of closed forms in 30 digits."""
+    composition = Composition.of([(written(row["first"]), 1), (written(row["second"]), 1)])
     smooth = row["second"][0] == "gaussian"
     if move != 1.0 and not smooth:
         return
-    composition = Composition.of([(written(row["first"]), 1), (written(row["second"]), 1)])
-    tolerance = 1e-9 if smooth else 1e-2
+    tolerance = 1e-9 if smooth else 1e-6
     found = TAIL_SPLIT.delta(composition, float(row["epsilon"]), tolerance, move=move)
     assert holds(found.bound, row["delta"])
     assert relative(found.bound) <= 2.0 * tolerance
+
+
+# Little noise and less than one sample; the second one was 6e-3 wide.
+FEW_SAMPLES = [
+    (0.34, 4.89e-5, 14, 8.5e-9),
+    (0.376, 4.22e-5, 319, 3.71e-10),
+    (0.447, 1.13e-5, 26, 1.41e-12),
+    (0.351, 1.05e-5, 17, 1.34e-9),
+    (0.136, 3.49e-4, 78, 6.1e-11),
+]
+
+
+@pytest.mark.parametrize("remove", [True, False])
+@pytest.mark.parametrize("cell", FEW_SAMPLES, ids=str)
+def test_few_samples_with_little_noise(
+    cell: tuple[float, float, int, float], *, remove: bool
+) -> None:
+    """Other levels, abscissas and steps agree to all digits that are asked for."""
+    sigma, q, count, delta = cell
+    composition = Composition.of([(sampled(GaussianLaw(1.0 / sigma), q, remove=remove), count)])
+    plain = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-6).bound
+    assert relative(plain) <= 1e-7
+    # Adding, no level cuts anything off.
+    for tuning in ({"move": 1.1}, {"shift": 0.8}, {"refine": 1.3}):
+        other = TAIL_SPLIT.epsilon(composition, delta, delta, 1e-6, **tuning).bound
+        assert meet(plain, other)
+        assert relative(other) <= 1e-6
 
 
 @pytest.mark.parametrize("move", [1.0, 0.7, 1.3])
