@@ -150,7 +150,8 @@ def _command(report: Report, command: Sequence[str], text: str) -> str:
     A specification that is too long to be shown is SPEC.
     """
     words = [text if word == "-" else word for word in command]
-    words = [word if len(word) <= SHOWN else "SPEC" for word in words]
+    # Long lists of numbers have no colon.
+    words = ["SPEC" if len(word) > SHOWN and ":" in word else word for word in words]
     if text:
         # Processes answer many questions, and this is one.
         before = ["", *words]

@@ -68,7 +68,7 @@ def _inside(event: Node) -> str:
 
 
 def _cut(words: str, after: str = "") -> str:
-    room = SHOWN - len(after)
+    room = max(SHOWN - len(after), SHOWN // 2)
     return (words if len(words) <= room else words[: room - 3] + "...") + after
 
 

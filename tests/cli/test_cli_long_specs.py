@@ -124,6 +124,16 @@ def test_commands(line: str, first: str, run: Callable[..., Outcome]) -> None:
     assert "0.0010" not in done.stdout + done.stderr
 
 
+def test_a_statement_has_long_lists_of_numbers(
+    run: Callable[..., Outcome], accounting: FakeAccounting
+) -> None:
+    """Only a specification is left out of the command."""
+    deltas = ",".join(f"{k}e-9" for k in range(1, 60))
+    done = run("compose", LEDGER, "--delta", deltas, "--format", "statement")
+    assert f"`privcalc compose SPEC --delta {deltas} --format statement`" in done.stdout
+    assert len(accounting.calls) == 1
+
+
 def test_calibrations(run: Callable[..., Outcome]) -> None:
     """The value that was found is in the table; the answer in JSON is what the check is of."""
     noises = "+".join(f"gaussian:sigma={k + 100}" for k in range(60))
