@@ -11,6 +11,9 @@ __all__ = ["MAX_BYTES", "decoded", "read_text"]
 
 MAX_BYTES = 20_000_000
 
+# Systems know no longer names.
+LONGEST = 4096
+
 # What has no end, or waits for somebody, is no file of numbers.
 _KINDS = {
     stat.S_IFDIR: "a directory",
@@ -37,6 +40,8 @@ def read_text(file: str) -> str:
     Raises:
         DomainError: there is no such file, it is of another kind, too large, or no UTF-8 text.
     """
+    if len(file) > LONGEST:
+        raise DomainError(f"{file[:40]}... cannot be read: it is the name of no file")
     if "\0" in file:
         raise DomainError(f"{file} cannot be read: no name has a null character")
     try:

@@ -14,7 +14,6 @@ from privcalc.errors import DomainError, NotCertifiedError, UsageError
 from privcalc.numerics.work import QUESTION, allowance, share
 from privcalc.record import replace
 from privcalc.spec.registry import holes
-from privcalc.spec.text import to_text
 from privcalc.wrappers.base import lone_selection
 
 if TYPE_CHECKING:
@@ -90,10 +89,12 @@ def _solver(
         return _LoneSelection(lone, relation, tolerance, engine)
     trees = alternatives(tree, relation)
     if len(trees) > 1 and any(lone_selection(each) is not None for each in trees):
+        from privcalc.spec.brief import told_apart
+
         return _Worst(
             {
-                to_text(each): _solver(each, relation, tolerance, engine, quick=quick)
-                for each in trees
+                text: _solver(each, relation, tolerance, engine, quick=quick)
+                for each, text in zip(trees, told_apart(trees), strict=True)
             }
         )
     parts = realize(tree, relation, rough=quick and tolerance >= ROUGH)

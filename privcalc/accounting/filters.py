@@ -40,7 +40,6 @@ from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.work import QUESTION, allowance
 from privcalc.renyi.concentrated import smallest_rho
 from privcalc.renyi.known import LinearCurve
-from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Leaf, Repeated
 from privcalc.tradeoff.mu import smallest_mu
 
@@ -185,7 +184,9 @@ def _square(parts: Mapping[str, Realized], budget: str) -> Fraction | None:
 
 def _finite(value: float, step: Node) -> Fraction:
     if math.isinf(value):
+        from privcalc.spec.brief import brief
+
         raise NotCertifiedError(
-            f"no finite cost of {to_text(step)} is proved in the form of this budget"
+            f"no finite cost of {brief(step)} is proved in the form of this budget"
         )
     return Fraction(value)

@@ -15,7 +15,6 @@ from privcalc.exact import Enclosed, distinct
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
-from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped, nested
 from privcalc.wrappers.base import Wrapper, built, calls, spelled, wrappers_in
 
@@ -83,8 +82,12 @@ def realize(tree: Node, relation: Relation, *, rough: bool = False) -> dict[str,
     trees = alternatives(tree, relation)
     walk = _Walk(rough=rough)
     found: dict[frozenset[object], dict[str, Realized]] = {}
-    for one in trees:
-        name = f" of {to_text(one)}" if len(trees) > 1 else ""
+    names = [""]
+    if len(trees) > 1:
+        from privcalc.spec.brief import told_apart
+
+        names = [f" of {each}" for each in told_apart(trees)]
+    for one, name in zip(trees, names, strict=True):
         parts = Realized.directions(
             {way.value: walk.terms(one, way, 1) for way in relation.adjacencies}
         )

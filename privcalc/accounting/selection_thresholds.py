@@ -10,9 +10,9 @@ from privcalc.accounting.realize import default_relation
 from privcalc.bounds import Bound, Verdict
 from privcalc.errors import NotCertifiedError, UsageError
 from privcalc.record import record
+from privcalc.spec.brief import brief
 from privcalc.spec.entry import MAX_INTEGER
 from privcalc.spec.registry import holes
-from privcalc.spec.text import to_text
 from privcalc.spec.tree import Leaf, filled
 from privcalc.wrappers.select import runs_of, selection
 
@@ -76,7 +76,7 @@ def tuning(
     for candidate in candidates:
         if [path[-1] for path in holes(candidate)] != ["count"]:
             raise UsageError(
-                f"a candidate leaves one count open, as in {EXAMPLE}; got {to_text(candidate)}"
+                f"a candidate leaves one count open, as in {EXAMPLE}; got {brief(candidate)}"
             )
     number = runs_of(selection(Leaf("gdp", (("mu", 1.0),)), runs))
     found = tuning_thresholds(number, epsilon_q, delta)
@@ -108,7 +108,7 @@ def _largest(candidate: Node, thresholds: ProfileThresholds, relation: Relation)
     good, bad = 1, 2
     while keeps(bad):
         if bad == MAX_INTEGER:
-            raise UsageError(f"{to_text(candidate)} keeps the thresholds at every count")
+            raise UsageError(f"{brief(candidate)} keeps the thresholds at every count")
         good, bad = bad, min(4 * bad, MAX_INTEGER)
     while bad - good > 1:
         # Counts of all sizes: halve the logarithm first.

@@ -15,6 +15,7 @@ from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.record import record
 from privcalc.spec.entry import MAX_INTEGER, Parameter, brief_text, number_text
 from privcalc.spec.registry import entry
+from privcalc.spec.text import few
 from privcalc.spec.tree import (
     COUNT,
     HOLE,
@@ -192,7 +193,7 @@ class Unknown:
 
     def words(self, t: float) -> str:
         """Return the values as messages have them: `sigma=2`, `sigma=2,4`, `count=7`."""
-        return f"{self.name}={','.join(number_text(value) for value in self.values(t))}"
+        return f"{self.name}={','.join(few([number_text(value) for value in self.values(t)]))}"
 
     @property
     def cheap_end(self) -> float | int | None:
@@ -300,7 +301,7 @@ def _range(node: Leaf | Wrapped, parameter: Parameter) -> tuple[float, float]:
 
 
 def _check_ratio(found: tuple[FreeParameter, ...], ratio: tuple[float, ...]) -> None:
-    named = [hole.words for hole in found]
+    named = few([hole.words for hole in found], "{} others")
     listed = " and ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
     if len(found) == 1 and not ratio:
         return
@@ -309,7 +310,7 @@ def _check_ratio(found: tuple[FreeParameter, ...], ratio: tuple[float, ...]) -> 
     if not ratio:
         raise UsageError(
             f"{len(found)} free parameters, {listed}: fill all but one, or give the ratio of their"
-            f" values, as in --ratio {','.join('1' for _ in found)}"
+            f" values, as in --ratio {','.join(few('1' * len(found)))}"
         )
     if len(ratio) != len(found):
         raise UsageError(
@@ -320,7 +321,9 @@ def _check_ratio(found: tuple[FreeParameter, ...], ratio: tuple[float, ...]) -> 
     if any(hole.parameter.kind == "integer" for hole in found):
         raise UsageError(f"values in fixed ratio are no whole numbers: {listed} cannot be filled")
     if len({hole.parameter.cost for hole in found}) > 1:
-        words = " and ".join(f"{hole.parameter.cost} with {hole.words}" for hole in found)
+        words = " and ".join(
+            dict.fromkeys(f"{hole.parameter.cost} with {hole.words}" for hole in found)
+        )
         raise UsageError(
             f"in fixed ratio all free parameters must move the cost the same way: it {words}"
         )

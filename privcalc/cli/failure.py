@@ -145,8 +145,9 @@ class Failure:
         if self.hint:
             data["hint"] = self.hint
         if self.span is not None and self.text:
-            data["text"] = self.text
-            data["span"] = list(self.span)
+            from privcalc.spec.markers import excerpt
+
+            data["text"], data["span"] = excerpt(self.text, self.span)
         if self.file:
             data["file"] = self.file
         if self.line is not None:

@@ -135,7 +135,15 @@ class Result:
         return "\n".join(lines([self.report]))
 
     def __repr__(self) -> str:
-        return f"<privcalc.Result {self.to_json()}>"
+        from privcalc.render.data import as_object, dumps
+        from privcalc.render.words import title
+        from privcalc.spec.text import SHOWN
+
+        found = as_object(self.report)
+        if len(self.text) > SHOWN:
+            del found["spec"]
+            found["text"] = title([self.report])
+        return f"<privcalc.Result {dumps(found)}>"
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Result) else NotImplemented

@@ -1,9 +1,10 @@
 """The formats for programs: JSON, with the keys in the order of the schema, and CSV.
 
-CSV has the long form: one row per number, the same columns for every command. Numbers are written
-in full (they read back as the same doubles), infinity as `Infinity`; a cell that does not apply is
-empty. What is proved from above is in `upper` and from below in `lower`; a number that bounds
-nothing (a count, the value of a free parameter) is in `value`.
+CSV has the long form: one row per number, the same columns for every command. Every row names the
+specification, and describes a long one; JSON has the whole. Numbers are written in full (they read
+back as the same doubles), infinity as `Infinity`; a cell that does not apply is empty. What is
+proved from above is in `upper` and from below in `lower`; a number that bounds nothing (a count,
+the value of a free parameter) is in `value`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import least, number
+from privcalc.render.words import least, number, title
 from privcalc.spec.json import to_json
 from privcalc.version import __version__
 
@@ -131,7 +132,7 @@ def csv_lines(report: Report) -> Iterator[str]:
     # Of several kinds the sample is that of one; the specification says which.
     alone = report.sample and " and " not in report.sampling
     sampling = f"{report.sampling}, {report.sample}" if alone else report.sampling
-    before = (report.text, report.relation.text, sampling)
+    before = (title([report]), report.relation.text, sampling)
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
         after[2:] = [number(least(report.check.budget)), report.check.verdict.value]

@@ -16,6 +16,7 @@ from privcalc.render.words import (
     number,
     one_sided,
     sampling_name,
+    title,
     written,
 )
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 def lines(report: Report) -> Iterator[str]:
     """Render one answer: an error if it fails its check, a notice otherwise."""
-    about = f"{report.text}; relation {report.relation.text}, sampling {sampling_name(report)}"
+    about = f"{title([report])}; relation {report.relation.text}, sampling {sampling_name(report)}"
     check = report.check
     if check is not None:
         level = "notice" if check.verdict is Verdict.WITHIN else "error"

@@ -94,6 +94,7 @@ class Report:
         closing: rows below those of the last table for people, such as a total.
         source: the file and the line in it that annotations are shown at, or None.
         caution: what every format says of the numbers: that they are no guarantee, or "".
+        written: the text that the specification was read from, or "" where it says something else.
     """
 
     command: str
@@ -114,6 +115,7 @@ class Report:
     closing: tuple[Row, ...] = ()
     source: tuple[str, int] | None = None
     caution: str = ""
+    written: str = ""
 
     @property
     def text(self) -> str:

@@ -21,6 +21,7 @@ from privcalc.render.words import (
     unit,
     written,
 )
+from privcalc.spec.text import SHOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,7 +111,7 @@ def _claim(reports: Sequence[Report]) -> str:
     rest = f"no {name} below {low} holds{where} for every mechanism of this description"
     if not low:
         rest = f"how much smaller {name} may be{where} is not known"
-    return f"The mechanism `{first.text}` {claim}, and {rest}."
+    return f"The mechanism `{title(reports)}` {claim}, and {rest}."
 
 
 def _numbers(report: Report) -> Iterator[tuple[str, str]]:
@@ -144,8 +145,13 @@ def _engines(reports: Sequence[Report]) -> list[str]:
 
 
 def _command(report: Report, command: Sequence[str], text: str) -> str:
-    """Return the command that gives this answer; `-` is a question of some relation."""
+    """Return the command that gives this answer; `-` is a question of some relation.
+
+    A specification that is too long to be shown is SPEC.
+    """
     words = [text if word == "-" else word for word in command]
+    # Long lists of numbers have no colon.
+    words = ["SPEC" if len(word) > SHOWN and ":" in word else word for word in words]
     if text:
         # Processes answer many questions, and this is one.
         before = ["", *words]

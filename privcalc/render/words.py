@@ -13,6 +13,7 @@ from privcalc.bounds import Bound, Verdict, round_down, round_up
 from privcalc.exact import Written, decimal_below
 from privcalc.record import record
 from privcalc.render.report import OneSided
+from privcalc.spec.text import SHOWN, to_text
 from privcalc.spec.tree import Leaf, Repeated, Several, Wrapped, nested
 
 if TYPE_CHECKING:
@@ -96,8 +97,16 @@ def assumptions(report: Report, *, paper: bool = False) -> tuple[tuple[str, str]
 
 
 def title(reports: Sequence[Report]) -> str:
-    """Return the specification, with _ for what answers do not share (of a sweep, say)."""
-    first, *rest = dict.fromkeys(report.text for report in reports)
+    """Return the specification, with _ for what answers do not share (of a sweep, say).
+
+    A long one is described.
+    """
+    distinct = {id(report.spec): report.spec for report in reports}.values()
+    first, *rest = dict.fromkeys(map(to_text, distinct))
+    if len(first) > SHOWN:
+        from privcalc.spec.brief import brief
+
+        return brief(reports[0].spec, reports[0].written)
     parts = re.split(r"([@+:,=()])", first)
     for text in rest:
         others = re.split(r"([@+:,=()])", text)

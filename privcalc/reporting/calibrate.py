@@ -103,9 +103,13 @@ class Calibrating:
             ratio=self.ratio,
         )
         pairs = zip(found, self.targets, strict=True)
-        if len(found) == 1:
-            return [calibration_report(each, target) for each, target in pairs]
-        return [calibration_report(each, target, self._place(target)) for each, target in pairs]
+        several = len(found) > 1
+        return [
+            calibration_report(
+                each, target, self._place(target) if several else None, question.text
+            )
+            for each, target in pairs
+        ]
 
     def _place(self, target: dict[str, float]) -> tuple[str, float]:
         """Return what distinguishes a target from the others: the budget, if there are several."""
@@ -121,7 +125,10 @@ class Calibrating:
 
 
 def calibration_report(
-    found: Calibration, query: dict[str, float], at: tuple[str, float] | None = None
+    found: Calibration,
+    query: dict[str, float],
+    at: tuple[str, float] | None = None,
+    written: str = "",
 ) -> Report:
     """Put an answer into the form of the output contract.
 
@@ -129,11 +136,10 @@ def calibration_report(
         found: the answer.
         query: the target, and where it is asked.
         at: a parameter and its value, which distinguish the answer from others.
+        written: the text that asked.
     """
     from privcalc.render.report import Report
-    from privcalc.spec.text import to_text
 
-    text = to_text(found.tree)
     quantity = found.target.quantity
     result: dict[str, Quantity] = {"parameter": found.parameter, "sufficient": found.sufficient}
     if found.insufficient is not None:
@@ -147,7 +153,7 @@ def calibration_report(
         shown = (quantity,)
         remarks += _listed(found)
     if at is None:
-        remarks.append(("check", check_command(found, text)))
+        remarks.append(("check", check_command(found)))
     return Report(
         command="calibrate",
         spec=found.tree,
@@ -163,27 +169,37 @@ def calibration_report(
             "insufficient": f"{found.parameter} not sufficient",
         },
         remarks=tuple(remarks),
+        written=written,
     )
 
 
 def _listed(found: Calibration) -> Iterator[tuple[str, str]]:
     """Spell the values of several holes, which have no column of their own."""
     from privcalc.render.words import number
+    from privcalc.spec.text import few
 
     several = {"sufficient": found.values, "insufficient": found.insufficient_values}
     for name, values in several.items():
         if values:
-            yield name, ", ".join(number(value) for value in values)
+            yield name, ", ".join(few([number(value) for value in values], "and {} others"))
 
 
-def check_command(found: Calibration, text: str) -> str:
-    """Return the command that checks a calibration."""
+def check_command(found: Calibration) -> str:
+    """Return the command that checks a calibration; a long specification is piped into it."""
     from privcalc.accounting.realize import default_relation
+    from privcalc.spec.text import SHOWN, to_text
 
-    target = found.target
+    target, text = found.target, to_text(found.tree)
+    if len(text) > SHOWN:
+        return f"the same with --json, piped into {_checked(target, ['-'])}"
     words = [shlex.quote(text)]
     if found.relation is not default_relation(found.tree):
         words += ["--relation", found.relation.text]
+    return _checked(target, words)
+
+
+def _checked(target: CalibrationTarget, words: list[str]) -> str:
+    """Return the command that checks a target, of a specification in the words of a shell."""
     at = "" if target.at is None else written(target.at)
     if target.quantity == "epsilon":
         asked = ["--delta", at, "--max-epsilon", written(target.budget)]

@@ -80,6 +80,7 @@ class Composing:
             directions=answer.directions,
             check=check,
             remarks=proof_remarks(answer.method, answer.query),
+            written=question.text,
         )
 
 

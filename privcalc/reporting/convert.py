@@ -110,9 +110,11 @@ class Converting:
                 tolerance=self.tolerance,
                 engine=self.engine,
             )
-        return [self._report(found, answer) for answer in found.answers]
+        # What a group of records costs is another specification.
+        written = question.text if found.tree is question.tree else ""
+        return [self._report(found, answer, written) for answer in found.answers]
 
-    def _report(self, found: Conversion, answer: ConvertedAnswer) -> Report:
+    def _report(self, found: Conversion, answer: ConvertedAnswer, written: str) -> Report:
         from privcalc.render.report import Report
 
         remarks = [("conversion", found.kind), *proof_remarks(answer.method, answer.query)]
@@ -140,6 +142,7 @@ class Converting:
             remarks=tuple(remarks),
             details=() if self.data else _textbook(found, answer),
             caution=NO_GUARANTEE if self.data else "",
+            written=written,
         )
 
 
@@ -208,5 +211,6 @@ class Writing:
                 query={},
                 result={"dp_event": event_text(tree, relation)},
                 method=Method(Proof.CLOSED_FORM, tolerance_met=True),
+                written=question.text,
             )
         ]

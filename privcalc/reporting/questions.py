@@ -58,13 +58,13 @@ def summed(questions: Sequence[Question]) -> Question:
     if len(questions) == 1:
         return questions[0]
     from privcalc.spec.read import Question
-    from privcalc.spec.text import to_text
     from privcalc.spec.tree import Composed
 
     trees = [each.tree for each in questions]
     events = [e for t in trees for e in (t.events if isinstance(t, Composed) else (t,))]
     tree = Composed(tuple(events))
-    return Question(tree, common_relation(questions), to_text(tree))
+    text = "+".join(each.text for each in questions)
+    return Question(tree, common_relation(questions), text)
 
 
 def common_relation(questions: Sequence[Question]) -> Relation | None:

@@ -211,7 +211,7 @@ def thresholds_report(
     from privcalc.accounting.realize import sampling_words
     from privcalc.accounting.selection_thresholds import tuning
     from privcalc.render.report import OneSided, Report
-    from privcalc.spec.text import to_text
+    from privcalc.spec.brief import brief
 
     questions = [question(spec, holes=True, relation=relation) for spec in specs]
     candidates = [each.tree for each in questions]
@@ -235,8 +235,8 @@ def thresholds_report(
         ("paper", f"charges {published.total:.6g} with epsilon_1 = {published.epsilon_1:.6g}"),
     ]
     remarks += [
-        ("count", f"{to_text(tree)}: {count}")
-        for tree, count in zip(candidates, found.counts, strict=True)
+        ("count", f"{brief(each.tree, each.text)}: {count}")
+        for each, count in zip(questions, found.counts, strict=True)
     ]
     return Report(
         command="select",

@@ -49,7 +49,7 @@ What touched the data, from left to right: a mechanism, then what is done to it.
 
 _MOST = brief_text(MAX_INTEGER)
 _END = f"""\
-At most {MAX_LENGTH} characters, {MAX_DEPTH} levels and counts of {_MOST}; more as JSON, with long
+At most {MAX_LENGTH:,} characters, {MAX_DEPTH} levels and counts of {_MOST}; or JSON, with long
 names ({{"type": "gaussian", ...}}), or a DpEvent. --help-spec NAME explains one."""
 
 # What stands for disjoint parts of the data is no mechanism, and explained like one.

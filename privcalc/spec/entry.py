@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from privcalc.exact import exact, shown
+from privcalc.exact import Written, exact, shown
 from privcalc.record import record
 from privcalc.relation import Relation
 
@@ -158,9 +158,11 @@ class Parameter:
 
     def contains(self, value: float) -> bool:
         """Say whether a number lies in the range; both are what was written, not doubles."""
-        number = exact(value)
-        least = number if self.minimum is None else exact(self.minimum)
-        most = number if self.maximum is None else exact(self.maximum)
+        # Doubles that stand for their own decimals have the order of these.
+        read = exact if isinstance(value, Written) else float
+        number = read(value)
+        least = number if self.minimum is None else read(self.minimum)
+        most = number if self.maximum is None else read(self.maximum)
         low = self.minimum is None or (number > least if self.open_minimum else number >= least)
         high = self.maximum is None or (number < most if self.open_maximum else number <= most)
         return low and high
@@ -362,7 +364,7 @@ def choice(parameter: Parameter, key: str, word: str) -> str:
     if word in parameter.choices:
         return word
     known = [word_text(each) for each in parameter.choices]
-    message = f"{key} must be one of {', '.join(known)}, got {word_text(word)}"
+    message = f"{key} must be one of {', '.join(known)}, got {shorten(word_text(word))}"
     near = suggestion(word_text(word), known)
     raise Fault(message, hint=near if near.startswith("did") else "")
 

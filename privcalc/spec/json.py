@@ -6,6 +6,7 @@ infinity. In a specification each of these would change a privacy claim without 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, NoReturn, cast
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
     from privcalc.spec.tree import Path
 
-# The JSON twin of the longest text that is read stays far below this.
-MAX_JSON_LENGTH = 1_000_000
+# An answer has the text and its twin, of three to six times its length, and can be asked about.
+MAX_JSON_LENGTH = 8_000_000
 _MAX_DIGITS = 400
 
 
@@ -57,7 +58,7 @@ def load_json(text: str, *, infinity: bool = False) -> object:
     writes is read too.
     """
     if len(text) > MAX_JSON_LENGTH:
-        _fail(f"JSON has at most {MAX_JSON_LENGTH} characters, this text has {len(text)}")
+        _fail(f"JSON has at most {MAX_JSON_LENGTH:,} characters, this text has {len(text):,}")
     import json
 
     try:
@@ -100,11 +101,13 @@ def read_float(written: str) -> float:
         SpecError: no double is near it.
     """
     value = float(written)
+    if repr(value) == written:
+        return value
     if value in (float("inf"), float("-inf")):
         _fail(f"{shorten(written)} is too large")
     if value == 0 and written.lower().partition("e")[0].strip("-0."):
         _fail(f"{shorten(written)} is too small")
-    if significant_digits(written) > MOST_DIGITS:
+    if len(written) > MOST_DIGITS and significant_digits(written) > MOST_DIGITS:
         _fail(f"a number has at most {MOST_DIGITS} significant digits")
     return standing_for(value, Fraction(Decimal(written)))
 
@@ -338,10 +341,9 @@ def _several(fields: dict[object, object], path: Path, depth: int) -> Node:
 
 def _entry(name: str, likely: Kind, path: Path) -> Entry:
     """Find what a type names; types are long names only."""
+    with suppress(KeyError):
+        return registry.entry(name)
     known = registry.mechanisms() + registry.wrappers()
-    found = next((entry for entry in known if entry.name == name), None)
-    if found is not None:
-        return found
     near = next((entry for entry in known if snake_case(name) in entry.spellings), None)
     hint = f'write "{near.name}"' if near else ""
     names = [entry.name for entry in known if entry.kind == likely]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from privcalc.errors import SpecError
+    from privcalc.spec.tree import Span
 
 # Columns for the specification, so that the lines fit in 80 with an indent.
 _WIDTH = 76
 _INDENT = "  "
 _CUT = "..."
+# The longest text that an error object has whole.
+_WHOLE = 10_000
 
 
 def marked(error: SpecError) -> str:
@@ -44,11 +47,18 @@ def _with_markers(text: str, start: int, stop: int) -> list[str]:
     return [_INDENT + shown, _INDENT + blank + marks]
 
 
-def _window(length: int, start: int, stop: int) -> tuple[int, int]:
+def excerpt(text: str, span: Span) -> tuple[str, Span]:
+    """Return a text and a span in it; of a long text the part around the span, and where it is."""
+    start, stop = span
+    left, right = _window(len(text), start, stop, _WHOLE)
+    return text[left:right], (start - left, min(stop, right) - left)
+
+
+def _window(length: int, start: int, stop: int, width: int = _WIDTH) -> tuple[int, int]:
     """Choose the part to show: all of a short text, else the span with what is around it."""
-    if length <= _WIDTH:
+    if length <= width:
         return 0, length
-    room = _WIDTH - 2 * len(_CUT)
+    room = width - 2 * len(_CUT)
     middle = (start + min(stop, start + room)) // 2
     left = min(max(middle - room // 2, 0), length - room)
     # The span begins inside the window, even where it is longer than that.

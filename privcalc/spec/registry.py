@@ -61,6 +61,8 @@ UPWARD = (
     *_WRAPPERS,
 )
 _entries: dict[str, Entry] = {}
+# The same by every spelling.
+_spelt: dict[str, Entry] = {}
 _loaded: list[str] = []
 _T = TypeVar("_T", bound=type)
 
@@ -91,11 +93,13 @@ def register(new: Entry) -> None:
     if clash or len(set(keys)) < len(keys) or RESERVED & set(keys):
         raise AssertionError(f"names of {new.name} are taken or reserved: {sorted(clash) or keys}")
     _entries[new.name] = new
+    _spelt.update(dict.fromkeys(new.spellings, new))
 
 
 def unregister(name: str) -> None:
     """Take an entry out of the table (for tests that bring their own mechanisms)."""
-    del _entries[name]
+    for spelling in _entries.pop(name).spellings:
+        del _spelt[spelling]
 
 
 def mechanisms() -> tuple[Entry, ...]:
@@ -152,23 +156,21 @@ def _known_as(name: str, kind: Kind) -> Entry | None:
 
     Of an unknown wrapper that is much like a known one no mechanism needs to be loaded.
     """
+    if name in _spelt:
+        return _spelt[name]
     for package in UPWARD:
         if package not in _loaded:
             with suppress(ModuleNotFoundError):
                 import_module(f"{package}.{name}")
-    found = _spelled(name)
+    found = _spelt.get(name)
     if found is None and kind == "wrapper":
         _load(_WRAPPERS)
-        found = _spelled(name)
+        found = _spelt.get(name)
         if found is None and nearest(word_text(name), _spellings(kind), of_calls=True):
             return None
     if found is None:
         _load()
-    return _spelled(name)
-
-
-def _spelled(name: str) -> Entry | None:
-    return next((each for each in _entries.values() if name in each.spellings), None)
+    return _spelt.get(name)
 
 
 def build(node: Leaf | Wrapped) -> object:

@@ -123,8 +123,8 @@ class DisjointParts:
 Syntax = Call | Wrap | Repeat | Sum | DisjointParts
 
 
-# Longest text that is read. The longest sensible specifications have some hundred characters.
-MAX_LENGTH = 10_000
+# Longest text that is read: room for a ledger of ten thousand entries, and read in a second or two.
+MAX_LENGTH = 1_000_000
 
 _DIGITS = r"[0-9]+(?:_[0-9]+)*"
 # Three digits of exponent reach past the doubles on both sides; more would only cost time.
@@ -151,14 +151,14 @@ class Scanner:
         self.place = 0
         if len(text) > MAX_LENGTH:
             self.fail(
-                f"a specification has at most {MAX_LENGTH} characters, this one has {len(text)}",
+                f"a specification has at most {MAX_LENGTH:,} characters, this has {len(text):,}",
                 (MAX_LENGTH, len(text)),
             )
         self.skip()
 
     def skip(self) -> None:
         """Pass over spaces and tabs."""
-        found = _SPACE.match(self.text, self.place)
+        found = _SPACE.match(self.text, self.place) if self.next in (" ", "\t") else None
         if found:
             self.place = found.end()
 
@@ -277,8 +277,18 @@ class Scanner:
         sign, top, bottom, percent = (each and each.replace("_", "") for each in found.groups())
         value = self._double(top, span, percent=bool(percent) and bottom is None)
         for each in (top, bottom or "0"):
-            if significant_digits(each) > MOST_DIGITS:
+            if len(each) > MOST_DIGITS and significant_digits(each) > MOST_DIGITS:
                 self.fail(f"a number has at most {MOST_DIGITS} significant digits", span)
+        whole = None
+        if bottom is None and not percent:
+            if _COUNT.fullmatch(top):
+                digits = top.lstrip("0") or "0"
+                # One digit too many is as good as thousands: the range check refuses both.
+                whole = int(digits[: len(str(MAX_INTEGER)) + 1])
+                whole = -whole if sign else whole
+            if repr(value) in (top, f"{top}.0"):
+                # A double stands for the decimal that `repr` prints of it.
+                return Number(span, text, -value + 0.0 if sign else value, whole)
         number = _decimal(top) / (100 if percent else 1)
         if bottom is not None:
             if _decimal(bottom) == 0:
@@ -292,14 +302,8 @@ class Scanner:
         ratio = f"{sign or ''}{top}/{bottom}" if bottom is not None and not percent else ""
         if sign:
             value, number = -value, -number
-        whole = None
-        if bottom is None and not percent and _COUNT.fullmatch(top):
-            digits = top.lstrip("0") or "0"
-            # One digit too many is as good as thousands: the range check refuses both.
-            whole = int(digits[: len(str(MAX_INTEGER)) + 1])
-            whole = -whole if sign else whole
         # A ratio that is a decimal is spelled as one.
-        spelled = "" if decimal_text(number) else ratio
+        spelled = "" if not ratio or decimal_text(number) else ratio
         # Adding 0.0 makes 0.0 of -0.0.
         return Number(span, text, standing_for(value + 0.0, number, spelled), whole)
 

@@ -5,9 +5,19 @@ Numbers are printed by `repr`, so reading the text again gives an equal tree.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from privcalc.spec.entry import number_text, word_text
 from privcalc.spec.registry import entry
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Value, Wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SHOWN = 200
+"""The most characters of a text that people are shown whole; `brief` describes longer ones."""
+# The most words of a list that are shown.
+_LISTED = 8
 
 
 def to_text(tree: Node) -> str:
@@ -36,19 +46,32 @@ def value_text(value: Value) -> str:
     return f"({to_text(value)})"
 
 
+def few(words: Sequence[str], more: str = "...") -> list[str]:
+    """Return the words that people are shown of a list; `more` stands for the rest of a long one.
+
+    Args:
+        words: the list.
+        more: may have {} for how many there are besides.
+    """
+    if len(words) <= _LISTED:
+        return [*words]
+    return [*words[:_LISTED], more.format(len(words) - _LISTED)]
+
+
 def _term(node: Node) -> str:
     if isinstance(node, Composed):
         return f"({to_text(node)})"
     if isinstance(node, Leaf):
-        return _call(node)
+        return call_text(node)
     if isinstance(node, Parallel):
         return f"max({','.join(map(to_text, node.events))})"
     if isinstance(node, Repeated):
         return f"{_term(node.event)}@{value_text(node.count)}"
-    return f"{_term(node.event)}@{_call(node)}"
+    return f"{_term(node.event)}@{call_text(node)}"
 
 
-def _call(node: Leaf | Wrapped) -> str:
+def call_text(node: Leaf | Wrapped) -> str:
+    """Return the canonical text of a mechanism, or of a wrapper without what precedes it."""
     found = entry(node.name)
     keys = {parameter.name: parameter.spelling for parameter in found.parameters}
     pairs = ",".join(f"{keys[name]}={value_text(value)}" for name, value in node.parameters)

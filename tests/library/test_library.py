@@ -188,3 +188,15 @@ def test_import_loads_nothing() -> None:
     assert (ROOT / "privcalc" / "py.typed").exists()
     with pytest.raises(AttributeError, match="has no attribute 'compse'"):
         _ = privcalc.compse  # type: ignore[attr-defined]
+
+
+def test_a_long_specification_is_described() -> None:
+    """For people, at the prompt too; `text` and JSON have the whole, and an answer is one."""
+    spec = "+".join(f"zcdp:rho={0.001 + k / 2**20!r}" for k in range(300))
+    answer = privcalc.compose(spec, delta=1e-6)
+    words = "300 mechanisms, all zcdp, rho from 0.001 to 0.00129"
+    assert str(answer).startswith(f"spec      {words}\n")
+    assert words in repr(answer)
+    assert len(repr(answer)) < 600
+    assert (answer.text, answer.to_dict()["text"]) == (spec, spec)
+    assert privcalc.convert(answer, to="zcdp") == privcalc.convert(spec, to="zcdp")

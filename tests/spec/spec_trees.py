@@ -36,6 +36,26 @@ PATHS = (
     "a.",
     "CaSe/Name.TXT",
 )
+
+
+def ledger(entries: int) -> Composed:
+    """Return the releases of some years: three kinds of mechanisms, no two of them equal."""
+    numbers = (1.0 + k / 1024 for k in range(entries))
+    events = (
+        (
+            Repeated(k + 2, Leaf("laplace", (("scale", number),))),
+            Wrapped(
+                "poisson_sampled",
+                (("sampling_probability", 0.25),),
+                Leaf("gaussian", (("noise_multiplier", number),)),
+            ),
+            Leaf("randomized_response", (("epsilon", number),)),
+        )[k % 3]
+        for k, number in enumerate(numbers)
+    )
+    return Composed(tuple(events))
+
+
 NAMES = ("geometric", "tnb", "a_b_c", "true", "x1")
 
 

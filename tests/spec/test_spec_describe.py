@@ -87,7 +87,7 @@ def test_every_page_begins_in_plain_words() -> None:
 def test_the_overview_has_the_limits_and_nothing_that_is_not_there() -> None:
     """Help speaks of what this version does."""
     text = overview()
-    for words in ("10000 characters", "100 levels", "1e15"):
+    for words in ("1,000,000 characters", "100 levels", "1e15"):
         assert words in text
     for words in ("calibrate", "./", "_ for"):
         assert words not in text

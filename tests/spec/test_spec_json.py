@@ -162,7 +162,7 @@ def test_nesting_and_length_are_limited() -> None:
     assert "nested deeper" in str(refused(chain(MAX_DEPTH + 1)))
     assert "nested" in str(refused(chain(10_000)))
     assert "nested" in str(refused("[" * 200_000))
-    assert f"at most {MAX_JSON_LENGTH}" in str(refused("[" * (MAX_JSON_LENGTH + 1)))
+    assert f"at most {MAX_JSON_LENGTH:,}" in str(refused("[" * (MAX_JSON_LENGTH + 1)))
 
 
 def test_broken_json_has_a_span() -> None:

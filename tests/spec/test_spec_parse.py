@@ -6,22 +6,23 @@ import json
 import random
 import shlex
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import jsonschema
 import pytest
 
-from privcalc.errors import SpecError
+from privcalc.errors import PrivcalcError, SpecError
 from privcalc.spec.entry import MAX_DEPTH
 from privcalc.spec.json import from_json, loads, to_json
 from privcalc.spec.markers import marked
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
+from privcalc.spec.registry import build
 from privcalc.spec.schema import spec_schema
 from privcalc.spec.syntax import MAX_LENGTH
 from privcalc.spec.text import to_text
 from privcalc.spec.tree import HOLE, Composed, Leaf, Node, Parallel, Repeated, Wrapped
-from tests.spec.spec_trees import extra_entries, random_tree
+from tests.spec.spec_trees import extra_entries, ledger, random_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -317,12 +318,51 @@ def test_nesting_is_limited() -> None:
 
 
 def test_length_is_limited() -> None:
-    """Ten thousand characters are read, and not one more."""
+    """A million characters are read, and not one more; the message shows a few of them."""
     longest = "gaussian:sigma=1".ljust(MAX_LENGTH)
     assert parse(longest).tree == GAUSS
     error = refused(longest + " ")
-    assert "10000 characters" in str(error)
+    assert "1,000,000 characters" in str(error)
     assert error.span == (MAX_LENGTH, MAX_LENGTH + 1)
+
+
+def test_thousands_of_terms_are_read() -> None:
+    """A ledger of many entries comes back from its text, and from its twin."""
+    tree = ledger(5_000)
+    assert parse(to_text(tree)).tree == tree
+    assert loads(json.dumps(to_json(tree))) == tree
+
+
+@pytest.mark.parametrize("fault", ["!", "+gausian:sigma=1", "@2e3", "+gaussian:sigma=-1", "+", "@"])
+def test_errors_in_a_long_text_show_its_place(fault: str) -> None:
+    """Two lines around the fault, however long the text is before and after it."""
+    before = to_text(ledger(2_000))
+    error = refused(f"{before}{fault}+{before}")
+    assert 0 <= error.span[0] - len(before) < 20
+    said, text, markers, *_ = marked(error).splitlines()
+    assert len(said) < 200
+    assert (text[:5], text[-3:]) == ("  ...", "...")
+    assert max(len(text), len(markers)) <= 80
+
+
+def test_long_words_are_cut_in_messages() -> None:
+    """Of names, keys, words, files and numbers of a million characters forty are shown."""
+    word = "g" * 900_000
+    for text in (
+        word,
+        f"gaussian:{word}=1",
+        f"gaussian:sigma={word}",
+        f"noisy-max:noise={word}",
+        f"gaussian:sigma=1@{word}",
+        f"pmf:file=./{word}",
+        f"opacus:file=./{word}",
+        f"gaussian:sigma={'1' * 900_000}",
+        f"gaussian:sigma=1@{'1' * 900_000}",
+    ):
+        with pytest.raises(PrivcalcError) as caught:
+            build(cast("Leaf", parse(text).tree))
+        shown = marked(caught.value) if isinstance(caught.value, SpecError) else str(caught.value)
+        assert len(shown) < 800
 
 
 def test_long_numbers_cost_no_time() -> None:

@@ -135,7 +135,8 @@ class Sweeping:
                     continue
                 # The swept parameter may be called as a part of the target is.
                 query = {**target, f"swept_{name}" if name in target else name: value}
-                found.append(calibration_report(each.calibration, query, (name, value)))
+                at = (name, value)
+                found.append(calibration_report(each.calibration, query, at, question.text))
         if not found:
             raise DomainError("; ".join(dict.fromkeys(reason for _, reason in missing)))
         if self.talks:

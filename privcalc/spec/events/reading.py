@@ -11,7 +11,8 @@ from typing import NoReturn, cast
 from privcalc.errors import SpecError
 from privcalc.spec.entry import shorten, suggestion
 from privcalc.spec.events.event import FIELDS, REFUSED, Event
-from privcalc.spec.json import MAX_JSON_LENGTH, quoted, read_float
+from privcalc.spec.json import quoted, read_float
+from privcalc.spec.syntax import MAX_LENGTH
 
 SUFFIX = "DpEvent"
 _CALL = re.compile(r"\s*(?:[A-Za-z_]\w*\.)*\w*DpEvent\s*\(", re.ASCII)
@@ -44,8 +45,8 @@ def from_repr(text: str) -> Event:
         SpecError: it is none, or of an event that is not accounted for.
     """
     text = text.replace("\n", " ").replace("\r", " ").strip()
-    if len(text) > MAX_JSON_LENGTH:
-        raise SpecError(f"an event has at most {MAX_JSON_LENGTH} characters, this has {len(text)}")
+    if len(text) > MAX_LENGTH:
+        raise SpecError(f"an event has at most {MAX_LENGTH:,} characters, this has {len(text):,}")
     if not _PLAIN.fullmatch(text) or _NESTED.search(text):
         raise SpecError("this is not the repr of a DpEvent", hint=_HINT)
     if endless := _ENDLESS.search(text):

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
+from privcalc.spec.brief import brief
 from privcalc.spec.events.event import Event
 from privcalc.spec.events.reading import SUFFIX
 from privcalc.spec.events.to_tree import SHAPES, meaning
-from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Wrapped
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def event_text(tree: Node, relation: Relation) -> str:
     if relation not in relations:
         known = " or ".join(sorted(each.text for each in relations))
         raise UnsupportedError(
-            f"a DpEvent for {to_text(tree)} is read under {known}, and not under {relation.text};"
+            f"a DpEvent for {brief(tree)} is read under {known}, and not under {relation.text};"
             " --relation says under which it holds"
         )
     return _repr(event)
@@ -56,14 +56,14 @@ def _event(tree: Node) -> Event:
     if isinstance(tree, Composed):
         return Event("Composed", {"events": [_event(each) for each in tree.events]})
     if isinstance(tree, Parallel):
-        raise UnsupportedError(f"no DpEvent is {to_text(tree)}: events have no disjoint data")
+        raise UnsupportedError(f"no DpEvent is {brief(tree)}: events have no disjoint data")
     if isinstance(tree, Repeated):
         if isinstance(tree.count, Hole):
             raise TypeError("holes are refused before")
         return Event("SelfComposed", {"event": _event(tree.event), "count": tree.count})
     known = _WRITERS.get(tree.name)
     if known is None:
-        raise UnsupportedError(f"no DpEvent is {to_text(tree)}")
+        raise UnsupportedError(f"no DpEvent is {brief(tree)}")
     writer = _Writer(tree)
     event = known(writer)
     if writer.left:
@@ -166,7 +166,7 @@ class _Writer:
 
     def fail(self, why: str) -> NoReturn:
         """Refuse what no event is."""
-        raise UnsupportedError(f"no DpEvent is {to_text(self.tree)}: {why}")
+        raise UnsupportedError(f"no DpEvent is {brief(self.tree)}: {why}")
 
 
 def _gaussian(w: _Writer) -> Event:

@@ -1,0 +1,177 @@
+"""A specification in a few words, for people: a ledger of a thousand entries fills no table.
+
+A short one is its text. Of a long one is said what it is made of, how often that is used and
+between which numbers its parameters lie; that cannot be read back, and JSON has the whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeGuard
+
+from privcalc.spec.registry import entry
+from privcalc.spec.text import SHOWN, call_text, to_text, value_text
+from privcalc.spec.tree import HOLE, Composed, Hole, Leaf, Parallel, Repeated, Several, Wrapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from privcalc.spec.tree import Node, Value
+
+# The most kinds of mechanisms that are told apart.
+_KINDS = 6
+
+
+def brief(tree: Node, written: str = "") -> str:
+    """Return the canonical text of a tree, or a description where that is long.
+
+        opacus:file=h.json: 14,040 steps, 1,000 noise multipliers from 1.5 to 0.829, rate 0.004
+        300 mechanisms: 120 laplace, 100 gaussian@poisson, 80 gdp; 512 uses
+
+    Args:
+        tree: the specification.
+        written: the text that it was read from, if any; where that is short, it names a file.
+    """
+    text = to_text(tree)
+    if len(text) <= SHOWN:
+        return text
+    words = _described(tree, text)
+    name = " ".join(written.split())
+    return f"{name}: {words}" if 0 < len(name) <= SHOWN else words
+
+
+def told_apart(trees: Sequence[Node]) -> list[str]:
+    """Return what names each of several trees, no two of them the same: long ones are numbered."""
+    texts = [to_text(tree) for tree in trees]
+    return [
+        text if len(text) <= SHOWN else f"choice {number} of {len(trees)}: {_described(tree, text)}"
+        for number, (tree, text) in enumerate(zip(trees, texts, strict=True), start=1)
+    ]
+
+
+def _described(tree: Node, text: str) -> str:
+    if isinstance(tree, Composed):
+        return _cut(_steps(tree.events) or _sum(tree.events, "mechanisms"))
+    if isinstance(tree, Parallel):
+        return _cut(_sum(tree.events, "disjoint parts"))
+    if isinstance(tree, Repeated):
+        return _cut(_inside(tree.event), f"@{value_text(tree.count)}")
+    if isinstance(tree, Wrapped):
+        return _cut(_inside(tree.event), f"@{call_text(tree)}")
+    # Lists of numbers, or specifications among the parameters.
+    return _cut(text)
+
+
+def _inside(event: Node) -> str:
+    words = brief(event)
+    return f"({words})" if isinstance(event, Several) else words
+
+
+def _cut(words: str, after: str = "") -> str:
+    room = max(SHOWN - len(after), SHOWN // 2)
+    return (words if len(words) <= room else words[: room - 3] + "...") + after
+
+
+def _sum(events: Sequence[Node], what: str) -> str:
+    """Count what there is of each kind, and what is used."""
+    kinds = Counter(map(_kind, events))
+    uses = _uses(events)
+    after = "" if uses in (0, len(events)) else f"; {uses:,} uses"
+    if len(kinds) == 1:
+        words = [f"{len(events):,} {what}", *(f"all {kind}" for kind in kinds), *_numbers(events)]
+        return ", ".join(words) + after
+    named = [f"{count:,} {kind}" for kind, count in kinds.most_common(_KINDS)]
+    if len(kinds) > _KINDS:
+        named.append(f"{sum(n for _, n in kinds.most_common()[_KINDS:]):,} others")
+    return f"{len(events):,} {what}: {', '.join(named)}{after}"
+
+
+def _kind(node: Node) -> str:
+    """Name a mechanism and what is done to it, without numbers."""
+    if isinstance(node, Leaf):
+        return entry(node.name).spelling
+    if isinstance(node, Repeated):
+        return _kind(node.event)
+    if isinstance(node, Wrapped):
+        return f"{_kind(node.event)}@{entry(node.name).spelling}"
+    kinds = dict.fromkeys(map(_kind, node.events))
+    return f"({'+'.join(kinds)})" if isinstance(node, Composed) else f"max({','.join(kinds)})"
+
+
+def _uses(events: Iterable[Node]) -> int:
+    """Count the mechanisms with their repetitions; 0 where a count is free."""
+    counts = [_count(event) for event in events]
+    return sum(counts) if all(counts) else 0
+
+
+def _count(node: Node) -> int:
+    if isinstance(node, Repeated):
+        return 0 if isinstance(node.count, Hole) else node.count * _count(node.event)
+    return _uses(node.events) if isinstance(node, Composed) else 1
+
+
+def _steps(events: Sequence[Node]) -> str:
+    """Describe the steps of a training run; "" of anything else."""
+    noises: list[Value] = []
+    rates: list[Value] = []
+    for event in events:
+        step = event.event if isinstance(event, Repeated) else event
+        if not isinstance(step, Wrapped) or step.name != "poisson_sampled":
+            return ""
+        noise = step.event
+        if not isinstance(noise, Leaf) or [*dict(noise.parameters)] != ["noise_multiplier"]:
+            return ""
+        if [*dict(step.parameters)] != ["sampling_probability"]:
+            return ""
+        noises.append(noise.parameters[0][1])
+        rates.append(step.parameters[0][1])
+    uses = _uses(events)
+    steps = f"{uses:,} steps" if uses else "steps"
+    noisy = _range("noise multiplier", noises, "s")
+    return f"{steps}, {noisy}, {_range('rate', rates, 's')}"
+
+
+def _numbers(events: Sequence[Node]) -> list[str]:
+    """Describe the parameters of mechanisms of one kind that all of them have as numbers."""
+    found: dict[str, list[Value]] = {}
+    for call in (each for event in events for each in _calls(event)):
+        keys = {each.name: each.spelling for each in entry(call.name).parameters}
+        for key, value in call.parameters:
+            found.setdefault(keys[key], []).append(value)
+    return [
+        _range(name, values)
+        for name, values in found.items()
+        if len(values) == len(events) and all(map(_is_number, values))
+    ]
+
+
+def _calls(node: Node) -> Iterator[Leaf | Wrapped]:
+    """Yield a mechanism and what is done to it."""
+    while isinstance(node, Repeated | Wrapped):
+        if isinstance(node, Wrapped):
+            yield node
+        node = node.event
+    if isinstance(node, Leaf):
+        yield node
+
+
+def _is_number(value: Value) -> TypeGuard[float | int]:
+    return isinstance(value, float | int) and not isinstance(value, bool)
+
+
+def _range(name: str, values: Sequence[Value], several: str = "") -> str:
+    """Return the one value, or between which they lie, with the one that comes first named first.
+
+    Args:
+        name: what they are called.
+        values: numbers, and holes.
+        several: makes the name that of several; how many there are is said with it.
+    """
+    numbers = list(dict.fromkeys(each for each in values if _is_number(each)))
+    if len(numbers) < 2:
+        return f"{name} {value_text(numbers[0] if numbers else HOLE)}"
+    ends = sorted((min(numbers), max(numbers)), key=numbers.index)
+    rough = [value_text(float(f"{each:.3g}")) for each in ends]
+    first, last = rough if rough[0] != rough[1] else map(value_text, ends)
+    count = f"{len(numbers):,} " if several else ""
+    return f"{count}{name}{several} from {first} to {last}"
