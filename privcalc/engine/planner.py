@@ -438,6 +438,8 @@ class Plan:
             except NotCertifiedError as error:
                 self._failed(method, error)
                 continue
+            if self.tried.get(method, math.inf) <= tolerance:
+                continue
             gain = 1.0 if likely.work <= AT_ONCE or likely.width <= width else GAIN
             if not gain * likely.width < known:
                 continue
@@ -464,7 +466,8 @@ class Plan:
         for finer in (FINE,) if method.costly else (FINE, *FINER):
             fine = method.predict(self.question, finer)
             # Some give all digits whatever they are asked for.
-            if finer < width and (fine.work <= free or (fine == likely and width <= self.target)):
+            same = fine == likely and width <= self.target and not method.costly
+            if finer < width and (fine.work <= free or same):
                 return finer, fine
         return tolerance, likely
 
