@@ -357,7 +357,7 @@ def mixture_range(q: float, low: Array, high: Array, height: Array, *, path: boo
 # Relative error of what was cut where it is negligible.
 OUT_ERROR = 1e-9
 # Work for an outcome, of one law, and of many in one array.
-PER_OUTCOME, PER_OUTCOME_OF_MANY = 4.0, 2.0
+PER_OUTCOME, PER_OUTCOME_OF_MANY = 4.0, 0.7
 
 
 @record

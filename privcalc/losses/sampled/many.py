@@ -5,7 +5,7 @@ The law of the sum of their losses. K, its bounds, and bounds on |phi| are those
 once. What is near is done alike: laws are taken in blocks of similar noise, whose panels, windows
 and level sets are placed for one of them and proved for each.
 
-Decay. From t on, as far as NEAR t, |phi| is that of the outcomes that stand for a law: of g =
+Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law: of g =
 |phi|^2 = E cos(t (L - L')) the second derivative is at most E (L - L')^2 = 2 v in absolute value,
 so that between two points a distance d apart g is at most the larger of both and v d^2 / 4.
 
@@ -19,6 +19,7 @@ t. Densities are bounded from below on cells (`VariationCells.heights`).
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -57,17 +58,21 @@ if TYPE_CHECKING:
 BLOCK, SIMILAR = 128, 1.5
 # The rule of searches: nodes so far apart, in deviations, and less where the loss bends faster.
 APART = 0.5
-# A line takes so many nodes for one of that rule.
-NODES = 5.0
+# For searches laws are taken together until there are no more than these.
+SEARCHED = 512
+# What a law adds to the work of a line, about, in values of a quadrature.
+NODES = 120.0
 # How many times faster a product in a sum over many rows is than one for a single law.
 PRODUCTS = 16.0
 # What a node of that rule costs.
 PER_SEARCH = 0.3
 # What a cell costs.
-PER_CELL = 4.0
+PER_CELL = 1.0
 # How far from t the outcomes are asked, as a multiple of it, and how often on the way to t; log of
 # their error.
-NEAR, POINTS_TO_T, LOG_ERROR = 4, 12, -14.0
+FAR, POINTS_TO_T, LOG_ERROR = (3, 5, 8, 13), 12, -14.0
+# It is the first from which on log |phi| is proved to be as low as this part of what it is at t.
+AS_LOW = 0.97
 # Covers the rounding of densities, lengths and places of cells (`VariationCells.heights`).
 SLACK = 1e-6
 # Relative error of masses by erfc.
@@ -93,6 +98,24 @@ class Block:
         self._fields = {name: np.array([getattr(p, name) for p in pieces]) for name in fields}
         self.s: Array = self._fields["deviation"]
         self._chosen = sorted({0, int(self.q.argmax()), int(self.q.argmin()), len(laws) - 1})
+
+    def fewer(self, together: int) -> Block:
+        """Return about the same sum with so many laws taken as one, for searches.
+
+        K goes with the square of q.
+        """
+        if together == 1:
+            return self
+        starts = np.arange(0, len(self.s), together)
+        found = copy(self)
+        found.counts = np.add.reduceat(self.counts, starts)
+        shares = self.counts / np.repeat(found.counts, together)[: len(self.s)]
+        found.q = np.sqrt(np.add.reduceat(shares * self.q**2, starts))
+        found._fields = {
+            name: np.add.reduceat(shares * each, starts) for name, each in self._fields.items()
+        }
+        found.s = found._fields["deviation"]
+        return found
 
     def part(self, log_mass: float) -> SampledPart:
         """Return the outcomes after a cut that leaves out a P-mass of each; a row for each law."""
@@ -178,13 +201,15 @@ class Block:
         r, w = np.array(rows).T
         return r, w
 
-    def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
-        """Bound sum of count log |phi| between points from t to NEAR t; `mgf` are bounds on M(c).
+    def log_near(
+        self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float, far: int
+    ) -> Array:
+        """Bound sum of count log |phi| between points from t to far t; `mgf` are bounds on M(c).
 
         Weights and losses of outcomes are off as in `NodeWeights`; what is not a quadrature error
         is less than 1e-6 of 1 - |phi|, or nothing is proved of the law.
         """
-        step, count = few_bits(t / POINTS_TO_T), NEAR * POINTS_TO_T + 2
+        step, count = few_bits(t / POINTS_TO_T), far * POINTS_TO_T + 2
         log_errors = np.log(mgf[0]) + LOG_ERROR
         nodes = self.nodes(log_mass, c, step * count, log_errors, remainder=False)
         part = NodeWeights.of(nodes, 1.0)
@@ -203,8 +228,8 @@ class Block:
         result: Array = (self.counts[:, None] * logs).sum(axis=0) * (1.0 - SLACK)
         return result
 
-    def log_far(self, log_mass: float, c: float, mgf: Array, t: float) -> float:
-        """Bound the same for all t beyond NEAR t.
+    def log_far(self, log_mass: float, c: float, mgf: Array, t: float) -> Array:
+        """Bound the same for all t beyond each multiple of t in FAR.
 
         See the module; `mgf` are upper bounds on M(c). Densities fall on either side of where that
         of the middle one of the laws is largest.
@@ -215,26 +240,26 @@ class Block:
         heights = cells.heights(losses, 32.0 * UNIT * np.abs(losses))
         charge(PER_CELL * heights.size)
         peak = int(heights[len(heights) // 2].argmax())
-        found = _falling(heights[:, peak:], losses[:, peak:], NEAR * t)
+        found = _falling(heights[:, peak:], losses[:, peak:], t)
         mirrored = heights[:, :peak][:, ::-1], -losses[:, : peak + 1][:, ::-1]
-        found = found + _falling(*mirrored, NEAR * t)
+        found = found + _falling(*mirrored, t)
         gain = found / (mgf * MARGIN) * (1.0 - SLACK)
         logs = np.log1p(-np.clip(gain, 0.0, 1.0 - UNIT))
-        return float((self.counts * logs).sum()) * (1.0 - SLACK)
+        result: Array = logs @ self.counts * (1.0 - SLACK)
+        return result
 
 
 def _falling(heights: Array, losses: Array, t: float) -> Array:
     """Return nu(1) - |nu^| at least, of what falls from the first cell on and is at most heights.
 
-    For each row, and all later t.
+    A column for each row, and a row for all that is beyond each multiple of t in FAR.
     """
     if not heights.shape[1]:
-        return np.zeros(len(losses))
+        return np.zeros((len(FAR), len(losses)))
     below = np.minimum.accumulate(heights, axis=1)
     drop = below - np.concatenate([below[:, 1:], np.zeros((len(below), 1))], axis=1)
     widths = (losses[:, 1:] - losses[:, :1]) * (1.0 - SLACK)
-    found: Array = (drop * np.maximum(widths - 2.0 / t, 0.0)).sum(axis=1)
-    return found
+    return np.array([(drop * np.maximum(widths - 2.0 / (t * k), 0.0)).sum(axis=1) for k in FAR])
 
 
 def _columns(
@@ -343,7 +368,13 @@ class ManySampledLaw(LossLaw):
     @cached_property
     def _search(self) -> tuple[tuple[Array, WeightedLosses], ...]:
         """Return outcomes for searches, of each block."""
-        return tuple((each.counts, each.search_outcomes(self.each)) for each in self.many.blocks)
+        few = [block.fewer(self._together) for block in self.many.blocks]
+        return tuple((each.counts, each.search_outcomes(self.each)) for each in few)
+
+    @property
+    def _together(self) -> int:
+        """How many laws searches take as one."""
+        return -(-len(self.many.laws) // SEARCHED)
 
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Estimate K, K', K'' at c."""
@@ -357,8 +388,7 @@ class ManySampledLaw(LossLaw):
     def decay_estimates(self, c: float, t: Array, log_error: float) -> tuple[Array, float]:
         """Return log |phi| by the rule of searches, and about how many nodes there are."""
         del log_error
-        nodes = sum(outcomes.loss.size for _, outcomes in self._search)
-        return self.log_modulus_estimates(c, t), NODES * nodes
+        return self.log_modulus_estimates(c, t), NODES * len(self.many.laws)
 
     def log_modulus_estimates(self, c: float, t: Array) -> Array:
         """Return about log |M(c + it) / M(c)| by the rule of searches."""
@@ -382,6 +412,7 @@ class ManySampledLaw(LossLaw):
         a = c + 1.0 if self.many.remove else -c
         for block, (_, outcomes) in zip(self.many.blocks, self._search, strict=True):
             log_mgf = estimated_cumulants(outcomes, a)[0]
+            log_mgf = np.repeat(log_mgf, self._together)[: len(block.s)]
             if not np.isfinite(log_mgf).all():
                 raise NotCertifiedError(
                     f"the moment generating function overflows at order {c + 1.0:.6g}"
@@ -450,14 +481,18 @@ class ManySampledContour(ContourLaw):
 
     def modulus_supremum(self, t: float) -> float:
         """Bound the product of |phi|^count beyond t, by the worst of the ranges beyond it."""
-        near, far = np.zeros(1), 0.0
+        masses, far = [], np.zeros(len(FAR))
         for block, each in zip(self.law.many.blocks, self._sums, strict=True):
             value, error = each.minus_one(np.zeros(1))
             m = 1.0 + value[:, 0].real
             wrong = error[:, 0] + 1e-12 * np.abs(m)
             if not (m > 2.0 * wrong).all():
                 return 1.0
-            near = near + block.log_near(self.law.each, self.c, (m - wrong, m + wrong), t)
-            far += block.log_far(self.law.each, self.c, m + wrong, t)
-        worst = max(float(near.max()), far, -700.0)
-        return math.exp(worst) * MARGIN
+            masses.append((m - wrong, m + wrong))
+            far = far + block.log_far(self.law.each, self.c, masses[-1][1], t)
+        seen = float(self.log_modulus_estimates(np.array([0.0, t]))[1])
+        place = min(int(np.argmax([*(far <= AS_LOW * seen), True])), len(FAR) - 1)
+        near = np.zeros(1)
+        for block, mgf in zip(self.law.many.blocks, masses, strict=True):
+            near = near + block.log_near(self.law.each, self.c, mgf, t, FAR[place])
+        return math.exp(max(float(near.max()), float(far[place]), -700.0)) * MARGIN
