@@ -5,9 +5,9 @@ The law of the sum of their losses. K, its bounds, and bounds on |phi| are those
 once. What is near is done alike: laws are taken in blocks of similar noise, whose panels, windows
 and level sets are placed for one of them and proved for each.
 
-Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law: of g =
-|phi|^2 = E cos(t (L - L')) the second derivative is at most E (L - L')^2 = 2 v in absolute value,
-so that between two points a distance d apart g is at most the larger of both and v d^2 / 4.
+Decay. From t on, as far as a multiple of it, |phi| is that of the outcomes that stand for a law: of
+g = |phi|^2 = E cos(t (L - L')) the second derivative is at most E (L - L')^2 = 2 v in absolute
+value, so that between two points a distance d apart g is at most the larger of both and v d^2 / 4.
 
 Beyond, let h dl be the tilted law of one loss, of mass M = M(c). A part nu of it whose density
 falls is a mixture of uniform laws on intervals that begin where it does. One of length W and mass m
