@@ -214,6 +214,10 @@ class TestStreams:
         (("gaussian:sigma=_", "--mu", "-1"), ">= 0"),
         (("gaussian:sigma=_", "--mu", "0"), "does not look at the data"),
         (("gaussian:sigma=_", "--epsilon", "1", "--delta", "0"), "delta > 0"),
+        (
+            ("gaussian:sigma=_", "--epsilon", "99.9999999999999999%", "--delta", "0"),
+            "meets epsilon 99.9999999999999999% at delta 0:",
+        ),
         (("gaussian:sigma=_", "--epsilon", "0", "--delta", "1e-5"), "--advantage"),
         (("gaussian:sigma=_", "--epsilon", "1", "--delta", "1"), "delta < 1"),
         (("gaussian:sigma=1", "--mu", "1"), "write _"),
