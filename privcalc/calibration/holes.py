@@ -12,6 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, cast
 
 from privcalc.errors import DomainError, UnsupportedError, UsageError
+from privcalc.exact import LARGEST as LARGEST_DOUBLE
 from privcalc.record import record
 from privcalc.spec.entry import MAX_INTEGER, Parameter, brief_text, number_text
 from privcalc.spec.registry import entry
@@ -184,6 +185,8 @@ class Unknown:
         given = {}
         for hole, value in zip(self.holes, self.values(t), strict=True):
             known = hole.parameter
+            if not math.isfinite(value):
+                raise DomainError(f"{known.spelling} is too large for a double")
             if not known.contains(value):
                 raise DomainError(
                     f"{known.spelling} must be {known.range_text}, got {brief_text(value)}"
@@ -217,6 +220,7 @@ def unknown(tree: Node, ratio: Sequence[float]) -> Unknown:
 
     Raises:
         UsageError: there is no hole, or there are several that do not go together.
+        DomainError: no values in this ratio are in range.
         UnsupportedError: the cost is not known to move one way with the value.
     """
     found = tuple(_hole(tree, path) for path in holes(tree))
@@ -228,8 +232,12 @@ def unknown(tree: Node, ratio: Sequence[float]) -> Unknown:
     factors = ratio or (1.0,)
     integer = found[0].parameter.kind == "integer"
     grid: Grid = WholeNumbers() if integer else Decimals()
-    low = max(hole.minimum / factor for hole, factor in zip(found, factors, strict=True))
-    high = min(hole.maximum / factor for hole, factor in zip(found, factors, strict=True))
+    ends = [_ends(hole, factor) for hole, factor in zip(found, factors, strict=True)]
+    low, high = max(low for low, _ in ends), min(high for _, high in ends)
+    if ratio and max(low, SMALLEST) > min(high, LARGEST):
+        shown = ":".join(map(number_text, ratio))
+        words = " and ".join(hole.words for hole in found)
+        raise DomainError(f"no {words} in the ratio {shown} are in range")
     lowest = grid.above(low if integer else max(low, SMALLEST))
     highest = grid.below(high if integer else min(high, LARGEST))
     first = found[0]
@@ -239,6 +247,20 @@ def unknown(tree: Node, ratio: Sequence[float]) -> Unknown:
         highest -= 1
     sign = 1 if first.parameter.cost == "increases" else -1
     return Unknown(tree, found, tuple(ratio), sign, grid, lowest, highest)
+
+
+def _ends(hole: FreeParameter, factor: float) -> tuple[float, float]:
+    """Return the t between which t times the factor is in range, and a double that is not 0.
+
+    A quotient is off by one unit, which may lead beyond the largest double; to the smallest one
+    everything above its half is rounded.
+    """
+    # The t is what is written where there is no ratio, and 0 may be written.
+    if factor == 1.0:
+        return hole.minimum, hole.maximum
+    most = math.nextafter(LARGEST_DOUBLE / factor, 0.0)
+    low = max(hole.minimum / factor, math.ulp(0.0) / factor)
+    return low, min(hole.maximum / factor, most)
 
 
 def _hole(tree: Node, path: Path) -> FreeParameter:

@@ -227,6 +227,11 @@ class Composition:
         uses = [(law.exact_single_use_profile is not None, count) for law, count in self.terms]
         return uses == [(True, 1)] and not self.curves
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether it is one use of a law that says so of its profile (`losses/law.py`)."""
+        return self.has_exact_single_use_profile and self.terms[0][0].one_sided
+
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Return K, K', K'' of the sum at c (for searches)."""
         k0 = k1 = k2 = 0.0

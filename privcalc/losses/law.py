@@ -260,6 +260,11 @@ class LossLaw(ABC):
         """
         return None
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether that is one bound on the profile, from above or from below, as both ends."""
+        return False
+
     def largest_power(self, y: tuple[float, float]) -> tuple[float, float] | None:
         """Return bounds on the largest P(A) over events with Q(A) <= y, of a y that is bounded.
 

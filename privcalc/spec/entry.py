@@ -33,8 +33,8 @@ def brief_text(value: float) -> str:
     from decimal import Decimal
 
     plain = number_text(value)
-    # A ratio has no shorter form, and a context rounds long decimals.
-    if "/" in plain or len(plain) > _ROUNDED:
+    # What was written as a ratio or a percentage stays so, and a context rounds long decimals.
+    if "/" in plain or "%" in plain or len(plain) > _ROUNDED:
         return plain
     scientific = f"{Decimal(plain).normalize():e}".replace("e+", "e")
     return min(plain, scientific, key=len)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.engine.composition import Composition
+from privcalc.exact import LARGEST
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.normal import (
     gaussian_profile,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from privcalc.engine.terms import Realized
+
+# The smallest double.
+SMALLEST = math.ulp(0.0)
 
 
 def gaussian_cap(composition: Composition) -> float:
@@ -54,8 +58,18 @@ def gaussian_floor(composition: Composition) -> float:
 
 
 def _root(terms: Iterable[tuple[float, int]], sign: float) -> float:
-    """Return the root of a sum of squares, moved by 8 units."""
-    return math.sqrt(math.fsum(n * mu * mu for mu, n in terms)) * (1.0 + sign * 8.0 * UNIT)
+    """Return the root of a sum of squares, moved by 8 units, and by one of the smallest doubles.
+
+    Squares of doubles may leave their range: they are of parts of the largest mu. What underflows
+    then is nothing beside 1, and what overflows only an upper end may be.
+    """
+    known = list(terms)
+    largest = max((mu for mu, _ in known), default=0.0)
+    if not 0.0 < largest < math.inf:
+        return largest
+    root = math.sqrt(math.fsum(n * (mu / largest) ** 2 for mu, n in known))
+    moved = largest * root * (1.0 + sign * 8.0 * UNIT) + sign * SMALLEST
+    return moved if sign > 0.0 else max(0.0, min(moved, LARGEST))
 
 
 @record

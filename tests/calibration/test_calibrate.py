@@ -11,6 +11,7 @@ from mpmath import erfinv, exp, findroot, mp, mpf, ncdf
 
 from privcalc.accounting.calibrate import Calibration, CalibrationTarget, calibrate
 from privcalc.accounting.compose import compose
+from privcalc.calibration.holes import unknown
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -417,6 +418,30 @@ class TestRatio:
         with pytest.raises(UsageError) as caught:
             solve(text, target(1.0, 1e-5), ratio=ratio)
         assert words in str(caught.value)
+
+    @pytest.mark.parametrize("factor", [1e-323, 1e-310, 6e41, 1e300, 1.7976931348623157e308])
+    def test_values_are_doubles(self, factor: float) -> None:
+        """At both ends of the range every value is a finite number that is not 0, in any ratio."""
+        tree = parse("laplace:noise_multiplier=_+pure:epsilon=0.1+laplace:scale=_").tree
+        wanted = unknown(tree, (factor, 1.0))
+        for end in (wanted.lowest, wanted.highest):
+            values = wanted.values(wanted.grid.value(end))
+            assert all(0.0 < value < math.inf for value in values)
+            wanted.tree_at(wanted.grid.value(end))
+        with pytest.raises(DomainError, match="too large for a double"):
+            wanted.tree_at(math.inf)
+
+    def test_a_factor_at_the_end_of_the_doubles(self) -> None:
+        """The search goes where the other value is found, and not beyond the doubles."""
+        found = solve("laplace:scale=_+laplace:scale=_", target(2.0, 0.0), ratio=(1.0, 1e308))
+        # 1/s + 1e-308/s, which is above 2 at 0.5.
+        assert (found.insufficient, found.sufficient) == (0.5, 0.5000000001)
+
+    @pytest.mark.parametrize("ratio", [(1.0, 1e-308), (1e308, 1.0)])
+    def test_ratios_without_values(self, ratio: tuple[float, ...]) -> None:
+        """Orders are at least 1, and not so many of them."""
+        with pytest.raises(DomainError, match=r"of rdp in the ratio .* are in range"):
+            solve("rdp:order=_,epsilon=1+rdp:order=_,epsilon=2", target(1.0, 1e-5), ratio=ratio)
 
 
 @pytest.mark.slow

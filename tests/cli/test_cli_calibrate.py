@@ -214,6 +214,10 @@ class TestStreams:
         (("gaussian:sigma=_", "--mu", "-1"), ">= 0"),
         (("gaussian:sigma=_", "--mu", "0"), "does not look at the data"),
         (("gaussian:sigma=_", "--epsilon", "1", "--delta", "0"), "delta > 0"),
+        (
+            ("gaussian:sigma=_", "--epsilon", "99.9999999999999999%", "--delta", "0"),
+            "meets epsilon 99.9999999999999999% at delta 0:",
+        ),
         (("gaussian:sigma=_", "--epsilon", "0", "--delta", "1e-5"), "--advantage"),
         (("gaussian:sigma=_", "--epsilon", "1", "--delta", "1"), "delta < 1"),
         (("gaussian:sigma=1", "--mu", "1"), "write _"),
@@ -275,6 +279,37 @@ class TestRemedies:
         factor = float(failed.stdout.rpartition("times ")[2].split()[0])
         spec = f"gaussian:sigma={factor!r}+laplace:scale={2.0 * factor!r}"
         assert run("compose", spec, "--delta", "1e-5", "--max-epsilon", "1").status == 0
+
+    @pytest.mark.parametrize(
+        ("spec", "delta", "budget"),
+        [
+            (
+                (
+                    "laplace:noise_multiplier=1.7976931348623157e308@8"
+                    "+noisy-screening:sigma=2.48,threshold=19.796947503096376,votes=1"
+                    "+gdp:mu=0.7548328792799682@3"
+                ),
+                "7.72e-16",
+                "367/466",
+            ),
+            (
+                (
+                    "laplace:noise_multiplier=598904735258994458842302392517581403242493"
+                    "+bernoulli-pair:p=1e-300,other_p=1.48e-05+randomized-response:p=9.9e-06,categories=3"
+                    "+laplace:scale=0.737%"
+                ),
+                "8.22e-22",
+                "0.09324584302574684",
+            ),
+        ],
+    )
+    def test_noise_at_the_end_of_the_doubles(
+        self, run: Callable[..., Outcome], spec: str, delta: str, budget: str
+    ) -> None:
+        """What cannot be scaled any further gets no hint, but its verdict."""
+        done = run("compose", spec, "--delta", delta, "--max-epsilon", budget)
+        assert done.status == 1
+        assert f"budget {budget}" in done.stdout
 
     def test_an_order_is_no_noise(self, run: Callable[..., Outcome]) -> None:
         """The order of a proof is left alone, and another engine gets no hint."""

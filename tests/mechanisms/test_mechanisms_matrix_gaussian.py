@@ -282,6 +282,27 @@ class TestFiles:
             dense.read(str(file)).square(400, 1, fixed=False)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "strategy=tree,steps=5",
+        "strategy=tree,steps=5,completion=true",
+        "strategy=tree,steps=5,pattern=fixed",
+        "strategy=identity,steps=5",
+        "strategy=banded,steps=5,bands=3",
+        "file={file}",
+        "file={file},pattern=fixed",
+    ],
+)
+def test_no_separation_is_larger_than_the_run(text: str, tmp_path: Path) -> None:
+    """One of the number of steps leaves one participation, and so does any larger one."""
+    file = tmp_path / "c.csv"
+    file.write_text("1 3 1 2 0\n2 1 0 1 1\n")
+    spec = f"matrix-gaussian:sigma=3,{text.format(file=file)},participations=4,separation="
+    known = epsilon_of(f"{spec}5")
+    assert all(epsilon_of(f"{spec}{apart}") == known for apart in (6, 999_999_999_999, 10**15))
+
+
 class TestAnswers:
     """What commands make of it."""
 

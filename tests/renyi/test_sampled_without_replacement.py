@@ -82,6 +82,12 @@ def test_sums_hold_their_definitions(base: ExactCurve, q: float, order: int) -> 
     assert values[True] <= values[False]
 
 
+def test_no_loss_is_no_divergence_on_samples() -> None:
+    """Of a curve that is 0, as every power of e^limit - 1 but the first."""
+    none = LinearCurve(0.0, 0.0)
+    assert not without_replacement.bound(none, 0.3, np.array(ORDERS), exact=False).any()
+
+
 def test_forward_differences_hold_the_moments() -> None:
     """Differences are above the moments however much they cancel, and close where they do not."""
     for base in (gaussian(100.0), gaussian(5.0), gaussian(0.7), laplace(3.0)):

@@ -14,6 +14,7 @@ import pytest
 import privcalc.mechanisms
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
+from privcalc.exact import exact
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.term import Term
 from privcalc.mechanisms.approx import Approx
@@ -22,8 +23,9 @@ from privcalc.mechanisms.laplace import Laplace
 from privcalc.mechanisms.pure import Pure
 from privcalc.mechanisms.randomized_response import RandomizedResponse
 from privcalc.relation import Adjacency, Relation
+from privcalc.reporting.questions import read_number
 from privcalc.spec import registry
-from privcalc.spec.entry import LAST
+from privcalc.spec.entry import LAST, brief_text
 from privcalc.spec.parse import parse
 from privcalc.spec.read import read
 from privcalc.spec.text import to_text
@@ -138,6 +140,31 @@ def test_mechanisms_are_built_from_what_was_written() -> None:
     sampled = built("gaussian:sigma=1@poisson:q=1%")
     assert isinstance(sampled, PoissonSampled)
     assert sampled.sampling_probability == 0.01
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "99.9999999999999999%",
+        "1e-17%",
+        ".50000000000000000001 %",
+        "1_000.00000000000000000001",
+        "123456789012345678901234567890123",
+        "1.0000000000000000000000000000000001",
+        "12345678901234567890e-40",
+        "1e22",
+        "256/60000",
+        "1/3%",
+        "2.5/1e3",
+        "5e-324",
+        "1000000",
+    ],
+)
+def test_messages_have_numbers_exactly(written: str) -> None:
+    """However a number was written, what a message has of it is read as the same number."""
+    value = read_number("--epsilon", written)
+    assert exact(read_number("--epsilon", brief_text(value))) == exact(value)
+    assert len(brief_text(value)) <= max(len(written), len(repr(value)))
 
 
 def test_randomized_response_knows_both_its_numbers() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.realize import default_relation, realize
 from privcalc.bounds import Bound
+from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta
 from privcalc.errors import DomainError
 from privcalc.losses.concentration import pure_mu
@@ -29,7 +31,7 @@ from privcalc.numerics.normal import (
     tail_quantile,
 )
 from privcalc.spec.parse import parse
-from privcalc.tradeoff.gaussian import LargeEpsilons, gaussian_cap
+from privcalc.tradeoff.gaussian import LargeEpsilons, gaussian_cap, gaussian_floor
 from privcalc.tradeoff.mu import GaussianEquivalent, MuSearch, corners, mu_at, smallest_mu
 
 if TYPE_CHECKING:
@@ -169,6 +171,37 @@ def test_pure_guarantees_have_a_closed_form(log_epsilon: float) -> None:
         exact = 2 * quantile(1 / (1 + mp.exp(mpf(epsilon))))
         assert exact <= pure_mu(epsilon) <= exact * (1 + mpf("0.15"))
         assert epsilon > 600.0 or pure_mu(epsilon) <= exact * (1 + mpf("1e-10"))
+
+
+@pytest.mark.parametrize("epsilon", ["1e-156", "1e-160", "1e-280"])
+def test_mu_whose_square_is_no_double(epsilon: str) -> None:
+    """Near 0 it is (pi / 2)^(1/2) epsilon; so it was where squares of mu lose their digits."""
+    mu = mu_of(f"pure:epsilon={epsilon}").mu
+    assert mu.lower is not None
+    with mp.workdps(30):
+        exact = mp.sqrt(mp.pi / 2) * mpf(epsilon)
+        assert mu.lower <= exact <= mu.upper <= exact * (1 + mpf("1e-9"))
+        assert mu.lower >= exact * (1 - mpf("1e-9"))
+        # Two are no more than the root of 2, and the test at epsilon 0 needs as much as for one.
+        two = mu_of(f"pure:epsilon={epsilon}@2").mu
+        assert two.lower is not None
+        assert exact * (1 - mpf("1e-9")) <= two.lower <= mp.sqrt(2) * exact <= two.upper
+        assert two.upper <= mp.sqrt(2) * exact * (1 + mpf("1e-9"))
+
+
+@pytest.mark.parametrize("mu", [5e-324, 1e-310, 1e-200, 1e-154, 0.3, 1e155, 1e300, 1.7e308])
+def test_roots_of_sums_of_squares_are_enclosed(mu: float) -> None:
+    """Whether the squares are doubles or not; what is beyond the doubles has their largest."""
+    terms = [(mu, 3), (0.7 * mu, 5), (1e-170 * mu, 10**12)]
+    square = sum(n * Fraction(each) ** 2 for each, n in terms)
+    whole = Composition(tuple((GaussianLaw(each), n) for each, n in terms if each))
+    low, high = gaussian_floor(whole), gaussian_cap(whole)
+    assert Fraction(low) ** 2 <= square
+    assert math.isfinite(low)
+    assert math.isfinite(high) == (mu < 1e308)
+    if math.isfinite(high):
+        assert square <= Fraction(high) ** 2
+        assert high <= low * (1.0 + 1e-14) + 3e-323
 
 
 def outcomes(p: float, count: int) -> list[tuple[mpf, mpf]]:

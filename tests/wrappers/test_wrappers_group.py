@@ -16,7 +16,8 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.errors import UnsupportedError
 from privcalc.losses.atomic.atoms import AtomicLaw
-from privcalc.losses.atomic.power import grouped
+from privcalc.losses.atomic.power import chain as power_chain
+from privcalc.losses.atomic.power import grouped, power_function
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
@@ -122,6 +123,48 @@ def test_generic_bound_is_the_chain_of_trade_offs(
         ours = atoms_profile(law, a)
         assert ours >= mpf(true.numerator) / true.denominator
         assert ours <= mpf(true.numerator) / true.denominator + mpf("2e-3")
+
+
+@pytest.mark.parametrize(
+    "losses", [[100, 0, -100], [60, 36, 12, -12, -36, -60], [300, 250, 200, 45, 2, -210, -290]]
+)
+def test_chains_of_large_losses_end_at_1(losses: list[int]) -> None:
+    """Next to 1, where values are a unit apart, each step is of the piece that it is cut from.
+
+    The exact composition is between the ends at every break, and no function goes on beyond 1.
+    """
+    p = [Fraction(math.exp(min(loss, 0))) for loss in losses]
+    q = [Fraction(math.exp(min(-loss, 0))) for loss in losses]
+    law = [(a / sum(p), b / sum(q)) for a, b in zip(p, q, strict=True)]
+    step = power_function(atomic(law))
+    for below in (False, True):
+        for k, curve in enumerate(power_chain(step, 7, below=below), start=1):
+            assert curve.lengths.sum() < 1.5
+            error = Fraction(curve.units * 2.0**-53)
+            y, value = Fraction(0), Fraction(curve.start)
+            pieces = zip(curve.lengths.tolist(), curve.rises.tolist(), strict=True)
+            for length, rise in pieces:
+                y, value = y + Fraction(length), value + Fraction(rise)
+                if below:
+                    assert value <= (1 + error) * repeated(law, min(y, Fraction(1)), k)
+                else:
+                    assert value >= (1 - error) * repeated(
+                        law, min(y * (1 - error), Fraction(1)), k
+                    )
+
+
+def repeated(law: list[tuple[Fraction, Fraction]], y: Fraction, k: int) -> Fraction:
+    """Return the power of a chain of k laws: G(...G(y))."""
+    for _ in range(k):
+        y = power(law, y)
+    return y
+
+
+@pytest.mark.parametrize("k", [5, 14])
+def test_groups_beyond_the_range_of_losses_are_answered(k: int) -> None:
+    """A posterior sample whose losses reach 577 has no finite epsilon for five records."""
+    found = bound_of(f"ops:gamma=3.82%,lambda=0.159,n=6@group:k={k}", deltas=[0.0161])
+    assert math.isinf(found.upper)
 
 
 def test_generic_bound_covers_random_chains() -> None:

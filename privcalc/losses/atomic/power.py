@@ -124,9 +124,9 @@ def composed(outer: PowerFunction, inner: PowerFunction, *, below: bool = False)
     start = outer.start + float((before * outer_slopes).sum())
     inside = breaks[(breaks > values[0]) & (breaks < values[-1])]
     cuts = np.unique(np.concatenate([values, inside]))
-    middle = 0.5 * (cuts[:-1] + cuts[1:])
-    which = np.clip(np.searchsorted(values, middle, side="right") - 1, 0, len(slopes) - 1)
-    other = np.searchsorted(breaks, middle)
+    # By the ends of each step: its middle may be rounded to where other pieces begin.
+    which = np.searchsorted(values, cuts[:-1], side="right") - 1
+    other = np.searchsorted(breaks, cuts[1:])
     # Beyond its last piece the outer function is constant.
     reached = other < len(outer_slopes)
     steps = np.diff(cuts)[reached]
@@ -177,10 +177,10 @@ def mixed(
     ends = [np.cumsum(along) for along, _ in parts]
     # Beyond 1 there is nothing but what rounding has moved there.
     cuts = np.unique(np.minimum(np.concatenate([[0.0], *ends]), 1.0))
-    middle, steps = 0.5 * (cuts[:-1] + cuts[1:]), np.diff(cuts)
+    steps = np.diff(cuts)
     slopes = np.zeros(len(steps))
     for weight, end, (along, up) in zip(used, ends, parts, strict=True):
-        which = np.searchsorted(end, middle)
+        which = np.searchsorted(end, cuts[1:])
         slopes += weight * np.append(up / along, 0.0)[which]
     units += max(curve.units for curve in curves) + 2.0 * len(cuts) + 4.0 * len(parts) + 32.0
     sharp = all(curve.sharp for curve in curves)

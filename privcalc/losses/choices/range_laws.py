@@ -242,6 +242,11 @@ class RangeUses(EqualStepsLaw):
         """Return the profile, on the side of this law."""
         return None if self.closer is None else self._alone
 
+    @property
+    def one_sided(self) -> bool:
+        """Say that both ends of the profile are on the side of this law."""
+        return self.closer is not None
+
     def _alone(self, epsilon: float) -> tuple[float, float]:
         if self.closer is None:
             raise AssertionError("there are several blocks")

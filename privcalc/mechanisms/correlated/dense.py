@@ -117,6 +117,8 @@ class Strategy:
 
         steps = self._matrix.shape[1]
         most = most_participations(steps, participations, separation)
+        # No two steps are further apart, and tables are as long as the separation.
+        separation = min(separation, steps)
         key = most, separation, fixed
         if key not in self._known:
             patterns = Patterns(steps, most, separation, fixed or self._falling())

@@ -128,6 +128,8 @@ def largest_even(steps: int, participations: int, separation: int, *, completion
     """
     import numpy as np
 
+    # No two steps are further apart, and tables are as long as the separation.
+    separation = min(separation, steps)
     rows = -(-steps // separation)
     count = min(participations, rows)
     place = np.arange(steps, dtype=np.int64)

@@ -87,14 +87,15 @@ def _log_factors(base: RenyiCurve, q: float, whole: Integers, *, exact: bool) ->
     """Return log(q^j Z(j)) by j, and bounds on its absolute error.
 
     j log q and j log(e^limit - 1) are off by 9 units, or by j times the error of the log; the sums
-    by 3 units of their moduli.
+    by 3 units of their moduli. The power 0 of e^limit - 1 is 1, also where there is no loss.
     """
     cumulants = cumulants_at_integers(base, whole, upper=True)
     if cumulants is None:
         raise AssertionError("every curve has upper bounds")
     j = np.arange(len(cumulants), dtype=float)
     ratio, ratio_error = log_expm1(np.array([max(base.limit, 0.0)]), 0.0)
-    power = j * float(ratio[0]) if ratio[0] < math.inf else np.full(len(j), np.inf)
+    power = np.zeros(len(j))
+    np.multiply(j, float(ratio[0]), out=power, where=j > 0.0)
     power_error = j * float(ratio_error[0]) + UNIT * np.abs(j * np.clip(ratio[0], -1e3, 1e3))
     # log 2 is off by less than a unit.
     bounded = power < math.log(2.0)
