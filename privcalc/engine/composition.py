@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-# So many laws of a kind are one array.
-MANY = 4
+# So many laws of a kind are one array, if they are used so often that |phi| of them all falls fast.
+MANY, MANY_USES = 4, 48
 # Longer rationals are enclosed in doubles.
 MOST_BITS = 20_000
 
@@ -82,12 +82,16 @@ class Composition:
                 many[cast("SampledLaw", law).remove].append((cast("SampledLaw", law), count))
             else:
                 joined.append((law, count))
-        if max(map(len, many.values())) < MANY:
+        joining = {
+            remove: len(laws) >= MANY and sum(count for _, count in laws) >= MANY_USES
+            for remove, laws in many.items()
+        }
+        if not any(joining.values()):
             return self
         from privcalc.losses.sampled.many import Many, ManySampledLaw
 
-        for laws in many.values():
-            joined += laws if len(laws) < MANY else [(ManySampledLaw(Many(laws)), 1)]
+        for remove, laws in many.items():
+            joined += [(ManySampledLaw(Many(laws)), 1)] if joining[remove] else laws
         return Composition(tuple(joined), self.curves, self.reverse)
 
     def max_loss(self) -> Bound:
@@ -170,7 +174,8 @@ class Composition:
             sharp: whether to take what is true of the mechanisms, and not of the laws, where that
                 is less.
         """
-        laws = tuple((curve_of(law) if sharp else LawCurve(law), n) for law, n in self.terms)
+        terms = self.joined.terms
+        laws = tuple((curve_of(law) if sharp else LawCurve(law), n) for law, n in terms)
         return SumCurve((*laws, *self.curves))
 
     @property

@@ -469,8 +469,9 @@ class Plan:
         free = max(FREE, FREE_LAW * len(self.question.composition.terms))
         for finer in (FINE,) if method.costly else (FINE, *FINER):
             fine = method.predict(self.question, finer)
-            # Some give all digits whatever they are asked for.
+            # Some give all digits whatever they are asked for; of one question they are taken.
             same = fine == likely and width <= self.target and not method.costly
+            same = same and self.serving is None and not self.stop.quick
             if finer < width and (fine.work <= free or same):
                 return finer, fine
         return tolerance, likely

@@ -282,6 +282,8 @@ class RemainderSum:
         """Return M - 1 and its error at t = start + k step, k < size; a row for each start."""
         t = starts[:, None] + step * np.arange(size)
         sums = None
+        if self._loss.ndim > 1:
+            raise AssertionError("blocks are of one law")
         if len(self._loss):
             signed = self._direction * self._loss
             sums = block_sums(starts, step, size, signed, self._tilted).ravel()

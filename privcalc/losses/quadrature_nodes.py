@@ -47,7 +47,7 @@ from privcalc.numerics.gauss_legendre import (
     SEMI_AXES_REAL,
     composite_rule,
 )
-from privcalc.numerics.rounding import MARGIN
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record, replace
 
@@ -147,6 +147,7 @@ def refined(
     log_errors: Callable[[Points, Points], Array],
     log_error: float,
     refusal: str,
+    most: int = MAX_PANELS,
 ) -> tuple[Points, Points, float]:
     """Halve panels until their errors add up to at most exp(log_error).
 
@@ -155,6 +156,7 @@ def refined(
         log_errors: for each panel, the log of a bound on its error.
         log_error: see above.
         refusal: what to say where too many panels would be needed.
+        most: panels.
 
     Raises:
         NotCertifiedError: the refusal.
@@ -163,10 +165,10 @@ def refined(
     while True:
         with np.errstate(over="ignore"):
             errors = np.exp(log_errors(centres, halves) - log_error)
-        total = float(errors.sum())
+            total = float(errors.sum())
         if total <= 1.0:
             return centres, halves, total * math.exp(log_error) * MARGIN
-        if math.isnan(total) or len(centres) > MAX_PANELS:
+        if math.isnan(total) or len(centres) > most:
             raise NotCertifiedError(refusal)
         split = errors > 0.5 / len(errors)
         quarter = halves[split] / 2.0
@@ -344,8 +346,10 @@ def mixture_range(q: float, low: Array, high: Array, height: Array, *, path: boo
     with np.errstate(divide="ignore"):
         log_rest = np.log1p(-np.asarray(q))
     cosine = np.cos(height)
-    log_largest = np.logaddexp(log_rest, log_q + high)
-    log_smallest = np.logaddexp(log_rest, log_q + low + np.log(cosine))
+    # They may be much smaller than their terms, and are multiplied by large exponents.
+    wrong = 8.0 * UNIT * (1.0 - log_q + np.maximum(np.abs(low), np.abs(high)))
+    log_largest = np.logaddexp(log_rest, log_q + high) + wrong
+    log_smallest = np.logaddexp(log_rest, log_q + low + np.log(cosine)) - wrong
     if path:
         log_largest, log_smallest = np.maximum(0.0, log_largest), np.minimum(0.0, log_smallest)
     # Divided by e^{x_hi}, which may overflow.

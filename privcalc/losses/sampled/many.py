@@ -19,6 +19,7 @@ t. Densities are bounded from below on cells (`VariationCells.heights`).
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -41,10 +42,12 @@ from privcalc.losses.quadrature_nodes import (
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS, cut_ends
 from privcalc.losses.sampled.parts import SampledPart, y_and_loss
 from privcalc.numerics.arrays import log1p_with_error
+from privcalc.numerics.log_sums import TINIEST
+from privcalc.numerics.normal import log_tail
 from privcalc.numerics.phases import PHASE_ULPS, phase_rows, progression_rows
 from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, few_bits
-from privcalc.numerics.work import charge
-from privcalc.record import record
+from privcalc.numerics.work import charge, left
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,8 +74,17 @@ PER_CELL = 1.0
 # How far from t the outcomes are asked, as a multiple of it, and how often on the way to t; log of
 # their error.
 FAR, POINTS_TO_T, LOG_ERROR = (3, 5, 8, 13), 12, -14.0
+# That times a count, lest it is much of 1 - |phi| of many uses.
+AHEAD = -6.0
 # It is the first from which on log |phi| is proved to be as low as this part of what it is at t.
 AS_LOW = 0.97
+# Panels of a quadrature, nodes of searches.
+MOST_PANELS, MOST_NODES = 2000, 20_000
+# Of fewer t than FEW |phi| is estimated at all. Phases of neighbouring nodes differ by TURN at the
+# most, if MOST_FINER times as many are enough.
+FEW, TURN, MOST_FINER = 12, 2.0, 8
+# Of what moments leave out for a closed form, deviations; log of the error of M - 1 by quadrature.
+BEYOND, LOG_PART = 9.5, -20.0
 # Covers the rounding of densities, lengths and places of cells (`VariationCells.heights`).
 SLACK = 1e-6
 # Relative error of masses by erfc.
@@ -128,12 +140,18 @@ class Block:
         """Return the power of 1 + y at an abscissa."""
         return c + 1.0 if self.remove else -c
 
-    def search_outcomes(self, log_mass: float) -> WeightedLosses:
-        """Return nodes of the trapezoid rule for searches; masses beyond are next to nothing."""
+    def search_outcomes(self, log_mass: float, finer: int = 1) -> WeightedLosses:
+        """Return nodes of the trapezoid rule for searches; masses beyond are next to nothing.
+
+        Raises:
+            NotCertifiedError: the noise is so little that they are too many.
+        """
         part = self.part(log_mass)
         low, high = cast("Array", part.low), cast("Array", part.high)
         most = float(((high - low) / self.s[:, None]).max())
-        nodes = math.ceil(most / APART * max(1.0, float(self.s.max()))) + 1
+        nodes = finer * math.ceil(most / APART * max(1.0, float(self.s.max()))) + 1
+        if nodes > MOST_NODES:
+            raise NotCertifiedError("losses are too far apart for sums")
         charge(PER_SEARCH * nodes * len(self.s))
         x = low + (high - low) * np.linspace(0.0, 1.0, nodes)
         weights = np.ones(nodes)
@@ -172,12 +190,14 @@ class Block:
 
         width = WIDEST_PANEL * min(1.0, float(self.s.min()))
         count = max(1, float((high - low).max()) / width)
+        if count > MOST_PANELS:
+            raise NotCertifiedError("losses are too far apart for sums")
         halves = np.full(2 ** max(0, math.ceil(math.log2(count) - 0.5)), 0.5)
         halves /= len(halves)
         centres = halves * (2.0 * np.arange(len(halves)) + 1.0)
         refusal = f"{len(self.s)} characteristic functions oscillate too fast for quadrature"
         centres, halves, _ = refined(
-            (centres, halves), lambda *at: on_some(*at).min(axis=1), 0.0, refusal
+            *((centres, halves), lambda *at: on_some(*at).min(axis=1), 0.0, refusal), MOST_PANELS
         )
         order = np.argsort(centres)
         centres, halves = centres[order], halves[order]
@@ -201,6 +221,70 @@ class Block:
         r, w = np.array(rows).T
         return r, w
 
+    def bounds(self, c: float) -> tuple[float, float]:
+        """Bound sum of count K by moments, or where these are not known by convexity."""
+        with suppress(NotCertifiedError):
+            return self.log_moments(c)
+        low, high = self.convexity(np.array([c]))
+        return float(low[0]), float(high[0])
+
+    @np.errstate(all="ignore")
+    def log_moments(self, c: float) -> tuple[float, float]:
+        """Bound sum of count K at a real c, of laws of which nothing is cut.
+
+        M - 1 is the mean of g = (1 + y)^a - 1 - a y >= 0. Within the ends it is a sum over nodes.
+        Removing, g is at most 1 + a q below the lower end; above the upper one, 1 + y is at most
+        r e^x, r = q + (1 - q) e^-high, and E[e^{ax}; x > high] is e^{a (a - 1) s^2 / 2} times a
+        normal tail. Adding, it is at most (1 - q)^-c below, and 1 + c y above, where the mean of y
+        is q times a tail of W.
+
+        Raises:
+            NotCertifiedError: the quadrature is too long.
+        """
+        s, q, a = self.s, self.q, self.exponent(c)
+        rise = (c + 1.0) * float(s.max()) if self.remove else 0.0
+        grown = 0.0 if self.remove else -c * float(np.log1p(-q).min())
+        z = max(BEYOND + rise, math.sqrt(BEYOND**2 + 2.0 * grown))
+        log_mass = math.log(2.0) - 0.5 * z * z
+        log_excess = np.log(0.5 * c * (c + 1.0)) + 2.0 * np.log(q) + np.log(np.expm1(s * s))
+        nodes = self.nodes(log_mass, c, 0.0, log_excess + LOG_PART, remainder=True)
+        nodes = replace(nodes, out=(np.zeros(len(s)), np.zeros(len(s))))
+        value, error = RemainderSum(c, nodes, remove=self.remove).minus_one(np.zeros(1))
+        part = self.part(log_mass)
+        low, high = cast("Array", part.low)[:, 0], cast("Array", part.high)[:, 0]
+        below, above = (high - low) * 0.0, (high - low) * 0.0
+        mean = self._fields["mean"]
+        if self.remove:
+            below = (1.0 + a * q) * _tails((mean - low) / s)
+            r = np.log(q + (1.0 - q) * np.exp(-high))
+            at = 0.5 * a * c * s * s
+            moved = _log_tails((high - mean) / s - a * s)
+            size = np.abs(a * r) + at + np.abs(moved)
+            above = np.exp(a * r + at + moved + 64.0 * UNIT * (1.0 + size) * a)
+        else:
+            below = np.exp(-c * np.log1p(-q) * (1.0 + 8.0 * UNIT)) * _tails((mean - low) / s)
+            above = _tails((high - mean) / s) + c * q * _tails((high - mean) / s - s)
+        real = value[:, 0].real
+        lower = np.maximum(real - error[:, 0], 0.0)
+        upper = real + error[:, 0] + (below + above) * MARGIN
+        if not np.isfinite(upper).all():
+            raise NotCertifiedError("a moment generating function overflows")
+        found = (float((self.counts * np.log1p(each)).sum()) for each in (lower, upper))
+        least, most = found
+        return least * (1.0 - 64.0 * UNIT), most * (1.0 + 64.0 * UNIT)
+
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Bound sum of count K by those of the Gaussian mechanisms (`convexity_bracket`)."""
+        q, base = self.q[:, None], 0.5 * (self.s[:, None] ** 2) * (c * (c + 1.0))
+        slack = 64.0 * UNIT
+        size = np.abs(np.log(q)) + base
+        upper = np.logaddexp(np.log1p(-q), np.log(q) + base) + slack * (1.0 + size)
+        lower = np.zeros(base.shape)
+        if self.remove:
+            lower = base + (c + 1.0) * np.log(q)
+            lower = np.maximum(lower - slack * (base + (c + 1.0) * np.abs(np.log(q))), 0.0)
+        return self.counts @ lower, self.counts @ np.maximum(upper, 0.0)
+
     def log_near(
         self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float, far: int
     ) -> Array:
@@ -210,7 +294,7 @@ class Block:
         is less than 1e-6 of 1 - |phi|, or nothing is proved of the law.
         """
         step, count = few_bits(t / POINTS_TO_T), far * POINTS_TO_T + 2
-        log_errors = np.log(mgf[0]) + LOG_ERROR
+        log_errors = np.log(mgf[0]) + np.minimum(LOG_ERROR, AHEAD - np.log(self.counts))
         nodes = self.nodes(log_mass, c, step * count, log_errors, remainder=False)
         part = NodeWeights.of(nodes, 1.0)
         weights = part.weights / mgf[0][:, None]
@@ -234,8 +318,13 @@ class Block:
         See the module; `mgf` are upper bounds on M(c). Densities fall on either side of where that
         of the middle one of the laws is largest.
         """
-        part = self.part(log_mass)
-        cells = VariationCells.of(part, self.exponent(c))
+        part, exponent = self.part(log_mass), self.exponent(c)
+        farthest = np.maximum(np.abs(part.low), np.abs(part.high))
+        size = float((farthest - np.log(part.q)).max())
+        # Rounding of the logs of densities is covered by SLACK, or nothing is proved.
+        if 128.0 * UNIT * (abs(exponent) + 1.0) * size > SLACK:
+            return np.zeros(len(FAR))
+        cells = VariationCells.of(part, exponent)
         losses = y_and_loss(cells.x, part.q)[1]
         heights = cells.heights(losses, 32.0 * UNIT * np.abs(losses))
         charge(PER_CELL * heights.size)
@@ -260,6 +349,17 @@ def _falling(heights: Array, losses: Array, t: float) -> Array:
     drop = below - np.concatenate([below[:, 1:], np.zeros((len(below), 1))], axis=1)
     widths = (losses[:, 1:] - losses[:, :1]) * (1.0 - SLACK)
     return np.array([(drop * np.maximum(widths - 2.0 / (t * k), 0.0)).sum(axis=1) for k in FAR])
+
+
+def _log_tails(z: Array) -> Array:
+    """Return upper bounds on log P(N > z); z is off by few units."""
+    return np.array([log_tail(each) for each in (z - 64.0 * UNIT * (1.0 + np.abs(z))).tolist()])
+
+
+def _tails(z: Array) -> Array:
+    """Return upper bounds on P(N > z)."""
+    found: Array = np.exp(_log_tails(z)) * MARGIN + TINIEST
+    return found
 
 
 def _columns(
@@ -358,12 +458,35 @@ class ManySampledLaw(LossLaw):
         raise NotCertifiedError("the tails of a sum of losses are not known")
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Add up the bounds of all."""
+        """Add up the bounds of all, by quadrature where work is left, or else by convexity."""
+        low, high = self.convexity(c)
+        for i, each in enumerate(c.tolist()):
+            if left() <= 0.0:
+                break
+            found = [block.bounds(each) for block in self.many.blocks]
+            low[i] = max(low[i], math.fsum(x for x, _ in found) * (1.0 - self._units))
+            high[i] = min(high[i], math.fsum(x for _, x in found) * (1.0 + self._units))
+        return low, high
+
+    def convexity(self, c: Array) -> tuple[Array, Array]:
+        """Add up what convexity proves of each, which is that of the Gaussian mechanisms alone."""
         low, high = np.zeros(c.shape), np.zeros(c.shape)
+        for block in self.many.blocks:
+            each = block.convexity(c)
+            low, high = low + each[0], high + each[1]
+        return low * (1.0 - self._units), high * (1.0 + self._units)
+
+    def concentration(self, c: Array) -> Array:
+        """Add up: D_a of a sum of losses is the sum of those of each."""
+        found = np.zeros(c.shape)
         for law, count in self.many.laws:
-            each = law.renyi(c)
-            low, high = low + count * each[0], high + count * each[1]
-        return low * (1.0 - 1e-12), high * (1.0 + 1e-12)
+            found = found + count * law.concentration(c)
+        return found * (1.0 + self._units)
+
+    @property
+    def _units(self) -> float:
+        """Bound the relative rounding of a sum over all laws."""
+        return UNIT * (len(self.many.laws) + 16.0)
 
     @cached_property
     def _search(self) -> tuple[tuple[Array, WeightedLosses], ...]:
@@ -393,9 +516,13 @@ class ManySampledLaw(LossLaw):
     def log_modulus_estimates(self, c: float, t: Array) -> Array:
         """Return about log |M(c + it) / M(c)| by the rule of searches."""
         a = c + 1.0 if self.many.remove else -c
-        few = np.unique(np.concatenate([t[:1], t[::-3]]))
+        few = t if len(t) < FEW else np.unique(np.concatenate([t[:1], t[::-3]]))
         found = np.zeros(len(few))
-        for counts, outcomes in self._search:
+        blocks = [block.fewer(self._together) for block in self.many.blocks]
+        for (counts, coarse), block in zip(self._search, blocks, strict=True):
+            apart = float(np.abs(np.diff(coarse.loss)).max()) * float(t[-1])
+            finer = min(MOST_FINER, math.ceil(apart / TURN))
+            outcomes = block.search_outcomes(self.each, finer) if finer > 1 else coarse
             w = np.exp(outcomes.log_w + a * outcomes.loss)
             w /= w.sum(axis=1, keepdims=True)
             sums = phase_rows(few, outcomes.loss, w)

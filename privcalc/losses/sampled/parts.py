@@ -388,9 +388,8 @@ class SampledPart(DensityPart):
 
         (log h)' = slope - curvature x + (a + 1) r(x) - 1: a decreasing term and a logistic one.
         """
-        log_r = self._log_share(x)
-        log_mixture = np.log(self.q) + x - log_r
-        log_h = self.density.log_density(x) + exponent * log_mixture - log_r
+        log_r, loss = self._log_share(x), y_and_loss(x, self.q)[1]
+        log_h = self.density.log_density(x) + exponent * loss - log_r
         return log_h, [self.density.log_slope(x) - 1.0, (exponent + 1.0) * np.exp(log_r)]
 
     def outside(self) -> tuple[float, float]:
