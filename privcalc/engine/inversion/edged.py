@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
-from privcalc.engine.inversion.decay import SHIFTED_UP_TO, log_suprema
+from privcalc.engine.inversion.cut_decay import SHIFTED_UP_TO, log_suprema
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.phases import TiltedPhases
 from privcalc.losses.sampled.cut import CutLaw, FarSums
@@ -154,7 +154,7 @@ class Falling:
 
     @classmethod
     def of(cls, law: TailSplitLaw, near: DecayingContour, count: int) -> Falling:
-        """Bound a law that may be cut by `engine/inversion/decay.py`: here all of it is below."""
+        """Bound a law that may be cut (`engine/inversion/cut_decay.py`): here all is below."""
         low, high = law.ends
         deviation = math.sqrt(max(law.cumulants(near.c)[2], 1e-300))
         ts = FIRST / (deviation * math.sqrt(count)) * RATIO ** np.arange(POINTS)

@@ -21,7 +21,7 @@ upper bounds of these give one of F, and beyond the last node, where |A(c + it)|
 included, |F| <= prod (A sigma + m)^n - prod (A sigma)^n, which falls with t.
 
 Abscissa, step and c' are searched with rough transforms; the bounds that a `Side` carries come from
-certified values on the real axis and from `engine/inversion/decay.py`.
+certified values on the real axis and from `engine/inversion/cut_decay.py`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.engine.inversion.certificate import log_payoff_supremum
-from privcalc.engine.inversion.decay import SHIFTED_UP_TO, log_suprema
+from privcalc.engine.inversion.cut_decay import SHIFTED_UP_TO, log_suprema
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs
 from privcalc.engine.inversion.measures import Exponential
 from privcalc.engine.inversion.tail_cut import Reals

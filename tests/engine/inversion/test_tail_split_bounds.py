@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion import decay, line_sum, tail_lines, tail_split
-from privcalc.engine.inversion.decay import log_suprema
+from privcalc.engine.inversion import cut_decay, line_sum, tail_lines, tail_split
+from privcalc.engine.inversion.cut_decay import log_suprema
 from privcalc.engine.inversion.measures import Measures, Reversed
 from privcalc.engine.inversion.tail_cut import Frame, Reals
 from privcalc.engine.inversion.tail_search import Parts
@@ -89,8 +89,8 @@ def test_no_later_modulus_exceeds_the_bound(cut: CutLaw, order: float, *, remove
         "all": log_suprema(cut, exponent, contour.mgf_range, ts, shifted=True),
         "plain": log_suprema(cut, exponent, contour.mgf_range, ts, shifted=False),
     }
-    for height in decay.HEIGHTS:
-        bounds[f"line {height}"] = decay._shifted(cut, exponent, height, ts) - math.log(mass)
+    for height in cut_decay.HEIGHTS:
+        bounds[f"line {height}"] = cut_decay._shifted(cut, exponent, height, ts) - math.log(mass)
     for name, bound in bounds.items():
         for t, value in zip(at, seen, strict=True):
             index = int(np.flatnonzero(ts <= t)[-1])
@@ -114,7 +114,7 @@ def test_the_edge_of_the_shifted_line_is_needed(monkeypatch: pytest.MonkeyPatch)
     weight = np.exp(piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x + 7.0 * loss)
     seen = abs(np.exp(1j * ts[0] * loss) @ weight) / weight.sum()
     assert seen <= math.exp(log_suprema(cut, 7.0, contour.mgf_range, ts, shifted=True)[0])
-    monkeypatch.setattr(decay, "_vertical", lambda *_: 0.0)
+    monkeypatch.setattr(cut_decay, "_vertical", lambda *_: 0.0)
     assert seen > math.exp(log_suprema(cut, 7.0, contour.mgf_range, ts, shifted=True)[0])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.decay import log_suprema
+from privcalc.engine.inversion.cut_decay import log_suprema
 from privcalc.engine.inversion.decaying import DECAYING
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.planner import certified_epsilon

@@ -1,6 +1,6 @@
 """The contract of privacy-loss laws: what each clause of `privcalc/losses/law.py` promises.
 
-A clause compares two things that a law says, or one of them with the truth (`law_truths.py`),
+A clause compares two things that a law says, or one of them with the truth (`law_truth.py`),
 and yields a line for each breach. All comparisons are in 50 digits, and no tolerance is added to
 the errors that a law states; only masses below FAINT may be lost to underflow, as is documented.
 """

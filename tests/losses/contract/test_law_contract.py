@@ -20,7 +20,7 @@ from privcalc.spec.registry import Parameter, mechanism
 from privcalc.spec.text import to_text
 from tests.losses.contract.law_cases import Draw, directions
 from tests.losses.contract.law_contract import breaches, curve_breaches
-from tests.losses.contract.law_mechanisms import TRUTHS
+from tests.losses.contract.law_mechanisms import NO_TRUTHS, TRUTHS
 from tests.losses.contract.law_views import Subject
 
 if TYPE_CHECKING:
@@ -211,10 +211,21 @@ def test_every_relation_is_covered(name: str, tmp_path: Path) -> None:
 
 
 def test_the_list_is_the_registry() -> None:
-    """What is checked is what is registered, and a name of a closed form is one of a mechanism."""
+    """What is checked is what is registered."""
     now = {entry.name for entry in (*registry.mechanisms(), *registry.wrappers())}
     assert now == set(ENTRIES)
-    assert set(TRUTHS) <= now
+
+
+def without_truth() -> set[str]:
+    """Return the mechanisms whose laws are compared with nothing, and nobody says why."""
+    return {entry.name for entry in registry.mechanisms()} - TRUTHS.keys() - NO_TRUTHS.keys()
+
+
+def test_every_mechanism_has_a_truth() -> None:
+    """Each has a function that says what its losses are, or else a reason why it has none."""
+    assert without_truth() == set()
+    assert not TRUTHS.keys() & NO_TRUTHS.keys()
+    assert TRUTHS.keys() | NO_TRUTHS.keys() == {entry.name for entry in registry.mechanisms()}
 
 
 class _Refused:
@@ -225,11 +236,12 @@ class _Refused:
 
 
 def test_a_new_mechanism_without_a_case_fails(tmp_path: Path) -> None:
-    """An entry is drawn from as soon as it is registered, and one that gives no law is noticed."""
+    """An entry is drawn from as soon as it is registered: one without law or truth is noticed."""
     level = Parameter("level", "a number", minimum=0.0)
     mechanism(name="refused", parameters=(level,), example="refused:level=1")(_Refused)
     try:
         with pytest.raises(AssertionError, match="refused"):
             relations_covered("refused", tmp_path)
+        assert without_truth() == {"refused"}
     finally:
         registry.unregister("refused")
