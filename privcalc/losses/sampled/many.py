@@ -61,8 +61,8 @@ if TYPE_CHECKING:
 BLOCK, SIMILAR = 128, 1.5
 # The rule of searches: nodes so far apart, in deviations, and less where the loss bends faster.
 APART = 0.5
-# For searches laws are taken together until there are no more than these.
-SEARCHED = 512
+# For searches of K, and of |phi|, laws are taken together until there are no more than these.
+SEARCHED, LOOKED_AT = 512, 64
 # What a law adds to the work of a line, about, in values of a quadrature.
 NODES = 120.0
 # How many times faster a product in a sum over many rows is than one for a single law.
@@ -518,11 +518,14 @@ class ManySampledLaw(LossLaw):
         a = c + 1.0 if self.many.remove else -c
         few = t if len(t) < FEW else np.unique(np.concatenate([t[:1], t[::-3]]))
         found = np.zeros(len(few))
-        blocks = [block.fewer(self._together) for block in self.many.blocks]
-        for (counts, coarse), block in zip(self._search, blocks, strict=True):
-            apart = float(np.abs(np.diff(coarse.loss)).max()) * float(t[-1])
-            finer = min(MOST_FINER, math.ceil(apart / TURN))
-            outcomes = block.search_outcomes(self.each, finer) if finer > 1 else coarse
+        together = -(-len(self.many.laws) // LOOKED_AT)
+        for whole in self.many.blocks:
+            block = whole.fewer(together)
+            counts, outcomes = block.counts, block.search_outcomes(self.each)
+            apart = float(np.abs(np.diff(outcomes.loss)).max()) * float(t[-1])
+            if apart > TURN:
+                finer = min(MOST_FINER, math.ceil(apart / TURN))
+                outcomes = block.search_outcomes(self.each, finer)
             w = np.exp(outcomes.log_w + a * outcomes.loss)
             w /= w.sum(axis=1, keepdims=True)
             sums = phase_rows(few, outcomes.loss, w)
