@@ -71,9 +71,9 @@ PRODUCTS = 16.0
 PER_SEARCH = 0.3
 # What a cell costs.
 PER_CELL = 1.0
-# How far from t the outcomes are asked, as a multiple of it, and how often on the way to t; log of
-# their error.
-FAR, POINTS_TO_T, LOG_ERROR = (3, 5, 8, 13), 12, -14.0
+# How far from t the outcomes are asked, as a multiple of it: from each to the next, at how many
+# points on the way there from 0; log of their error.
+FAR, POINTS_TO_T, LOG_ERROR = tuple(4**k for k in range(1, 9)), 12, -14.0
 # That times a count, lest it is much of 1 - |phi| of many uses.
 AHEAD = -6.0
 # It is the first from which on log |phi| is proved to be as low as this part of what it is at t.
@@ -285,15 +285,13 @@ class Block:
             lower = np.maximum(lower - slack * (base + (c + 1.0) * np.abs(np.log(q))), 0.0)
         return self.counts @ lower, self.counts @ np.maximum(upper, 0.0)
 
-    def log_near(
-        self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float, far: int
-    ) -> Array:
-        """Bound sum of count log |phi| between points from t to far t; `mgf` are bounds on M(c).
+    def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
+        """Bound sum of count log |phi| between points from t to FAR[0] t; `mgf` are those on M(c).
 
         Weights and losses of outcomes are off as in `NodeWeights`; what is not a quadrature error
         is less than 1e-6 of 1 - |phi|, or nothing is proved of the law.
         """
-        step, count = few_bits(t / POINTS_TO_T), far * POINTS_TO_T + 2
+        step, count = few_bits(t / POINTS_TO_T), FAR[0] * POINTS_TO_T + 2
         log_errors = np.log(mgf[0]) + np.minimum(LOG_ERROR, AHEAD - np.log(self.counts))
         nodes = self.nodes(log_mass, c, step * count, log_errors, remainder=False)
         part = NodeWeights.of(nodes, 1.0)
@@ -622,7 +620,10 @@ class ManySampledContour(ContourLaw):
             far = far + block.log_far(self.law.each, self.c, masses[-1][1], t)
         seen = float(self.log_modulus_estimates(np.array([0.0, t]))[1])
         place = min(int(np.argmax([*(far <= AS_LOW * seen), True])), len(FAR) - 1)
-        near = np.zeros(1)
-        for block, mgf in zip(self.law.many.blocks, masses, strict=True):
-            near = near + block.log_near(self.law.each, self.c, mgf, t, FAR[place])
-        return math.exp(max(float(near.max()), float(far[place]), -700.0)) * MARGIN
+        worst = float(far[place])
+        for start in (1, *FAR[:place]):
+            near = np.zeros(1)
+            for block, mgf in zip(self.law.many.blocks, masses, strict=True):
+                near = near + block.log_near(self.law.each, self.c, mgf, start * t)
+            worst = max(worst, float(near.max()))
+        return math.exp(max(worst, -700.0)) * MARGIN

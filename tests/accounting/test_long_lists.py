@@ -1,0 +1,175 @@
+"""Histories and ledgers of many different parts: widths, orders, and independent sums."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from privcalc.accounting.compose import compose
+from privcalc.engine import composition as module
+from privcalc.spec.parse import parse
+from tests.pairs import bracket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.numerics.arrays import Array
+
+
+def history(n: int, seed: int) -> list[tuple[float, float, int]]:
+    """Return noise that falls and batches that grow, all of them different."""
+    r = random.Random(f"history {n} {seed}")
+    noise = [1.5 * (0.829 / 1.5) ** (k / n) * r.uniform(1.0, 1.001) for k in range(n)]
+    return [(s, 0.004 * r.uniform(1.0, 1.5), r.randint(5, 20)) for s in noise]
+
+
+def text(parts: list[tuple[float, float, int]]) -> str:
+    """Return the specification of a history."""
+    return "+".join(f"gaussian:sigma={s!r}@poisson:q={q!r}@{n}" for s, q, n in parts)
+
+
+KINDS: dict[str, Callable[[random.Random], str]] = {
+    "laplace": lambda r: f"laplace:scale={r.uniform(20, 200):.6g}",
+    "rr": lambda r: f"rr:epsilon={r.uniform(0.005, 0.1):.6g}",
+    "pure": lambda r: f"pure:epsilon={r.uniform(0.005, 0.1):.6g}",
+    "discrete-laplace": lambda r: f"discrete-laplace:epsilon={r.uniform(0.005, 0.1):.6g}",
+    "discrete-gaussian": lambda r: f"discrete-gaussian:sigma={r.uniform(20, 200):.6g}",
+}
+
+
+def ledger(kind: str, n: int) -> str:
+    """Return n different releases of a kind, or of all kinds."""
+    r = random.Random(f"ledger {kind} {n}")
+    kinds = list(KINDS.values()) if kind == "mixed" else [KINDS[kind]]
+    return "+".join(r.choice(kinds)(r) for _ in range(n))
+
+
+def relative(spec: str, delta: float = 1e-6) -> float:
+    """Return the relative width of epsilon."""
+    low, high = bracket(spec, delta=delta)
+    return (high - low) / high
+
+
+@pytest.mark.parametrize(
+    ("n", "seed", "width"),
+    [
+        (10, 1, 2e-8),
+        (100, 1, 1e-8),
+        (300, 2, 1e-8),
+        pytest.param(1000, 3, 1e-8, marks=pytest.mark.slow),
+        pytest.param(3000, 1, 1e-8, marks=pytest.mark.slow),
+    ],
+)
+def test_histories_are_narrow(n: int, seed: int, width: float) -> None:
+    """However long they are; 300 were refused."""
+    assert relative(text(history(n, seed))) <= width
+
+
+@pytest.mark.parametrize("n", [30, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [*KINDS, "mixed"])
+def test_ledgers_are_narrow(kind: str, n: int) -> None:
+    """The width that ten parts have is that of hundreds."""
+    assert relative(ledger(kind, n)) <= 1e-7
+
+
+def test_orders_and_splits_change_nothing() -> None:
+    """Nor do parts that are written twice."""
+    parts = history(40, 5)
+    whole = bracket(text(parts), delta=1e-6)
+    mixed = parts[:]
+    random.Random(1).shuffle(mixed)
+    split = [(s, q, part) for s, q, n in parts for part in (n // 2, n - n // 2)]
+    for other in (mixed, split):
+        low, high = bracket(text(other), delta=1e-6)
+        assert max(low, whole[0]) <= min(high, whole[1])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_array_and_lines_of_their_own_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brackets of joined laws meet those of laws that are not joined, in both quantities."""
+    spec = text(history(12, seed)) + "+laplace:scale=20"
+    found = [bracket(spec, delta=1e-5), bracket(spec, epsilon=0.5)]
+    monkeypatch.setattr(module, "MANY", 10**9)
+    other = [bracket(spec, delta=1e-5), bracket(spec, epsilon=0.5)]
+    for (low, high), (least, most) in zip(found, other, strict=True):
+        assert max(low, least) <= min(high, most)
+        assert high - low <= 1e-6 * high
+
+
+def test_a_curve_among_many_laws_has_a_finite_end() -> None:
+    """The Renyi orders of 300 laws are those of one array, within the work of a question."""
+    tree = parse(text(history(300, 7)) + "+zcdp:rho=0.1").tree
+    bound = compose(tree, deltas=[1e-6]).answers[0].bound
+    assert bound is not None
+    alone = bracket(text(history(300, 7)), delta=1e-6)[1]
+    assert alone < bound.upper < 1.5 * alone + 1.5
+
+
+STEP, CELLS = 2e-5, 2**19
+
+
+def _rounded(parts: list[tuple[float, float, int]], *, remove: bool, up: bool) -> Array:
+    """Return P-masses of total losses on a grid from -CELLS STEP / 2 on, of rounded losses.
+
+    Cells of one use have the masses of intervals of the output, by erfc; what is above all of them
+    is left to the caller where losses are rounded up, and in the last cell where not.
+    """
+    from scipy.special import ndtr
+
+    total = np.ones(CELLS // 2 + 1, complex)
+    for sigma, q, count in parts:
+        mu, floor = 1.0 / sigma, math.log1p(-q)
+        ends = STEP * np.arange(math.floor(floor / STEP), math.floor(floor / STEP) + 60_000)
+        # The output at which log(1 - q + q e^{mu z - mu^2 / 2}) is a loss.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.log(np.maximum(np.exp(ends) - (1.0 - q), 0.0) / q) / mu + mu / 2.0
+        plain, moved = ndtr(z), ndtr(z - mu)
+        if remove:
+            masses = np.diff((1.0 - q) * plain + q * moved)
+            first = round(ends[0] / STEP)
+            places = first + np.arange(len(masses)) + (1 if up else 0)
+            rest = (1.0 - q) * ndtr(-z[-1]) + q * ndtr(mu - z[-1])
+            masses[-1] += 0.0 if up else rest
+        else:
+            masses = np.diff(plain)
+            places = -(round(ends[0] / STEP) + np.arange(len(masses))) - (0 if up else 1)
+            # Far to the left of all others, which is no loss at all.
+            rest = 0.0
+        grid = np.zeros(CELLS)
+        np.add.at(grid, places % CELLS, masses)
+        total *= np.fft.rfft(grid) ** count
+    return np.fft.irfft(total, CELLS)
+
+
+def _delta(masses: Array, epsilon: float) -> float:
+    losses = STEP * (np.arange(CELLS) - CELLS * (np.arange(CELLS) >= CELLS // 2))
+    above = losses > epsilon
+    return float((masses[above] * -np.expm1(epsilon - losses[above])).sum())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_histories_agree_with_naive_sums(seed: int) -> None:
+    """Losses of 50 different entries rounded up, and down, to a grid, and composed by FFT."""
+    r = random.Random(seed)
+    parts = [
+        (r.uniform(0.8, 2.0), math.exp(r.uniform(math.log(1e-3), math.log(2e-2))), r.randint(1, 40))
+        for _ in range(50)
+    ]
+    uses = sum(n for _, _, n in parts)
+    epsilon = 1.0
+    low, high = bracket(text(parts), epsilon=epsilon)
+    found = {
+        (remove, up): _delta(_rounded(parts, remove=remove, up=up), epsilon)
+        for remove in (True, False)
+        for up in (True, False)
+    }
+    # Rounding of the transforms, and outcomes beyond the grid.
+    slack = 1e-13 * uses
+    assert low <= max(found[True, True], found[False, True]) + slack
+    assert high >= max(found[True, False], found[False, False]) - slack
+    assert high - low <= 1e-6 * high
