@@ -109,21 +109,23 @@ def test_a_curve_among_many_laws_has_a_finite_end() -> None:
     assert alone < bound.upper < 1.5 * alone + 1.5
 
 
-STEP, CELLS = 2e-5, 2**19
+STEP, CELLS, USED = 2e-5, 2**19, 180_000
 
 
-def _rounded(parts: list[tuple[float, float, int]], *, remove: bool, up: bool) -> Array:
-    """Return P-masses of total losses on a grid from -CELLS STEP / 2 on, of rounded losses.
+def _rounded(
+    parts: list[tuple[float, float, int]], *, remove: bool, up: bool
+) -> tuple[Array, float]:
+    """Return P-masses of total losses on a grid, of losses rounded up or down, and what is beyond.
 
     Cells of one use have the masses of intervals of the output, by erfc; what is above all of them
-    is left to the caller where losses are rounded up, and in the last cell where not.
+    is beyond where losses are rounded up, and in the last cell where not.
     """
     from scipy.special import ndtr
 
-    total = np.ones(CELLS // 2 + 1, complex)
+    total, beyond = np.ones(CELLS // 2 + 1, complex), 0.0
     for sigma, q, count in parts:
         mu, floor = 1.0 / sigma, math.log1p(-q)
-        ends = STEP * np.arange(math.floor(floor / STEP), math.floor(floor / STEP) + 60_000)
+        ends = STEP * np.arange(math.floor(floor / STEP), math.floor(floor / STEP) + USED)
         # The output at which log(1 - q + q e^{mu z - mu^2 / 2}) is a loss.
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.log(np.maximum(np.exp(ends) - (1.0 - q), 0.0) / q) / mu + mu / 2.0
@@ -134,21 +136,21 @@ def _rounded(parts: list[tuple[float, float, int]], *, remove: bool, up: bool) -
             places = first + np.arange(len(masses)) + (1 if up else 0)
             rest = (1.0 - q) * ndtr(-z[-1]) + q * ndtr(mu - z[-1])
             masses[-1] += 0.0 if up else rest
+            beyond += count * rest if up else 0.0
         else:
             masses = np.diff(plain)
             places = -(round(ends[0] / STEP) + np.arange(len(masses))) - (0 if up else 1)
-            # Far to the left of all others, which is no loss at all.
-            rest = 0.0
         grid = np.zeros(CELLS)
         np.add.at(grid, places % CELLS, masses)
         total *= np.fft.rfft(grid) ** count
-    return np.fft.irfft(total, CELLS)
+    return np.fft.irfft(total, CELLS), beyond
 
 
-def _delta(masses: Array, epsilon: float) -> float:
+def _delta(found: tuple[Array, float], epsilon: float) -> float:
+    masses, beyond = found
     losses = STEP * (np.arange(CELLS) - CELLS * (np.arange(CELLS) >= CELLS // 2))
     above = losses > epsilon
-    return float((masses[above] * -np.expm1(epsilon - losses[above])).sum())
+    return beyond + float((masses[above] * -np.expm1(epsilon - losses[above])).sum())
 
 
 @pytest.mark.slow
