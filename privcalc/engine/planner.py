@@ -354,6 +354,7 @@ class Plan:
         notes: what each of them said.
         tried: the tolerance that each was asked with last; 0 where it has no answer.
         missed: how many times finer one is asked that did not come as near as was predicted.
+        affordable: what could be asked last time, for the work that is left.
     """
 
     question: Question
@@ -365,6 +366,7 @@ class Plan:
     notes: list[str] = field(factory=list)
     tried: dict[Method, float] = field(factory=dict)
     missed: dict[Method, float] = field(factory=dict)
+    affordable: list[Method] = field(factory=list)
 
     def answer(self) -> Certified:
         """Ask until the bracket is sufficient, or nothing can improve it.
@@ -453,6 +455,7 @@ class Plan:
         # Work is refused after PATIENCE times what there is.
         rest = left() * (PATIENCE if whole and not self.stop.quick else 1.0)
         within = [each for each in options if each[1].work <= most and each[1].charged <= rest]
+        self.affordable = [each[0][0] for each in within]
         if not within:
             # Something has to be asked; the rest is refused by what it charges.
             needed = whole and self.found is None
@@ -479,7 +482,7 @@ class Plan:
     def _ask(self, methods: list[Method], method: Method, tolerance: float) -> None:
         """Ask a method, and intersect what it proves with what is known."""
         self.tried[method] = tolerance
-        others = any(self.tried.get(each, math.inf) > tolerance for each in methods)
+        others = any(each is not method for each in self.affordable)
         # What takes next to nothing is not refused for what others spent; a lattice comes last.
         most = max(PART * left(), AT_ONCE)
         if method.costly or not others or self.engine != "auto":
