@@ -1,4 +1,4 @@
-"""Many sampled Gaussians as one array: integrals in 30 digits, and the laws one at a time."""
+"""Many sampled Gaussians as one array: integrals in 25 digits, and the laws one at a time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def drawn(seed: int, *, remove: bool, count: int = 5) -> Laws:
 
 
 def log_mgf(one: SampledLaw, log_mass: float, c: float, t: float) -> mpc:
-    """Return K(c + it) of one use between the ends of its cut, in 30 digits."""
+    """Return K(c + it) of one use between the ends of its cut, in 25 digits."""
     low, high = one.truncated(log_mass).ends
     s, q = mpf(one.normal.deviation), mpf(one.q)
     power = mpc(c + 1, t) if one.remove else mpc(-c, -t)
@@ -55,10 +55,10 @@ def log_mgf(one: SampledLaw, log_mass: float, c: float, t: float) -> mpc:
         density = mp.exp(-(((x + s * s / 2) / s) ** 2) / 2) / (s * mp.sqrt(2 * mp.pi))
         return density * mp.exp(power * mp.log(1 - q + q * mp.exp(x)))
 
-    return mp.log(mp.quad(integrand, mp.linspace(low, high, 25)))
+    return mp.log(mp.quad(integrand, mp.linspace(low, high, 17)))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("remove", [True, False])
 def test_cumulants_on_a_line_are_within_their_errors(seed: int, *, remove: bool) -> None:
     """K of the sum is off by no more than it says, and by little."""
@@ -68,8 +68,8 @@ def test_cumulants_on_a_line_are_within_their_errors(seed: int, *, remove: bool)
     line = whole.on_contour(c, 8.0 * step, -25.0)
     values, errors = line.log_mgf_progression(step, 7)
     few, few_errors = line.log_mgf(step * np.array([0.0, 6.0]))
-    with mp.workdps(30):
-        for k in (0, 2, 6):
+    with mp.workdps(25):
+        for k in (0, 6):
             truth = sum(count * log_mgf(one, whole.each, c, k * step) for one, count in laws)
             off = abs(mpf(float(values[k].real)) - mp.re(truth))
             turn = abs(mp.expjpi((mpf(float(values[k].imag)) - mp.im(truth)) / mp.pi) - 1)
