@@ -93,7 +93,7 @@ def test_products_of_known_numbers_are_known(first: Fraction, second: Fraction) 
 
 
 def test_a_known_number_has_one_form() -> None:
-    """However it was computed: its square says nothing more, and laws of equal numbers are equal."""
+    """However it was computed, so that laws of equal numbers are equal."""
     two, four = Enclosed.of(2.0), Enclosed.of(4.0)
     assert four.root() == two == four / two == two * 1
 
