@@ -58,7 +58,8 @@ def exact(value: float) -> Fraction:
 
 @lru_cache(8192)
 def _decimal(value: float) -> Fraction:
-    return Fraction(repr(value))
+    # Twice as fast as reading the text at once, and the same.
+    return Fraction(Decimal(repr(value)))
 
 
 # A double, its relative error, and the number that it stands in for where that is known and not the
@@ -96,6 +97,10 @@ class Enclosed:
     def __mul__(self, other: Enclosed | int | Fraction) -> Enclosed:
         """Multiply by a number >= 0."""
         if isinstance(other, Enclosed):
+            own, its = self.exact, other.exact
+            if own is not None and its is not None:
+                number = own * its
+                return Enclosed(number, number)
             square = None
             if self.squared is not None and other.squared is not None:
                 square = self.squared * other.squared
@@ -105,6 +110,10 @@ class Enclosed:
     def __truediv__(self, other: Enclosed | int | Fraction) -> Enclosed:
         """Divide by a positive number."""
         if isinstance(other, Enclosed):
+            own, its = self.exact, other.exact
+            if own is not None and its is not None:
+                number = own / its
+                return Enclosed(number, number)
             square = None
             if self.squared is not None and other.squared is not None:
                 square = self.squared / other.squared
@@ -123,7 +132,7 @@ class Enclosed:
     def root(self) -> Enclosed:
         """Return the square root, exactly where it is rational, else to 2^-100 of itself."""
         low, high = _root(self.low)[0], _root(self.high)[1]
-        return Enclosed(low, high, self.exact)
+        return Enclosed(low, high, self.exact if low < high else None)
 
     @property
     def squared(self) -> Fraction | None:
@@ -133,7 +142,7 @@ class Enclosed:
     @property
     def exact(self) -> Fraction | None:
         """The number itself, where it is known."""
-        return self.low if self.low == self.high else None
+        return self.low if self.low is self.high or self.low == self.high else None
 
     def doubles(self) -> tuple[float, float]:
         """Return the greatest double that is not above it, and the least that is not below."""
@@ -148,17 +157,33 @@ class Enclosed:
 
     @cached_property
     def _nearest(self) -> Nearest:
+        if self.exact is not None:
+            return _rounded(self.exact)
         try:
             value = float((self.low + self.high) / 2)
         except OverflowError:
-            return math.inf, math.inf, self.exact
+            return math.inf, math.inf, None
         centre = Fraction(value)
-        if self.low == self.high == centre:
-            return value, 0.0, None
         if not centre:
-            return 0.0, math.inf, self.exact
+            return 0.0, math.inf, None
         error = float(max(centre - self.low, self.high - centre) / centre)
-        return value, math.nextafter(error, math.inf), self.exact
+        return value, math.nextafter(error, math.inf), None
+
+
+def _rounded(number: Fraction) -> Nearest:
+    """Return what `Enclosed.nearest` does of a known number, in integers: fractions take longer."""
+    top, bottom = number.numerator, number.denominator
+    try:
+        value = top / bottom
+    except OverflowError:
+        return math.inf, math.inf, number
+    if not value:
+        return (0.0, math.inf, number) if top else (value, 0.0, None)
+    own_top, own_bottom = value.as_integer_ratio()
+    product = own_top * bottom
+    off = abs(product - top * own_bottom)
+    # Quotients of integers are rounded once, as those of fractions are.
+    return (value, math.nextafter(off / product, math.inf), number) if off else (value, 0.0, None)
 
 
 def _root(square: Fraction) -> tuple[Fraction, Fraction]:
@@ -176,14 +201,18 @@ def _root(square: Fraction) -> tuple[Fraction, Fraction]:
 
 def doubles(number: Fraction) -> tuple[float, float]:
     """Return the greatest double that is not above a number, and the least that is not below."""
+    top, bottom = number.numerator, number.denominator
     try:
-        nearest = float(number)
+        nearest = top / bottom
     except OverflowError:
         above = (LARGEST, math.inf)
         return above if number > 0 else (-math.inf, -LARGEST)
-    if Fraction(nearest) == number:
+    # In integers: fractions take longer.
+    own_top, own_bottom = nearest.as_integer_ratio()
+    product, own_product = top * own_bottom, own_top * bottom
+    if own_product == product:
         return nearest, nearest
-    if nearest > number:
+    if own_product > product:
         return math.nextafter(nearest, -math.inf), nearest
     return nearest, math.nextafter(nearest, math.inf)
 
@@ -230,9 +259,12 @@ def decimal_text(number: Fraction) -> str | None:
 
 
 def distinct(value: object) -> object:
-    """Return a key that tells apart values that compare equal but stand for different numbers."""
+    """Return a key that tells apart values that compare equal but stand for different numbers.
+
+    A plain double stands for one decimal, and is in a tuple, as no whole number is.
+    """
     if isinstance(value, float):
-        return value, exact(value)
+        return (value, value.exact) if isinstance(value, Written) else (value,)
     if isinstance(value, tuple):
         return tuple(map(distinct, value))
     fields = getattr(value, "__record_fields__", None)

@@ -103,8 +103,9 @@ class _Walk:
         self.rough = rough
         # Equal doubles may stand for different numbers.
         self._built: dict[object, Mechanism] = {}
-        # The same leaf is asked for again and again.
+        # The same nodes are asked for again and again.
         self._seen: dict[int, tuple[Leaf, Mechanism]] = {}
+        self._wrappers: dict[int, tuple[Wrapped, Wrapper]] = {}
         self.kept: dict[object, Term] = {}
 
     def terms(self, tree: Node, adjacency: Adjacency, records: int) -> Terms:
@@ -127,7 +128,14 @@ class _Walk:
             return [(term, count * tree.count) for term, count in inner]
         if isinstance(tree, Parallel):
             raise TypeError("a record is in one part, which is chosen before")
-        return built(tree).terms(tree, adjacency, records, self)
+        return self._wrapper(tree).terms(tree, adjacency, records, self)
+
+    def _wrapper(self, tree: Wrapped) -> Wrapper:
+        """Return the wrapper of a node, the same one for each direction."""
+        seen = self._wrappers.get(id(tree))
+        if seen is None:
+            seen = self._wrappers[id(tree)] = tree, built(tree)
+        return seen[1]
 
     def _of_parts(
         self, leaf: Leaf, mechanism: Mechanism, adjacency: Adjacency, records: int

@@ -113,12 +113,17 @@ class QuadratureLaw(IntegratedLaw):
 
     remove: bool
 
+    @cached_property
+    def _search_sums(self) -> SearchSums:
+        """Return what a search asks for again and again."""
+        return SearchSums(self._search_outcomes)
+
     def cumulants(self, c: float) -> tuple[float, float, float]:
         """Estimate K, K', K'' at c, using E_R y = 0 against cancellation."""
         outcomes = self._search_outcomes
         charge(600.0 + 2.0 * len(outcomes.loss))
         a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
-        log_mgf, first, second = (float(each) for each in estimated_cumulants(outcomes, a))
+        log_mgf, first, second = (float(each) for each in self._search_sums.cumulants(a))
         return log_mgf, sign * first, second
 
     def tilted_atoms(self, exponent: float) -> Array:
@@ -138,30 +143,60 @@ class QuadratureLaw(IntegratedLaw):
         return value
 
 
+class SearchSums:
+    """Sums over outcomes, for searches; what no exponent changes is formed once."""
+
+    def __init__(self, outcomes: WeightedLosses) -> None:
+        """Take the outcomes of one law, or of several in rows."""
+        self._log_w, y, self._loss, *_ = outcomes
+        with np.errstate(over="ignore", invalid="ignore"):
+            self._w = np.exp(self._log_w)
+            wy = np.where(self._loss < 300.0, self._w * y, 0.0)
+            # Else what makes the mean of y 0 is farther out than the search looks.
+            self._balanced = np.abs(wy.sum(axis=-1, keepdims=True)) <= UNBALANCED
+            self._wy = np.where(self._balanced, wy, 0.0)
+        self._size = np.abs(self._loss)
+
+    def cumulants(self, a: float) -> tuple[Array, Array, Array]:
+        """Estimate log E (1 + y)^a and its first two derivatives; a number for each row.
+
+        Most arrays are short, and what takes time is how many operations there are.
+        """
+        loss, wy = self._loss, self._wy
+        with np.errstate(over="ignore", invalid="ignore"):
+            exponent = a * loss
+            log_tilted = self._log_w + exponent
+            shift = log_tilted.max(axis=-1, keepdims=True)
+            far = shift > 300.0
+            any_far = far.any()
+            if any_far:
+                shift = np.where(far, shift, 0.0)
+                log_tilted = log_tilted - shift
+            tilted = np.exp(log_tilted)
+            excess = tilted - self._w - a * wy
+            near = (np.abs(exponent) + self._size < 1e-3) & self._balanced
+            if near.any():
+                square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
+                excess = np.where(near, self._w * square, excess)
+            m1 = excess.sum(axis=-1)
+            mass, log_mgf, moment = 1.0 + m1, np.log1p(m1), tilted * loss
+            if any_far:
+                far, total = far[..., 0], tilted.sum(axis=-1)
+                mass = np.where(far, total, mass)
+                log_mgf = np.where(far, shift[..., 0] + np.log(total), log_mgf)
+                wy = np.where(shift > 0.0, 0.0, wy)
+            first = (moment - wy).sum(axis=-1) / mass
+            second = (moment * loss).sum(axis=-1) / mass - first * first
+            if any_far:
+                centred = (tilted * (loss - first[..., None]) ** 2).sum(axis=-1) / mass
+                second = np.where(far, centred, second)
+            log_mgf = np.where(log_mgf > LARGEST_LOG_MGF, np.inf, log_mgf)
+        return log_mgf, first, second
+
+
 def estimated_cumulants(outcomes: WeightedLosses, a: float) -> tuple[Array, Array, Array]:
     """Estimate log E (1 + y)^a and its first two derivatives; a number for each row of outcomes."""
-    log_w, y, loss, *_ = outcomes
-    with np.errstate(over="ignore", invalid="ignore"):
-        w = np.exp(log_w)
-        wy = np.where(loss < 300.0, w * y, 0.0)
-        # Else what makes the mean of y 0 is farther out than the search looks.
-        balanced = np.abs(wy.sum(axis=-1, keepdims=True)) <= UNBALANCED
-        wy = np.where(balanced, wy, 0.0)
-        exponent = a * loss
-        shift = (log_w + exponent).max(axis=-1, keepdims=True)
-        shift = np.where(shift > 300.0, shift, 0.0)
-        tilted = np.exp(log_w + exponent - shift)
-        near = (np.abs(exponent) + np.abs(loss) < 1e-3) & balanced
-        square = 0.5 * a * (a - 1.0) * loss**2 * (1.0 + (a + 1.0) * loss / 3.0)
-        m1 = np.where(near, w * square, tilted - w - a * wy).sum(axis=-1)
-        far, total = shift[..., 0] > 0.0, tilted.sum(axis=-1)
-        mass = np.where(far, total, 1.0 + m1)
-        first = (tilted * loss - np.where(shift > 0.0, 0.0, wy)).sum(axis=-1) / mass
-        centred = (tilted * (loss - first[..., None]) ** 2).sum(axis=-1) / mass
-        second = (tilted * loss * loss).sum(axis=-1) / mass - first * first
-        log_mgf = np.where(far, shift[..., 0] + np.log(total), np.log1p(m1))
-        log_mgf = np.where(log_mgf > LARGEST_LOG_MGF, np.inf, log_mgf)
-    return log_mgf, first, np.where(far, centred, second)
+    return SearchSums(outcomes).cumulants(a)
 
 
 # Nodes with |a l| below this use the power series of the remainder.

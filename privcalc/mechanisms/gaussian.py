@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.relation import Adjacency
 
 
@@ -97,12 +99,19 @@ class Gaussian(Mechanism):
         from copy import copy
 
         other = copy(self)
+        # Of one record.
+        other.__dict__.pop("_law", None)
         other.mu = checked_mu(self.mu * records, self.named)
         return other
 
     def laws(self, adjacency: Adjacency) -> LossLaw:
         """Return the privacy-loss law of one direction; it is the same in each."""
         del adjacency
+        return self._law
+
+    @cached_property
+    def _law(self) -> GaussianLaw:
+        """One object for all directions: what is worked out of it is so once."""
         from privcalc.losses.noise.gaussian import GaussianLaw
 
         return GaussianLaw.of(self.mu)

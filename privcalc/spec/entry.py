@@ -7,6 +7,7 @@ position in the JSON.
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from privcalc.exact import Written, exact, shown
@@ -231,7 +232,11 @@ class Entry:
 
     def parameter(self, key: str) -> Parameter | None:
         """Find a parameter by its long name in snake_case."""
-        return next((p for p in self.parameters if p.name == key), None)
+        return self._named.get(key)
+
+    @cached_property
+    def _named(self) -> dict[str, Parameter]:
+        return {parameter.name: parameter for parameter in self.parameters}
 
     def spelled(self, key: str) -> Parameter | None:
         """Find a parameter by any spelling that text accepts, in snake_case."""
@@ -379,9 +384,31 @@ def check_arrangement(
         given: long names and values, in the order written.
         long_names: whether messages use the long names (JSON) or those of the canonical text.
     """
-    spelling = {p.name: p.name if long_names else p.spelling for p in entry.parameters}
-    place = {name: index for index, (name, _) in reversed(list(enumerate(given)))}
-    for index, (name, _) in enumerate(given):
+    _check_names(entry, tuple(name for name, _ in given), long_names=long_names)
+    if not entry.ordered:
+        return
+    values = dict(given)
+    for low, high in entry.ordered:
+        a, b = values.get(low), values.get(high)
+        if isinstance(a, int | float) and isinstance(b, int | float) and a > b:
+            first, second = (_spelling(entry, long_names=long_names)[name] for name in (low, high))
+            raise Fault(
+                f"{first} must be <= {second}, got {brief_text(a)}",
+                index=[name for name, _ in given].index(low),
+            )
+
+
+def _spelling(entry: Entry, *, long_names: bool) -> dict[str, str]:
+    return {p.name: p.name if long_names else p.spelling for p in entry.parameters}
+
+
+# A history of a thousand steps has the same few names in all of them.
+@lru_cache(256)
+def _check_names(entry: Entry, names: tuple[str, ...], *, long_names: bool) -> None:
+    """Refuse names that are repeated, missing, or do not go together."""
+    spelling = _spelling(entry, long_names=long_names)
+    place = {name: index for index, name in reversed(list(enumerate(names)))}
+    for index, name in enumerate(names):
         if place[name] != index:
             raise Fault(f"{spelling[name]} is given twice", index=index)
     for first, second in entry.excludes:
@@ -396,14 +423,6 @@ def check_arrangement(
     missing = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in place]
     if missing:
         raise Fault(f"{caller} needs {' and '.join(missing)}", hint=example)
-    values = dict(given)
-    for low, high in entry.ordered:
-        a, b = values.get(low), values.get(high)
-        if isinstance(a, int | float) and isinstance(b, int | float) and a > b:
-            raise Fault(
-                f"{spelling[low]} must be <= {spelling[high]}, got {brief_text(a)}",
-                index=place[low],
-            )
 
 
 def _check_alternatives(

@@ -364,6 +364,8 @@ def _parameters(entry: Entry, fields: dict[object, object], path: Path, depth: i
         check_arrangement(entry, list(values.items()), long_names=True)
     except Fault as fault:
         _fail_at(str(fault), path, fault.hint)
+    if len(values) < 2:
+        return tuple(values.items())
     order = (parameter.name for parameter in entry.parameters if parameter.name in values)
     return tuple((name, values[name]) for name in order)
 

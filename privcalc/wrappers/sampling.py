@@ -64,6 +64,7 @@ class Sampling(Wrapper):
     exact: Enclosed
     sizes: tuple[int, int] | None = None
     cap: tuple[int, int] | None = None
+    _chained: tuple[Wrapped, Node, Enclosed] | None = None
 
     @property
     def sampling_probability(self) -> float:
@@ -180,6 +181,9 @@ class Sampling(Wrapper):
         Raises:
             UnsupportedError: a group stands inside, or the sizes do not fit.
         """
+        if self._chained is not None and self._chained[0] is tree:
+            # The other direction asked.
+            return self._chained[1:]
         outer, product, event = self, self.exact, tree.event
         while isinstance(event, Wrapped) and event.name == tree.name:
             inner = built(event)
@@ -202,6 +206,7 @@ class Sampling(Wrapper):
                 f"@group inside {spelled(tree)}: write it after the sampling, where it means"
                 " records that are sampled one by one"
             )
+        self._chained = tree, event, product
         return event, product
 
     def at_rate(self, asked: SampledEvent) -> Term:
@@ -330,8 +335,7 @@ def _gaussian_ends(terms: Terms, law: LossLaw | None) -> tuple[LossLaw, LossLaw]
     from privcalc.numerics.rounding import UNIT
 
     if isinstance(law, GaussianLaw):
-        low, high = law.ends
-        return (high, low) if law.error > MOST_UNITS * UNIT else None
+        return law.ends[::-1] if law.error > MOST_UNITS * UNIT else None
     upper, lower = terms[0][0].upper, terms[0][0].lower
     if len(terms) > 1 or terms[0][1] > 1:
         return None

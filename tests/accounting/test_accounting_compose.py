@@ -188,3 +188,12 @@ def test_gaussians_merge_before_sampling() -> None:
     merged = realize(parse("(gaussian:sigma=2@4)@poisson:q=0.3").tree, Relation.ADD_OR_REMOVE_ONE)
     single = realize(parse("gaussian:sigma=1@poisson:q=0.3").tree, Relation.ADD_OR_REMOVE_ONE)
     assert merged == single
+
+
+def test_noise_of_one_record_and_of_a_group_of_them() -> None:
+    """One mechanism is asked for both: the law of one record is not that of the group."""
+    either = realize(
+        parse("gaussian:sigma=2+gaussian:sigma=2@group:k=3").tree, Relation.ADD_OR_REMOVE_ONE
+    )
+    apart = realize(parse("gaussian:sigma=2+gdp:mu=1.5").tree, Relation.ADD_OR_REMOVE_ONE)
+    assert either == apart

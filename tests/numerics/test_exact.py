@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy, deepcopy
 from decimal import Decimal
 from fractions import Fraction
@@ -12,8 +13,11 @@ from hypothesis import strategies as st
 
 from privcalc.errors import SpecError
 from privcalc.exact import (
+    Enclosed,
     Written,
     decimal_text,
+    distinct,
+    doubles,
     exact,
     shown,
     significant_digits,
@@ -52,6 +56,54 @@ def test_doubles_stand_for_the_decimal_that_python_prints(value: float) -> None:
     """What a program prints and a user pastes is the number that the double stands for."""
     assert exact(value) == Fraction(repr(value))
     assert exact(read(f"{value!r}")) == exact(value)
+
+
+@given(st.integers(1, 10**30), st.integers(1, 10**30), st.integers(-1100, 1100))
+def test_what_a_double_leaves_out(top: int, bottom: int, power: int) -> None:
+    """The nearest double, its error raised and the doubles around are those of the rational."""
+    number = Fraction(top, bottom) * Fraction(2) ** power
+    value, error, known = Enclosed(number, number).nearest()
+    low, high = doubles(number)
+    if value in (0.0, math.inf):
+        assert (error, known) == (math.inf, number)
+        return
+    centre = Fraction(value)
+    assert value == float(number)
+    if centre == number:
+        assert (error, known, low, high) == (0.0, None, value, value)
+        return
+    assert known == number
+    assert error == math.nextafter(float(abs(centre - number) / centre), math.inf)
+    assert Fraction(low) < number
+    assert value in (low, high)
+    assert high == math.nextafter(low, math.inf)
+    assert high == math.inf or number < Fraction(high)
+
+
+@given(st.fractions(0, 10**9), st.fractions(Fraction(1, 10**9), 10**9))
+def test_products_of_known_numbers_are_known(first: Fraction, second: Fraction) -> None:
+    """Products and quotients are exact, and so is the square."""
+    one, two = Enclosed(first, first), Enclosed(second, second)
+    assert (one * two).exact == first * second
+    assert (one / two).exact == first / second
+    assert (one / two).squared == (first / second) ** 2
+    root = two.root()
+    assert (one * root).squared == first**2 * second
+    assert (one / root).squared == first**2 / second
+
+
+def test_a_known_number_has_one_form() -> None:
+    """However it was computed, so that laws of equal numbers are equal."""
+    two, four = Enclosed.of(2.0), Enclosed.of(4.0)
+    assert four.root() == two == four / two == two * 1
+
+
+def test_numbers_that_compare_equal_are_told_apart() -> None:
+    """A double, what is written with more digits, and a whole number are three keys."""
+    values = (0.3, read("0.30000000000000000001"), 1.0, 1)
+    assert len({distinct(value) for value in values}) == 4
+    assert distinct(read("0.3")) == distinct(0.3)
+    assert distinct(read("0.30000000000000000001")) == distinct(read("0.30000000000000000001"))
 
 
 def test_a_long_decimal_is_not_taken_for_a_short_one() -> None:

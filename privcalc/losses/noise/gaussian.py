@@ -7,6 +7,7 @@ K(s) = s (s + 1) mu^2 / 2 (Mironov 2017, Proposition 7, with order s + 1), and o
 from __future__ import annotations
 
 import math
+from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -142,8 +143,11 @@ class GaussianLaw(LossLaw):
 
     def log_ratio(self) -> LogRatio | None:
         """Return the normal density of log dQ/dP under P: mean -mu^2/2, variance mu^2."""
-        if self.error > MOST_UNITS * UNIT:
-            return None
+        return None if self.error > MOST_UNITS * UNIT else self._log_ratio
+
+    @cached_property
+    def _log_ratio(self) -> LogRatio:
+        """The same for both directions of a sample."""
         return LogRatio(pieces=(Piece.normal(-self.mu * self.mu / 2.0, self.mu),))
 
 

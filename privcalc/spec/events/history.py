@@ -13,7 +13,7 @@ from privcalc.spec.registry import build
 from privcalc.spec.tree import Composed, Repeated
 
 if TYPE_CHECKING:
-    from privcalc.spec.tree import Leaf, Node
+    from privcalc.spec.tree import Leaf, Node, Wrapped
 
 # Accountants of Opacus. They account for the same steps in different ways.
 ACCOUNTANTS = ("rdp", "prv", "gdp")
@@ -131,17 +131,17 @@ def _numbers(entry: object, place: str) -> tuple[float, float, int]:
 def _event(noise: float, rate: float, place: str) -> Node:
     """Return what one step is."""
     gaussian = {"type": "gaussian", "noise_multiplier": noise}
+    step = {"type": "poisson_sampled", "sampling_probability": rate, "event": gaussian}
     try:
+        found = cast("Wrapped", from_json(step))
         # What is out of the range of the mechanism is said here, where the entry is known.
-        build(cast("Leaf", from_json(gaussian)))
-        return from_json(
-            {"type": "poisson_sampled", "sampling_probability": rate, "event": gaussian}
-        )
+        build(cast("Leaf", found.event))
     except DomainError as error:
         _fail(f"{place}: noise_multiplier {quoted(noise)} is out of range: {error}")
     except SpecError as error:
         message = str(error).partition(" (at ")[0].replace("sampling_probability", "sample_rate")
         _fail(f"{place}: {message}", error.hint)
+    return found
 
 
 def _counted(count: int, place: str) -> int:
