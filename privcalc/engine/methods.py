@@ -49,6 +49,8 @@ SMOOTHED, PER_OUTCOME = 2e5, 10.0
 # A law in closed form, or of atoms, takes less; and what cells take of a line that is smoothed
 # although it falls as fast.
 LIGHT, CELLS = 5e3, 4e3
+# Each of many that are one array: 2e3 to 4e3 of 300 to 3,000.
+JOINED = 3.6e3
 # Of both parts on lines of their own, for each law: 5e4 to 5e6.
 PARTED = 1e6
 # |phi|^n falls so fast if its logarithm at these multiples of where a Gaussian is e^-DIGITS of
@@ -445,10 +447,14 @@ class WholeLine(_Inverted):
         light = sum(
             law.properties.has_atoms or law.properties.renyi_in_closed_form for law, _ in terms
         )
-        least = LINE * (len(terms) - light) + LIGHT * light + outcomes
+        joined = len(question.composition.terms) - len(terms)
+        least = LINE * (len(terms) - light) + LIGHT * light + JOINED * joined + outcomes
         each = look_at(saddle)
         # The width of the smoothing, and so its cells and nodes, go with the root of the tolerance.
-        finer = math.sqrt(1e-6 / tolerance) if question.composition.power_does_not_decay else 1.0
+        smoothed = question.composition.power_does_not_decay and not joined
+        finer = math.sqrt(1e-6 / tolerance) if smoothed else 1.0
+        if each < math.inf and joined:
+            return Prediction(max(EXACT, rounding), least)
         if each < math.inf:
             cells = CELLS * light * finer
             return Prediction(max(EXACT, rounding), least + NODES * each + cells)
@@ -456,12 +462,16 @@ class WholeLine(_Inverted):
         return Prediction(max(PADDED * tolerance, rounding), work)
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
-        """Smooth where |phi|^n does not decay: with edges that costs too much for neighbours."""
+        """Smooth where |phi|^n does not decay: with edges that costs too much for neighbours.
+
+        Of laws that are many and joined it does, whatever the others do.
+        """
         from privcalc.engine.inversion.decaying import DECAYING
         from privcalc.engine.inversion.smoothed import SMOOTHED
 
         edges = neighbours and composition.has_atoms_and_edges
-        return SMOOTHED if composition.power_does_not_decay and not edges else DECAYING
+        decays = composition.joined is not composition or not composition.power_does_not_decay
+        return DECAYING if decays or edges else SMOOTHED
 
 
 class TailSplit(_Inverted):
@@ -486,7 +496,9 @@ class TailSplit(_Inverted):
         if parts.few:
             work = max(1.0, math.sqrt(1e-6 / tolerance)) * laws
             return Prediction(max(EXACT, PADDED * tolerance), SPLIT * work, SPLIT_COUNTED * work)
-        return Prediction(EXACT, SPLIT * laws, SPLIT_COUNTED * laws)
+        # Of very many laws it takes seconds, whatever is counted.
+        counted = 0.0 if question.composition.joined is not question.composition else SPLIT_COUNTED
+        return Prediction(EXACT, SPLIT * laws, counted * laws)
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
         """Split in either case."""
