@@ -484,8 +484,8 @@ class TailSplit(_Inverted):
     def predict(self, question: Question, tolerance: float) -> Prediction:
         """Expect all digits: of 120 splits one had less than ten.
 
-        Of few samples with little noise a transform falls like 1 / t, and its integrand like 1 /
-        t^3: the nodes of what is left out go with the root of the tolerance.
+        Of few samples with little noise a transform falls like 1 / t, and what is left out takes
+        many more nodes for a finer tolerance.
         """
         from privcalc.engine.inversion.tail_search import Parts
 
@@ -494,8 +494,9 @@ class TailSplit(_Inverted):
             raise NotCertifiedError("only samples of Gaussians in one direction are cut")
         laws = len(question.composition.terms)
         if parts.few:
-            work = max(1.0, math.sqrt(1e-6 / tolerance)) * laws
-            return Prediction(max(EXACT, PADDED * tolerance), SPLIT * work, SPLIT_COUNTED * work)
+            work = max(1.0, 1e-6 / tolerance) * laws
+            width = max(EXACT, PADDED * tolerance)
+            return Prediction(width, SPLIT * work, SPLIT_COUNTED * work)
         # Of very many laws it takes seconds, whatever is counted.
         counted = 0.0 if question.composition.joined is not question.composition else SPLIT_COUNTED
         return Prediction(EXACT, SPLIT * laws, counted * laws)
