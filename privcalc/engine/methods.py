@@ -39,6 +39,8 @@ ROUNDING = 1e-13
 # Work of a whole line where |phi|^n falls as that of a Gaussian does, for each law (4e4 to 9e4 of
 # 90 runs of DP-SGD), and of a tail split, in milliseconds more than in nodes (7 to 20 of them).
 LINE, SPLIT = 5e4, 1e5
+# Where less than one sample of little noise is expected, more digits than six take so much more.
+FEW_FINER = 30.0
 # What the work budget counts of a tail split, for each law: 7e3 to 1.7e4 of 1 to 20 laws.
 SPLIT_COUNTED = 2e4
 # With little noise quadratures are what takes long: 10 to 100 nodes of 1e5 values each.
@@ -494,7 +496,7 @@ class TailSplit(_Inverted):
             raise NotCertifiedError("only samples of Gaussians in one direction are cut")
         laws = len(question.composition.terms)
         if parts.few:
-            work = max(1.0, 1e-6 / tolerance) * laws
+            work = max(1.0, min(1e-6 / tolerance, FEW_FINER)) * laws
             width = max(EXACT, PADDED * tolerance)
             return Prediction(width, SPLIT * work, SPLIT_COUNTED * work)
         # Of very many laws it takes seconds, whatever is counted.
