@@ -458,8 +458,12 @@ class Plan:
         self.affordable = [each[0][0] for each in within]
         if not within:
             # Something has to be asked; the rest is refused by what it charges.
-            needed = whole and self.found is None
-            return min(options, key=_work)[0] if options and needed else None
+            if not options or not whole or self.found is not None:
+                return None
+            method, tolerance = min(options, key=_work)[0]
+            # Thousands of laws are hardly predicted to take too much.
+            many = self.question.composition.joined is not self.question.composition
+            return method, max(tolerance, COARSE) if many else tolerance
         meeting = [each for each in within if each[1].width <= width]
         return (min(meeting, key=_work) if meeting else min(within, key=_narrowest))[0]
 

@@ -166,6 +166,12 @@ class ContourLaw(ABC):
         del t
         return 1.0
 
+    def log_decay(self, t: float, enough: float) -> float:
+        """Return a proved upper bound on its log; one of `enough` need not be improved."""
+        del enough
+        # A supremum that underflowed is below the least double.
+        return math.log(max(self.modulus_supremum(t), 5e-324))
+
 
 # Stands for what underflows.
 SMALLEST = 1e-300

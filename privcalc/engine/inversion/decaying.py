@@ -258,9 +258,7 @@ def _proved_decay(
     for decay, count, law in order:
         if total <= wanted or decay > -1e-3:
             break
-        supremum = law.modulus_supremum(cut)
-        # A supremum that underflowed is below the least double.
-        total += count * math.log(max(supremum, 5e-324))
+        total += count * law.log_decay(cut, (wanted - total) / count)
     return total
 
 

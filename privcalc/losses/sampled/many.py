@@ -71,9 +71,11 @@ PER_SEARCH = 0.3
 PER_CELL = 1.0
 # How far from t the outcomes are asked, as a multiple of it: from each to the next, at how many
 # points on the way there from 0; log of their error.
-FAR, POINTS_TO_T, LOG_ERROR = tuple(4**k for k in range(1, 9)), 12, -14.0
+FAR, POINTS_TO_T, LOG_ERROR = tuple(4**k for k in range(1, 9)), 6, -14.0
 # That times a count, lest it is much of 1 - |phi| of many uses.
 AHEAD = -6.0
+# The blocks of laws that are asked first are so far apart.
+STRIDE = 10
 # It is the first from which on log |phi| is proved to be as low as this part of what it is at t.
 AS_LOW = 0.97
 # Panels of a quadrature, nodes of searches.
@@ -628,22 +630,42 @@ class ManySampledContour(ContourLaw):
         return self.law.log_modulus_estimates(self.c, t)
 
     def modulus_supremum(self, t: float) -> float:
-        """Bound the product of |phi|^count beyond t, by the worst of the ranges beyond it."""
-        masses, far = [], np.zeros(len(FAR))
-        for block, each in zip(self.law.many.blocks, self._sums, strict=True):
-            value, error = each.minus_one(np.zeros(1))
-            m = 1.0 + value[:, 0].real
-            wrong = error[:, 0] + 1e-12 * np.abs(m)
-            if not (m > 2.0 * wrong).all():
-                return 1.0
-            masses.append((m - wrong, m + wrong))
-            far = far + block.log_far(self.law.each, self.c, masses[-1][1], t)
+        """Bound the product of |phi|^count beyond t."""
+        return math.exp(self.log_decay(t, -math.inf)) * MARGIN
+
+    def log_decay(self, t: float, enough: float) -> float:
+        """Bound sum of count log |phi| beyond t, by the worst of the ranges beyond it.
+
+        A law that is not asked is bounded by 0, and no more are asked than are needed.
+        """
         seen = float(self.log_modulus_estimates(np.array([0.0, t]))[1])
-        place = min(int(np.argmax([*(far <= AS_LOW * seen), True])), len(FAR) - 1)
+        goal = max(AS_LOW * seen, enough, -700.0)
+        blocks = list(zip(self.law.many.blocks, self._sums, strict=True))
+        masses: dict[int, tuple[Array, Array]] = {}
+
+        def mgf(k: int) -> tuple[Array, Array]:
+            if k not in masses:
+                value, error = blocks[k][1].minus_one(np.zeros(1))
+                m = 1.0 + value[:, 0].real
+                wrong = error[:, 0] + 1e-12 * np.abs(m)
+                masses[k] = m - wrong, m + wrong
+            return masses[k]
+
+        # Neighbours are alike: each tenth comes first.
+        order = [k for first in range(STRIDE) for k in range(first, len(blocks), STRIDE)]
+        far = np.zeros(len(FAR))
+        for k in order:
+            far = far + blocks[k][0].log_far(self.law.each, self.c, mgf(k)[1], t)
+            if far[1] <= goal:
+                break
+        place = min(int(np.argmax([*(far <= goal), True])), len(FAR) - 1)
         worst = float(far[place])
         for start in (1, *FAR[:place]):
             near = np.zeros(1)
-            for block, mgf in zip(self.law.many.blocks, masses, strict=True):
-                near = near + block.log_near(self.law.each, self.c, mgf, start * t)
+            for k in order:
+                if (mgf(k)[0] > 0.5 * mgf(k)[1]).all():
+                    near = near + blocks[k][0].log_near(self.law.each, self.c, mgf(k), start * t)
+                if near.max() <= goal:
+                    break
             worst = max(worst, float(near.max()))
-        return math.exp(max(worst, -700.0)) * MARGIN
+        return max(worst, -700.0)
