@@ -250,7 +250,10 @@ class Block:
         grown = 0.0 if self.remove else -c * float(np.log1p(-q).min())
         z = max(BEYOND + rise, math.sqrt(BEYOND**2 + 2.0 * grown))
         log_mass = math.log(2.0) - 0.5 * z * z
-        log_excess = np.log(0.5 * c * (c + 1.0)) + 2.0 * np.log(q) + np.log(np.expm1(s * s))
+        # About that of M - 1: by the second moment of y where it is small.
+        square = np.log(0.5 * c * (c + 1.0)) + 2.0 * np.log(q) + np.log(np.expm1(s * s))
+        about = estimated_cumulants(self.search_outcomes(log_mass), a)[0]
+        log_excess = np.fmin(square, np.log(np.expm1(np.maximum(about, 1e-300))))
         nodes = self.nodes(log_mass, c, 0.0, log_excess + LOG_PART, remainder=True)
         nodes = replace(nodes, out=(np.zeros(len(s)), np.zeros(len(s))))
         value, error = RemainderSum(c, nodes, remove=self.remove).minus_one(np.zeros(1))
