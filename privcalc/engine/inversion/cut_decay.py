@@ -72,7 +72,9 @@ def log_suprema(
     with np.errstate(divide="ignore"):
         bound = np.log1p(-np.minimum(gain, 1.0 - UNIT))
         bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
-        if shifted and isinstance(cut.part.ratio, SampledRatio):
+        # log |1 + y| there is off by units of 1, which the exponent multiplies.
+        known = 64.0 * UNIT * abs(exponent) < SLACK
+        if shifted and known and isinstance(cut.part.ratio, SampledRatio):
             line = np.min([_shifted(cut, exponent, each, ts) for each in HEIGHTS], axis=0)
             bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
     bound = np.clip(bound, LEAST_LOG, 0.0)

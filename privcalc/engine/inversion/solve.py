@@ -15,7 +15,7 @@ from privcalc.bounds import Bound
 from privcalc.engine.certified import PAD
 from privcalc.engine.inverse import LEAST_WIDTH, SHARE, around, error_for, root
 from privcalc.engine.source import SMALLEST_NORMAL, Source, bracket
-from privcalc.errors import NotCertifiedError
+from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.work import OutOfWorkError, left
 from privcalc.record import mutable, record, replace
 
@@ -270,6 +270,11 @@ def solved(maker: Maker[_S], target: tuple[float, float], tolerance: float) -> C
         raise AssertionError("the first source is made, or refused")
     answer = around(source, *target, tolerance, (centre, slope))
     upper, lower = answer.bound.upper, answer.bound.lower or 0.0
+    if ends.proved > upper * (1.0 + 1e-12):
+        raise DisagreementError(
+            f"two lines contradict each other: epsilon at least {ends.proved!r}, and at most"
+            f" {upper!r}"
+        )
     return answer.with_bound(Bound(upper, max(lower, min(ends.proved, upper))))
 
 

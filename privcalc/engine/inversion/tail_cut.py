@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Work for an exponential by itself, in units of what one costs in a product of matrices.
 BY_ITSELF = 16
 # Logarithms of scaled powers.
-MOST_POWER = 1e9
+MOST_POWER = 1e8
 
 
 @record
@@ -137,7 +137,8 @@ class Frame:
         """
         scaled = []
         for cut, _ in self.cuts:
-            if not self.parts.remove and c * cut.law.rate > MOST_POWER:
+            size = -c * math.log1p(-cut.law.rate)
+            if not self.parts.remove and size > MOST_POWER:
                 raise NotCertifiedError("the powers of the split are beyond what doubles know")
             if not self.parts.remove and c * cut.law.rate > PLAIN_FROM:
                 log_scale = float(near_logs(cut.law, cut.top, np.array([-c]))[0])
@@ -248,7 +249,7 @@ class Reals:
             total += n * float(value[0].real + error[0])
             rest += n * math.log1p(far[index] / near[index][1])
         log_f = others + total + (0.0 if frame.alone else _log_expm1(rest))
-        slack = 1e-9 + 1e-12 * (abs(others) + abs(total) + abs(rest))
+        slack = 2e-9 + 2e-9 * abs(rest) + 1e-12 * (abs(others) + abs(total) + abs(rest))
         return cls(near, far, others + slack, log_f + slack)
 
 

@@ -134,6 +134,8 @@ class Path:
             log_power = self.exponent * self.ratio.polar(x_high, least)[0]
         else:
             log_power = self.exponent * self.ratio.polar(x_low, most)[0]
+        # The log of a modulus near 1 is off by units of 1.
+        log_power = log_power + 16.0 * UNIT * abs(self.exponent)
         above = self.times[0] * self.ratio.polar(x_low, v_low)[1]
         below = self.times[1] * self.ratio.polar(x_high, v_low)[1]
         result: Array = log_f + log_power - np.where(v_low >= 0.0, above, below)
