@@ -18,7 +18,7 @@ import numpy as np
 
 from privcalc.bounds import Bound
 from privcalc.engine.enumeration.outcomes import enumerate_outcomes
-from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon
+from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon, resolutions
 from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import share, spend
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.answer import Quantity
+    from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.exact import Enclosed
@@ -89,7 +90,7 @@ def lower_end(
     if whole and part.approached:
         return solved(part.upper)
     if whole or not part.choices or part.alone:
-        found = solved(part.lower)
+        found = reduce(Bound.maximum, resolutions(part.lower, solved, stop.suffices))
         simpler = part.lower.alternative_dominating_pair()
         return found if simpler is None else Bound.maximum(found, solved(simpler))
     start = _start(part, quantity, at)
@@ -141,7 +142,11 @@ def lower_profile(
         rough = max(ROUGH, tolerance) if len(members) > 1 else tolerance
         try:
             with share(len(members) - number):
-                found = profile_at(composition, epsilons, rough, engine=engine)
+
+                def solved(composition: Composition, wish: float = rough) -> tuple[Certified, ...]:
+                    return tuple(profile_at(composition, epsilons, wish, engine=engine))
+
+                found = next(resolutions(composition, solved, lambda _: True))
         except NotCertifiedError:
             continue
         lowers = [

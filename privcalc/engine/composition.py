@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from privcalc.losses.law import LossLaw
+    from privcalc.losses.sampled.cut import TailSplitLaw
     from privcalc.losses.sampled.law import SampledLaw
     from privcalc.renyi.curve import RenyiCurve
 
@@ -67,6 +68,13 @@ class Composition:
         if not any(law.alternative_dominating_pair for law, _ in self.terms):
             return None
         terms = tuple((law.alternative_dominating_pair or law, count) for law, count in self.terms)
+        return Composition(terms, self.curves, self.reverse)
+
+    def coarsened(self) -> Composition | None:
+        """Return the same with fewer outcomes of laws that have many; None if there are none."""
+        if self.has_exact_single_use_profile or all(law.coarsened is None for law, _ in self.terms):
+            return None
+        terms = tuple((law.coarsened or law, count) for law, count in self.terms)
         return Composition(terms, self.curves, self.reverse)
 
     @cached_property
@@ -225,6 +233,16 @@ class Composition:
     def supports_tail_split(self) -> bool:
         """Whether the tail split (`engine/inversion`) applies to some law."""
         return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
+
+    @property
+    def samples(self) -> float:
+        """How many samples of laws with a tail split are expected; infinity for none."""
+        rates = [
+            count * cast("TailSplitLaw", law).rate
+            for law, count in self.terms
+            if law.properties.supports_tail_split
+        ]
+        return math.fsum(rates) if rates else math.inf
 
     @property
     def has_exact_single_use_profile(self) -> bool:

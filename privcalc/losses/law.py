@@ -144,6 +144,11 @@ class LossLaw(ABC):
         return None
 
     @property
+    def coarsened(self) -> LossLaw | None:
+        """A law with fewer outcomes on the same side of the pair, which more engines can use."""
+        return None
+
+    @property
     def mass_defect(self) -> tuple[float, float]:
         """What bounds on the P- and Q-masses of {L <= l} have in addition to what `tails` says.
 

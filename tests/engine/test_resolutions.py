@@ -1,17 +1,18 @@
-"""Few samples beside a law of many outcomes: both sides of it are asked at once."""
+"""Sums with a law of many outcomes: which resolution of it is asked."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.directions import Directions
 from privcalc.accounting.realize import realize
-from privcalc.engine.planner import certified_epsilon
+from privcalc.engine.planner import certified_epsilon, resolutions
+from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
-from privcalc.numerics.work import QUESTION, allowance
+from privcalc.numerics.work import QUESTION, allowance, charge
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.pairs import bracket
@@ -20,26 +21,77 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
 
 RARE = "gaussian:sigma=0.6@poisson:q=0.001@300+exponential:epsilon=0.2@3"
+MANY = "gaussian:sigma=0.9@poisson:q=0.01@3578+exponential:epsilon=0.2@3"
 
 
-def sides(text: str, remove: bool) -> tuple[Composition, Composition]:
-    """Return the compositions above and below of one direction."""
-    part = realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE)[
-        "remove" if remove else "add"
-    ].for_values
+def sides(text: str) -> tuple[Composition, Composition]:
+    """Return the compositions above and below of removing a record."""
+    part = realize(parse(text).tree, Relation.ADD_OR_REMOVE_ONE)["remove"].for_values
     assert part.lower is not None
     return part.upper, part.lower
 
 
-@pytest.mark.parametrize("remove", [True, False])
-def test_both_sides_are_asked_with_all_outcomes(remove: bool) -> None:
-    """Beside few samples, which take a line of many nodes, both are narrow and hardly apart."""
+def outcomes(composition: Composition) -> int:
+    """Return the number of outcomes of the law that has most."""
+    return max(law.atom_count for law, _ in composition.terms)
+
+
+def never(_: Any) -> bool:
+    """Ask on."""
+    return False
+
+
+def test_those_with_fewer_outcomes_are_asked_first() -> None:
+    """Beside few samples; all are, where there is work left for them."""
+    above, _ = sides(RARE)
+    asked = list(resolutions(above, outcomes, never))
+    assert asked == sorted(asked)
+    assert len(asked) > 1
+    assert asked[-1] == outcomes(above) > 5 * asked[0]
+    assert list(resolutions(above, outcomes, lambda _: True)) == asked[:1]
+    above, _ = sides(MANY)
+    assert list(resolutions(above, outcomes, never)) == [outcomes(above)]
+
+
+def test_work_and_failures_decide_how_far_it_goes() -> None:
+    """What took a fourth of the rest is the last; what fails is no answer, unless all do."""
+    above, _ = sides(RARE)
+
+    def costly(composition: Composition) -> int:
+        charge(30.0)
+        return outcomes(composition)
+
+    with allowance(100.0):
+        assert len(list(resolutions(above, costly, never))) == 1
+
+    def fussy(composition: Composition) -> int:
+        if outcomes(composition) < outcomes(above):
+            raise NotCertifiedError("too few")
+        return outcomes(composition)
+
+    assert list(resolutions(above, fussy, never)) == [outcomes(above)]
+
+    def broken(_: Composition) -> int:
+        raise NotCertifiedError("none at all")
+
+    with pytest.raises(NotCertifiedError, match="none"):
+        list(resolutions(above, broken, never))
+
+
+def test_all_resolutions_are_on_their_side() -> None:
+    """With fewer outcomes upper ends are no lower, and lower ends no higher."""
     delta = Enclosed.of(4.28e-6)
-    with allowance(QUESTION):
-        above, below = (certified_epsilon(each, delta).bound for each in sides(RARE, remove))
-    assert above.width <= 1e-6 * above.upper
-    assert below.width <= 1e-6 * below.upper
-    assert (below.lower or 0.0) <= above.upper < (below.lower or 0.0) * (1.0 + 1e-6)
+
+    def solved(composition: Composition) -> tuple[float, float]:
+        found = certified_epsilon(composition, delta, 1e-9).bound
+        return found.lower or 0.0, found.upper
+
+    above, below = (list(resolutions(each, solved, never)) for each in sides(RARE))
+    best = min(upper for _, upper in above)
+    largest = max(lower for lower, _ in below)
+    assert largest <= best < largest * (1.0 + 1e-6)
+    assert all(lower >= largest * (1.0 - 1e-8) for lower, _ in above)
+    assert all(upper <= best * (1.0 + 1e-8) for _, upper in below)
 
 
 @pytest.mark.slow

@@ -198,6 +198,8 @@ LARGEST_LOSS = 600.0
 MOST_USES = 10**9
 # Points of a block by itself, and of one of several, on either side of 0.
 ONE_BLOCK, ONE_OF_SEVERAL = 60_000, 1200
+# A rougher law has so many times fewer points, and has no less than these.
+ROUGHER, FEWEST = 5, 1000
 # Lattices are made coarser where they have more points, and shares of mass this small are moved.
 MOST_POINTS = 2400
 FAR = 1e-70
@@ -236,6 +238,21 @@ class RangeUses(EqualStepsLaw):
     def max_loss_error(self) -> float:
         """Return by how much the lattice goes beyond it."""
         return 2.0**-28
+
+    @cached_property
+    def coarsened(self) -> RangeUses | None:
+        """The law on a coarser lattice of the same profile."""
+        points = len(self.losses) // (2 * ROUGHER)
+        if self.closer is None or points < FEWEST:
+            return None
+        try:
+            return self._on(self.closer, points)
+        except NotCertifiedError:
+            return None
+
+    def _on(self, profile: LatticeProfile, points: int) -> RangeUses | None:
+        """Return the law on a lattice of so many points on either side of 0."""
+        return law_above(profile, points, profile.largest, self)
 
     @property
     def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
@@ -529,6 +546,9 @@ class AttainedUses(RangeUses):
 
     # A record has a hash of its own fields otherwise, which are many.
     __hash__ = RangeUses.__hash__
+
+    def _on(self, profile: LatticeProfile, points: int) -> RangeUses | None:
+        return law_below(profile, points)
 
 
 @remembered(32)
