@@ -479,6 +479,8 @@ class WholeLine(_Inverted):
 class TailSplit(_Inverted):
     """Sampled Gaussians cut at a loss, with put-call parity beyond it (`engine/inversion`)."""
 
+    refinable = True
+
     def applies(self, composition: Composition) -> bool:
         """Say whether there is a law that can be cut."""
         return composition.supports_tail_split

@@ -72,9 +72,7 @@ def log_suprema(
     with np.errstate(divide="ignore"):
         bound = np.log1p(-np.minimum(gain, 1.0 - UNIT))
         bound = np.minimum(bound, np.log(cells.variation() / (mass[0] * ts)) + SLACK)
-        # log |1 + y| there is off by units of 1, which the exponent multiplies.
-        known = 64.0 * UNIT * abs(exponent) < SLACK
-        if shifted and known and isinstance(cut.part.ratio, SampledRatio):
+        if shifted and isinstance(cut.part.ratio, SampledRatio):
             line = np.min([_shifted(cut, exponent, each, ts) for each in HEIGHTS], axis=0)
             bound = np.minimum(bound, line - math.log(mass[0]) + SLACK)
     bound = np.clip(bound, LEAST_LOG, 0.0)
@@ -146,9 +144,9 @@ def _shifted(cut: CutLaw, exponent: float, height: float, ts: Array) -> Array:
     piece, q = cut.piece, cut.law.rate
     height = min(height, 2.0 * piece.deviation)
     x = np.linspace(cut.low, cut.top, 2 * CELLS + 1)
-    log_size, turn = _on_line(q, x, height)
+    log_size, turn, wrong = _on_line(q, x, height)
     log_f = piece.constant + (piece.slope - 0.5 * piece.curvature * x) * x
-    value = log_f + exponent * log_size
+    value = log_f + exponent * log_size + abs(exponent) * wrong
     # d log |1 + y| / dx lies between its values at the ends, being increasing in x.
     growth = exponent * _growth(q, x, height)
     linear = piece.slope - piece.curvature * x
@@ -163,6 +161,7 @@ def _shifted(cut: CutLaw, exponent: float, height: float, ts: Array) -> Array:
     for end, at in ((0, cut.low), (-1, cut.top)):
         still = float(y_and_loss(np.array([at]), q)[1][0])
         peak = exponent * (still if exponent >= 0.0 else float(log_size[end]))
+        peak += abs(exponent) * float(wrong[end])
         peak += float(log_f[end]) + 0.5 * piece.curvature * height * height
         log_rho = math.log(q) - math.log1p(-q) + at
         share = math.exp(-np.logaddexp(0.0, -log_rho))
@@ -178,12 +177,26 @@ def _vertical(log_peak: float, height: float, slope: float, ts: Array) -> Array:
     return result
 
 
-def _on_line(q: float, x: Array, height: float) -> tuple[Array, Array]:
-    """Return log |1 + y| and arg(1 + y) at x + i height, both of which increase with x."""
-    odds = np.exp(np.minimum(math.log(q) + x, 340.0))
-    square = 2.0 * (1.0 - q) * odds * math.cos(height) + odds * odds
-    log_size = 0.5 * np.log((1.0 - q) ** 2 + square)
-    return log_size, np.arctan2(odds * math.sin(height), 1.0 - q + odds * math.cos(height))
+def _on_line(q: float, x: Array, height: float) -> tuple[Array, Array, Array]:
+    """Return log |1 + y| and arg(1 + y) at x + i height, which increase with x; error of the first.
+
+    From |1 + y|^2 - 1 = 2 Re y + |y|^2, whose terms are off by 16 units each, as far as that is no
+    difference; else from the sum of squares. Exponents may be large, and y is small there.
+    """
+    rise, cosine, sine = np.minimum(np.log(q) + x, 340.0), math.cos(height), math.sin(height)
+    odds = np.exp(rise)
+    real = q * (
+        np.expm1(np.minimum(x, 340.0 - np.log(q))) * cosine - 2.0 * math.sin(0.5 * height) ** 2
+    )
+    moved, imaginary = real * (2.0 + real), odds * sine
+    square = moved + imaginary * imaginary
+    plain = (1.0 - q) ** 2 + 2.0 * (1.0 - q) * odds * cosine + odds * odds
+    near = square > -0.5
+    log_size = 0.5 * np.where(near, np.log1p(np.maximum(square, -0.5)), np.log(plain))
+    terms = np.abs(real) * (2.0 + np.abs(real)) + imaginary * imaginary
+    wrong = UNIT * np.where(near, 32.0 * terms / (1.0 + np.maximum(square, -0.5)), 32.0)
+    wrong = wrong + 8.0 * UNIT * np.abs(log_size)
+    return log_size, np.arctan2(imaginary, 1.0 - q + odds * cosine), wrong
 
 
 def _growth(q: float, x: Array, height: float) -> Array:
