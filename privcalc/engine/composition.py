@@ -86,7 +86,7 @@ class Composition:
         many: dict[bool, list[tuple[SampledLaw, int]]] = {False: [], True: []}
         joined: list[tuple[LossLaw, int]] = []
         for law, count in self.terms:
-            if law.properties.batched:
+            if law.properties.sampled_gaussian:
                 many[cast("SampledLaw", law).remove].append((cast("SampledLaw", law), count))
             else:
                 joined.append((law, count))

@@ -469,7 +469,7 @@ class Plan:
             if not options or not whole or self.found is not None:
                 return None
             method, tolerance = min(options, key=_work)[0]
-            # Thousands of laws are hardly predicted to take too much.
+            # Of thousands of laws a coarse bracket is had for the work that is left, or nearly.
             many = self.question.composition.joined is not self.question.composition
             return method, max(tolerance, COARSE) if many else tolerance
         meeting = [each for each in within if each[1].width <= width]

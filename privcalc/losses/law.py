@@ -45,7 +45,7 @@ class LawProperties:
         has_atoms: whether |phi| does not decay: some of the losses are atoms.
         has_atoms_and_edges: whether there are atoms and a density with edges, which costs many
             nodes.
-        batched: whether it is a sampled Gaussian, many of which are evaluated as one array.
+        sampled_gaussian: whether it is one, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
         renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
         profile_in_closed_form: whether the profile of a symmetric pair is known at every epsilon,
@@ -58,7 +58,7 @@ class LawProperties:
     cf_valid_for_all_t: bool = False
     has_atoms: bool = False
     has_atoms_and_edges: bool = False
-    batched: bool = False
+    sampled_gaussian: bool = False
     supports_tail_split: bool = False
     renyi_in_closed_form: bool = False
     profile_in_closed_form: bool = False

@@ -174,9 +174,10 @@ class TestGuarantees:
         in_order(found)
         # Koskela, Redberg, Wang 2024, Corollary 6.2, with the maximum for the logarithm of a sum.
         cost = 2.0 * max(epsilon_1, math.log1p((mean - 1.0) * delta_1))
-        assert found.methods["tight"] <= (epsilon_hat + cost) * (1.0 + 2e-9) + 2e-9
+        assert found.methods["tight"] <= (epsilon_hat + cost) * (1.0 + 1e-9) + 1e-9
         published = 2.0 * math.log(math.exp(epsilon_1) + (mean - 1.0) * delta_1)
-        assert found.methods["paper"] <= (epsilon_hat + published) * (1.0 + 1e-9) + 1e-9
+        # Two thresholds, each found to 1e-9: 1.37e-9 was seen.
+        assert found.methods["paper"] <= (epsilon_hat + published) * (1.0 + 2e-9) + 1e-9
         alone = asked(f"approx:epsilon={epsilon_hat!r},delta={delta_hat!r}", runs, delta)
         assert found.bound.upper <= alone.bound.upper * (1.0 + FOUND) + 1e-9
 

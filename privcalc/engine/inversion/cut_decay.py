@@ -180,20 +180,22 @@ def _vertical(log_peak: float, height: float, slope: float, ts: Array) -> Array:
 def _on_line(q: float, x: Array, height: float) -> tuple[Array, Array, Array]:
     """Return log |1 + y| and arg(1 + y) at x + i height, which increase with x; error of the first.
 
-    From |1 + y|^2 - 1 = 2 Re y + |y|^2, whose terms are off by 16 units each, as far as that is no
-    difference; else from the sum of squares. Exponents may be large, and y is small there.
+    Exponents may be large where y is small: there it is half the log of 1 + u, u = 2 Re y + |y|^2,
+    with Re y = q (e^x - 1) cos v - 2 q sin^2(v / 2). Each of the terms of u is off by 16 units of
+    itself, those of Re y by their moduli, and log(1 + u) by the error of u over 1 + u. Elsewhere it
+    is the log of a sum of squares off by 32 units.
     """
-    rise, cosine, sine = np.minimum(np.log(q) + x, 340.0), math.cos(height), math.sin(height)
-    odds = np.exp(rise)
-    real = q * (
-        np.expm1(np.minimum(x, 340.0 - np.log(q))) * cosine - 2.0 * math.sin(0.5 * height) ** 2
-    )
-    moved, imaginary = real * (2.0 + real), odds * sine
-    square = moved + imaginary * imaginary
+    cosine, sine = math.cos(height), math.sin(height)
+    x = np.minimum(x, min(340.0 - math.log(q), 700.0))
+    odds = q * np.exp(x)
+    rise, fall = q * np.expm1(x) * cosine, 2.0 * q * math.sin(0.5 * height) ** 2
+    real, imaginary = rise - fall, odds * sine
+    square = real * (2.0 + real) + imaginary * imaginary
     plain = (1.0 - q) ** 2 + 2.0 * (1.0 - q) * odds * cosine + odds * odds
     near = square > -0.5
     log_size = 0.5 * np.where(near, np.log1p(np.maximum(square, -0.5)), np.log(plain))
-    terms = np.abs(real) * (2.0 + np.abs(real)) + imaginary * imaginary
+    size = np.abs(rise) + fall
+    terms = size * (2.0 + size) + imaginary * imaginary
     wrong = UNIT * np.where(near, 32.0 * terms / (1.0 + np.maximum(square, -0.5)), 32.0)
     wrong = wrong + 8.0 * UNIT * np.abs(log_size)
     return log_size, np.arctan2(imaginary, 1.0 - q + odds * cosine), wrong

@@ -72,7 +72,7 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
             cf_valid_for_all_t=known,
             has_atoms=atoms,
             has_atoms_and_edges=atoms,
-            batched=gaussian,
+            sampled_gaussian=gaussian,
             supports_tail_split=gaussian,
         )
 

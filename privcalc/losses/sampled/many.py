@@ -76,14 +76,15 @@ FAR, POINTS_TO_T, LOG_ERROR = tuple(4**k for k in range(1, 9)), 8, -14.0
 AHEAD = -6.0
 # The blocks of laws that are asked first are so far apart.
 STRIDE = 10
-# It is the first from which on log |phi| is proved to be as low as this part of what it is at t.
+# The last of these multiples is the first beyond which log |phi| is proved to be as low as this
+# part of what it is at t.
 AS_LOW = 0.97
 # Part of log |phi| that is proved, about.
 PROVED = 0.89
 # Panels of a quadrature, nodes of searches.
 MOST_PANELS, MOST_NODES = 2000, 20_000
-# Of fewer t than FEW |phi| is estimated at all. Phases of neighbouring nodes differ by TURN at the
-# most, if MOST_FINER times as many are enough.
+# Of more t than FEW every third is estimated, and the others lie between: searches ask for steps of
+# 8 %. Phases of neighbouring nodes differ by TURN at most, if MOST_FINER times as many will do.
 FEW, TURN, MOST_FINER = 12, 2.0, 8
 # Of what moments leave out for a closed form, deviations; log of the error of M - 1 by quadrature.
 BEYOND, LOG_PART = 9.5, -20.0
@@ -91,8 +92,6 @@ BEYOND, LOG_PART = 9.5, -20.0
 MOST_ORDER = 96
 # Covers the rounding of densities, lengths and places of cells (`VariationCells.heights`).
 SLACK = 1e-6
-# Relative error of masses by erfc.
-OUT_ERROR = 1e-9
 
 
 class Block:
@@ -212,7 +211,7 @@ class Block:
             quadrature = np.exp(errors).sum(axis=1) * MARGIN
         outcomes = on_part(part, *at, exponent, 2.0 * (np.abs(low) + np.abs(high)))
         out = self._outside(part)
-        nodes = NodeSet(outcomes, exponent, t_max, quadrature, out, self.q, OUT_ERROR)
+        nodes = NodeSet(outcomes, exponent, t_max, quadrature, out, self.q)
         return nodes.pruned(np.exp(log_errors) * 0.1, remainder=remainder)
 
     def _outside(self, part: SampledPart) -> tuple[Array, Array]:
@@ -309,8 +308,8 @@ class Block:
     def log_near(self, log_mass: float, c: float, mgf: tuple[Array, Array], t: float) -> Array:
         """Bound sum of count log |phi| between points from t to FAR[0] t; `mgf` are those on M(c).
 
-        Weights and losses of outcomes are off as in `NodeWeights`; what is not a quadrature error
-        is less than 1e-6 of 1 - |phi|, or nothing is proved of the law.
+        See the module. Weights and losses of outcomes are off as `NodeWeights` says, which moves a
+        sum over them by `noise`, the quadrature error included; all is divided by the lower bound.
         """
         step, count = few_bits(t / POINTS_TO_T), FAR[0] * POINTS_TO_T + 2
         log_errors = np.log(mgf[0]) + np.minimum(LOG_ERROR, AHEAD - np.log(self.counts))
