@@ -26,8 +26,10 @@ from privcalc.numerics.phases import (
     phase_sums,
     progression_rows,
     progression_sums,
+    run_sums,
+    sum_units,
 )
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -257,8 +259,8 @@ class RemainderSum:
         w = np.exp(log_w)
         # w y in log space: y may be huge where w is tiny.
         wy = np.where(np.abs(y) < 1e200, w * y, np.exp(log_w + np.maximum(loss, 0.0)))
-        self._weight, self._weight_y = (each.sum(axis=-1, keepdims=True) for each in (w, wy))
-        charge = 16.0 + PHASE_ULPS + COMPLEX_TERM * w.shape[-1] + 3.0 * jitter
+        self._weight, self._weight_y = run_sums(w), run_sums(wy)
+        charge = 16.0 + PHASE_ULPS + sum_units(w.shape[-1]) + 3.0 * jitter
         exponent = abs(nodes.exponent)
         noise = self._tilted * (charge + LOSS_UNITS * exponent * np.abs(loss)) + w * charge
         self._direct_noise = UNIT * noise.sum(axis=-1, keepdims=True)
@@ -460,12 +462,12 @@ class DecayingContour(ContourLaw):
         weights, loss = part.weights / lowest, part.loss
         if not len(weights) or len(weights) > MAX_STEP_NODES:
             return 1.0, 1.0
-        mass = float(weights.sum())
+        mass = float(run_sums(weights)[0])
         mean = float((weights * loss).sum()) / mass
         centred = loss - mean
         variance = float((weights * centred * centred).sum()) * max(mass, 1.0) * MARGIN
         absolute = float((weights * np.abs(centred)).sum())
-        units = COMPLEX_TERM * len(weights) + PHASE_ULPS + 16.0 + part.units
+        units = sum_units(len(weights)) + PHASE_ULPS + 16.0 + part.units
         shaken_mass = UNIT * float((weights * units).sum())
         shaken = units + right * (8.0 * np.abs(centred) + part.moved)
         noise = UNIT * float((weights * shaken).sum())

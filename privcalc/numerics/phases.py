@@ -8,7 +8,8 @@ arithmetic progression the same is done with them.
 Rounding: each factor's angle is off by 2 units of itself (h is exact, a B h and b h too when h has
 few bits, the product with l rounds once, and so does l's own last digit), sine and cosine by
 4 units of 1 each, the complex product by 3: below 32 units of |w| plus 4 units of |w| |t l|. The
-sum over j is charged by the caller.
+sum over j is formed of runs of SUMMED terms, so that no term sees more roundings than those of its
+run and one for each run; `sum_units` is what that comes to, and is for the caller to charge.
 
 The theta series is sum_k exp(-beta (k^2 + 2 k a) + 2 pi i k b), for |a| <= 1/2 and beta >= 3. The
 term k = 0 is 1 and no term is larger, so few terms do. Both ways of writing the sum of a Gaussian
@@ -18,23 +19,50 @@ over the integers have this form: directly, and by Poisson summation.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array, ComplexArray
 
+Matrix = TypeVar("Matrix", "Array", "ComplexArray")
+
 PHASE_ULPS = 32.0
 # Below this many points a plain table is as fast.
 FACTOR_FROM = 48
 CHUNK = 400_000
+# Terms of a run of a sum.
+SUMMED = 128
 # Work for each sine and cosine, and for each complex product of a sum.
 PER_PHASE, PER_PRODUCT = 0.3, 0.005
+
+
+def sum_units(count: int) -> float:
+    """Return the units of the moduli by which a sum of so many terms is off, formed of runs."""
+    return COMPLEX_TERM * (min(count, SUMMED) + -(-count // SUMMED))
+
+
+def run_sums(terms: Array) -> Array:
+    """Return the sums of rows of real terms, formed of runs; the axis is kept."""
+    if terms.shape[-1] <= SUMMED:
+        whole: Array = terms.sum(axis=-1, keepdims=True)
+        return whole
+    starts = np.arange(0, terms.shape[-1], SUMMED)
+    result: Array = np.add.reduceat(terms, starts, axis=-1).sum(axis=-1, keepdims=True)
+    return result
+
+
+def _product(left: Matrix, right: Matrix) -> Matrix:
+    """Return a product of matrices, whose sums are formed of runs."""
+    total: Matrix = left[..., :SUMMED] @ right[..., :SUMMED, :]
+    for i in range(SUMMED, left.shape[-1], SUMMED):
+        total += left[..., i : i + SUMMED] @ right[..., i : i + SUMMED, :]
+    return total
 
 
 def phases(t: Array, loss: Array) -> ComplexArray:
@@ -57,8 +85,8 @@ def phase_sums(t: Array, loss: Array, weights: Array) -> ComplexArray:
     result: ComplexArray = np.empty((len(t), weights.shape[1]), np.complex128)
     for i in range(0, len(t), rows):
         angles = np.outer(t[i : i + rows], loss)
-        result.real[i : i + rows] = np.cos(angles) @ weights
-        result.imag[i : i + rows] = np.sin(angles, out=angles) @ weights
+        result.real[i : i + rows] = _product(np.cos(angles), weights)
+        result.imag[i : i + rows] = _product(np.sin(angles, out=angles), weights)
     return result
 
 
@@ -77,7 +105,7 @@ def progression_sums(
     for i in range(0, len(coarse), rows):
         table = phases(coarse[i : i + rows], loss)
         for j, column in enumerate(weights.T):
-            result[i : i + rows, :, j] = (table * column) @ fine
+            result[i : i + rows, :, j] = _product(table * column, fine)
     return result.reshape(-1, weights.shape[1])[:count]
 
 
@@ -90,8 +118,8 @@ def phase_rows(t: Array, loss: Array, weights: Array) -> ComplexArray:
         part = slice(i, i + rows)
         angles = t[None, :, None] * loss[part, None, :]
         column = weights[part, :, None]
-        result.real[part] = (np.cos(angles) @ column)[:, :, 0]
-        result.imag[part] = (np.sin(angles, out=angles) @ column)[:, :, 0]
+        result.real[part] = _product(np.cos(angles), column)[:, :, 0]
+        result.imag[part] = _product(np.sin(angles, out=angles), column)[:, :, 0]
     return result
 
 
@@ -106,7 +134,7 @@ def progression_rows(step: float, count: int, loss: Array, weights: Array) -> Co
         part = slice(i, i + rows)
         far = np.exp(1j * (coarse[None, :, None] * loss[part, None, :])) * weights[part, None, :]
         near = np.exp(1j * (loss[part, :, None] * fine))
-        result[part] = (far @ near).reshape(len(far), -1)
+        result[part] = _product(far, near).reshape(len(far), -1)
     return result[:, :count]
 
 
@@ -141,7 +169,7 @@ def block_sums(starts: Array, step: float, size: int, loss: Array, weights: Arra
     charge(PER_PRODUCT * len(starts) * size * len(loss))
     table: ComplexArray = np.empty((len(starts), size), np.complex128)
     for i in range(0, len(starts), rows):
-        table[i : i + rows] = (phases(starts[i : i + rows], loss) * weights) @ fine
+        table[i : i + rows] = _product(phases(starts[i : i + rows], loss) * weights, fine)
     return table
 
 

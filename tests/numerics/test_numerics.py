@@ -24,7 +24,14 @@ from privcalc.numerics.gauss_legendre import (
     composite_rule,
 )
 from privcalc.numerics.normal import FEW_TAILS, log_tail, lower_tails
-from privcalc.numerics.phases import lattice_sums, phase_sums, progression_sums
+from privcalc.numerics.phases import (
+    lattice_sums,
+    phase_sums,
+    progression_rows,
+    progression_sums,
+    run_sums,
+    sum_units,
+)
 from privcalc.numerics.rounding import UNIT, few_bits
 
 
@@ -85,14 +92,16 @@ def test_complex_log1p_keeps_relative_accuracy_near_zero() -> None:
     assert abs(value[0] - m[0]) < 1e-33
 
 
-def test_phase_sums_agree_with_the_definition() -> None:
+@pytest.mark.parametrize("count", [90, 128, 1000])
+def test_phase_sums_agree_with_the_definition(count: int) -> None:
     """Table and matrix-product forms equal sum w e^{itl} to the charged rounding."""
     rng = np.random.default_rng(3)
-    loss, weights = rng.normal(size=90), rng.uniform(size=(90, 2))
+    loss, weights = rng.normal(size=count), rng.uniform(size=(count, 2))
     step = few_bits(0.037)
     t = step * np.arange(300)
     direct = phase_sums(t, loss, weights)
     fast = progression_sums(0.0, step, 300, loss, weights)
+    rows = progression_rows(step, 300, loss[None, :], weights[None, :, 0])
     for i in (0, 1, 47, 299):
         for j in range(2):
             terms = [
@@ -100,9 +109,21 @@ def test_phase_sums_agree_with_the_definition() -> None:
                 for w, x in zip(weights[:, j], loss, strict=True)
             ]
             exact = complex(mpmath.fsum(terms))
-            charge = UNIT * float((weights[:, j] * (32 + 90 + 4 * np.abs(t[i] * loss))).sum())
+            units = 32 + sum_units(count) + 4 * np.abs(t[i] * loss)
+            charge = UNIT * float((weights[:, j] * units).sum())
             assert abs(direct[i, j] - exact) <= charge
             assert abs(fast[i, j] - exact) <= charge
+            assert j or abs(rows[0, i] - exact) <= charge
+
+
+def test_sums_of_many_terms_are_charged_for_few_roundings() -> None:
+    """A sum of 100,000 terms formed of runs is exact to the units it is charged, which are few."""
+    terms = np.random.default_rng(5).uniform(size=(2, 100_000))
+    found = run_sums(terms)[:, 0]
+    assert sum_units(100_000) < 3_000.0
+    for row, value in zip(terms, found, strict=True):
+        exact = math.fsum(row)
+        assert abs(value - exact) <= UNIT * sum_units(100_000) * exact
 
 
 @pytest.mark.parametrize(("count", "first"), [(1, -3), (2, 0), (97, -40), (400, 12)])

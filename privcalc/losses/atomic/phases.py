@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.arrays import log1p_with_error
-from privcalc.numerics.phases import PHASE_ULPS, block_sums, phase_sums, progression_sums
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT
+from privcalc.numerics.phases import (
+    PHASE_ULPS,
+    block_sums,
+    phase_sums,
+    progression_sums,
+    sum_units,
+)
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -54,7 +60,7 @@ class TiltedPhases:
         To the errors of weights and phases come those of evaluating phases and of the sum. Beyond
         LARGEST_ERROR nothing is known.
         """
-        units = PHASE_ULPS + 8.0 + COMPLEX_TERM * len(self.losses)
+        units = PHASE_ULPS + 8.0 + sum_units(len(self.losses))
         found = self.weight_error + UNIT * units + t * self.phase_error * (1.0 + 1e-6)
         found = found + 8.0 * UNIT * t * float(self.weights @ np.abs(self.losses))
         return np.where(found < LARGEST_ERROR, found * (1.0 + 1e-6), 4.0)

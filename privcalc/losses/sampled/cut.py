@@ -28,8 +28,8 @@ from privcalc.losses.quadrature_nodes import NodeSet, WeightedLosses
 from privcalc.losses.sampled.parts import Path, ShiftedPart
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.normal import log_tail, normal_tail
-from privcalc.numerics.phases import PHASE_ULPS, progression_sums
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, exp_bound
+from privcalc.numerics.phases import PHASE_ULPS, progression_sums, run_sums, sum_units
+from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -362,7 +362,7 @@ class PowerPart:
         _, _, loss, jitter, moved = nodes.outcomes
         self._loss, self._tilted = loss, nodes.tilted
         loss = np.abs(loss)
-        units = 16.0 + PHASE_ULPS + COMPLEX_TERM * len(loss) + 3.0 * jitter
+        units = 16.0 + PHASE_ULPS + sum_units(len(loss)) + 3.0 * jitter
         units = units + LOSS_UNITS * abs(nodes.exponent) * loss
         self._noise = UNIT * float((self._tilted * units).sum()) + UNDERFLOW + nodes.quadrature
         self._phase_noise = UNIT * float((self._tilted * (LOSS_UNITS * loss + moved)).sum())
@@ -375,7 +375,7 @@ class PowerPart:
     @property
     def range(self) -> tuple[float, float]:
         """Return bounds on the value at t = 0, the lower one perhaps 0."""
-        total = float(self._tilted.sum())
+        total = float(run_sums(self._tilted)[0])
         return max(0.0, total - self._noise * MARGIN), (total + self._noise) * MARGIN
 
     def progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:

@@ -44,8 +44,8 @@ from privcalc.losses.sampled.parts import SampledPart, y_and_loss
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.normal import log_tail
-from privcalc.numerics.phases import PHASE_ULPS, phase_rows, progression_rows
-from privcalc.numerics.rounding import COMPLEX_TERM, MARGIN, UNIT, few_bits
+from privcalc.numerics.phases import PHASE_ULPS, phase_rows, progression_rows, sum_units
+from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
 from privcalc.numerics.work import charge, left
 from privcalc.record import record, replace
 
@@ -319,7 +319,7 @@ class Block:
         mass = weights.sum(axis=1, keepdims=True)
         centred = part.loss - (weights * part.loss).sum(axis=1, keepdims=True) / mass
         variance = (weights * centred**2).sum(axis=1) * np.maximum(mass[:, 0], 1.0)
-        units = COMPLEX_TERM * weights.shape[1] + PHASE_ULPS + 16.0 + part.units
+        units = sum_units(weights.shape[1]) + PHASE_ULPS + 16.0 + part.units
         shaken = units + step * count * (8.0 * np.abs(centred) + part.moved)
         noise = UNIT * (weights * shaken).sum(axis=1) + part.quadrature / mgf[0]
         sums = progression_rows(step, count, centred, weights)[:, POINTS_TO_T:]
