@@ -102,6 +102,16 @@ class Composition:
             joined += [(ManySampledLaw(Many(laws)), 1)] if joining[remove] else laws
         return Composition(tuple(joined), self.curves, self.reverse)
 
+    @cached_property
+    def heavy(self) -> int:
+        """How many laws are to be integrated each by itself, where that takes longest."""
+        if len(self.terms) < MANY:
+            return 0
+        return sum(
+            not (law.properties.has_atoms or law.properties.renyi_in_closed_form)
+            for law, _ in self.joined.terms
+        )
+
     def max_loss(self) -> Bound:
         """Bracket the supremum of the finite total loss, exactly where the laws' are exact.
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     Terms = list[tuple[Term, int]]
 
 
+# Two compositions of which one is above and one below differ by more than this, relatively.
+APART = 1e-4
+
 _REVERSES = {"add": "remove", "remove": "add"}
 
 
@@ -144,6 +147,22 @@ class Realized:
     def for_values(self) -> Realized:
         """The same for epsilon and delta, at each point by itself."""
         return self.adaptive or self
+
+    def over(self, below: Realized) -> Realized:
+        """The same above, and what another proves below, which is of something that costs less.
+
+        Nothing is asked for finer than what the two differ by.
+        """
+        return replace(
+            self,
+            lower=below.lower,
+            choices=below.choices,
+            reverses=below.reverses,
+            back=below.back,
+            approached=False,
+            accuracy=max(self.accuracy, APART),
+            adaptive=None if below.adaptive is None else self.over(below.adaptive),
+        )
 
     def with_reverse(self, back: Realized) -> Realized:
         """Tell a composition with curves what the neighbours cost in the other order."""
