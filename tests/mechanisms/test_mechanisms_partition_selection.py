@@ -46,8 +46,9 @@ def test_probabilities_are_those_of_the_recursion(epsilon: str, delta: str) -> N
     with mp.workdps(80):
         true = kept(mpf(epsilon), mpf(delta))
         for n, p in enumerate(true):
-            ours = curve.at(n)
-            assert abs(mpf(ours.numerator) / ours.denominator - p) <= mpf(10) ** -60
+            for ours in (curve.at(n), curve.all[n]):
+                assert abs(mpf(ours.numerator) / ours.denominator - p) <= mpf(10) ** -60
+        assert len(curve.all) == len(true)
         assert curve.last == len(true) - 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import copy
 from decimal import ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 SMALLEST_EPSILON, LARGEST_EPSILON, SMALLEST_DELTA = 1e-6, 100.0, 1e-200
 # Digits beyond those of epsilon and delta, which e^{n epsilon} - 1 and sums with delta lose.
 DIGITS = 60
+# Digits that powers by repeated products are carried with beyond those: of MOST_COUNTS they lose 6.
+SPARE = 8
 # Counts among which lower ends of compositions look for the costliest.
 TRIED = 32
 
@@ -120,11 +123,10 @@ class PartitionSelection(Mechanism):
         """Return the law of a release that sees a sample, with all others sampled, too."""
         from privcalc.losses.thresholds.sampled_counts import MOST_COUNTS, sampled_counts
 
-        curve = Probabilities(self.epsilon, self.delta)
+        curve = _probabilities(self.epsilon, self.delta)
         if curve.last > MOST_COUNTS:
             return None
-        shown = [curve.at(n) for n in range(curve.last + 1)]
-        return sampled_counts(shown, records, rate, remove=adjacency is not Adjacency.ADD)
+        return sampled_counts(curve.all, records, rate, remove=adjacency is not Adjacency.ADD)
 
 
 class Probabilities:
@@ -170,6 +172,24 @@ class Probabilities:
             left = rest * (-self._epsilon * (n - self.first)).exp() - self._c
             return min(Fraction(1 - left), Fraction(1))
 
+    @cached_property
+    def all(self) -> list[Fraction]:
+        """p(0), ..., p(last), by powers of e^epsilon, whose last SPARE digits are not kept."""
+        context = self._context.copy()
+        context.prec += SPARE
+        found: list[Decimal] = []
+        with localcontext(context):
+            growth, power = self._epsilon.exp(), Decimal(1)
+            for _ in range(self.first + 1):
+                found.append(self._c * (power - 1))
+                power *= growth
+            left = 1 - found[-1] + self._c
+            for _ in range(self.first + 1, self.last):
+                left /= growth
+                found.append(min(1 - (left - self._c), Decimal(1)))
+        with localcontext(self._context):
+            return [*(Fraction(+each) for each in found), Fraction(1)]
+
     def edges(self, group: int = 1) -> list[Outcome]:
         """Return the edges of the hull of all corners, as masses with and without the people."""
         bends = (self.first - 1, self.first, self.last - 2, self.last - 1)
@@ -190,3 +210,9 @@ class Probabilities:
 
     def _by_first(self, n: int) -> Decimal:
         return self._c * ((self._epsilon * n).exp() - 1)
+
+
+@lru_cache(8)
+def _probabilities(epsilon: Fraction, delta: Fraction) -> Probabilities:
+    """Return them, the same for both directions."""
+    return Probabilities(epsilon, delta)
