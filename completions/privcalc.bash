@@ -53,7 +53,7 @@ _privcalc_offers() {
         'opacus:file=') offers='/' ;;
         '@poisson:'|'@poisson-sampled:') offers='q= max= n=' ;;
         '@wor:'|'@sampled-without-replacement:') offers='q= n= m=' ;;
-        '@allocation:'|'@randomly-allocated:') offers='t=' ;;
+        '@allocation:'|'@randomly-allocated:') offers='t= k=' ;;
         '@batches:'|'@shuffled-batches:') offers='t=' ;;
         '@shuffle:'|'@shuffled-reports:') offers='n=' ;;
         '@group:') offers='k=' ;;

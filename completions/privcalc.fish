@@ -102,7 +102,7 @@ function __privcalc_words
         case '@wor:' '@sampled-without-replacement:'
             printf '%s\n' q= n= m=
         case '@allocation:' '@randomly-allocated:'
-            printf '%s\n' t=
+            printf '%s\n' t= k=
         case '@batches:' '@shuffled-batches:'
             printf '%s\n' t=
         case '@shuffle:' '@shuffled-reports:'

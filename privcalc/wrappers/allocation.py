@@ -44,6 +44,7 @@ STEPS = Parameter(
     maximum=float(MOST_STEPS),
     # The mean of t + 1 independent ratios is that of t of them, averaged over which is left out.
     cost="decreases",
+    cost_unless=("participations",),
 )
 
 
@@ -52,10 +53,22 @@ STEPS = Parameter(
     place=22,
     plain=(
         "Each record takes part in exactly one step of an epoch (balls in bins), drawn by itself "
-        "and evenly from all steps."
+        "and evenly from all steps; or in exactly k different steps."
     ),
     short="allocation",
-    parameters=(STEPS,),
+    parameters=(
+        STEPS,
+        Parameter(
+            "participations",
+            "number of different steps of an epoch that a record takes part in",
+            short="k",
+            kind="integer",
+            minimum=1.0,
+            maximum=float(MOST_STEPS),
+            default=1,
+        ),
+    ),
+    ordered=(("participations", "steps"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
     example="gaussian:sigma=1@allocation:t=1000@10",
@@ -77,22 +90,35 @@ class RandomlyAllocated(Wrapper):
     a data set whose others add nothing attains it. Draws that are kept for k epochs give N(v, 1) k
     times at step j, which is N(v sqrt(k), 1).
 
+    Of k different steps of t, drawn evenly, the law above is a composition of epochs in which the
+    record is in one step. Proof. Draw a division of the steps into k blocks evenly, r = t mod k of
+    floor(t / k) + 1 steps and the others of floor(t / k), and one step of each block: together they
+    are k different steps, and by symmetry all sets of k are equally likely. Given the division the
+    blocks are epochs with draws of their own, however their steps follow one another, as the proof
+    above has one kernel for all steps; and profiles are jointly convex in the mixture over
+    divisions (Feldman, Shenfeld 2025, who reduce k of t to one of t / k alike). The law below is
+    what the sum of all outputs tells apart, with mean k v in any k steps, and variance t:
+    N(k v / sqrt(t), 1), which is k times N(v sqrt(k / t), 1).
+
     Adding and removing are composed each by itself. That is not what a shuffled data set does,
     whose batches have a fixed size: `@batches`.
     """
 
     sampling: ClassVar[str] = "random allocation"
 
-    def __init__(self, *, steps: int) -> None:
-        """Take the number of steps."""
-        self.steps = steps
+    def __init__(self, *, steps: int, participations: int = 1) -> None:
+        """Take the number of steps, and in how many of them a record is."""
+        self.steps, self.participations = steps, participations
 
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
-        """Return the laws of one epoch, above and below; of one step the event itself."""
-        if self.steps == 1:
-            return walk.terms(tree.event, adjacency, records)
+        """Return the laws of one epoch, above and below; in all steps there is the event itself."""
+        k = self.participations
+        if self.steps == k:
+            return [(term, k * n) for term, n in walk.terms(tree.event, adjacency, records)]
         law = one_step(tree, adjacency, records, walk)
-        return [(allocated(self.steps, law, adjacency, walk), 1)]
+        if k == 1:
+            return [(allocated(self.steps, law, adjacency, walk), 1)]
+        return several(self.steps, k, law, adjacency, walk)
 
     @property
     def splits(self) -> bool:
@@ -101,7 +127,24 @@ class RandomlyAllocated(Wrapper):
 
     def rough_divergence(self, inner: float) -> float:
         """Divide e^s - 1 by t."""
-        return rough(self.steps, inner)
+        return self.participations * rough(max(1, self.steps // self.participations), inner)
+
+
+def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Terms:
+    """Return the laws of an epoch of which each record is in k steps, 2 <= k < t."""
+    from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.term import Term
+
+    below = GaussianLaw.of(law.enclosure * (Enclosed.of(k) / steps).root())
+    size, longer = divmod(steps, k)
+    found: Terms = []
+    for length, count in ((size, k - longer), (size + 1, longer)):
+        if count and length == 1:
+            found.append((Term(law, below), count))
+        elif count:
+            above = allocated(length, law, adjacency, walk)
+            found.append((Term(above.upper, below, accuracy=above.accuracy), count))
+    return found
 
 
 def one_step(tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> GaussianLaw:

@@ -102,6 +102,16 @@ KNOWN = [
         ADD,
     ),
     (
+        "RandomAllocationDpEvent(GaussianDpEvent(1.1), num_selected=1, num_steps=234)",
+        "gaussian:noise_multiplier=1.1@allocation:t=234",
+        ADD,
+    ),
+    (
+        "RandomAllocationDpEvent(GaussianDpEvent(1.1), 10, 1000)",
+        "gaussian:noise_multiplier=1.1@allocation:t=1000,k=10",
+        ADD,
+    ),
+    (
         "MixtureOfGaussiansDpEvent(2, [0, 1.5], (0.25, 0.75))",
         "gaussian-mixture:sigma=2,sensitivities=0,1.5,probabilities=0.25,0.75",
         ADD,
@@ -133,6 +143,10 @@ def test_reads(event: str, text: str, relation: Relation | None) -> None:
         ("PermuteAndFlipDpEvent(epsilon=1.0)", "pure:epsilon=E"),
         ("TruncatedSubsampledGaussianDpEvent(9, 0.1, 0, 1.0)", "truncated_batch_size must be >= 1"),
         ("TruncatedSubsampledGaussianDpEvent(9, 0.1, 2.5, 1.0)", "a whole number"),
+        (
+            "RandomAllocationDpEvent(GaussianDpEvent(1.1), 11, 10)",
+            "at most num_steps, got 11",
+        ),
         ("GausianDpEvent(1.0)", "unknown event: GausianDpEvent"),
         ("GaussianDpEvent()", "GaussianDpEvent needs noise_multiplier"),
         ("GaussianDpEvent(1, 2)", "has 1 fields, got 2"),

@@ -128,6 +128,13 @@ def test_reads_back_or_is_refused(entry: Entry) -> None:
             ),
         ),
         (
+            "gaussian:sigma=2@allocation:t=100,k=10",
+            (
+                "RandomAllocationDpEvent(event=GaussianDpEvent(noise_multiplier=2.0),"
+                " num_selected=10, num_steps=100)"
+            ),
+        ),
+        (
             "gaussian-mixture:sigma=2,sensitivities=0,1,probabilities=1/3,2/3",
             (
                 "MixtureOfGaussiansDpEvent(standard_deviation=2.0, sensitivities=[0.0, 1.0],"

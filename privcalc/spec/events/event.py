@@ -43,6 +43,7 @@ FIELDS: dict[str, dict[str, float | None]] = {
     "Composed": {"events": None},
     "PoissonSampled": {"sampling_probability": None, "event": None},
     "SampledWithoutReplacement": {"source_dataset_size": None, "sample_size": None, "event": None},
+    "RandomAllocation": {"event": None, "num_selected": None, "num_steps": None},
     "MixtureOfGaussians": {
         "standard_deviation": None,
         "sensitivities": None,

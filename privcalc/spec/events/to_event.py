@@ -277,6 +277,12 @@ def _without_replacement(w: _Writer) -> Event:
     return Event("SampledWithoutReplacement", {**numbers, "event": w.inner()})
 
 
+def _allocated(w: _Writer) -> Event:
+    selected = int(w.plain("participations")) if w.has("participations") else 1
+    fields = {"num_selected": selected, "num_steps": int(w.plain("steps"))}
+    return Event("RandomAllocation", {"event": w.inner(), **fields})
+
+
 def _selected(w: _Writer) -> Event:
     shapes = {"poisson": math.inf, **{name: shape for shape, name in SHAPES.items()}}
     runs = w.taken("runs")
@@ -303,5 +309,6 @@ _WRITERS: dict[str, Callable[[_Writer], Event]] = {
     "gaussian_mixture": _mixture,
     "poisson_sampled": _poisson,
     "sampled_without_replacement": _without_replacement,
+    "randomly_allocated": _allocated,
     "repeat_and_select": _selected,
 }

@@ -198,6 +198,19 @@ def _truncated(at: _Place) -> Meaning:
     return Meaning(node, ONE_MORE)
 
 
+def _allocated(at: _Place) -> Meaning:
+    """Read random allocation, as it is here; the event is one step."""
+    inner = at.inner(replaced=False)
+    common = inner.relations & ONE_RECORD
+    if not common:
+        at.fail("what it allocates is stated for replacing a record, and not for adding one")
+    steps, selected = at.number("num_steps"), at.number("num_selected")
+    if selected > steps:
+        at.fail(f"num_selected is at most num_steps, got {selected} of {steps}")
+    more = {} if selected == 1 else {"participations": selected}
+    return Meaning(_wrapped(at, inner, "randomly_allocated", steps=steps, **more), common)
+
+
 def _mixture(at: _Place) -> Meaning:
     """Read N(0, sigma^2) without the record, and the mixture with it, as the mechanism has it."""
     sizes, chances = at.numbers("sensitivities"), at.numbers("sampling_probs")
@@ -346,6 +359,7 @@ _READERS: dict[str, Reader] = {
     "Composed": _composed,
     "PoissonSampled": _poisson,
     "SampledWithoutReplacement": _without_replacement,
+    "RandomAllocation": _allocated,
     "MixtureOfGaussians": _mixture,
     "TruncatedSubsampledGaussian": _truncated,
     "RepeatAndSelect": _selected,

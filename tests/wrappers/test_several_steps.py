@@ -1,0 +1,134 @@
+"""Random allocation of a record to k of t steps, against integrals of its likelihood ratio."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import SpecError, UnsupportedError
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.numerics.arrays import Array
+
+
+@cache
+def answer(text: str, epsilon: float | None = None) -> dict[str, Bound]:
+    """Return delta at an epsilon, or epsilon at 1e-5, with that of each direction."""
+    deltas, epsilons = ([1e-5], []) if epsilon is None else ([], [epsilon])
+    (found,) = compose(parse(text).tree, deltas=deltas, epsilons=epsilons).answers
+    assert found.bound is not None
+    each = {part.adjacency: part.bound for part in found.directions if part.bound is not None}
+    return {**each, "whole": found.bound}
+
+
+def two_of_three(sigma: float, epsilon: float) -> dict[str, float]:
+    """Return delta of two of three steps: R = (u1 u2 + (u1 + u2) u3) / 3, u = dN(v)/dN(0).
+
+    Over the third output the mean is in closed form, that over the others the trapezoid rule.
+    """
+    v, h = 1.0 / sigma, 0.02
+    x = np.arange(-9.0 - v, 9.0 + 2.0 * v, h)
+    u = np.exp(v * x - 0.5 * v * v)
+    w = h * np.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
+    a, b = np.outer(u, u) / 3.0, (u[:, None] + u[None, :]) / 3.0
+    weights, alpha = np.outer(w, w), math.exp(epsilon)
+
+    def call(strike: Array) -> Array:
+        """Return E(u3 - strike)_+."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            d = np.log(np.maximum(strike, 0.0)) / v
+        inside: Array = ndtr(0.5 * v - d) - strike * ndtr(-0.5 * v - d)
+        return np.where(strike <= 0.0, 1.0 - strike, inside)
+
+    remove = b * call((alpha - a) / b)
+    # (1 - alpha R)_+ = alpha ((1 / alpha - R)_+), and a put is a call and a difference.
+    strike = (1.0 / alpha - a) / b
+    add = alpha * b * (call(strike) - 1.0 + strike)
+    return {"remove": float((weights * remove).sum()), "add": float((weights * add).sum())}
+
+
+@pytest.mark.parametrize("sigma", [0.8, 1.5, 4.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 1.0, 2.5])
+def test_two_of_three_steps(sigma: float, epsilon: float) -> None:
+    """The exact delta of both directions is inside."""
+    exact = two_of_three(sigma, epsilon)
+    found = answer(f"gaussian:sigma={sigma}@allocation:t=3,k=2", epsilon)
+    for name, delta in exact.items():
+        lower = found[name].lower
+        assert lower is not None
+        # The rule is good to 1e-13.
+        assert lower <= delta + 1e-12
+        assert delta - 1e-12 <= found[name].upper
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_many_steps_by_simulation(epsilon: float) -> None:
+    """Delta of 3 of 20 steps, from 400,000 likelihood ratios by elementary polynomials."""
+    sigma, k, t, n = 1.0, 3, 20, 400_000
+    rng, v = np.random.default_rng(5), 1.0 / sigma
+    x = rng.normal(size=(n, t))
+    x[:, :k] += v
+    u = np.exp(v * x - 0.5 * v * v)
+    polynomial = np.zeros((k + 1, n))
+    polynomial[0] = 1.0
+    for column in u.T:
+        for j in range(k, 0, -1):
+            polynomial[j] += polynomial[j - 1] * column
+    ratio = polynomial[k] / math.comb(t, k)
+    values = np.maximum(1.0 - math.exp(epsilon) / ratio, 0.0)
+    mean, deviation = float(values.mean()), float(values.std()) / math.sqrt(n)
+    found = answer(f"gaussian:sigma={sigma}@allocation:t={t},k={k}", epsilon)["remove"]
+    assert found.lower is not None
+    assert found.lower <= mean + 4.0 * deviation
+    assert mean - 4.0 * deviation <= found.upper
+
+
+def test_all_steps_and_one_step() -> None:
+    """Of all steps there is no sampling, and of one it is what it was."""
+    assert (
+        answer("gaussian:sigma=2@allocation:t=5,k=5")["whole"]
+        == answer("gaussian:sigma=2@5")["whole"]
+    )
+    one = answer("gaussian:sigma=2@allocation:t=5,k=1")["whole"]
+    assert one == answer("gaussian:sigma=2@allocation:t=5")["whole"]
+
+
+def test_more_steps_cost_more() -> None:
+    """Upper ends grow with k, and are below no sampling; lower ends are below upper ones."""
+    found = [
+        answer(f"gaussian:sigma=3@allocation:t=12,k={k}")["whole"] for k in (1, 2, 5, 6, 11, 12)
+    ]
+    uppers = [each.upper for each in found]
+    assert uppers == sorted(uppers)
+    lowers = [each.lower for each in found]
+    assert lowers == sorted(lowers, key=lambda x: x or 0.0)
+
+
+def test_epochs_and_groups() -> None:
+    """Epochs are composed; groups are refused, and so are holes of unknown order."""
+    epochs = answer("gaussian:sigma=4@allocation:t=100,k=10@20")["whole"]
+    assert epochs.upper < 1.03 * (epochs.lower or 0.0)
+    with pytest.raises(UnsupportedError, match="@group"):
+        answer("gaussian:sigma=4@allocation:t=9,k=2@group:k=2")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("gaussian:sigma=1@allocation:t=10,k=11", "k must be <= t, got 11"),
+        ("gaussian:sigma=1@allocation:t=10,k=0", "must be in"),
+        ("gaussian:sigma=1@allocation:t=10,k=1.5", "whole"),
+    ],
+)
+def test_impossible_numbers(text: str, message: str) -> None:
+    """More participations than steps, none, or a part of one."""
+    with pytest.raises(SpecError, match=message):
+        parse(text)
