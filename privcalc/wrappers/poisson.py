@@ -55,8 +55,9 @@ def capped(
     events of mu at q and of 2 mu at q', one of them by a public coin with weights 1 - w and w, are
     a pair that dominates, in either order (Chua and others 2024, arXiv 2411.04205, and Ganesh 2025,
     arXiv 2508.15089, have a record that moves to either side at mu each where it is one side at
-    2 mu here). It is not known to be attained. Below is the record among others that add nothing:
-    it is in a batch with probability (1 - w) q + w q'.
+    2 mu here). Below is the record among others that add nothing, where it is in a batch with
+    probability (1 - w) q + w q'; or among others that pull the other way, which is about the law
+    above where w is near 1 (`losses/sampled/capped.py`).
 
     Args:
         tree: the node of the sampling.
@@ -70,6 +71,7 @@ def capped(
     """
     from privcalc.engine.terms import one_law
     from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.sampled.capped import opposite_law
     from privcalc.losses.sampled.law import sampled
     from privcalc.relation import Adjacency
 
@@ -93,6 +95,7 @@ def capped(
     low, high = law.ends
     double = GaussianLaw.of(high.enclosure * 2).ends[1]
     below = sampled(low, odds.least_rate, remove=remove)
+    below = opposite_law(low.mu, (exact.doubles()[0], *cap), below, remove=remove) or below
     once = sampled(high, odds.q, remove=remove)
     twice = sampled(double, odds.other_rate, remove=remove)
     return _coin(odds, once, twice, below)

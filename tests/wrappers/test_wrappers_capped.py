@@ -91,8 +91,8 @@ def test_one_use_is_the_pair_of_a_coin(n: int, most: int, q: str) -> None:
         assert bound.upper == pytest.approx(float(sum(terms)), rel=1e-9, abs=1e-12)
         assert bound.upper >= sum(terms) - mpf(10) ** -30
         assert bound.lower is not None
-        assert bound.lower <= one(mu, rates[2], x)
-        assert bound.lower == pytest.approx(float(one(mu, rates[2], x)), rel=1e-9, abs=1e-12)
+        assert bound.lower <= bound.upper
+        assert bound.lower >= float(one(mu, rates[2], x)) * (1.0 - 1e-9) - 1e-12
 
 
 def laws_of_all_samples(
@@ -116,19 +116,37 @@ def laws_of_all_samples(
 @pytest.mark.parametrize("others", [(-1.0,) * 3, (0.0,) * 3, (1.0,) * 3, (-1.0, 0.5, 1.0)])
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> None:
-    """No data set costs more than the upper end; one among zeros costs the lower end."""
+    """No data set costs more than the upper end; two of them cost the lower end, or nearly."""
     grid = np.linspace(-14.0, 14.0, 28_001)
     step, q = grid[1] - grid[0], 0.5
-    with_it, without = laws_of_all_samples(others, most, q, grid)
+
+    def cost(others: tuple[float, ...], x: float) -> float:
+        with_it, without = laws_of_all_samples(others, most, q, grid)
+        sides = ((with_it, without), (without, with_it))
+        return max(float(np.maximum(p - math.exp(x) * r, 0.0).sum() * step) for p, r in sides)
+
     text = f"gaussian:sigma=1@poisson:q={q},max={most},n=4"
     for x in (0.0, 0.4, 1.5):
-        sides = ((with_it, without), (without, with_it))
-        truth = max(float(np.maximum(p - math.exp(x) * r, 0.0).sum() * step) for p, r in sides)
         bound = compose(parse(text).tree, epsilons=[x]).answers[0].bound
         assert bound is not None
-        assert truth <= bound.upper * (1.0 + 1e-6)
-        if others == (0.0,) * 3:
-            assert bound.lower == pytest.approx(truth, rel=1e-5)
+        assert bound.lower is not None
+        assert cost(others, x) <= bound.upper * (1.0 + 1e-6)
+        known = max(cost((0.0,) * 3, x), cost((-1.0,) * 3, x))
+        assert 0.999 * known <= bound.lower <= known * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        ("gaussian:sigma=1@poisson:q=0.3,max=200,n=1000@100", 3e-4),
+        ("gaussian:sigma=1@poisson:q=1,max=200,n=1000@100", 1e-3),
+        ("gaussian:sigma=2@poisson:q=0.02,max=100,n=10000@1000", 3e-3),
+    ],
+)
+def test_where_the_cap_binds_others_pull_the_other_way(text: str, width: float) -> None:
+    """They attain the upper end, but for what intervals of outputs do not tell apart."""
+    low, high = epsilon(text)
+    assert low >= high * (1.0 - width)
 
 
 def test_a_cap_that_cannot_bind() -> None:
