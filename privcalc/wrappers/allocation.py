@@ -96,9 +96,10 @@ class RandomlyAllocated(Wrapper):
     are k different steps, and by symmetry all sets of k are equally likely. Given the division the
     blocks are epochs with draws of their own, however their steps follow one another, as the proof
     above has one kernel for all steps; and profiles are jointly convex in the mixture over
-    divisions (Feldman, Shenfeld 2025, who reduce k of t to one of t / k alike). The law below is
+    divisions (Feldman, Shenfeld 2025, who reduce k of t to one of t / k alike). The laws below are
     what the sum of all outputs tells apart, with mean k v in any k steps, and variance t:
-    N(k v / sqrt(t), 1), which is k times N(v sqrt(k / t), 1).
+    N(k v / sqrt(t), 1); and what the sum of their likelihood ratios does
+    (`losses/several_steps.py`).
 
     Adding and removing are composed each by itself. That is not what a shuffled data set does,
     whose batches have a fixed size: `@batches`.
@@ -131,19 +132,27 @@ class RandomlyAllocated(Wrapper):
 
 
 def several(steps: int, k: int, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> Terms:
-    """Return the laws of an epoch of which each record is in k steps, 2 <= k < t."""
+    """Return the laws of an epoch of which each record is in k steps, 2 <= k < t.
+
+    Above there are blocks, and below one law of all: each has nothing on the other side.
+    """
+    from privcalc.losses.atomic.atoms import AtomicLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
+    from privcalc.losses.several_steps import sum_law
     from privcalc.losses.term import Term
 
-    below = GaussianLaw.of(law.enclosure * (Enclosed.of(k) / steps).root())
+    remove = adjacency is Adjacency.REMOVE
+    nothing = AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+    linear = GaussianLaw.of(law.enclosure * k / Enclosed.of(steps).root())
+    below = sum_law(law.ends[0].mu, steps, k, linear, remove=remove) or linear
     size, longer = divmod(steps, k)
-    found: Terms = []
+    found: Terms = [(Term(nothing, below), 1)]
     for length, count in ((size, k - longer), (size + 1, longer)):
         if count and length == 1:
-            found.append((Term(law, below), count))
+            found.append((Term(law, nothing), count))
         elif count:
             above = allocated(length, law, adjacency, walk)
-            found.append((Term(above.upper, below, accuracy=above.accuracy), count))
+            found.append((Term(above.upper, nothing, accuracy=above.accuracy), count))
     return found
 
 
