@@ -213,6 +213,7 @@ NOT_MONOTONE = {
     ("bernoulli_pair", "other_p"),
     ("repeat_and_select", "shape"),
     ("repeat_and_select", "trials"),
+    ("randomly_allocated", "participations"),
     ("shuffled_batches", "steps"),
     ("poisson_sampled", "truncated_batch_size"),
     ("poisson_sampled", "source_dataset_size"),
