@@ -123,6 +123,8 @@ ROUNDS = 20
 # Variance that the pair of a range has more than the mechanisms: of one use, and of a block of n
 # uses log(n) times the second number more, about; of the square of the range.
 OF_ONE, OF_MORE = 1.0 / 12.0, 1.0 / 36.0
+# Beside others pairs are nearer than that says.
+WORTH = 0.6
 
 
 @record
@@ -195,7 +197,7 @@ def range_gaussian(kinds: Kinds, largest: Fraction | None) -> RangeGaussianLaw |
     more = math.fsum(
         eta * eta * (OF_ONE if n == 1 else OF_ONE + OF_MORE * math.log(n)) for eta, n in kinds
     )
-    if square - total > more:
+    if square - total > WORTH * more:
         return None
     mu = math.sqrt(square) * (1.0 + 4.0 * UNIT)
     return RangeGaussianLaw(GaussianLaw(mu), tuple(kinds), largest)

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from privcalc.losses.choices.range_uses import Kinds
     from privcalc.numerics.arrays import Array, Integers
 
-# Points of the lattice, about, and parts of the widest range at least.
-POINTS, PARTS = 2500, 40
+# Points of the lattice at least, about; parts of the widest range, where points of all uses
+# together are no more than the last number.
+POINTS, PARTS, MOST_POINTS = 2500, 160, 1_200_000
 # Parts of a range at least; offsets that are tried everywhere.
 LEAST_PARTS, SPREAD = 2, 12
 # Values below are cut off: they are far beyond all that is asked.
@@ -127,7 +128,7 @@ def attained_in_order(kinds: Kinds) -> OrderedProfile:
     etas = sorted((eta for eta, count in kinds for _ in range(count)), reverse=True)
     deviation = 0.5 * math.sqrt(math.fsum(eta * eta for eta in etas))
     reach = min(math.fsum(etas), deviation * (FAR + 0.5 * deviation))
-    rough = min(reach / POINTS, etas[0] / PARTS)
+    rough = min(reach / POINTS, max(etas[0] / PARTS, reach * len(etas) / MOST_POINTS))
     mantissa, exponent = math.frexp(rough)
     step = math.ldexp(math.ceil(math.ldexp(mantissa, BITS)), exponent - BITS)
     most = math.ceil(reach / step) + 1
