@@ -123,7 +123,7 @@ class Composition:
         if self.curves:
             # Of a curve only the upper end is known, and its mass at infinity is 0.
             return Bound(self.renyi_curve().limit)
-        if any(law.max_loss == math.inf for law, _ in self.terms):
+        if any(law.max_loss == math.inf and law.known_loss is None for law, _ in self.terms):
             return Bound(math.inf, math.inf)
         known = [(law.exact_max_loss, count) for law, count in self.terms]
         if all(loss is not None for loss, _ in known):

@@ -46,6 +46,13 @@ def ledger(kind: str, low: float, high: float) -> Callable[[random.Random, int],
     return lambda r, n: [(kind, r.uniform(low, high), 1.0, 1) for _ in range(n)]
 
 
+def counts(r: random.Random, n: int) -> list[Part]:
+    """Draw thresholded counts whose new keys hardly show."""
+    return [
+        ("thresholded-counts", r.uniform(20.0, 200.0), r.uniform(30.0, 60.0), 1) for _ in range(n)
+    ]
+
+
 def mixed(r: random.Random, n: int) -> list[Part]:
     """Draw releases of several kinds."""
     kinds = [each for name, each in KINDS.items() if name not in ("histories", "mixed")]
@@ -60,19 +67,24 @@ KINDS: dict[str, Callable[[random.Random, int], list[Part]]] = {
     "discrete-laplace": ledger("discrete-laplace:epsilon", 0.005, 0.1),
     "discrete-gaussian": ledger("discrete-gaussian:sigma", 20.0, 200.0),
     "exponential": ledger("exponential:epsilon", 0.005, 0.1),
+    "thresholded-counts": counts,
     "mixed": mixed,
 }
 
 
 def text(parts: list[Part]) -> str:
     """Return the specification of parts."""
-    words = [
-        f"gaussian:sigma={value!r}@poisson:q={rate!r}@{count}"
-        if kind == "gaussian"
-        else f"{kind}={value!r}"
-        for kind, value, rate, count in parts
-    ]
-    return "+".join(words)
+    return "+".join(map(word, parts))
+
+
+def word(part: Part) -> str:
+    """Return the specification of one."""
+    kind, value, rate, count = part
+    if kind == "gaussian":
+        return f"gaussian:sigma={value!r}@poisson:q={rate!r}@{count}"
+    if kind == "thresholded-counts":
+        return f"{kind}:scale={value!r},threshold={1.0 + value * rate!r}"
+    return f"{kind}={value!r}"
 
 
 def seconds(arguments: list[str], given: str) -> tuple[float, str]:

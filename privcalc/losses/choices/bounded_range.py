@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.losses.choices.range_gaussian import range_gaussian
 from privcalc.losses.choices.range_laws import BoundedRangeCurve, is_block, range_uses
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LawProperties, LogRatio, Piece, Tails
@@ -65,14 +66,17 @@ class BoundedRangeLaw(ExponentialLaw):
         sums = [n * each for each, (_, n) in zip(known, uses, strict=True) if each is not None]
         found: list[tuple[LossLaw, int]] = []
         kinds = tuple((law.most, count) for law, count in uses)
+        total = sum(sums, Fraction(0)) if len(sums) == len(uses) else None
         if len(uses) > 1 and is_block(kinds):
-            total = sum(sums, Fraction(0)) if len(sums) == len(uses) else None
             joined = range_uses(kinds, total)
             if joined is not None:
                 return ((joined, 1),)
+        normal = range_gaussian(kinds, total) if len(uses) > 1 else None
+        if normal is not None:
+            return ((normal, 1),)
         for (law, count), kind, largest in zip(uses, kinds, known, strict=True):
-            total = None if largest is None else count * largest
-            one = range_uses((kind,), total) if count > 1 else None
+            of_kind = None if largest is None else count * largest
+            one = range_uses((kind,), of_kind) if count > 1 else None
             found.append((law, count) if one is None else (one, 1))
         return tuple(found)
 

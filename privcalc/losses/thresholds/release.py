@@ -60,27 +60,63 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
+from privcalc.exact import Enclosed, doubles
+from privcalc.losses.atomic.atoms import two_point
 from privcalc.losses.atomic.exact import exact_law, merged
-from privcalc.losses.atomic.profiles import with_masses
+from privcalc.losses.atomic.profiles import PolygonLaw, with_masses
 from privcalc.losses.law import LossLaw, Tails
 from privcalc.losses.term import DirectedMembers, Term
+from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record, replace
+from privcalc.record import field, record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from typing import Self
 
     from numpy.typing import NDArray
 
     from privcalc.losses.atomic.exact import Outcome
-    from privcalc.losses.atomic.profiles import PolygonLaw
     from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.noise.laplace import LaplaceLaw
     from privcalc.numerics.arrays import Array
 
     Heights = Callable[[float], tuple[float, float]]
+
+
+# Of so many different releases the noises are composed by themselves, where new keys are shown with
+# no more than this probability.
+APART = ((5, 1e-10), (24, 1e-5), (100, 1.0))
+
+
+def noises_apart(
+    releases: Sequence[tuple[LossLaw, float, int]],
+) -> Sequence[tuple[LossLaw, int]] | None:
+    """Return laws above those of many different releases together; None of few.
+
+    max(H, p) <= p + (1 - p) H, as H <= 1: that is the profile of the pair of H beside one that is
+    revealed with probability p, and tells nothing otherwise. Of several of the latter one is
+    revealed with probability 1 - prod (1 - p)^n. Each log1p is rounded up by more than the 4 units
+    that it and its product are off by, their sum is rounded once, expm1 is off by 4 units.
+
+    The noises have contours, or few losses, which max(H, p) has not: a lattice for many of those
+    takes long, and is coarse. What this costs more is at most p of delta for each, and a small part
+    of that beside many others.
+
+    Args:
+        releases: the law of H, p or slightly more, and how often it is used.
+    """
+    most = max((limit for few, limit in APART if len(releases) >= few), default=0.0)
+    if most == 0.0 or max(p for _, p, _ in releases) >= 1.0:
+        return None
+    hidden = math.fsum(n * math.log1p(-p) * (1.0 + 16.0 * UNIT) for _, p, n in releases)
+    shown = min(1.0, -math.expm1(hidden) * (1.0 + 16.0 * UNIT) + TINIEST)
+    if shown > most:
+        return None
+    revealed = two_point(Enclosed.of(0), Enclosed.of(shown))
+    return [*((law, n) for law, _, n in releases), (revealed, 1)]
 
 
 @record
@@ -102,6 +138,13 @@ class ThresholdedLaw(LossLaw):
     cut: float
     cut_error: float
     remove: bool
+
+    @classmethod
+    def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
+        """Return the noises, and one pair that reveals everything, of many different releases."""
+        most = [law.mass * (1.0 + law.mass_error) * (1.0 + 2.0 * UNIT) for law, _ in uses]
+        apart = [(law.base, p, n) for (law, n), p in zip(uses, most, strict=True)]
+        return noises_apart(apart) or uses
 
     @property
     def reverse_direction(self) -> ThresholdedLaw:
@@ -531,6 +574,34 @@ def at_least(outcomes: Iterable[Outcome], mass: Fraction) -> list[Outcome]:
         if p - following * q >= mass:
             break
     return [*kept, (p - mass, q), (mass, Fraction(0))]
+
+
+@record
+class ThresholdedPair(PolygonLaw):
+    """The law of max(H, p) for an H of few losses.
+
+    Attributes:
+        base: the law of H, the same for both orders.
+        mass: p.
+    """
+
+    base: PolygonLaw | None = field(default=None, compare=False)
+    mass: Fraction = field(default=Fraction(0), compare=False)
+
+    __hash__ = PolygonLaw.__hash__
+
+    @classmethod
+    def of(cls, outcomes: Sequence[Outcome], mass: Fraction, *, remove: bool) -> Self:
+        """Take the outcomes of H, and which order is wanted."""
+        law = law_of_outcomes(at_least(outcomes, mass), remove=remove)
+        fields = {name: getattr(law, name) for name in vars(PolygonLaw)["__record_fields__"]}
+        return cls(**fields, base=law_of_outcomes(outcomes, remove=True), mass=mass)
+
+    @classmethod
+    def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:
+        """Return the noises, and one pair that reveals everything, of many different releases."""
+        known = [(law.base, doubles(law.mass)[1], n) for law, n in uses if law.base is not None]
+        return noises_apart([(base, p, n) for base, p, n in known]) or uses
 
 
 def several(p: Fraction, q: Fraction, uses: int) -> list[Outcome]:

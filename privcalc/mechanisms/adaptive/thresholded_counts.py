@@ -96,8 +96,8 @@ class ThresholdedCounts(Mechanism):
     the profile of removing a person is that of the noise on k counts, or 1 - (1 - p)^k where that
     is more, which is what new keys alone cost. Mixtures of new and old keys cost no more, which is
     proved where p is not large, and checked. Adding a person is the same in the reverse direction.
-    Several uses compose the larger one; there the lower end is that of old keys, or of new ones,
-    in every use.
+    Several uses compose the larger one, and many different releases the noises and what all new
+    keys show; there the lower end is that of old keys, or of new ones, in every use.
 
     Gaussian noise on k counts is one normal law of distance k^{1/2} / sigma. For Laplace noise the
     upper end is that of one count that changes by k, which dominates k counts that change by 1
@@ -372,7 +372,7 @@ class ThresholdedCounts(Mechanism):
         from privcalc.losses.term import Term
         from privcalc.losses.thresholds.release import (
             KeyMembers,
-            at_least,
+            ThresholdedPair,
             law_of_outcomes,
             may_mix,
         )
@@ -401,7 +401,7 @@ class ThresholdedCounts(Mechanism):
                 raise NotCertifiedError("the losses of a group are beyond the range of doubles")
             most = 1 - least - sum((x for x, _ in outcomes), Fraction(0))
         outcomes += [(most, least), (least, most)]
-        law = law_of_outcomes(at_least(outcomes, p), remove=remove)
+        law = ThresholdedPair.of(outcomes, p, remove=remove)
         return Term(law, law, members=KeyMembers(law_of_outcomes(outcomes, remove=True), p, remove))
 
 

@@ -1,0 +1,142 @@
+"""Many different thresholded counts together, against lattices and lists of outcomes."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.accounting.compose import compose
+from privcalc.exact import Enclosed
+from privcalc.losses.atomic.atoms import two_point
+from privcalc.losses.thresholds import release
+from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.numerics.arrays import Array
+
+STEP = 1e-3
+
+
+def ledger(noise: str, n: int, low: float, high: float) -> list[tuple[float, float]]:
+    """Draw scales, and thresholds so many scales (or deviations) away."""
+    r = random.Random(f"{noise} {n}")
+    scales = [r.uniform(4.0, 12.0) for _ in range(n)]
+    return [(s, 1.0 + s * r.uniform(low, high)) for s in scales]
+
+
+def text(noise: str, parts: list[tuple[float, float]]) -> str:
+    """Return a specification."""
+    size = "sigma" if "gaussian" in noise else "scale"
+    return "+".join(
+        f"thresholded-counts:noise={noise},{size}={s!r},threshold={t!r}" for s, t in parts
+    )
+
+
+def bracket(spec: str, *, epsilon: float | None = None, delta: float | None = None) -> Bound:
+    """Return delta at an epsilon, or epsilon at a delta."""
+    epsilons = [] if epsilon is None else [epsilon]
+    deltas = [] if delta is None else [delta]
+    bound = compose(parse(spec).tree, epsilons=epsilons, deltas=deltas).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def finite_masses(scale: float, threshold: float, *, up: bool) -> tuple[Array, int, float]:
+    """Return P-masses of rounded losses of removing, the first of them in steps, and p.
+
+    Noise has P(L <= l) = e^{(l - e)/2} / 2 from -e on. What a new key tells cuts it at the loss
+    whose profile 1 - e^{(l - e)/2} is p.
+    """
+    e, p = 1.0 / scale, 0.5 * math.exp(-(threshold - 1.0) / scale)
+    cut = e + 2.0 * math.log1p(-p)
+    first, last = math.floor(-e / STEP) - 1, math.ceil(e / STEP) + 1
+    ends = STEP * np.arange(first, last + 1)
+    below = np.where(ends < cut, 0.5 * np.exp(0.5 * (ends - e)), 1.0 - p)
+    below[ends < -e] = 0.0
+    return np.diff(below), first + 1 if up else first, p
+
+
+def on_lattice(parts: list[tuple[float, float]], epsilon: float, *, up: bool) -> float:
+    """Return delta of removing with the loss of every part rounded up, or down."""
+    masses, first, hidden = np.ones(1), 0, 1.0
+    for part in parts:
+        each, start, p = finite_masses(*part, up=up)
+        masses, first, hidden = np.convolve(masses, each), first + start, hidden * (1.0 - p)
+    losses = STEP * (first + np.arange(len(masses)))
+    return 1.0 - hidden + float(masses @ np.maximum(-np.expm1(epsilon - losses), 0.0))
+
+
+@pytest.mark.parametrize("n", [5, 24])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.2, 2.0])
+def test_many_releases_of_laplace_noise(
+    n: int, epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The upper end is above a lattice of rounded-down losses, and little above one rounded up."""
+    monkeypatch.setattr(release, "APART", ((5, 1.0),))
+    parts = ledger("laplace", n, 6.0, 8.0)
+    low, high = (on_lattice(parts, epsilon, up=up) for up in (False, True))
+    found = bracket(text("laplace", parts), epsilon=epsilon)
+    assert found.lower is not None
+    assert found.lower <= high * (1.0 + 1e-12)
+    assert low <= found.upper * (1.0 + 1e-12)
+    assert found.upper <= high * 1.02
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.2, 0.4, 0.55, 1.0])
+def test_two_kept_apart_cost_at_least_all_data_sets(
+    epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old keys or new ones in each of two releases: none of the four data sets costs more."""
+    monkeypatch.setattr(release, "APART", ((2, 1.0),))
+    # Other numbers than elsewhere, as answers are remembered.
+    parts = [(3.25, 9.0), (2.75, 8.0)]
+    found = bracket(text("discrete-laplace", parts), epsilon=epsilon)
+    pairs = []
+    for scale, threshold in parts:
+        a = mp.exp(-1 / mpf(scale))
+        p = a ** (mpf(threshold) - 1) / (1 + a)
+        up, down = 1 / (1 + a), a / (1 + a)
+        pairs.append(([(up, down), (down, up)], [(p, mpf(0)), (1 - p, mpf(1))]))
+    costs = []
+    for first, second in product(*pairs):
+        outcomes = [(p * r, q * s) for (p, q), (r, s) in product(first, second)]
+        for one, other in ((0, 1), (1, 0)):
+            excess = (x[one] - mp.exp(mpf(epsilon)) * x[other] for x in outcomes)
+            costs.append(mp.fsum(max(mpf(0), each) for each in excess))
+    assert max(costs) <= found.upper * (1 + mpf("1e-14"))
+    new = mp.fsum(keys[0][0] for _, keys in pairs)
+    assert found.upper <= max(costs) + 2 * new
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian", "discrete-gaussian", "discrete-laplace"])
+def test_many_releases_are_narrow_in_any_order(noise: str) -> None:
+    """Where new keys hardly show, 30 different releases have eight digits, in any order."""
+    reach = (8.0, 12.0) if "gaussian" in noise else (36.0, 60.0)
+    parts = ledger(noise, 30, *reach)
+    found, turned = (bracket(text(noise, each), delta=1e-6) for each in (parts, parts[::-1]))
+    for one, other in ((found, turned), (turned, found)):
+        assert one.lower is not None
+        assert one.lower <= other.upper
+        assert one.upper <= one.lower * (1.0 + 1e-7)
+
+
+def test_few_releases_whose_new_keys_show_are_composed_as_they_are() -> None:
+    """The law of the larger profile is the nearer one where p matters, beside few others."""
+    apart, base = release.noises_apart, two_point(Enclosed.of(0.25))
+    assert apart([(base, 1e-300, 1)] * 4) is None
+    assert apart([(base, 1e-3, 1)] * 5) is None
+    assert apart([(base, 1e-300, 1)] * 5) is not None
+    assert apart([(base, 1.0, 1)] * 200) is None
+    *same, (shown, count) = apart([(base, 1e-3, 2)] * 100) or []
+    assert [each for each, _ in same] == [base] * 100
+    true = 1 - (1 - mpf(1e-3)) ** 200
+    assert count == 1
+    assert true <= shown.infinity_mass <= true * (1 + mpf("1e-14"))
+    assert shown.infinity_mass == shown.lower_infinity_mass
