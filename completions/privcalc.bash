@@ -54,7 +54,7 @@ _privcalc_offers() {
         '@poisson:'|'@poisson-sampled:') offers='q= max= n=' ;;
         '@wor:'|'@sampled-without-replacement:') offers='q= n= m=' ;;
         '@allocation:'|'@randomly-allocated:') offers='t= k=' ;;
-        '@batches:'|'@shuffled-batches:') offers='t=' ;;
+        '@batches:'|'@shuffled-batches:') offers='t= b= n=' ;;
         '@shuffle:'|'@shuffled-reports:') offers='n=' ;;
         '@group:') offers='k=' ;;
         '@select:'|'@repeat-and-select:') offers='runs= mean= shape= gamma= n= p= file=' ;;

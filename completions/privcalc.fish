@@ -104,7 +104,7 @@ function __privcalc_words
         case '@allocation:' '@randomly-allocated:'
             printf '%s\n' t= k=
         case '@batches:' '@shuffled-batches:'
-            printf '%s\n' t=
+            printf '%s\n' t= b= n=
         case '@shuffle:' '@shuffled-reports:'
             printf '%s\n' n=
         case '@group:'

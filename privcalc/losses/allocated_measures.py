@@ -448,7 +448,7 @@ def powers(
             known = _outside(moments, n, ends)
             tails[n] = [min(a, b) for a, b in zip(tails[n], known, strict=True)]
         for i, n in enumerate(counts if tilt == 0.0 else counts[:TILTED]):
-            values, error = _power(spectrum, bound, n, size, wrong)
+            values, error = cyclic_power(spectrum, bound, n, size, wrong)
             values = np.roll(values, -(window.first % size))
             off = n * given + UNIT * (32.0 + 8.0 * np.abs(tilt * places) + 8.0 * n * abs(log_m))
             with np.errstate(over="ignore"):
@@ -469,7 +469,7 @@ def powers(
     ]
 
 
-def _power(
+def cyclic_power(
     spectrum: ComplexArray, bound: Array, n: int, size: int, wrong: float
 ) -> tuple[Array, float]:
     """Return the cyclic sums of n, and a bound on the error of each, given that of a transform."""

@@ -71,6 +71,10 @@ STEPS = Parameter(
     ordered=(("participations", "steps"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
+    condition=(
+        "as no pair is known that dominates (1/t) sum N(x e_i, I) against (1/t) sum N(y e_i, I)"
+        " for all values x and y of a replaced record"
+    ),
     example="gaussian:sigma=1@allocation:t=1000@10",
 )
 class RandomlyAllocated(Wrapper):

@@ -215,6 +215,8 @@ NOT_MONOTONE = {
     ("repeat_and_select", "trials"),
     ("randomly_allocated", "participations"),
     ("shuffled_batches", "steps"),
+    ("shuffled_batches", "batch_size"),
+    ("shuffled_batches", "source_dataset_size"),
     ("poisson_sampled", "truncated_batch_size"),
     ("poisson_sampled", "source_dataset_size"),
 }

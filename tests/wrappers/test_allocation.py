@@ -26,12 +26,11 @@ from privcalc.losses.allocated_measures import above, below, below_from_zero, ce
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.allocation_mellin import contradictions, delta_of_epochs, random_question
-from tests.allocation_truth import permuted_delta, sampled_delta
+from tests.allocation_truth import sampled_delta
 
 if TYPE_CHECKING:
     from privcalc.bounds import Bound
     from privcalc.losses.allocated_measures import LatticeMeasure
-    from privcalc.numerics.arrays import Array
 
 
 @cache
@@ -321,38 +320,6 @@ def test_many_steps_cost_nothing(sigma: float) -> None:
     """One epoch of 10^5 steps costs about what the deviation of its ratio does, and no more."""
     bound = epsilon_of(f"gaussian:sigma={sigma}@allocation:t=100000", 1e-3)
     assert bound.upper < 4.0 * math.sqrt(math.expm1(sigma**-2) / 1e5)
-
-
-@pytest.mark.slow
-def test_batches_are_between_allocation_and_no_sampling() -> None:
-    """The upper end is that without sampling, the lower one allocation's."""
-    found = epsilon_of("gaussian:sigma=1@batches:t=100@3")
-    assert found.upper == epsilon_of("gaussian:sigma=1@3").upper
-    assert found.lower == pytest.approx(
-        epsilon_of("gaussian:sigma=1@allocation:t=100@3").lower, rel=1e-5
-    )
-
-
-@pytest.mark.parametrize(
-    ("steps", "points"), [pytest.param(2, 300, marks=pytest.mark.slow), (3, 46)]
-)
-def test_batches_enclose_every_permutation(steps: int, points: int) -> None:
-    """All permutations of a few records, the others of which answer what came before."""
-    epsilons = (0.2, 0.8)
-    brackets = deltas_of(f"gaussian:sigma=1@batches:t={steps}", *epsilons)
-    for epsilon, found in zip(epsilons, brackets, strict=True):
-        alone = permuted_delta(1.0, epsilon, lambda _, last: 0.0 * last, steps, points)
-        worst = []
-        for sign in (1.0, -1.0):
-
-            def answering(i: int, last: Array, s: float = sign) -> Array:
-                moved: Array = s * (-1.0) ** i * np.sign(last - 0.3)
-                return moved
-
-            worst.append(permuted_delta(1.0, epsilon, answering, steps, points))
-        for name, at in (("remove", 0), ("add", 1)):
-            assert alone[at] == pytest.approx(found[name].lower, rel=2e-2)
-            assert all(each[at] <= found[name].upper * 1.01 for each in (alone, *worst))
 
 
 @pytest.mark.parametrize(

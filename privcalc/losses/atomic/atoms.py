@@ -546,6 +546,7 @@ class ProvedLaw(LossLaw):
         name: what tells it from others.
         proved: both ends of delta at epsilons >= 0, of shape (n,).
         joined: makes the law of the pair, whose mass at infinity is `infinity_mass`.
+        alternative_dominating_pair: see `LossLaw`.
     """
 
     infinity_mass: float
@@ -553,11 +554,10 @@ class ProvedLaw(LossLaw):
     name: object
     proved: Callable[[Array], tuple[Array, Array]] = field(compare=False)
     joined: Callable[[], AtomicLaw] = field(compare=False)
+    alternative_dominating_pair: LossLaw | None = None
 
-    @property
-    def properties(self) -> LawProperties:
-        """Return those of the pair."""
-        return self.atoms.properties
+    # Those of the pair, which is made only where it is needed; it has few points.
+    properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, renyi_in_closed_form=True)
 
     @cached_property
     def atoms(self) -> AtomicLaw:

@@ -214,6 +214,25 @@ def profile_law(points: tuple[tuple[Fraction | float, Fraction], ...]) -> Atomic
     )
 
 
+def one_order_law(
+    points: Sequence[tuple[Fraction, Fraction]], others: Sequence[tuple[Fraction, Fraction]]
+) -> AtomicLaw:
+    """Return the law of the largest profile of (P, Q) that meets points of it, and of (Q, P).
+
+    With H for (P, Q) and R for (Q, P), H(1/a) = 1 - 1/a + R(a)/a, as above: each point of R is one
+    of H at 1/a.
+
+    Args:
+        points: increasing epsilon > 0, with bounds on H at e^epsilon.
+        others: the same of R.
+    """
+    charge(PER_POINT * (len(points) + len(others)))
+    exp = _exponentials([epsilon for epsilon, _ in (*points, *others)])
+    above = [mirrored(epsilon, exp(epsilon)[1], value)[1] for epsilon, value in points]
+    below = [mirrored(epsilon, exp(epsilon)[1], value)[0] for epsilon, value in reversed(others)]
+    return law_of_corners(convex_hull([START, *below, *above]))
+
+
 def _exponentials(epsilons: Sequence[Fraction]) -> Callable[[Fraction], tuple[Fraction, Fraction]]:
     """Return a function that gives e^epsilon rounded down and up.
 

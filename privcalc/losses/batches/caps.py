@@ -1,0 +1,160 @@
+"""How uneven the hint in the first slot can be: what caps on likelihood ratios leave out.
+
+Records are vectors y_1, ..., y_J with |y_j| <= 1, k = 1 / sigma^2, v = 1 / sigma, and N(y) is the
+law of y with noise. One of them, drawn evenly, is seen: z has the law m = mean_j N(y_j), and the
+ratio of record j is omega_j = dN(y_j) / dm (z), of mean 1 over j. With h(A, mu) = H_A(N(mu) ||
+N(0)):
+
+    kappa_1(A) = sup mean_j E_m (omega_j - A)_+,   kappa_x(A) = sup_{|x| <= 1} E_m (dN(x)/dm - A)_+.
+
+Let y be the mean of the y_j, c = |y|, and s_j = |y_j - y|^2, of mean s_0 <= 1 - c^2. By Jensen's
+inequality, in the exponent, m >= e^{-k s_0 / 2} N(y). Hence with A' = A e^{-k (1 - c^2) / 2}
+
+    E_m (omega_j - A)_+ = H_A(N(y_j) || m) <= h(A', v s_j^{1/2}),
+    E_m (dN(x)/dm - A)_+ <= h(A', v (1 + c)),
+
+both 1 at most. As a function of s, h(A', v s^{1/2}) is 0 at 0, where A' >= 1, and first convex,
+then concave: by the formula of its derivative in mu, phi(log A' / mu - mu / 2), the log of its
+derivative in s is -log(s)/2 - (log A')^2 / (2 v^2 s) - v^2 s / 8 + const, whose derivative changes
+its sign once, from + to -. So its mean over laws of s on [0, (1 + c)^2] with mean s_0, its concave
+envelope, is at most sup_{s >= s_0} (s_0 / s) h(A', v s^{1/2}), and grows with s_0.
+
+A slot of b records has w = mean of omega over its b records, which are drawn without replacement
+and do not depend on z (`swap.py`). For b = 1 the mean over slots of E (w - M)_+ is kappa_1(M) at
+most; as (w - M)_+ is convex in the omega_j, so it is for every b. And for any theta with b theta >=
+1
+
+    mean E (w - M)_+ <= kappa_1(b theta) + theta E (X - M / theta)_+,  X ~ Poisson(1 / theta).
+
+Proof. omega = min(omega, b theta) + the rest, and the rest of w has mean kappa_1(b theta) at most.
+The sum of b draws without replacement is below that with replacement in convex order (Hoeffding
+1963, Theorem 4); each draw min(omega, b theta) / b is in [0, theta] with mean at most 1 / b, so
+below theta times a coin of probability 1 / (b theta), increasing convex; and a sum of b such coins
+is below Poisson(1 / theta), as a coin of probability p is below Poisson(p).
+
+Suprema over c and s are taken over cells, each factor at the end of the cell where it is largest.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtr, pdtrc
+
+from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array
+
+# Cells of c and of s.
+LENGTHS, SQUARES = 96, 240
+# Values of theta, from 1.5 / b on; and the largest.
+THETAS, LARGEST_THETA, LEAST_THETA = 32, 2.0, 1.5
+# Arguments are lowered to powers of this: both bounds fall with A.
+RATIO = 1.004
+PER_VALUE = 0.8
+# More than what underflow hides.
+NOTHING = 1e-300
+
+
+def tilted_hockey(a: Array, mu: Array) -> Array:
+    """Return upper bounds on h(A, mu) = P(N > log A / mu - mu / 2) - A P(N > log A / mu + mu / 2).
+
+    Tails are off by FUNCTION_ULPS, and by 4 (1 + x^2) units for what their arguments x are off by.
+    """
+    charge(PER_VALUE * max(a.size, mu.size))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        middle, half = np.log(a) / mu, 0.5 * mu
+        first, second = ndtr(half - middle), a * ndtr(-half - middle)
+        x = np.abs(middle) + half
+        found = first - second + UNIT * (first + second) * (16.0 + 8.0 * (1.0 + x) ** 2)
+    # At distance 0, and where A <= 1, all is known.
+    found = np.where(mu > 0.0, found, np.maximum(1.0 - a, 0.0))
+    bounded: Array = np.minimum(np.maximum(found, 0.0) + NOTHING, 1.0)
+    return bounded
+
+
+class HintCaps:
+    """The bounds for one v and one size of batches, each worked out when it is first asked for."""
+
+    def __init__(self, v: float, batch: int) -> None:
+        """Take v = 1 / sigma and b."""
+        self._v, self._batch = v, batch
+        c = np.linspace(0.0, 1.0, LENGTHS + 1)
+        self._least, self._most = c[:-1], c[1:]
+        # |y|^2 is least at the left end of a cell, with the largest deviation about the mean.
+        self._spread = 1.0 - self._least**2
+        share = np.linspace(0.0, 1.0, SQUARES + 1)
+        start = 1.0 - self._most**2
+        squares = start[:, None] + share * ((1.0 + self._most) ** 2 - start)[:, None]
+        squares[-1, 0] = 0.0
+        self._left, self._right = squares[:, :-1], squares[:, 1:]
+        with np.errstate(divide="ignore"):
+            self._part = np.minimum(1.0, self._spread[:, None] / self._left)
+        self._ones: dict[int, float] = {}
+        self._caps: dict[float, float] = {}
+        self._lone: dict[int, float] = {}
+
+    def _lowered(self, a: float) -> tuple[int, Array]:
+        """Return the power of RATIO below A, and A' of each cell for it."""
+        power = math.floor(math.log(a) / math.log(RATIO) - 1e-9)
+        return power, RATIO**power * np.exp(-0.5 * self._v**2 * self._spread) * (1.0 - 64.0 * UNIT)
+
+    def one(self, a: float) -> float:
+        """Return an upper bound on kappa_1(A)."""
+        if a <= 1.0:
+            return 1.0
+        power, lowered = self._lowered(a)
+        if power not in self._ones:
+            value = 1.0
+            if float(lowered.min()) > 1.0:
+                mu = self._v * np.sqrt(self._right) * (1.0 + 4.0 * UNIT)
+                found = self._part * tilted_hockey(lowered[:, None], mu)
+                value = min(1.0, float(found.max()) * (1.0 + 8.0 * UNIT))
+            self._ones[power] = value
+        return self._ones[power]
+
+    def own(self, a: float) -> float:
+        """Return an upper bound on kappa_x(A)."""
+        if a <= 1.0:
+            return 1.0
+        power, lowered = self._lowered(a)
+        if power not in self._lone:
+            value = 1.0
+            if float(lowered.min()) > 1.0:
+                mu = self._v * (1.0 + self._most) * (1.0 + 4.0 * UNIT)
+                value = float(tilted_hockey(lowered, mu).max())
+            self._lone[power] = value
+        return self._lone[power]
+
+    def cap(self, most: float) -> float:
+        """Return an upper bound on the mean over slots of E (w - M)_+, M >= 1."""
+        if most not in self._caps:
+            self._caps[most] = min(self.one(most), self._many(most))
+        return self._caps[most]
+
+    def _many(self, most: float) -> float:
+        if self._batch == 1:
+            return 1.0
+        first = LEAST_THETA / self._batch
+        thetas = np.geomspace(min(first, LARGEST_THETA), LARGEST_THETA, THETAS)
+        rest = np.array([self.one(self._batch * theta) for theta in thetas.tolist()])
+        return float((rest + poisson_excess(thetas, most)).min())
+
+
+def poisson_excess(theta: Array, most: float) -> Array:
+    """Return upper bounds on theta E (X - M / theta)_+, X ~ Poisson(1 / theta).
+
+    With L = 1 / theta, K = M / theta and k the first whole number above K, that is
+    theta (L P(X >= k - 1) - K P(X >= k)). Tails are charged 1e-12.
+    """
+    mean, strike = 1.0 / theta, most / theta
+    k = np.floor(strike) + 1.0
+    # P(X >= j) = 1 - P(X <= j - 1); k - 1 may be 0.
+    high = np.where(k >= 2.0, pdtrc(np.maximum(k - 2.0, 0.0), mean), 1.0)
+    first, second = mean * high, strike * pdtrc(k - 1.0, mean)
+    found: Array = theta * (np.maximum(first - second, 0.0) + 1e-12 * (first + second))
+    return found

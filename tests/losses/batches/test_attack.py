@@ -1,0 +1,104 @@
+"""Tests of the pair below shuffled batches, against grids, samples and binomial sums."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from privcalc.losses.batches import attack
+from privcalc.losses.batches.attack import best_test
+from privcalc.losses.batches.sums import SumPlan, TiltedSums
+from tests.batches_truth import arranged_deltas, sampled_attack
+
+
+def least(sigma: float, steps: int, epsilon: float, *, remove: bool) -> float:
+    """Return what the best test proves of delta."""
+    p, q = best_test(steps, 1.0 / sigma, epsilon, remove=remove)
+    return p - math.exp(epsilon) * q
+
+
+@pytest.mark.parametrize(
+    ("sigma", "size", "epsilon", "points", "close"),
+    [
+        (1.0, (2, 1), 0.8, 400, 5e-4),
+        (2.0, (2, 3), 0.3, 400, 5e-4),
+        (0.6, (2, 1), 2.0, 400, 4e-3),
+        pytest.param(1.0, (3, 2), 0.8, 90, 5e-3, marks=pytest.mark.slow),
+        pytest.param(4.0, (3, 1), 0.1, 90, 5e-3, marks=pytest.mark.slow),
+    ],
+)
+def test_all_arrangements_have_the_profile(
+    sigma: float, size: tuple[int, int], epsilon: float, points: int, close: float
+) -> None:
+    """A few records, the others at -1, on a grid of outputs; for batches of any size."""
+    truth = arranged_deltas(sigma, epsilon, lambda *_: -1.0, size, points)
+    for remove, value in zip((True, False), truth, strict=True):
+        assert least(sigma, size[0], epsilon, remove=remove) == pytest.approx(value, rel=close)
+
+
+CELLS = (
+    (4.0, 100, 0.08, False),
+    (1.0, 1000, 2.5, True),
+    (4.0, 1000, 0.02, True),
+    (2.0, 1000, 0.07, False),
+    (0.7, 234, 6.0, True),
+    (1.0, 234, 3.5, True),
+)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [cell if cell is CELLS[0] else pytest.param(cell, marks=pytest.mark.slow) for cell in CELLS],
+)
+def test_simulated_attacks_cost_as_much(cell: tuple[float, int, float, bool]) -> None:
+    """Importance sampling of the outputs agrees within three standard errors."""
+    sigma, steps, epsilon, remove = cell
+    mean, error = sampled_attack(sigma, steps, epsilon, remove=remove, seed=7, size=60_000)
+    assert error < 0.2 * mean
+    assert abs(least(sigma, steps, epsilon, remove=remove) - mean) <= 3.0 * error
+
+
+def test_coarse_lattices_prove_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With few points a test is a worse one, and never better than the best."""
+    fine = [least(2.0, 50, x, remove=True) for x in (0.1, 0.4)]
+    monkeypatch.setattr(attack, "POINTS", 1.0)
+    monkeypatch.setattr("privcalc.losses.batches.sums.LEAST_POINTS", 256)
+    for epsilon, value in zip((0.1, 0.4), fine, strict=True):
+        assert 0.3 * value < least(2.0, 50, epsilon, remove=True) < value
+
+
+@pytest.mark.parametrize(("tilt", "place"), [(0.0, 60), (0.3, 75), (0.8, 90)])
+def test_tails_of_coins(tilt: float, place: int) -> None:
+    """Sums of coins have binomial tails; both bounds are about them, and near."""
+    count = 100
+    masses = np.array([0.5, 0.5])
+    rates = (0.05, 0.5, 1.0, 1.5, 2.5, -0.5, -1.0)
+    plan = SumPlan(1.0, 1.0, tilt, rates, -2.0, 250.0, 256, faint=False)
+    sums = TiltedSums(plan, 0, masses, 1e-15)
+    index = np.arange(place - 8, place + 8)
+    low, high = sums.tails(count, index)
+    truth = binom.sf(index, count, 0.5)
+    assert sums.step == pytest.approx(1.0)
+    assert (low <= truth * (1.0 + 1e-12)).all()
+    assert (high >= truth * (1.0 - 1e-12)).all()
+    middle = truth > binom.sf(place, count, 0.5)
+    assert (high[middle] - low[middle] <= 1e-6 * truth[middle]).all()
+
+
+@pytest.mark.parametrize(
+    ("tilt", "low", "size"), [(0.05, 30, 42), (0.1, 45, 34), (0.2, 40, 24), (0.3, 56, 24)]
+)
+def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> None:
+    """What is folded into a window is subtracted, and what is beyond it added."""
+    masses, rates = np.array([0.5, 0.5]), (0.06, 0.2, 0.4, 0.6, 0.9, -0.1, -0.3)
+    plan = SumPlan(1.0, 1.0, tilt, rates, low, low + size - 4.0, size, faint=False)
+    sums = TiltedSums(plan, 0, masses, 1e-15)
+    assert sums.step == pytest.approx(1.0)
+    index = np.arange(low, low + size)
+    bounds = sums.tails(100, index)
+    truth = binom.sf(index, 100, 0.5)
+    assert (bounds[0] <= truth).all()
+    assert (bounds[1] >= truth).all()

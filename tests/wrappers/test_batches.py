@@ -1,0 +1,212 @@
+"""Shuffled batches as questions: rows that are known, orders that hold, and what is refused."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from privcalc.accounting.compose import compose
+from privcalc.errors import PrivcalcError
+from privcalc.relation import Relation
+from privcalc.spec.parse import parse
+from tests.allocation_truth import permuted_delta
+
+if TYPE_CHECKING:
+    from privcalc.bounds import Bound
+    from privcalc.numerics.arrays import Array
+
+
+@cache
+def epsilon_of(
+    text: str, delta: float = 1e-5, relation: Relation = Relation.ADD_OR_REMOVE_ONE
+) -> Bound:
+    """Return the bracket of epsilon."""
+    bound = compose(parse(text).tree, deltas=[delta], relation=relation).answers[0].bound
+    assert bound is not None
+    return bound
+
+
+def lower_of(text: str, delta: float = 1e-5) -> float:
+    """Return its lower end."""
+    found = epsilon_of(text, delta).lower
+    assert found is not None
+    return found
+
+
+# Intervals to four digits: what others found for the lower end, by lattices that round up, which is
+# attained to a part in a thousand; and an upper end that there need not be more of.
+ROWS = (
+    ("gaussian:sigma=4@batches:t=1000,b=256", 0.0246, 0.0461),
+    ("gaussian:sigma=0.7@batches:t=234,b=256", 6.622, 6.653),
+    ("gaussian:sigma=1@batches:t=1000", 2.8835, 4.3772),
+    ("gaussian:sigma=2@batches:t=1000,b=256", 0.0936, 0.2451),
+    ("gaussian:sigma=1.5@batches:t=1000,b=256", 0.3561, 1.1758),
+    ("gaussian:sigma=4@batches:t=100,n=60000", 0.0898, 0.1821),
+    ("gaussian:sigma=4@batches:t=100", 0.0898, 0.2763),
+    ("gaussian:sigma=2@batches:t=1000", 0.0936, 0.9259),
+    ("gaussian:sigma=4@batches:t=1000,b=256@10", 0.0872, 0.147),
+    ("gaussian:sigma=2@batches:t=1000,b=256@10", 0.2924, 0.587),
+)
+
+
+@pytest.mark.parametrize(
+    "row", [row if row is ROWS[0] else pytest.param(row, marks=pytest.mark.slow) for row in ROWS]
+)
+def test_measured_rows(row: tuple[str, float, float]) -> None:
+    """Each bracket is as good as the interval."""
+    text, low, high = row
+    found = epsilon_of(text)
+    assert found.lower is not None
+    assert low * (1.0 - 1e-3) <= found.lower <= low * (1.0 + 1e-3)
+    assert found.upper <= high * (1.0 + 1e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "text", ["gaussian:sigma=1.1@batches:t=234@60", "gaussian:sigma=0.45@batches:t=20@3"]
+)
+def test_many_passes(text: str) -> None:
+    """They are between allocation and no sampling, by far above the first."""
+    found = epsilon_of(text)
+    plain = epsilon_of(text.replace("@batches:t=234", "").replace("@batches:t=20", ""))
+    assert 1.5 * epsilon_of(text.replace("batches", "allocation")).upper < lower_of(text)
+    assert found.upper <= plain.upper * (1.0 + 1e-9)
+
+
+def test_allocation_batches_none() -> None:
+    """What costs least is random allocation, and what costs most no sampling."""
+    for noise, steps in ((1.0, 20), (5.0, 30)):
+        text = f"gaussian:sigma={noise}"
+        batches = epsilon_of(f"{text}@batches:t={steps},b=50")
+        assert epsilon_of(f"{text}@allocation:t={steps}").upper < lower_of(
+            f"{text}@batches:t={steps},b=50"
+        )
+        assert batches.upper <= epsilon_of(text).upper
+
+
+def ends_fall(texts: list[str], slack: float = 2e-3) -> None:
+    """Check that both ends fall, but for what they are off by."""
+    found = [epsilon_of(text) for text in texts]
+    for text, more, less in zip(texts[1:], found, found[1:], strict=False):
+        assert less.upper <= more.upper * (1.0 + slack), text
+        assert (less.lower or 0.0) <= (more.lower or 0.0) * (1.0 + slack), text
+
+
+def test_more_records_cost_less() -> None:
+    """The upper end falls with b; the lower end does not move."""
+    few, many = ("gaussian:sigma=3@batches:t=50", "gaussian:sigma=3@batches:t=50,n=50000")
+    assert epsilon_of(many).upper < 0.8 * epsilon_of(few).upper
+    assert lower_of(many) == lower_of(few)
+
+
+@pytest.mark.slow
+def test_how_many_records_may_be_said_in_ways() -> None:
+    """By b and by n; no b is one record."""
+    few, *rest = [f"gaussian:sigma=3@batches:t=50{b}" for b in ("", ",b=1", ",b=8", ",n=50000")]
+    ends_fall([few, *rest])
+    assert epsilon_of(few) == epsilon_of(rest[0])
+    assert epsilon_of(rest[2]) == epsilon_of("gaussian:sigma=3@batches:t=50,b=1000")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epochs", [1, 4])
+def test_more_noise_and_more_steps_cost_less(epochs: int) -> None:
+    """And fewer passes."""
+    # Several passes are those of a law with few points.
+    slack = 2e-3 if epochs == 1 else 2e-2
+    for t in (2, 30, 1000):
+        ends_fall(
+            [f"gaussian:sigma={s}@batches:t={t},b=64@{epochs}" for s in (0.8, 2, 2.1, 9)], slack
+        )
+    for s in (0.6, 2.0, 6.0):
+        ends_fall(
+            [f"gaussian:sigma={s}@batches:t={t},b=64@{epochs}" for t in (1, 3, 9, 100, 2000)], slack
+        )
+        ends_fall(
+            [f"gaussian:sigma={s}@batches:t=100,b=64@{count}" for count in (9, 3, 2, 1)], slack
+        )
+
+
+@pytest.mark.parametrize("event", ["gaussian:sigma=2", "gdp:mu=0.4"])
+def test_one_batch_is_no_sampling(event: str) -> None:
+    """Also where a record is replaced, which is twice as far."""
+    assert epsilon_of(f"{event}@batches:t=1,b=7@3") == epsilon_of(f"{event}@3")
+    replaced = epsilon_of(f"{event}@batches:t=1", relation=Relation.REPLACE_ONE)
+    assert replaced == epsilon_of(f"{event}@group:k=2")
+
+
+def test_a_replaced_record_is_allocation_with_twice_the_distance() -> None:
+    """Its values are at +1 and -1, all others at -1."""
+    found = epsilon_of("gaussian:sigma=2@batches:t=30", relation=Relation.REPLACE_ONE)
+    assert found.upper == pytest.approx(epsilon_of("gaussian:sigma=1").upper, rel=1e-9)
+    assert found.lower == pytest.approx(lower_of("gaussian:sigma=1@allocation:t=30"), rel=1e-6)
+
+
+def test_what_adds_no_noise_has_no_sampling_above() -> None:
+    """The upper end is for one value with Gaussian noise; the pair below is one of any step."""
+    for event, plain in (
+        ("gdp:mu=0.25", "gdp:mu=0.25"),
+        ("gaussian:sigma=8@4", "gaussian:sigma=4"),
+    ):
+        found = epsilon_of(f"({event})@batches:t=100,b=600")
+        assert found.upper == pytest.approx(epsilon_of(plain).upper, rel=1e-3)
+        assert found.lower == pytest.approx(
+            lower_of("gaussian:sigma=4@batches:t=100,b=600"), rel=1e-3
+        )
+
+
+@pytest.mark.slow
+def test_sums_with_other_parts() -> None:
+    """A little of something else costs a little more."""
+    alone = epsilon_of("gaussian:sigma=4@batches:t=100,b=600")
+    found = epsilon_of("gaussian:sigma=4@batches:t=100,b=600+gaussian:sigma=100")
+    assert alone.upper < found.upper < 1.3 * alone.upper
+    assert (alone.lower or 0.0) < (found.lower or 0.0) < 1.3 * (alone.lower or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("steps", "points"), [pytest.param(2, 300, marks=pytest.mark.slow), (3, 46)]
+)
+def test_every_permutation_is_enclosed(steps: int, points: int) -> None:
+    """All permutations of a few records, the others of which may answer what came before."""
+    epsilons = (0.2, 0.8)
+    tree = parse(f"gaussian:sigma=1@batches:t={steps}").tree
+    for epsilon, answer in zip(epsilons, compose(tree, epsilons=epsilons).answers, strict=True):
+        against = permuted_delta(1.0, epsilon, lambda _, last: 0.0 * last - 1.0, steps, points)
+        worst = [against]
+        for sign in (1.0, -1.0):
+
+            def answering(i: int, last: Array, s: float = sign) -> Array:
+                moved: Array = s * (-1.0) ** i * np.sign(last - 0.3)
+                return moved
+
+            worst.append(permuted_delta(1.0, epsilon, answering, steps, points))
+        for each in answer.directions:
+            at = 0 if each.adjacency == "remove" else 1
+            assert each.bound is not None
+            assert against[at] == pytest.approx(each.bound.lower, rel=2e-2)
+            assert all(other[at] <= each.bound.upper * 1.01 for other in worst)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("gaussian:sigma=1@batches:t=10,n=25", "n has to be a multiple of t"),
+        ("gaussian:sigma=1@batches:t=10,n=20,b=2", "do not go together"),
+        ("laplace:scale=1@batches:t=10", "gaussian and gdp only"),
+    ],
+)
+def test_refused_with_the_reason(text: str, words: str) -> None:
+    """What is not proved is refused in one line."""
+    with pytest.raises(PrivcalcError) as caught:
+        compose(parse(text).tree, deltas=[1e-5])
+    assert words in str(caught.value)
+
+
+def test_allocation_says_what_is_missing_where_a_record_is_replaced() -> None:
+    """No pair is known for it."""
+    with pytest.raises(PrivcalcError, match="no pair is known"):
+        epsilon_of("gaussian:sigma=1@allocation:t=20", relation=Relation.REPLACE_ONE)
