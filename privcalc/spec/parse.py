@@ -489,6 +489,12 @@ def _typed(key: str, written: Number | Numbers | Word | PathWord, parameter: Par
 
 def _listed(key: str, written: Number | Numbers, parameter: Parameter) -> Value:
     items = written.items if isinstance(written, Numbers) else (written,)
+    if len(items) > 1:
+        from privcalc.spec.commas import padded
+
+        if points := padded(written.text):
+            message = f"{key}: a comma stands between the numbers of a list, not within one"
+            raise Fault(message, hint=f"write {key}={shorten(points)}")
     for each in items:
         check_range(parameter, key, each.value, shorten(each.text))
     return tuple(each.value for each in items)
@@ -497,7 +503,11 @@ def _listed(key: str, written: Number | Numbers, parameter: Parameter) -> Value:
 def _refuse(key: str, written: Number | Numbers | Word | PathWord, parameter: Parameter) -> Value:
     hint = ""
     if isinstance(written, Numbers):
-        hint = "one number for each key, and the next key after the comma"
+        from privcalc.spec.commas import instead
+
+        number = instead(written.text, whole=parameter.kind == "integer")
+        hint = f"write {key}={number}" if number and parameter.kind in ("number", "integer") else ""
+        hint = hint or "one number for each key, and the next key after the comma"
     elif parameter.kind == "spec":
         hint = f"write {key}=({shorten(written.text)}:...)"
     elif parameter.kind == "path":
