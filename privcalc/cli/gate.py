@@ -99,7 +99,9 @@ EXAMPLE = (
 )
 # A key and a value without quotes.
 _PAIR = re.compile(r"\s*([A-Za-z_]{1,20})\s*=\s*([A-Za-z0-9.][^\s\"'#]{0,80})\s*(?:#.*)?", re.ASCII)
-_COLON = re.compile(r"\s*(epsilon|delta|rho|mu|relation|name|spec|note)[ \t]*:", re.ASCII)
+_COLON = re.compile(
+    r"\s*(epsilon|delta|rho|mu|relation|name|spec|note)[ \t]*:[ \t]*([0-9][0-9.e-]*)?", re.ASCII
+)
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
@@ -245,7 +247,7 @@ def _loaded(file: str, text: str) -> dict[str, object]:
 def _instead(line: str) -> str:
     """Return what to write for a line that is no TOML, or ""."""
     if found := _COLON.match(line):
-        return f"write {found[1]} = VALUE"
+        return f"write {found[1]} = {found[2] or 'VALUE'}"
     found = _PAIR.fullmatch(line)
     if found is None:
         return ""

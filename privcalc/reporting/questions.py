@@ -149,8 +149,8 @@ def read_number(option: str, text: str) -> float:
     if "," in text:
         _refuse_comma(refusal, text)
     # Names, files and free parameters are values of a specification only.
-    if not text.lstrip(" \t-.")[:1].isdecimal():
-        raise UsageError(refusal)
+    if not text.lstrip(" \t-.")[:1].isdecimal() or not text.isascii():
+        _refuse(refusal, option, text)
     try:
         scanner = Scanner(text)
         number, rest = scanner.value(), scanner.next
@@ -158,11 +158,11 @@ def read_number(option: str, text: str) -> float:
         from privcalc.spec.hints import ANY_NUMBER
 
         if error.hint == ANY_NUMBER or "free parameter" in f"{error}{error.hint}":
-            raise UsageError(refusal) from None
+            _refuse(refusal, option, text)
         hint = f" ({error.hint})" if error.hint else ""
         raise UsageError(f"{option}: {error}{hint}") from None
     if not isinstance(number, Number) or rest:
-        raise UsageError(refusal)
+        _refuse(refusal, option, text)
     # A long decimal is no double that could be shown instead.
     if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
         return as_written(number.value, "".join(number.text.split()))
@@ -173,7 +173,12 @@ def read_delta(option: str, text: str) -> float:
     """Read a delta: a probability."""
     value = read_number(option, text)
     if not 0 <= exact(value) <= 1:
-        raise DomainError(f"{option} must be between 0 and 1, got {text.strip()}")
+        meant = ""
+        if power := re.fullmatch(r"\s*([0-9.]+)[eE]\+?([1-9][0-9]?)\s*", text):
+            meant = f"; with a minus it is {power[1]}e-{power[2]}"
+        elif power := re.fullmatch(r"\s*-([1-9][0-9]?)\s*", text):
+            meant = f"; 10^-{power[1]} is written 1e-{power[1]}"
+        raise DomainError(f"{option} must be between 0 and 1, got {text.strip()}{meant}")
     return value
 
 
@@ -224,6 +229,13 @@ def read_count(option: str, text: str) -> int:
     if not isinstance(number, Number) or number.whole is None or rest:
         raise UsageError(refusal)
     return number.whole
+
+
+def _refuse(refusal: str, option: str, text: str) -> NoReturn:
+    """Refuse what is no number, with what to write where that is known."""
+    from privcalc.spec.hints import for_option
+
+    raise UsageError(refusal, hint=for_option(option, text)) from None
 
 
 def _refuse_comma(refusal: str, text: str, *, whole: bool = False) -> NoReturn:

@@ -143,7 +143,7 @@ def test_lists_of_a_specification_stay() -> None:
         ("epsilon = 1/2", '(write epsilon = "1/2")'),
         ("epsilon = .5", "(write epsilon = 0.5)"),
         ("epsilon = 10^-1  # little", "(write epsilon = 1e-1)"),
-        ("epsilon: 0.5", "(write epsilon = VALUE)"),
+        ("epsilon: 0.5", "(write epsilon = 0.5)"),
         ("epsilon = three", '(text stands in quotes: epsilon = "three")'),
     ],
 )

@@ -177,7 +177,7 @@ def test_a_file_that_looks_like_a_number_is_a_file() -> None:
         ("gaussian:1.1", "1.1", "KEY=VALUE", "gaussian:sigma=1.1"),
         ("gaussian sigma=1.1", "s", "colon", "write gaussian:sigma=1.1"),
         ("gaussian,sigma=1.1", ",", "colon", "write gaussian:sigma=1.1"),
-        ("gaussian:sigma:1", ":", "equals sign", "sigma=VALUE"),
+        ("gaussian:sigma:1", ":", "equals sign", "write sigma=1"),
         ("gaussian:sigma", "sigma", "value", "sigma=VALUE"),
         ("gaussian:sigma=", "sigma", "no value", "sigma=VALUE"),
         ("gaussian:sigma=,sensitivity=1", "sigma", "no value", "sigma=VALUE"),
