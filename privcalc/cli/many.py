@@ -40,7 +40,7 @@ _PRINTED = re.compile(
 # What each bracket does to the depth.
 _BRACKETS = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
 # The first step of a history: a list of such is one question.
-_STEP = re.compile(r"[\[(]\s*(?:[\w.]+\()?[\d.-]", re.ASCII)
+_STEP = re.compile(r"[\[(][\[(\s]*(?:[\w.]+\()?[\d.-]", re.ASCII)
 # The module that the list of an event of dp_accounting begins with: such a list is one question.
 _EVENT = re.compile(r'"(?:[a-z_]+\.)*dp_event"')
 # How a line begins that can only go on with an open value: as programs that print JSON indent it.

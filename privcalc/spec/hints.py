@@ -359,7 +359,7 @@ def for_no_name(rest: str, before: str = "") -> str:
     if (number := re.fullmatch(r"[0-9][0-9./e%,-]*", rest)) and not before:
         return f"numbers belong to options, in one word: --delta {number[0]}, or --delta 1e-5,1e-6"
     times = re.fullmatch(r"([0-9][0-9_]*)[ \t]*[*xX@\u00d7]?[ \t]*([A-Za-z(][^+]{0,60})", rest)
-    if times and not before:
+    if times and "(" not in before:
         return f"a count stands behind: write {times[2]}@{times[1]}"
     if character.isdecimal() or character == ".":
         return for_file_alone(rest) if not before and "/" in rest else _EXAMPLE

@@ -87,6 +87,7 @@ def test_all_libraries_are_there() -> None:
         f"collections.OrderedDict({list(STATE.items())!r})",
         repr(STATE["history"]),
         repr(tuple(STATE["history"])),
+        "[((1.1), 0.0042666, 5), [(0.9), 0.01, (7)]]",
         json.dumps(STATE["history"]),
         json.dumps(STATE["history"], indent=2),
         json.dumps(STATE, indent=1),
@@ -207,6 +208,18 @@ def test_from_a_checkpoint_that_was_loaded() -> None:
     for nothing in ({"a": STATE, "b": STATE}, {"weights": object()}, "gaussian:sigma=1"):
         with pytest.raises(SpecError, match="histor"):
             privcalc.from_opacus(nothing)
+
+
+def test_data_that_goes_round_in_circles() -> None:
+    """What holds itself, twice, or is nested deeper than anybody writes, has an end."""
+    circle: dict[str, object] = {"accountant": STATE}
+    circle.update(again=circle, others=[circle, circle])
+    assert privcalc.from_opacus(circle) == TEXT
+    deep: dict[str, object] = dict(STATE)
+    for _ in range(2_000):
+        deep = {"inner": deep}
+    with pytest.raises(SpecError, match="the state of an accountant"):
+        privcalc.from_opacus(deep)
 
 
 def test_events_over_several_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,18 +123,26 @@ def from_data(value: object) -> Node | None:
 
 # Histories of which a message has the place.
 _MOST_NAMED = 3
-# Data of other programs is nested, and may go round in circles.
+# Data of other programs may be nested deeper than Python calls.
 _DEEPEST = 100
 
 
-def histories(value: object, path: Path = ()) -> Iterator[tuple[Path, Mapping[str, object]]]:
+def histories(
+    value: object, path: Path = (), inside: tuple[int, ...] = ()
+) -> Iterator[tuple[Path, Mapping[str, object]]]:
     """Yield every history in data, with the way to it.
 
     What is called a history is one if an accountant is named beside it, or it has steps only: what
     others call so, losses for example, is passed over.
+
+    Args:
+        value: data.
+        path: the way to it.
+        inside: what it stands in, by identity: data may go round in circles.
     """
-    if len(path) > _DEEPEST:
+    if len(path) > _DEEPEST or id(value) in inside:
         return
+    inside = (*inside, id(value))
     if isinstance(value, Mapping):
         steps = value.get("history")
         listed = isinstance(steps, list | tuple)
@@ -143,11 +151,11 @@ def histories(value: object, path: Path = ()) -> Iterator[tuple[Path, Mapping[st
             yield path, value
             return
         for key, each in value.items():
-            yield from histories(each, (*path, str(key)))
+            yield from histories(each, (*path, str(key)), inside)
     elif isinstance(value, list | tuple):
         for index, each in enumerate(value):
             if isinstance(each, Mapping | list | tuple):
-                yield from histories(each, (*path, index))
+                yield from histories(each, (*path, index), inside)
 
 
 def _are_steps(value: object) -> bool:
