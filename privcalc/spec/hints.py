@@ -369,8 +369,14 @@ def for_no_name(rest: str, before: str = "") -> str:
 _EXAMPLE = "for example gaussian:sigma=1.1; an option's values stand in one word: 1e-5,1e-6"
 
 
+# How far from a mistake the name of a file is looked for.
+_NEAR = 300
+
+
 def for_file_name(text: str, place: int) -> str:
     """Hint for the name of a file that is cut off by a sign that only quotes keep, or ""."""
+    # A name is short; longer texts would take a search with every letter of theirs as its start.
+    text, place = text[max(0, place - _NEAR) : place + _NEAR], min(place, _NEAR)
     key = re.search(r"([A-Za-z_]+)=[ \t]*([^\"'+,()]*)$", text[:place], re.ASCII)
     if key is None or key[1].lower() != "file":
         return ""

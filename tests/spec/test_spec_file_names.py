@@ -112,3 +112,11 @@ def test_an_answer_goes_on(
     assert json.loads(first.stdout)["text"] == 'pmf:file="my table.csv"@2'
     assert run("compose", "-", *asked, stdin=first.stdout) == first
     assert run("compose", json.loads(first.stdout)["text"], *asked) == first
+
+
+@pytest.mark.parametrize("behind", ["(", " b", ":c", "=d"])
+def test_long_words_are_refused_soon(behind: str) -> None:
+    """What is looked at around a mistake is short, however long the text: this ends at once."""
+    for before in ("gaussian:sigma=", "opacus:file=./"):
+        with pytest.raises(SpecError):
+            parse(f"{before}{'a' * 300_000}{behind}")
