@@ -35,7 +35,7 @@ _CURVE = (
 )
 _HISTORY = "the history of a training run is opacus:file=FILE"
 _MECHANISMS = {
-    _GAUSSIAN: "normal gauss gm awgn gaussian_mechanism gaussian_noise normal_noise"
+    _GAUSSIAN: "normal gauss n gm awgn gaussian_mechanism gaussian_noise normal_noise"
     " analytic_gaussian",
     _LAPLACE: "lap laplacian laplace_mechanism laplace_noise double_exponential",
     _DISCRETE: "geometric two_sided_geometric geometric_mechanism discrete_laplacian dlap",
@@ -170,9 +170,12 @@ def parameter(owner: str, kind: str, word: str, value: str, known: tuple[str, ..
         if "sigma" in known and word in _DEVIATIONS:
             return f"write sigma={value or 'NOISE'}"
         if "scale" in known and word in (*_SCALES, *_DEVIATIONS, "sigma"):
-            other = word in (*_DEVIATIONS, "sigma") and word not in _SCALES
-            more = "; the standard deviation is sqrt(2) times the scale" if other else ""
-            return f"write scale={value or 'NOISE'}{more}"
+            if word in _SCALES:
+                return f"write scale={value or 'NOISE'}"
+            if owner == "laplace":
+                scale = _root(value, 2) or "SCALE"
+                return f"write scale={scale}, which is the standard deviation / sqrt(2)"
+            return "write scale=SCALE, of which the standard deviation is about sqrt(2) times"
         if "sensitivity" in known and word in _CLIPS:
             bound = value or "BOUND"
             return f"write sensitivity={bound}; the noise is what is added, and no multiple of that"
@@ -242,7 +245,26 @@ def _of_renyi(word: str, value: str) -> str:
     return f"write order={value or 'ALPHA'}" if word in ("alpha", "a", "lambda", "orders") else ""
 
 
+def _of_pure(word: str, value: str) -> str:
+    return f"write approx:epsilon=E,delta={value or 'D'}" if word == "delta" else ""
+
+
+def _of_gdp(word: str, value: str) -> str:
+    if word in _DEVIATIONS or word in ("sigma", "noise_multiplier"):
+        mu = f"1/{value}" if re.fullmatch(r"[0-9.]+", value) else "1/NOISE"
+        return f"write mu={mu}, which is sensitivity / sigma, or gaussian:sigma={value or 'NOISE'}"
+    return ""
+
+
+def _of_svt(word: str, _value: str) -> str:
+    scales = "it takes the scales of its noises: see privcalc --help-spec svt"
+    return scales if word in ("epsilon", "eps", "delta") else ""
+
+
 _OF_ONE = {
+    "pure": _of_pure,
+    "gdp": _of_gdp,
+    "svt": _of_svt,
     "gaussian": _of_gaussian,
     "laplace": _of_laplace,
     "poisson": _of_poisson,
@@ -255,13 +277,19 @@ _OF_ONE = {
 }
 
 
-def _root(value: str) -> str:
-    """Return the root of a decimal in fifteen digits, rounded down: of noise, the safe side."""
+def _root(value: str, divisor: int = 0) -> str:
+    """Return the root of a decimal, or with a divisor the decimal by the root of that.
+
+    In fifteen digits, rounded down: of noise, the safe side.
+    """
     from decimal import ROUND_FLOOR, Context, Decimal
 
     if not re.fullmatch(r"[0-9]{1,9}(?:\.[0-9]{1,15})?", value, re.ASCII):
         return ""
-    context = Context(prec=17, rounding=ROUND_FLOOR)
-    # The root is rounded to nearest, two digits further out.
-    root = Context(prec=15, rounding=ROUND_FLOOR).plus(context.sqrt(Decimal(value)))
+    context = Context(prec=60, rounding=ROUND_FLOOR)
+    number = Decimal(value)
+    if divisor:
+        number = context.divide(context.multiply(number, number), Decimal(divisor))
+    # The root is rounded to nearest, many digits further out.
+    root = Context(prec=15, rounding=ROUND_FLOOR).plus(context.sqrt(number))
     return f"{root.normalize():f}"

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import MAX_INTEGER, snake_case
-from privcalc.spec.foreign import foreign
+from privcalc.spec.foreign import foreign, mechanism
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry
@@ -229,12 +229,14 @@ def for_functional(name: str, rest: str) -> str:
     arguments = "".join(inner.group(1).split()) if inner else ""
     if not re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII) or "=" not in arguments:
         arguments = _pattern(name)
-    return f"write {name}:{arguments}, not {name}({arguments})" if arguments else f"write {name}"
+    if not arguments:
+        return (mechanism(snake_case(name)) if _entry(name) is None else "") or f"write {name}"
+    return f"write {name}:{arguments}, not {name}({arguments})"
 
 
 def for_call(name: str, rest: str) -> str:
     """Hint for a name that no colon follows: `gaussian sigma=1`, `gaussian,sigma=1`."""
-    match = re.match(r"[ \t,;=]*([\w.%/+,=-]{1,60})", rest, re.ASCII)
+    match = re.match(r"[ \t,;=/]*([\w.%/+,=-]{1,60})", rest, re.ASCII)
     if match and "=" in match.group(1):
         return f"write {name}:{match.group(1).split('+', 1)[0]}"
     return ""
@@ -322,9 +324,12 @@ def for_bare(key: str, rest: str) -> str:
     if hint := foreign(snake_case(key), value[1] if value else "", inside="bare"):
         return hint
     takers = [e.spelling for e in mechanisms() if e.spelled(snake_case(key))]
-    return f"write {takers[0]}:{key}=VALUE" if takers else ""
+    taker = _ALONE.get(snake_case(key)) or (takers[0] if takers else "")
+    return f"write {taker}:{key}={value[1] if value else 'VALUE'}" if taker else ""
 
 
+# The mechanism of a parameter that many have.
+_ALONE = {"epsilon": "pure", "rho": "zcdp"}
 # Words that are options, and no parameters, where they stand alone.
 _OPTIONS = {
     "delta": "--delta",

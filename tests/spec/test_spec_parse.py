@@ -226,7 +226,7 @@ def test_a_file_that_looks_like_a_number_is_a_file() -> None:
         ),
         ("gaussian:sigma=_%", "_", "whole value", ""),
         ("gaussian:sigma=1/_", "1/_", "cannot read", "whole value"),
-        ("sigma=1.1", "sigma", "mechanism", "gaussian:sigma=VALUE"),
+        ("sigma=1.1", "sigma", "mechanism", "write gaussian:sigma=1.1"),
         ("@10", "@", "mechanism", "mechanism comes first"),
         ("gaussian:sigma=1++pure:epsilon=1", "+", "mechanism", "once"),
         ("gaussian:sigma=1 pure:epsilon=1", "p", "not expected", "compose with +"),
