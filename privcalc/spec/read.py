@@ -68,6 +68,10 @@ def read(text: str, relation: Relation | None = None) -> Question:
     return _data(line, relation) if begin in ("{", "[") else _text(line, relation)
 
 
+# What begins data that Python prints, and no specification.
+_PRINTED = ("OrderedDict(", "NamedTupleWrapper(")
+
+
 def _text(line: str, relation: Relation | None) -> Question:
     """Read a specification, or what Python prints and has no bracket at its beginning."""
     if "DpEvent" in line:
@@ -80,7 +84,7 @@ def _text(line: str, relation: Relation | None) -> Question:
             "this is the name of an object, and not what is in it",
             hint="print(accountant.state_dict()), or print(event), shows what is read",
         )
-    if "(" in line:
+    if line.lstrip().startswith("(") or any(each in line for each in _PRINTED):
         from privcalc.spec.events.literal import begins_like_python
 
         if begins_like_python(line):
