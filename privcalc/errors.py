@@ -26,6 +26,18 @@ class UsageError(PrivcalcError):
 
     code = "usage"
 
+    def __init__(
+        self, message: str, *, text: str = "", span: tuple[int, int] = (0, 0), hint: str = ""
+    ) -> None:
+        """Keep the value at fault, where it has a place in it, and what to write instead.
+
+        The attributes are those of `SpecError`; most errors of this kind have none.
+        """
+        super().__init__(message)
+        self.text = text
+        self.span = span
+        self.hint = hint
+
 
 class SpecError(PrivcalcError):
     """A specification cannot be read: syntax, an unknown name, a value out of range.

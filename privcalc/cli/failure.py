@@ -14,7 +14,7 @@ from enum import IntEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from privcalc.errors import FileError, PrivcalcError, SpecError
+from privcalc.errors import FileError, PrivcalcError, SpecError, UsageError
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -173,6 +173,9 @@ def failure(error: Exception, *, line: int | None = None) -> Failure:
         return replace(failure(error.cause, line=error.line), file=error.file)
     if isinstance(error, SpecError):
         return Failure(error.code, _one_line(error), error.text, error.span, error.hint, line)
+    if isinstance(error, UsageError) and error.hint:
+        span = error.span if error.text else None
+        return Failure(error.code, _one_line(error), error.text, span, error.hint, line)
     if isinstance(error, PrivcalcError):
         return Failure(error.code, _one_line(error), line=line)
     if isinstance(error, OSError):

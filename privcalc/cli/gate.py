@@ -97,6 +97,11 @@ EXAMPLE = (
     'for example [[mechanism]] with name = "training" and spec = "gaussian:sigma=1.1@poisson:q=0.01'
     '@1000" below it'
 )
+# A key and a value without quotes.
+_PAIR = re.compile(r"\s*([A-Za-z_]{1,20})\s*=\s*([A-Za-z0-9.][^\s\"'#]{0,80})\s*(?:#.*)?", re.ASCII)
+_COLON = re.compile(
+    r"\s*(epsilon|delta|rho|mu|relation|name|spec|note)[ \t]*:[ \t]*([0-9][0-9.e-]*)?", re.ASCII
+)
 _PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
@@ -229,10 +234,39 @@ def _loaded(file: str, text: str) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         line = int(place[1]) if place and place[1] else None
-        cause = UsageError(f"not TOML: {_PLACE.sub('', str(error))}")
+        hint = _instead(text.split("\n")[line - 1]) if line else ""
+        if text.lstrip()[:1] in ("{", "(") or text.lstrip().startswith("OrderedDict"):
+            named = "FILE" if file == STANDARD_INPUT else file
+            hint = f"--file has a budget; a history is a SPEC: write opacus:file={named}"
+        cause = UsageError(f"not TOML: {_PLACE.sub('', str(error))}", hint=hint)
         raise FileError(cause, file, line) from None
     except (RecursionError, ValueError) as error:
         raise FileError(UsageError(f"not TOML that is read here: {error}"), file, None) from None
+
+
+def _instead(line: str) -> str:
+    """Return what to write for a line that is no TOML, or ""."""
+    if found := _COLON.match(line):
+        return f"write {found[1]} = {found[2] or 'VALUE'}"
+    found = _PAIR.fullmatch(line)
+    if found is None:
+        return ""
+    key, value = found.groups()
+    if value[0].isalpha():
+        return f'text stands in quotes: {key} = "{value}"'
+    if "," in value:
+        from privcalc.spec.commas import instead
+
+        value = instead(value)
+    elif value[0] == ".":
+        value = f"0{value}"
+    elif power := re.fullmatch(r"10\^(-[0-9]{1,3})", value):
+        value = f"1e{power[1]}"
+    elif "/" in value or "%" in value:
+        value = f'"{value}"'
+    else:
+        return ""
+    return f"write {key} = {value}" if value else ""
 
 
 class _Reader:

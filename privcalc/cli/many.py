@@ -31,11 +31,20 @@ if TYPE_CHECKING:
 # Longer than any question that is read; such a line is refused, and nothing after it is read.
 MAX_LINE = 8_000_000
 # What ends and begins in JSON; a quote by itself is not closed on its line, as it has to be.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},"]')
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[\[\](){},"]')
+# How what Python prints begins where that is no bracket; it may go on on further lines.
+_PRINTED = re.compile(
+    r"(?:[A-Za-z_]\w*\.)*(?:OrderedDict|\w*DpEvent|\w+NamedTupleWrapper)\s*\(|(?:\(\s*)+[\d.]",
+    re.ASCII,
+)
+# What each bracket does to the depth.
+_BRACKETS = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
+# The first step of a history: a list of such is one question.
+_STEP = re.compile(r"[\[(][\[(\s]*(?:[\w.]+\()?[\d.-]", re.ASCII)
 # The module that the list of an event of dp_accounting begins with: such a list is one question.
 _EVENT = re.compile(r'"(?:[a-z_]+\.)*dp_event"')
 # How a line begins that can only go on with an open value: as programs that print JSON indent it.
-_INSIDE = ' \t"}],:-0123456789'
+_INSIDE = ' \t"}]),:-0123456789'
 
 
 def questions() -> Iterator[Asked]:
@@ -50,7 +59,8 @@ def questions() -> Iterator[Asked]:
             continue
         if value is None:
             text = line.strip()
-            if text[0] not in "{[" or (text[0] == "{" and text[-1] == "}"):
+            data = text[0] in "{[" or _PRINTED.match(text)
+            if not data or (text[0] == "{" and text[-1] == "}"):
                 yield number, text
                 continue
             value = _Value(number, array=text[0] == "[")
@@ -62,7 +72,10 @@ def questions() -> Iterator[Asked]:
 
 
 class _Value:
-    """A JSON value that has begun: an object is one question, an array one for each element."""
+    """Data that have begun: an object is one question, an array one for each element.
+
+    An array whose elements are steps is a history, and one question.
+    """
 
     def __init__(self, line: int, *, array: bool) -> None:
         """Begin on a line."""
@@ -77,7 +90,7 @@ class _Value:
 
     def goes_on_with(self, line: str) -> bool:
         """Say whether a line belongs to the value, and is not the first after one cut off."""
-        return line[0] in _INSIDE or (line[0] in "{[" and self._last in ("[", ",", ":"))
+        return line[0] in _INSIDE or (line[0] in "{[(" and self._last in ("[", ",", ":", "("))
 
     def feed(self, number: int, line: str) -> Iterator[Asked]:
         """Take a line; yield the questions that are complete with it."""
@@ -88,15 +101,14 @@ class _Value:
             first = self._array and self._depth == 1 and not (self._asked or self._pieces)
             if first and _EVENT.fullmatch(mark):
                 self._array, self._pieces, start = False, ["["], token.start()
-            if mark in ("{", "["):
-                self._depth += 1
-                if self._array and self._depth == 1:
-                    start = token.end()
-            elif mark in ("}", "]"):
-                self._depth -= 1
+            self._depth += _BRACKETS.get(mark, 0)
+            if self._array and self._depth == 1 and _BRACKETS.get(mark) == 1:
+                start = token.end()
             between = self._array and self._depth == 1 and mark == ","
             self.closed = self._depth == 0 or mark == '"'
             if between or self.closed:
+                self._check_history(line[start : token.start()])
+            if (between and self._array) or self.closed:
                 # What is wrong with an object is said by who reads it, who has to see all of it.
                 stop = token.start() if self._array and mark != '"' else len(line)
                 yield from self._question(number, line[start:stop])
@@ -110,6 +122,14 @@ class _Value:
         if self._size > MAX_LINE:
             self.closed = True
             yield self._begun, SpecError(f"a question has fewer than {MAX_LINE} characters")
+
+    def _check_history(self, piece: str) -> None:
+        """Take an array for one question where its first element is a step of a history."""
+        if self._array and not self._asked:
+            element = " ".join([*self._pieces, piece.strip()]).strip()
+            if _STEP.match(element):
+                self._array, self._begun = False, self._line
+                self._pieces.insert(0, "[")
 
     def cut_off(self) -> Asked:
         """Return what becomes of a value without an end."""

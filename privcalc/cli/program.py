@@ -9,16 +9,22 @@ from typing import Annotated
 
 import typer
 from typer._click import Command
-from typer._click.exceptions import ClickException, NoArgsIsHelpError, NoSuchOption, UsageError
+from typer._click.exceptions import (
+    BadParameter,
+    ClickException,
+    NoArgsIsHelpError,
+    NoSuchOption,
+    UsageError,
+)
 from typer.models import OptionInfo
 
 from privcalc import errors, package_data
+from privcalc.cli import meant
 from privcalc.cli.choices import SchemaName, Shell
 from privcalc.cli.commands import COMMANDS, call, load
 from privcalc.cli.docs.commands import parameters
 from privcalc.cli.docs.help import BriefCommand, BriefGroup
 from privcalc.cli.failure import ExitStatus, Failure, complain, shown, wanted_form
-from privcalc.spec.entry import foreign
 from privcalc.version import __version__
 
 
@@ -76,16 +82,6 @@ Examples:
   privcalc calibrate laplace:scale=_@100 --epsilon 2 --delta 1e-6
   privcalc convert gaussian:sigma=2 --to tradeoff --plot
 """
-
-
-# Options of other tools, in snake_case, that are not the parts of a specification.
-ELSEWHERE = {
-    "alpha": "convert --fpr takes false positive rates, convert --orders Renyi orders",
-    "poisson": "sampling stands after the mechanism: @poisson:q=RATE",
-    "output": "the answer goes to standard output; --format says in which form",
-    "target_epsilon": "write --epsilon",
-    "target_delta": "write --delta",
-}
 
 
 def program(names: Iterable[str] = COMMANDS, arguments: Sequence[str] = ()) -> Command:
@@ -188,7 +184,7 @@ def run(arguments: list[str]) -> int:
     except NoArgsIsHelpError as error:
         complain(error.message)
     except ClickException as error:
-        complain(shown(_usage(error), wanted_form(arguments)))
+        complain(shown(_usage(error, arguments), wanted_form(arguments)))
     return ExitStatus.ERROR
 
 
@@ -208,20 +204,7 @@ def _with_optional_name(arguments: list[str]) -> list[str]:
     return [*before, option, *rest]
 
 
-def _meant(option: str, known: Sequence[str]) -> str:
-    """Return what to write for an unknown option: other tools have some for the parts of a run."""
-    from difflib import get_close_matches
-
-    word = option.lstrip("-").replace("-", "_")
-    if elsewhere := foreign(word) or ELSEWHERE.get(word, ""):
-        return elsewhere
-    names = {name.lstrip("-"): name for name in known if name.startswith("--")}
-    begun = [name for name in names if name.startswith(word) and len(word) > 1]
-    near = begun or get_close_matches(word, names, cutoff=0.7)
-    return f"did you mean {names[near[0]]}?" if near else ""
-
-
-def _usage(error: ClickException) -> Failure:
+def _usage(error: ClickException, arguments: Sequence[str]) -> Failure:
     """Put a usage error of the parser into one line."""
     context = error.ctx if isinstance(error, UsageError) else None
     message = " ".join(error.format_message().split()).rstrip(".")
@@ -231,5 +214,14 @@ def _usage(error: ClickException) -> Failure:
             hint = f"options stand after the command: privcalc COMMAND SPEC {error.option_name}"
         message = error.message
         params = context.command.params if context else []
-        hint = _meant(error.option_name, [name for each in params for name in each.opts]) or hint
+        hint = (
+            meant.for_option(error.option_name, [name for each in params for name in each.opts])
+            or hint
+        )
+    elif context and context.parent is None and message.startswith("No such command"):
+        hint = meant.for_command(arguments) or hint
+    elif message == "Missing option '--runs'":
+        hint = "such as --runs geometric:mean=30"
+    elif isinstance(error, BadParameter):
+        hint = meant.for_value(message) or hint
     return Failure("usage", message[:1].lower() + message[1:], hint=hint)

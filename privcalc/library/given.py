@@ -261,30 +261,51 @@ def from_opacus(accountant: object) -> str:
     Steps are read as Poisson sampling under add-or-remove-one, as Opacus accounts for them.
 
     Args:
-        accountant: `privacy_engine.accountant`, its `state_dict()`, or its `history` alone.
+        accountant: `privacy_engine.accountant`, its `state_dict()`, or its `history` alone; what
+            has one of these in it, such as a checkpoint that is loaded; or any of it as a text.
 
     Returns:
         A text that all functions take, however long it is.
 
     Raises:
-        SpecError: it is no history, or an empty one.
+        SpecError: there is no history in it, more than one, or an empty one.
     """
-    state: Mapping[str, object]
-    if isinstance(accountant, Mapping):
-        state = accountant
-    elif isinstance(accountant, list | tuple):
-        state = {"history": accountant, "mechanism": "rdp"}
+    if isinstance(accountant, str):
+        text = accountant
+        if "history" not in text and not text.lstrip().startswith(("[", "(")):
+            raise SpecError("this text has no history")
     else:
+        text = _json(_state(accountant))
+    found = question(text)
+    return Recorded.of(found.text, found)
+
+
+def _state(accountant: object) -> object:
+    """Return the history in what Opacus has, or what has nothing else, as plain data."""
+    from privcalc.spec.events.history import histories
+
+    if not isinstance(accountant, Mapping | list | tuple):
         recorded: Any = accountant
         try:
-            state = {"history": recorded.history, "mechanism": recorded.mechanism()}
+            return {"history": recorded.history, "mechanism": recorded.mechanism()}
         except (AttributeError, TypeError):
             kind = type(accountant).__name__
             raise SpecError(f"{kind} is no accountant: it has no history and mechanism()") from None
-    if "history" not in state:
+    found = [_named(state) for _, state in histories(accountant)]
+    if len(found) > 1:
+        raise SpecError(f"there are {len(found)} histories in it; give one of them")
+    if found:
+        return found[0]
+    if isinstance(accountant, Mapping) and "history" not in accountant:
         raise SpecError("the state of an accountant has the fields history and mechanism")
-    found = question(_json(dict(state)))
-    return Recorded.of(found.text, found)
+    return _named(accountant) if isinstance(accountant, Mapping) else list(accountant)
+
+
+def _named(state: Mapping[str, object]) -> dict[str, object]:
+    """Return what a state says of a history; before Opacus 1.6 it has a method for the name."""
+    known = {key: state[key] for key in ("history", "mechanism") if key in state}
+    name = known.get("mechanism")
+    return {**known, "mechanism": name()} if callable(name) else known
 
 
 def from_dp_event(event: object, *, relation: str | None = None) -> str:

@@ -36,19 +36,39 @@ def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = Fals
     Args:
         reports: the answers.
         place: names the question.
-        verbose: whether -v has said why already.
+        verbose: whether -v has said why already; what is narrow for most uses is said with it only.
     """
     for report in reports:
         if any(isinstance(value, Estimate) for value in report.result.values()):
             yield f"privcalc: {place}warning: {subject(report)} is an estimate without certificate"
         elif not report.method.tolerance_met and not _decided(report):
-            why = "" if verbose else "; -v says why"
+            if not verbose and _narrow(report):
+                continue
+            why = "; -v says why" if not verbose and _says_why(report) else ""
             yield f"privcalc: {place}warning: {_fault(report)}{why}"
 
 
 def _decided(report: Report) -> bool:
     """Say whether a budget was decided: then nothing narrower was asked for."""
     return report.check is not None and report.check.verdict is not Verdict.UNDECIDED
+
+
+# Six digits are more than a privacy cost is used with, whatever tolerance was asked for.
+_NARROW = 1e-6
+
+
+def _narrow(report: Report) -> bool:
+    """Say whether all that is missing is width, and little of it."""
+    bounds = _wide(report)
+    whole = all(bound.lower is not None and math.isfinite(bound.upper) for bound in bounds)
+    return whole and bool(bounds) and "parameter" not in report.result and _width(bounds) < _NARROW
+
+
+def _says_why(report: Report) -> bool:
+    """Say whether -v has a reason, and not widths alone."""
+    notes = [*report.method.notes, *(n for each in report.directions for n in each.method.notes)]
+    outcomes = (note.partition(": ")[2] or note for note in notes)
+    return bool(report.details) or any(not each.startswith(_WIDTH) for each in outcomes)
 
 
 def failed_checks(reports: Sequence[Report], place: str = "") -> Iterator[str]:
@@ -128,18 +148,28 @@ def _fault(report: Report) -> str:
         if "insufficient" in report.result:
             return f"between the two values of {subject(report)} nothing is proved"
         return f"no {subject(report)} is proved to miss the target"
-    columns = (value if isinstance(value, list) else [value] for value in report.result.values())
-    cells = [each for column in columns for each in column]
-    parts = (each.values() if isinstance(each, dict) else (each,) for each in cells)
-    bounds = [each for part in parts for each in part if isinstance(each, Bound)]
-    wide = [bound for bound in bounds if bound.width > 0.0]
+    wide = _wide(report)
     if any(math.isinf(bound.upper) for bound in wide):
         return f"no finite upper end of {subject(report)} is proved"
     if any(bound.lower is None for bound in wide):
         words = subject(report, unproved=True)
         return f"{words} {'are' if ' and ' in words else 'is'} proved from above only"
-    width = max((bound.width / bound.upper for bound in wide), default=0.0)
-    return f"the bracket of {subject(report)} is wider than the tolerance: {_WIDTH}{_rough(width)}"
+    width = _rough(_width(wide))
+    return f"the bracket of {subject(report)} is wider than the tolerance: {_WIDTH}{width}"
+
+
+def _wide(report: Report) -> list[Bound]:
+    """Return the brackets of an answer that are no single number."""
+    columns = (value if isinstance(value, list) else [value] for value in report.result.values())
+    cells = [each for column in columns for each in column]
+    parts = (each.values() if isinstance(each, dict) else (each,) for each in cells)
+    bounds = [each for part in parts for each in part if isinstance(each, Bound)]
+    return [bound for bound in bounds if bound.width > 0.0]
+
+
+def _width(bounds: Iterable[Bound]) -> float:
+    """Return the largest relative width."""
+    return max((bound.width / bound.upper for bound in bounds), default=0.0)
 
 
 def _terms(terms: Mapping[str, float]) -> str:

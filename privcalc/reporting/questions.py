@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 from privcalc.errors import DomainError, SpecError, UsageError
 from privcalc.exact import Written, exact
@@ -67,6 +69,38 @@ def summed(questions: Sequence[Question]) -> Question:
     return Question(tree, common_relation(questions), text)
 
 
+def summed_by_braces(specs: Sequence[str]) -> str:
+    """Return a sentence on what is summed where a shell may have written the sum, or "".
+
+    `gaussian:sigma=2@{100,200}` becomes two words that differ in one number, and whoever wrote it
+    may want two answers.
+    """
+    for first, second in pairwise(specs):
+        if _differ_in_a_number(first, second):
+            total = " + ".join(_shown(each)[1:-1] for each in specs[:_MOST_SHOWN])
+            more = f" + {len(specs) - _MOST_SHOWN} more" if len(specs) > _MOST_SHOWN else ""
+            return (
+                f"answered is the sum, {total}{more}; for an answer to each, pipe a line for each"
+                " into -"
+            )
+    return ""
+
+
+# Terms of a sum that is named.
+_MOST_SHOWN = 4
+_NUMBERS = re.compile(r"([0-9][0-9_.]*(?:[eE][+-]?[0-9]+)?)", re.ASCII)
+
+
+def _differ_in_a_number(first: str, second: str) -> bool:
+    """Say whether two texts are the same but for one number."""
+    ours: list[str] = _NUMBERS.split(first)
+    others: list[str] = _NUMBERS.split(second)
+    # What stands at odd places are the numbers.
+    if len(ours) != len(others) or ours[::2] != others[::2]:
+        return False
+    return sum(a != b for a, b in zip(ours, others, strict=True)) == 1
+
+
 def common_relation(questions: Sequence[Question]) -> Relation | None:
     """Return the relation that questions bring; None where none of them is an answer."""
     relations = {each.relation for each in questions if each.relation is not None}
@@ -112,9 +146,11 @@ def read_number(option: str, text: str) -> float:
     from privcalc.spec.syntax import Number, Scanner
 
     refusal = f"{option} takes a number such as 1e-5, 1/60000 or 0.1%, got {_shown(text)}"
+    if "," in text:
+        _refuse_comma(refusal, text)
     # Names, files and free parameters are values of a specification only.
-    if not text.lstrip(" \t-.")[:1].isdecimal():
-        raise UsageError(refusal)
+    if not text.lstrip(" \t-.")[:1].isdecimal() or not text.isascii():
+        _refuse(refusal, option, text)
     try:
         scanner = Scanner(text)
         number, rest = scanner.value(), scanner.next
@@ -122,11 +158,11 @@ def read_number(option: str, text: str) -> float:
         from privcalc.spec.hints import ANY_NUMBER
 
         if error.hint == ANY_NUMBER or "free parameter" in f"{error}{error.hint}":
-            raise UsageError(refusal) from None
+            _refuse(refusal, option, text)
         hint = f" ({error.hint})" if error.hint else ""
         raise UsageError(f"{option}: {error}{hint}") from None
     if not isinstance(number, Number) or rest:
-        raise UsageError(refusal)
+        _refuse(refusal, option, text)
     # A long decimal is no double that could be shown instead.
     if "/" in number.text or "%" in number.text or isinstance(number.value, Written):
         return as_written(number.value, "".join(number.text.split()))
@@ -137,7 +173,12 @@ def read_delta(option: str, text: str) -> float:
     """Read a delta: a probability."""
     value = read_number(option, text)
     if not 0 <= exact(value) <= 1:
-        raise DomainError(f"{option} must be between 0 and 1, got {text.strip()}")
+        meant = ""
+        if power := re.fullmatch(r"\s*([0-9.]+)[eE]\+?([1-9][0-9]?)\s*", text):
+            meant = f"; with a minus it is {power[1]}e-{power[2]}"
+        elif power := re.fullmatch(r"\s*-([1-9][0-9]?)\s*", text):
+            meant = f"; 10^-{power[1]} is written 1e-{power[1]}"
+        raise DomainError(f"{option} must be between 0 and 1, got {text.strip()}{meant}")
     return value
 
 
@@ -176,6 +217,9 @@ def read_count(option: str, text: str) -> int:
     """Read a whole number of at least 1, in digits as counts of a specification are."""
     from privcalc.spec.syntax import Number, Scanner
 
+    refusal = f"{option} takes a whole number such as 60_000, got {_shown(text)}"
+    if "," in text:
+        _refuse_comma(refusal, text, whole=True)
     try:
         scanner = Scanner(text)
         number, rest = scanner.count(), scanner.next
@@ -183,12 +227,50 @@ def read_count(option: str, text: str) -> int:
         hint = f" ({error.hint})" if error.hint else ""
         raise UsageError(f"{option}: {error}{hint}") from None
     if not isinstance(number, Number) or number.whole is None or rest:
-        raise UsageError(f"{option} takes a whole number such as 60_000, got {_shown(text)}")
+        raise UsageError(refusal)
     return number.whole
 
 
+def _refuse(refusal: str, option: str, text: str) -> NoReturn:
+    """Refuse what is no number, with what to write where that is known."""
+    from privcalc.spec.hints import for_option
+
+    raise UsageError(refusal, hint=for_option(option, text)) from None
+
+
+def _refuse_comma(refusal: str, text: str, *, whole: bool = False) -> NoReturn:
+    """Refuse a number with a comma: where one number stands, no list does."""
+    from privcalc.spec.commas import instead
+
+    written = instead(text, whole=whole)
+    place = text.index(",")
+    raise UsageError(
+        refusal,
+        text=text if written else "",
+        span=(place, place + 1),
+        hint=f"write {written}" if written else "",
+    )
+
+
 def split(option: str, texts: Iterable[str]) -> list[str]:
-    """Take apart the comma lists of a repeatable option, in the order they were written."""
+    """Take apart the comma lists of a repeatable option, in the order they were written.
+
+    Raises:
+        UsageError: a place is empty, or a comma looks like that of a decimal number.
+    """
+    texts = tuple(texts)
+    for text in texts:
+        if "," in text:
+            from privcalc.spec.commas import in_list
+
+            if found := in_list(text):
+                place, hint = found
+                raise UsageError(
+                    f"{option}: a comma stands between the numbers of a list, not within one",
+                    text=text,
+                    span=(place, place + 1),
+                    hint=hint,
+                )
     pieces = [piece.strip() for text in texts for piece in text.split(",")]
     if not all(pieces):
         raise UsageError(f"{option} has an empty place in its comma list")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Proof
@@ -53,12 +54,33 @@ def read_runs(text: str) -> Parameters:
         inside = max(0, start - len(BEFORE)), max(1, min(len(text), end - len(BEFORE)))
         message = f"--runs: {error}".replace(": select ", f": {name} ", 1)
         message = message.replace("a parameter of select ", f"a parameter of {name} ")
-        raise SpecError(message, text=text, span=inside, hint=_hint(error.hint)) from None
+        hint = _runs_meant(text) or _hint(error.hint)
+        raise SpecError(message, text=text, span=inside, hint=hint) from None
     if not isinstance(tree, Wrapped) or isinstance(tree.event, Wrapped):
         raise UsageError("--runs takes one distribution, such as geometric:mean=30")
     if holes(tree):
         raise UsageError("--runs has a free parameter; calibrate finds the value of one")
     return tree.parameters
+
+
+def _runs_meant(text: str) -> str:
+    """Return what to write for a number alone, or a distribution by another name, or ""."""
+    found = re.fullmatch(
+        r"\s*(?:(?:n|runs|count|k|mean)\s*[=:]\s*)?([0-9][0-9_]*)\s*", text, re.ASCII
+    )
+    if found:
+        return f"write fixed:n={found[1]}, or geometric:mean={found[1]} for a random number of runs"
+    alone = re.fullmatch(r"\s*(geometric|logarithmic|poisson|fixed):\s*([0-9][0-9.]*)\s*", text)
+    if alone:
+        return f"write {alone[1]}:{'n' if alone[1] == 'fixed' else 'mean'}={alone[2]}"
+    mean = re.match(
+        r"\s*(geometric|logarithmic|poisson):(?:lambda|lam|rate|mu|m|n)=([0-9.]+)", text
+    )
+    if mean:
+        return f"write {mean[1]}:mean={mean[2]}"
+    if re.match(r"\s*(?:negative[-_]binomial|nb)\b", text):
+        return "write tnb:shape=S,mean=M, which is truncated at one run"
+    return ""
 
 
 def _hint(hint: str) -> str:

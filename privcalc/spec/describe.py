@@ -176,7 +176,11 @@ def _mathematics(entry: Entry) -> str:
 
 
 def _parameter(parameter: Parameter) -> str:
-    takes = "a file, whose name has a dot or a slash in it" if parameter.kind == "path" else ""
+    takes = (
+        "a file, whose name has a dot or a slash in it, or stands in quotes"
+        if parameter.kind == "path"
+        else ""
+    )
     facts = [takes or parameter.takes, parameter.range_text]
     head = " ".join(fact for fact in facts if fact)
     if parameter.unit:

@@ -302,43 +302,6 @@ def nearest(word: str, known: Iterable[str], *, of_calls: bool = False) -> str:
     return near[0] if near else ""
 
 
-# What other tools call the parts of a training run, in snake_case.
-_RATES = ("sample_rate", "sampling_rate", "sampling_probability", "sample_probability", "q")
-_STEPS = ("steps", "num_steps", "n_steps", "iterations", "rounds", "compositions", "count")
-_EPOCHS = ("epochs", "num_epochs", "n_epochs", "epoch")
-_BATCHES = ("batch_size", "batchsize", "lot_size", "batch")
-_NOISES = ("noise_multiplier", "sigma", "noise_scale")
-_TRAINING = ("dpsgd", "dp_sgd", "sgd", "dp_adam", "dpadam", "dp_training")
-
-
-def foreign(word: str, value: str = "", *, inside: str = "") -> str:
-    """Return how a specification has what other tools call so, or "".
-
-    Args:
-        word: the name, in snake_case.
-        value: what was written for it.
-        inside: the kind of the call that it was written in, or "" outside of one.
-    """
-    if word in _RATES:
-        rate = f"q={value or 'RATE'}"
-        if inside == "wrapper":
-            return f"write {rate}"
-        return f"sampling stands after the mechanism: @poisson:{rate}"
-    if word in _BATCHES:
-        rate = f"q={value or 'BATCH'}/RECORDS"
-        before = "" if inside == "wrapper" else "@poisson:"
-        return f"the sampling rate is batch size / records: {before}{rate}"
-    if word in _STEPS:
-        return f"steps stand after what is repeated: @{value if value.isdigit() else 'STEPS'}"
-    if word in _EPOCHS:
-        return "count steps, which are epochs x records / batch size: @STEPS, after the rest"
-    if word in _TRAINING:
-        return "DP-SGD is gaussian:sigma=NOISE@poisson:q=BATCH/RECORDS@STEPS"
-    if word in _NOISES and not inside:
-        return f"noise is a part of SPEC: gaussian:sigma={value or 'NOISE'}"
-    return ""
-
-
 def _is_slip(word: str, meant: str) -> bool:
     """Say whether a name is another one misspelled, also where both have a part in common."""
     from difflib import SequenceMatcher

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from privcalc.spec.entry import MAX_INTEGER, foreign, snake_case
+from privcalc.spec.entry import MAX_INTEGER, snake_case
+from privcalc.spec.foreign import foreign, mechanism
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry
@@ -13,24 +14,34 @@ if TYPE_CHECKING:
 __all__ = [
     "ANY_NUMBER",
     "for_bare",
+    "for_behind",
     "for_call",
     "for_character",
     "for_comma",
     "for_count",
     "for_file",
+    "for_file_alone",
+    "for_file_name",
     "for_functional",
     "for_input",
     "for_key",
     "for_no_name",
     "for_number",
+    "for_number_out_of_range",
     "for_number_word",
+    "for_option",
     "for_parts",
     "for_positional",
+    "for_ratio",
     "for_root",
+    "for_value",
+    "for_word",
 ]
 
 _NOISES = ("sigma", "standard_deviation", "scale", "noise_multiplier")
 ANY_NUMBER = "a value is a number such as 1.1 or 1e-5, a ratio 256/60000, or a percentage 1%"
+
+_FREE = "a value that is wanted is written _, and privcalc calibrate finds it"
 
 _CHARACTERS = {
     "*": "write @14000 to repeat 14000 times",
@@ -58,8 +69,11 @@ _CHARACTERS = {
     "\N{GREEK SMALL LETTER DELTA}": "write delta",
     "\N{GREEK SMALL LETTER MU}": "write mu",
     "\N{GREEK SMALL LETTER RHO}": "write rho",
-    "'": "the shell removes quotes only around the whole specification",
-    '"': "the shell removes quotes only around the whole specification",
+    "'": "quotes stand around the whole specification, or around the name of a file",
+    '"': "quotes stand around the whole specification, or around the name of a file",
+    "?": _FREE,
+    "~": "the shell knows ~ at the beginning of a word only: write $HOME",
+    "\\": "write the name of a file with /, or in quotes",
     "$": "variables are the shell's; write the value",
 }
 
@@ -68,7 +82,68 @@ def for_character(rest: str) -> str:
     """Hint for a character that does not belong where it stands, with what follows it."""
     hint = _CHARACTERS.get(rest[:1], "")
     count = re.match(r".[*]?[ \t]*([0-9][0-9_]{0,15})(?![0-9.eE_])", rest)
+    if quoted := re.match(r"(['\"])([0-9][0-9./%e-]*)\1", rest):
+        return f"numbers have no quotes: write {quoted[2]}"
     return hint.replace("14000", count[1]) if count else hint
+
+
+def for_word(rest: str) -> str:
+    """Hint for a word after a specification: `x 100`, `times 100`, `and ...`."""
+    count = re.match(r"(?i:x|times|repeat|steps)[ \t]*([0-9][0-9_]*)", rest, re.ASCII)
+    if count:
+        return f"write @{count[1]} to repeat {count[1]} times"
+    return "compose with +, and separate parameters with a comma"
+
+
+def for_behind(name: str, written: str, rest: str) -> str:
+    """Hint for a colon after `gaussian:sigma=1.1` or `laplace`: what should stand before it; or "".
+
+    Args:
+        name: what the last value belongs to, or a key that is no key.
+        written: the value before the colon, or "".
+        rest: the text from the colon, or from the name, on.
+    """
+    count = re.match(r":[ \t]*([0-9][0-9_]*)(?![\w.])", rest, re.ASCII)
+    if count and written:
+        return f"write {name}={written}@{count[1]} to repeat {count[1]} times"
+    if value := re.match(r":[ \t]*([0-9][\w./%-]*)", rest, re.ASCII):
+        return f"write {name}={value[1]}"
+    word = re.match(r":?[ \t]*([A-Za-z][\w-]*)", rest, re.ASCII)
+    found = _entry(word[1]) if word else None
+    if found is None:
+        return ""
+    mark = "@" if found.kind == "wrapper" else "+"
+    what = "what is done to it follows" if mark == "@" else "compose with"
+    return f"{what} {mark}: write {mark}{found.spelling}:{_pattern(found.spelling)}".rstrip(":")
+
+
+def for_value(written: str) -> str:
+    """Hint for a word where a number should stand: `x`, `None`, `auto`; for others ""."""
+    return _FREE if written.lower() in _WANTED else ""
+
+
+# What people write for a value that they do not know.
+_WANTED = ("x", "y", "auto", "none", "null", "todo", "tbd", "unknown", "free", "any", "s", "n")
+
+
+def for_ratio(key: str, written: str) -> str:
+    """Hint for a ratio where a whole number is wanted: what it is, or the numbers around it."""
+    found = re.fullmatch(r"([0-9_]{1,15})[ \t]*/[ \t]*([0-9_]{1,15})", written, re.ASCII)
+    top, bottom = (int(each.replace("_", "") or 0) for each in found.groups()) if found else (0, 0)
+    if not bottom or top < bottom:
+        return ""
+    whole, rest = divmod(top, bottom)
+    if not rest:
+        return f"write {key}={whole}"
+    return f"write {key}={whole + 1} with a partial one at the end, {key}={whole} without"
+
+
+def for_number_out_of_range(key: str, value: float, written: str, most: float | None) -> str:
+    """Hint for a count where a probability should stand: `q=256`; or ""."""
+    if most != 1 or not (value > 1 and re.fullmatch(r"[0-9_]+", written)):
+        return ""
+    percent = f", or {written}% if that is meant" if value <= 100 else ""
+    return f"{written} of N records are {key}={written}/N{percent}"
 
 
 def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
@@ -76,6 +151,8 @@ def for_count(written: str, otherwise: str = "a count is a whole number such as 
     if written.endswith("_"):
         return "an underscore stands between two digits, as in 1_000_000"
     plain = re.fullmatch(r"[0-9_]+(?:\.[0-9]+)?(?:[eE]\+?[0-9]{1,3})?", written)
+    if re.fullmatch(r"[0-9_]*[0-9][xX]", written):
+        return f"write {written[:-1]}"
     if plain:
         value = float(written.replace("_", ""))
         if value.is_integer() and 1 <= value <= MAX_INTEGER:
@@ -88,6 +165,8 @@ def for_count(written: str, otherwise: str = "a count is a whole number such as 
 
 def for_number(written: str) -> str:
     """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`."""
+    if times := re.fullmatch(r"([0-9.]+(?:/[0-9]+)?)[xX]([0-9]+)", written):
+        return f"write {times[1]}@{times[2]} to repeat {times[2]} times"
     if re.match(r"[0-9._/eE-]*[0-9.][eE][+-]?[0-9]{4}", written):
         return "an exponent has at most three digits"
     if re.match(r"[0-9._]*[eE][+-]?$", written):
@@ -107,6 +186,29 @@ def for_number(written: str) -> str:
     return ANY_NUMBER
 
 
+def for_option(option: str, text: str) -> str:
+    """Hint for what an option has and is no number: `10^-5`, `'1e-5'`, `delta=1e-5`; or ""."""
+    if len(text) > _LONGEST:
+        return ""
+    signs = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{MULTIPLICATION SIGN}": "*"}
+    plain = "".join(signs.get(each, each) for each in text.strip().strip("'\""))
+    plain = re.sub(rf"^{re.escape(option.lstrip('-'))}\s*[=:]\s*", "", plain)
+    power = re.fullmatch(r"(?:([0-9.]+) *\* *)?10 *(?:\^|\*\*) *\(?(-?[0-9]{1,3})\)?", plain)
+    if power:
+        return f"write {power[1] or 1}e{power[2]}"
+    items = [each for each in re.split(r"[;\s]+", plain) if each]
+    number = re.compile(r"[0-9][0-9.]*(?:[eE]-?[0-9]+)?%?(?:/[0-9]+)?", re.ASCII)
+    if len(items) > 1 and all(number.fullmatch(each) for each in items):
+        return f"a list has commas: write {','.join(items)}"
+    if plain != text.strip() and number.fullmatch(plain):
+        return f"write {plain}"
+    return "write the value in digits" if plain.lower() in ("n", "1/n", "delta", "epsilon") else ""
+
+
+# What is looked at of a value that is none.
+_LONGEST = 80
+
+
 def for_comma(before: str, after: str) -> str:
     """Hint for the comma in `@1,000`, which a count written with commas leaves; else ""."""
     head = re.search(r"@[ \t]*([0-9]{1,3})[ \t]*$", before)
@@ -118,7 +220,7 @@ def for_number_word(word: str) -> str:
     """Hint for a word where a number should stand."""
     if word.lower() in ("inf", "infinity", "nan"):
         return "numbers are finite"
-    return ""
+    return for_value(word)
 
 
 def for_functional(name: str, rest: str) -> str:
@@ -127,12 +229,14 @@ def for_functional(name: str, rest: str) -> str:
     arguments = "".join(inner.group(1).split()) if inner else ""
     if not re.fullmatch(r"[\w.%/+,=-]{1,60}", arguments, re.ASCII) or "=" not in arguments:
         arguments = _pattern(name)
-    return f"write {name}:{arguments}, not {name}({arguments})" if arguments else f"write {name}"
+    if not arguments:
+        return (mechanism(snake_case(name)) if _entry(name) is None else "") or f"write {name}"
+    return f"write {name}:{arguments}, not {name}({arguments})"
 
 
 def for_call(name: str, rest: str) -> str:
     """Hint for a name that no colon follows: `gaussian sigma=1`, `gaussian,sigma=1`."""
-    match = re.match(r"[ \t,;=]*([\w.%/+,=-]{1,60})", rest, re.ASCII)
+    match = re.match(r"[ \t,;=/]*([\w.%/+,=-]{1,60})", rest, re.ASCII)
     if match and "=" in match.group(1):
         return f"write {name}:{match.group(1).split('+', 1)[0]}"
     return ""
@@ -198,6 +302,8 @@ def for_parts(wanted: str) -> str:
 def for_positional(name: str, value: str) -> str:
     """Hint for `gaussian:1.1`."""
     key = _pattern(name).split("=", 1)[0]
+    if not key:
+        return foreign(snake_case(name), value, inside="wrapper")
     return f"keys are always written out: {name}:{key}={value}" if key else ""
 
 
@@ -210,21 +316,96 @@ def for_bare(key: str, rest: str) -> str:
         return f"write @{count.group(1)}"
 
     value = re.match(r"=[ \t]*([0-9./%e-]{1,20})", rest, re.ASCII)
+    if (call := _entry(key)) and (pattern := _pattern(key)):
+        first = f"{pattern.split('=', 1)[0]}={value[1]}" if value else pattern
+        return f"write {'@' if call.kind == 'wrapper' else ''}{call.spelling}:{first}"
+    if value and (option := _OPTIONS.get(snake_case(key), "")) and rest[value.end() :] == "":
+        return f"where something is asked is an option: write {option} {value[1]}"
     if hint := foreign(snake_case(key), value[1] if value else "", inside="bare"):
         return hint
     takers = [e.spelling for e in mechanisms() if e.spelled(snake_case(key))]
-    return f"write {takers[0]}:{key}=VALUE" if takers else ""
+    taker = _ALONE.get(snake_case(key)) or (takers[0] if takers else "")
+    return f"write {taker}:{key}={value[1] if value else 'VALUE'}" if taker else ""
 
 
-def for_no_name(character: str) -> str:
-    """Hint for a specification that begins with a number or an `@`, or ends in `+`."""
-    if character == "@":
-        return "a mechanism comes first, then what is done to it"
+# The mechanism of a parameter that many have.
+_ALONE = {"epsilon": "pure", "rho": "zcdp"}
+# Words that are options, and no parameters, where they stand alone.
+_OPTIONS = {
+    "delta": "--delta",
+    "tolerance": "--tolerance",
+    "tol": "--tolerance",
+    "max_epsilon": "--max-epsilon",
+    "max_delta": "--max-delta",
+    "target_delta": "--delta",
+}
+_FILES = {
+    "toml": "a budget file is an option: write --file",
+    "json": "write opacus:file=",
+    "csv": "a file belongs to a mechanism: write pmf:file=NAME, profile:file=NAME or rdp:file=NAME",
+}
+_CHECKPOINT = "checkpoints are not loaded, as that can run code: json.dump(a.state_dict(), f)"
+_FILE = re.compile(r"[\w./~\\ :=-]{1,200}\.(toml|json|csv|pt|pth|ckpt|pkl|pickle)", re.ASCII)
+
+
+def for_no_name(rest: str, before: str = "") -> str:
+    """Hint for a specification that begins with a number or an `@`, or ends in `+`.
+
+    Args:
+        rest: the text where a name should stand.
+        before: what stands before it.
+    """
+    character = rest[:1]
+    if character == "@" and not before:
+        return "a mechanism comes first, in one word or in quotes with what is done to it"
     if character == "+":
-        return "write + once, between two mechanisms"
+        alone = not (before or rest.strip("+ "))
+        return "several SPECs are one sum: leave + out" if alone else "write + once, between two"
+    if (number := re.fullmatch(r"[0-9][0-9./e%,-]*", rest)) and not before:
+        return f"numbers belong to options, in one word: --delta {number[0]}, or --delta 1e-5,1e-6"
+    times = re.fullmatch(r"([0-9][0-9_]*)[ \t]*[*xX@\u00d7]?[ \t]*([A-Za-z(][^+]{0,60})", rest)
+    if times and "(" not in before:
+        return f"a count stands behind: write {times[2]}@{times[1]}"
     if character.isdecimal() or character == ".":
-        return "for example gaussian:sigma=1.1; an option's values stand in one word: 1e-5,1e-6"
+        return for_file_alone(rest) if not before and "/" in rest else _EXAMPLE
     return "for example gaussian:sigma=1.1"
+
+
+_EXAMPLE = "for example gaussian:sigma=1.1; an option's values stand in one word: 1e-5,1e-6"
+
+
+# How far from a mistake the name of a file is looked for.
+_NEAR = 300
+
+
+def for_file_name(text: str, place: int) -> str:
+    """Hint for the name of a file that is cut off by a sign that only quotes keep, or ""."""
+    # A name is short; longer texts would take a search with every letter of theirs as its start.
+    text, place = text[max(0, place - _NEAR) : place + _NEAR], min(place, _NEAR)
+    key = re.search(r"([A-Za-z_]+)=[ \t]*([^\"'+,()]*)$", text[:place], re.ASCII)
+    if key is None or key[1].lower() != "file":
+        return ""
+    rest = re.match(r"[^\"'+,()@]*", text[place:])
+    name = (key[2] + (rest[0] if rest else "")).strip()
+    if name.startswith("~"):
+        return f"no shell reads ~ here: write {key[1]}=$HOME{name[1:]}"
+    if not re.search(r"[ =:\\]", name) or len(name) > 200:
+        return ""
+    call = re.split(r"[+(,@]", text[: key.start(2)])[-1].strip()
+    return f"""in quotes, inside of others: '{call}"{name}"'"""
+
+
+def for_file_alone(text: str) -> str:
+    """Hint for the name of a file where a specification should stand, or ""."""
+    found = _FILE.fullmatch(text.strip())
+    if found is None:
+        return ""
+    hint = _FILES.get(found[1].lower(), _CHECKPOINT)
+    plain = re.fullmatch(r"[A-Za-z./][\w./-]*", text.strip(), re.ASCII)
+    name = text.strip() if plain else f'"{text.strip()}"'
+    if hint.endswith("="):
+        return f"{hint}{name}"
+    return f"{hint} {name}" if hint.endswith("--file") else hint.replace("NAME", name)
 
 
 def _pattern(name: str) -> str:

@@ -26,7 +26,7 @@ from privcalc.spec.entry import (
     snake_case,
 )
 from privcalc.spec.entry import suggestion as suggest
-from privcalc.spec.syntax import FILE_NAME, NAME, Number, Scanner
+from privcalc.spec.syntax import NAME, PATH, Number, Scanner
 from privcalc.spec.tree import (
     HOLE,
     Composed,
@@ -233,11 +233,11 @@ def _word(parameter: Parameter, value: str) -> str | None:
     if parameter.kind == "name":
         return value if NAME.fullmatch(value) and value == snake_case(value) else None
     if parameter.kind == "path":
-        if FILE_NAME.fullmatch(value):
+        if PATH.fullmatch(value):
             return value
         raise Fault(
             f"{parameter.name} takes a file, got {quoted(value)}",
-            hint="a file name is letters, digits and . / _ - with a dot or a slash: ./name",
+            hint="a file name has a dot or a slash, and no quotes: ./name",
         )
     return None
 

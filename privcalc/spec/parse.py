@@ -4,7 +4,7 @@
     term   = ( call | parts | "(" spec ")" ) { "@" ( count | "_" | call ) }
     parts  = "max" "(" spec "," spec { "," spec } ")"
     call   = name [ ":" name "=" value { "," name "=" value } ]
-    value  = number { "," number } | name | path | "_" | "(" spec ")"
+    value  = number { "," number } | name | path | quoted path | "_" | "(" spec ")"
     number = [ "-" ] digits [ "/" digits ] [ "%" ]
 
 Spaces and tabs may stand between tokens. Between the parentheses of `max` a comma goes on with the
@@ -28,7 +28,6 @@ from privcalc.spec.entry import (
     check_integer,
     check_range,
     choice,
-    foreign,
     shorten,
     snake_case,
     suggestion,
@@ -49,6 +48,7 @@ from privcalc.spec.syntax import (
     Syntax,
     Word,
     Wrap,
+    file_name,
 )
 from privcalc.spec.tree import (
     HOLE,
@@ -175,7 +175,9 @@ class _Reader:
         if not scanner.take(")"):
             if scanner.next:
                 self.unexpected()
-            scanner.fail("this parenthesis is not closed", (opening, opening + 1))
+            scanner.fail(
+                "this parenthesis is not closed", (opening, opening + 1), "write ) where it ends"
+            )
         self.end = closing + 1
         return found
 
@@ -234,7 +236,9 @@ class _Reader:
         rest = scanner.text[scanner.place :]
         if read is None:
             found = f"got {scanner.next!r}" if scanner.next else "and the text ends"
-            hint = hints.for_character(rest) or hints.for_no_name(scanner.next)
+            before = scanner.text[: scanner.place]
+            hint = "" if before.strip() else hints.for_file_alone(rest)
+            hint = hint or hints.for_character(rest) or hints.for_no_name(rest, before)
             scanner.fail(f"{wanted} is expected here, {found}", None, hint)
         name, span = shorten(read[0]), read[1]
         if name.lower() in _NAMES_OF_PARTS:
@@ -247,7 +251,7 @@ class _Reader:
             hint = hints.for_bare(name, rest)
             scanner.fail(f"{wanted} is expected before {name}=", span, hint)
         hint = hints.for_character(rest) if scanner.next not in ",;" else ""
-        hint = hints.for_call(name, rest) or hint
+        hint = hints.for_file_alone(scanner.text) or hints.for_call(name, rest) or hint
         scanner.fail(f"a colon is expected after {name}, got {scanner.next!r}", None, hint)
 
     def next_part(self) -> bool:
@@ -265,7 +269,12 @@ class _Reader:
         key = shorten(full_key)  # for messages
         self.end = key_span[1]
         if scanner.next == ":":
-            scanner.fail(f"an equals sign follows {key}, not a colon", None, f"write {key}=VALUE")
+            from privcalc.spec import hints
+
+            hint = hints.for_behind(key, "", scanner.text[scanner.place :])
+            other = hints.for_behind(name, "", scanner.text[key_span[0] :])
+            hint = other or hint or f"write {key}=VALUE"
+            scanner.fail(f"an equals sign follows {key}, not a colon", None, hint)
         if not scanner.take("="):
             from privcalc.spec import hints
 
@@ -283,18 +292,30 @@ class _Reader:
         if value is None:
             from privcalc.spec import hints
 
-            hint = hints.for_character(scanner.text[scanner.place :])
+            hint = hints.for_file_name(scanner.text, scanner.place)
+            hint = hint or hints.for_character(scanner.text[scanner.place :])
             scanner.fail(f"{key} is followed by no value, got {scanner.next!r}", None, hint)
         written = scanner.numbers(value) if isinstance(value, Number) else value
         self.end = written.span[1]
         if scanner.next in (":", "("):
-            from privcalc.spec import hints
-
-            if hint := hints.for_root(name, key, scanner.text[start:]):
-                scanner.fail("functions are not read", value.span, hint)
-            hint = f"write {key}=(NAME:KEY=VALUE)"
-            scanner.fail("a specification as a value stands in parentheses", value.span, hint)
+            self.no_end(name, key, value.span)
         return KeyValue(full_key, key_span, written)
+
+    def no_end(self, name: str, key: str, span: Span) -> NoReturn:
+        """Refuse a colon or a parenthesis after a value."""
+        from privcalc.spec import hints
+
+        scanner = self.scanner
+        text, place = scanner.text, scanner.place
+        if hint := hints.for_file_name(text, place):
+            scanner.fail(f"the name of a file ends here, before {scanner.next!r}", None, hint)
+        if hint := hints.for_root(name, key, text[span[0] :]):
+            scanner.fail("functions are not read", span, hint)
+        hint = hints.for_behind(key, text[slice(*span)], text[place:])
+        if scanner.next == ":" and hint:
+            scanner.fail("a colon follows a name, and none a value", None, hint)
+        hint = f"write {key}=(NAME:KEY=VALUE)"
+        scanner.fail("a specification as a value stands in parentheses", span, hint)
 
     def no_input(self, name: str, key: str) -> None:
         """Refuse `-` for the name of a file."""
@@ -324,12 +345,15 @@ class _Reader:
         scanner = self.scanner
         found = scanner.next
         if found == ")":
-            scanner.fail("this parenthesis closes nothing")
+            scanner.fail(
+                "this parenthesis closes nothing", None, "write ( before it, or leave it out"
+            )
         place = scanner.place
         hint = hints.for_comma(scanner.text[:place], scanner.text[place:])
+        hint = hint or hints.for_file_name(scanner.text, place)
         hint = hint or hints.for_character(scanner.text[place:])
         if found.isalnum() or found == "_":
-            hint = hint or "compose with +, and separate parameters with a comma"
+            hint = hint or hints.for_word(scanner.text[place:])
         scanner.fail(f"{found!r} is not expected here", None, hint)
 
     def above(self, height: int, span: Span) -> int:
@@ -434,8 +458,13 @@ class _Resolver:
         if parameter is None:
             word, known = snake_case(pair.key), [p.spelling for p in entry.parameters]
             message = f"{entry.spelling} has no parameter {shorten(pair.key)}"
-            hint = foreign(word, getattr(pair.value, "text", ""), inside=entry.kind)
-            self.fail(Fault(message, hint=hint or suggestion(word, known)), pair.key_span)
+            from privcalc.spec import foreign
+
+            value = getattr(pair.value, "text", "")
+            hint = suggestion(word, known)
+            # Another word for a parameter is known better than by its letters.
+            meant = foreign.parameter(entry.spelling, entry.kind, word, value, tuple(known))
+            self.fail(Fault(message, hint=meant or hint), pair.key_span)
         return parameter
 
     def value(self, pair: KeyValue, parameter: Parameter, path: Path) -> Value:
@@ -460,19 +489,19 @@ class _Resolver:
 
 def _typed(key: str, written: Number | Numbers | Word | PathWord, parameter: Parameter) -> Value:
     shown = shorten(written.text)
-    if parameter.kind == "path" and FILE_NAME.fullmatch(written.text):
-        # Also what would be a number elsewhere, such as .5
-        return written.text
+    if parameter.kind == "path" and (file := _file(written)):
+        return file
     if isinstance(written, Number):
         if parameter.kind == "number":
-            check_range(parameter, key, written.value, shown)
+            _check_number(parameter, key, written)
             return written.value
         if parameter.kind == "integer":
             if written.whole is None:
                 from privcalc.spec import hints
 
                 message = f"{key} must be a whole number in digits, got {shown}"
-                raise Fault(message, hint=hints.for_count(written.text, otherwise=""))
+                count = hints.for_count(written.text, otherwise="")
+                raise Fault(message, hint=hints.for_ratio(key, written.text) or count)
             check_integer(key, written.whole)
             check_range(parameter, key, written.whole, shown)
             return written.whole
@@ -487,8 +516,31 @@ def _typed(key: str, written: Number | Numbers | Word | PathWord, parameter: Par
     return _refuse(key, written, parameter)
 
 
+def _file(written: Number | Numbers | Word | PathWord) -> str:
+    """Return the name of a file, or "": in quotes any, else also what is a number elsewhere: .5."""
+    if isinstance(written, PathWord) and written.quoted:
+        return file_name(written.text)
+    return written.text if FILE_NAME.fullmatch(written.text) else ""
+
+
+def _check_number(parameter: Parameter, key: str, written: Number) -> None:
+    """Refuse a number out of its range, with a hint where it looks like another quantity."""
+    if not parameter.contains(written.value):
+        from privcalc.spec import hints
+
+        got = f"got {shorten(written.text)}"
+        hint = hints.for_number_out_of_range(key, written.value, written.text, parameter.maximum)
+        raise Fault(f"{key} must be {parameter.range_text}, {got}", hint=hint)
+
+
 def _listed(key: str, written: Number | Numbers, parameter: Parameter) -> Value:
     items = written.items if isinstance(written, Numbers) else (written,)
+    if len(items) > 1:
+        from privcalc.spec.commas import padded
+
+        if points := padded(written.text):
+            message = f"{key}: a comma stands between the numbers of a list, not within one"
+            raise Fault(message, hint=f"write {key}={shorten(points)}")
     for each in items:
         check_range(parameter, key, each.value, shorten(each.text))
     return tuple(each.value for each in items)
@@ -497,7 +549,13 @@ def _listed(key: str, written: Number | Numbers, parameter: Parameter) -> Value:
 def _refuse(key: str, written: Number | Numbers | Word | PathWord, parameter: Parameter) -> Value:
     hint = ""
     if isinstance(written, Numbers):
-        hint = "one number for each key, and the next key after the comma"
+        from privcalc.spec.commas import instead
+
+        number = instead(written.text, whole=parameter.kind == "integer")
+        hint = f"write {key}={number}" if number and parameter.kind in ("number", "integer") else ""
+        hint = hint or "one number for each key, and the next key after the comma"
+    elif isinstance(written, PathWord) and written.quoted:
+        hint = f"only names of files stand in quotes: write {key}={shorten(written.text)}"
     elif parameter.kind == "spec":
         hint = f"write {key}=({shorten(written.text)}:...)"
     elif parameter.kind == "path":

@@ -48,8 +48,9 @@ def read(text: str, relation: Relation | None = None) -> Question:
 
     Args:
         text: a specification, its JSON twin, or an object printed by `--json`, of which the
-            specification and the relation are taken and the query is not; or the history of an
-            accountant of Opacus, or a DpEvent. A line break at the end is allowed.
+            specification and the relation are taken and the query is not; or data, as JSON or as
+            Python prints it, with the history of an accountant of Opacus in it; or a DpEvent. A
+            line break at the end is allowed.
         relation: the one that is asked for, where one is: some events say nothing without it.
 
     Returns:
@@ -62,36 +63,75 @@ def read(text: str, relation: Relation | None = None) -> Question:
     if _UNDECODED.search(line):
         # How Python hands on bytes of the command line that are no text.
         raise SpecError("not UTF-8 text")
-    # The first character decides.
-    if line.lstrip(" \t\r\n")[:1] not in ("{", "["):
-        if "DpEvent" in line:
-            from privcalc.spec.events.reading import is_event
+    # The first character decides. A line of text, which most questions are, loads nothing of data.
+    begin = line.lstrip(" \t\r\n")[:1]
+    return _data(line, relation) if begin in ("{", "[") else _text(line, relation)
 
-            if is_event(line):
-                return _event(line, relation)
-        parsed = parse(line)
-        return Question(parsed.tree, None, parsed.text, parsed.spans)
-    # A line of text, which most questions are, loads nothing of this.
-    from privcalc.spec.json import from_json, load_json
+
+# What begins data that Python prints, and no specification.
+_PRINTED = ("OrderedDict(", "NamedTupleWrapper(")
+
+
+def _text(line: str, relation: Relation | None) -> Question:
+    """Read a specification, or what Python prints and has no bracket at its beginning."""
+    if "DpEvent" in line:
+        from privcalc.spec.events.reading import is_event
+
+        if is_event(line):
+            return _event(line, relation)
+    if line.lstrip().startswith("<"):
+        raise SpecError(
+            "this is the name of an object, and not what is in it",
+            hint="print(accountant.state_dict()), or print(event), shows what is read",
+        )
+    if line.lstrip().startswith("(") or any(each in line for each in _PRINTED):
+        from privcalc.spec.events.literal import begins_like_python
+
+        if begins_like_python(line):
+            return _printed(line, relation)
+    parsed = parse(line)
+    return Question(parsed.tree, None, parsed.text, parsed.spans)
+
+
+def _data(line: str, relation: Relation | None) -> Question:
+    """Read JSON, or what Python prints in its place: an answer, a history, an event, a twin."""
+    from privcalc.spec.events.literal import load
+    from privcalc.spec.json import from_json
 
     listed = line.lstrip().startswith("[")
     if listed and "DpEvent(" in line:
         from privcalc.spec.events.event import LISTED, LISTED_HINT
 
         raise SpecError(LISTED, hint=LISTED_HINT)
-    value = load_json(line, infinity=listed)
+    value = load(line, infinity=listed)
+    if isinstance(value, dict) and "schema" in value:
+        value, brought = guaranteed(cast("dict[str, object]", value))
+        tree = from_json(value)
+        return Question(tree, brought, to_text(tree), printed=True)
+    if listed or "history" in line:
+        from privcalc.spec.events.history import from_data
+
+        if (found := from_data(value)) is not None:
+            return Question(found, None, to_text(found))
     if listed:
         return _event(value, relation)
-    relation = None
-    if isinstance(value, dict) and "schema" in value:
-        value, relation = guaranteed(cast("dict[str, object]", value))
-    elif isinstance(value, dict) and "history" in value:
-        from privcalc.spec.events.history import from_history
-
-        tree = from_history(value)
-        return Question(tree, None, to_text(tree))
     tree = from_json(value)
-    return Question(tree, relation, to_text(tree), printed=relation is not None)
+    return Question(tree, None, to_text(tree))
+
+
+def _printed(text: str, relation: Relation | None) -> Question:
+    """Read what Python prints and begins neither as JSON nor as a specification."""
+    from privcalc.spec.events.history import FORM, from_data
+    from privcalc.spec.events.literal import load
+
+    value = load(text)
+    if isinstance(value, list) and value[1:2] and isinstance(value[1], str):
+        return _event(value, relation)
+    # What stands in parentheses may be one step.
+    found = from_data(value) or from_data([value])
+    if found is None:
+        raise SpecError("there is no history in this", hint=FORM)
+    return Question(found, None, to_text(found))
 
 
 def _event(written: object, relation: Relation | None) -> Question:

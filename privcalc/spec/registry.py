@@ -23,7 +23,6 @@ from privcalc.spec.entry import (
     Fault,
     Kind,
     Parameter,
-    foreign,
     nearest,
     shorten,
     snake_case,
@@ -140,7 +139,10 @@ def spelled(word: str, kind: Kind) -> Entry:
             f"{word} is a word of the JSON form",
             hint="in text, compose with + and repeat with @COUNT",
         )
-    hint = foreign(name) or suggestion(word_text(name), _spellings(kind), of_calls=True)
+    from privcalc.spec import foreign
+
+    meant = foreign.mechanism(name) if kind == "mechanism" else foreign.wrapper(name)
+    hint = meant or suggestion(word_text(name), _spellings(kind), of_calls=True)
     raise Fault(f"unknown {kind}: {word}", hint=hint)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import MAX_INTEGER
 from privcalc.spec.registry import mechanisms, wrappers
-from privcalc.spec.syntax import FILE_NAME
+from privcalc.spec.syntax import PATH
 
 if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Parameter
@@ -135,7 +135,7 @@ def _parameter(parameter: Parameter) -> _Schema:
         return {**described, "enum": list(parameter.choices)}
     if parameter.kind == "spec":
         return {**described, **_NODE}
-    pattern = r"[a-z]([a-z0-9_]*[a-z0-9])?" if parameter.kind == "name" else FILE_NAME.pattern
+    pattern = r"[a-z]([a-z0-9_]*[a-z0-9])?" if parameter.kind == "name" else PATH.pattern
     return {**described, "type": "string", "pattern": f"^(?:{pattern})$"}
 
 

@@ -49,10 +49,11 @@ class Word:
 
 @record
 class PathWord:
-    """A file name: it holds a dot or a slash."""
+    """A file name: it holds a dot or a slash, or stood in quotes."""
 
     span: Span
     text: str
+    quoted: bool = False
 
 
 @record
@@ -133,6 +134,14 @@ _NUMBER = rf"(?:{_DIGITS}(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{{1,3}})?"
 _SPACE = re.compile(r"[ \t]*", re.ASCII)
 NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9_-]*[A-Za-z0-9])?", re.ASCII)
 FILE_NAME = re.compile(r"(?=[A-Za-z0-9_-]*[./])[A-Za-z./][A-Za-z0-9./_-]*", re.ASCII)
+# What a file name may have in quotes, which no shell sees if they are inside of others: all that is
+# printed but quotes, in ASCII, and the letters of some scripts; something in it is in no name.
+_SIGNS = (
+    r" !#-&(-~\u00c0-\u024f\u0391-\u03a1\u03a3-\u03c9\u0400-\u045f\u3041-\u3096\u30a1-\u30fa"
+    r"\u4e00-\u9fff\uac00-\ud7a3"
+)
+PATH = re.compile(rf"(?=.*[^A-Za-z0-9_-])[{_SIGNS}]{{1,1000}}")
+_QUOTED = re.compile(rf"(['\"])([{_SIGNS}]{{1,1000}})\1")
 _COUNT = re.compile(_DIGITS, re.ASCII)
 _QUANTITY = re.compile(
     rf"(-)?[ \t]*({_NUMBER})(?:[ \t]*/[ \t]*({_NUMBER}))?(?:[ \t]*(%))?", re.ASCII
@@ -253,6 +262,10 @@ class Scanner:
         if hole is not None:
             return hole
         start = self.place
+        quoted = _QUOTED.match(self.text, start) if self.next in ("'", '"') else None
+        if quoted is not None:
+            _, span = self._end(quoted)
+            return PathWord(span, quoted[2], quoted=True)
         run = self._run(start)
         quantity = _QUANTITY.match(self.text, start)
         if quantity is not None and quantity.end() >= start + len(run):
@@ -337,6 +350,11 @@ class Scanner:
         self.place = found.end()
         self.skip()
         return found.group(), found.span()
+
+
+def file_name(text: str) -> str:
+    """Return a file name that is told from other words: with a slash where it has no such sign."""
+    return text if PATH.fullmatch(text) else f"./{text}"
 
 
 def _decimal(text: str) -> Fraction:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import number_text, word_text
 from privcalc.spec.registry import entry
+from privcalc.spec.syntax import FILE_NAME, PATH
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Value, Wrapped
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ def to_text(tree: Node) -> str:
 def value_text(value: Value) -> str:
     """Return the canonical text of one parameter value.
 
-    A string that holds a dot or a slash is a file name and printed as it is; other strings are
-    names, printed with dashes.
+    A string that holds a dot or a slash is a file name and printed as it is, in quotes where it has
+    a space or another sign; other strings are names, printed with dashes.
     """
     if isinstance(value, Hole):
         return "_"
@@ -42,7 +43,9 @@ def value_text(value: Value) -> str:
     if isinstance(value, tuple):
         return ",".join(map(number_text, value))
     if isinstance(value, str):
-        return value if "." in value or "/" in value else word_text(value)
+        if FILE_NAME.fullmatch(value):
+            return value
+        return f'"{value}"' if PATH.fullmatch(value) else word_text(value)
     return f"({to_text(value)})"
 
 

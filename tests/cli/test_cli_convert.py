@@ -97,7 +97,7 @@ def test_the_kind_says_which_ends_are_proved(run: Callable[..., Outcome]) -> Non
     for *arguments, words in (
         ("laplace:scale=20@3", "--delta", "1e-5", "both ends proved"),
         ("laplace:scale=20@3", "--delta", "1e-5", "--engine", "rdp", "proved from above"),
-        ("gaussian:sigma=1", "--to", "profile", "--epsilon", "0,1", "both ends proved"),
+        ("gaussian:sigma=1", "--to", "profile", "--epsilon", "0.0,1", "both ends proved"),
         ("gaussian:sigma=1", "--to", "profile", "--epsilon", "1", "--engine", "rdp", "from above"),
     ):
         done = run("convert", *arguments)

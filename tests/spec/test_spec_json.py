@@ -123,7 +123,7 @@ def test_reading_gives_the_normal_form() -> None:
         ('{"type": "test_kinds", "noise": "gaussian", "monotone": 1}', "true or false", ""),
         ('{"type": "test_kinds", "noise": "gaussian", "shift": 0.5}', "a whole number", ""),
         ('{"type": "test_kinds", "noise": "gaussian", "file_name": "x"}', "a file", "./name"),
-        ('{"type": "test_kinds", "noise": "gaussian", "file_name": "a b/c"}', "a file", "./name"),
+        ('{"type": "test_kinds", "noise": "gaussian", "file_name": "a\\"b/c"}', "a file", "./name"),
         ('{"type": "test_kinds", "noise": "gaussian", "file_name": 1}', "a file, got 1", ""),
         ('{"type": "test_kinds", "noise": 1}', "one of gaussian, two-sided, got 1", ""),
         ('{"type": "test_spec", "test": "gaussian"}', "an object", ""),

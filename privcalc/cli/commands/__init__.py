@@ -9,11 +9,11 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privcalc.cli.failure import ExitStatus
+from privcalc.cli.failure import ExitStatus, complain
 from privcalc.cli.output import OPTIONS, Printer, read_output
 from privcalc.errors import UsageError
 from privcalc.record import replace
-from privcalc.reporting.questions import joined
+from privcalc.reporting.questions import joined, summed_by_braces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -104,6 +104,8 @@ def _status(
     if "-" not in specs:
         if output.jobs > 1:
             raise UsageError("--jobs says nothing to one question; it goes with -")
+        if len(specs) > 1 and not output.quiet and (said := summed_by_braces(specs)):
+            complain(f"privcalc: note: {said}")
         return Printer(output).print(ask(joined(specs, holes=holes, relation=ask.relation)))
     if output.plot_file is not None:
         raise UsageError("--plot-file draws one question; - may ask many")

@@ -1,46 +1,60 @@
-"""Opacus: the history of an accountant, as a specification."""
+"""Opacus: the history of an accountant, as a specification.
+
+It is found wherever it stands: in the state of an accountant, in a checkpoint that has this among
+other things, as JSON or as Python prints it, or as the list of steps alone.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn, cast
 
 from privcalc.errors import DomainError, SpecError
 from privcalc.exact import distinct
 from privcalc.opened import read_text
 from privcalc.spec.entry import Entry, Fault, Parameter, check_integer
-from privcalc.spec.json import from_json, load_json, quoted
+from privcalc.spec.events.literal import load
+from privcalc.spec.json import from_json, quoted
 from privcalc.spec.registry import build
-from privcalc.spec.tree import Composed, Repeated
+from privcalc.spec.tree import Composed, Repeated, place_text
 
 if TYPE_CHECKING:
-    from privcalc.spec.tree import Leaf, Node, Wrapped
+    from collections.abc import Iterator
+
+    from privcalc.spec.tree import Leaf, Node, Path, Wrapped
 
 # Accountants of Opacus. They account for the same steps in different ways.
 ACCOUNTANTS = ("rdp", "prv", "gdp")
 WRITE = (
-    'a history is JSON: json.dump({"history": a.history, "mechanism": a.mechanism()},'
-    ' open("history.json", "w")) with a = privacy_engine.accountant; checkpoints of torch are not'
-    " loaded, as that can run code"
+    'a history is JSON: json.dump(privacy_engine.accountant.state_dict(), open("history.json",'
+    ' "w"), default=str); checkpoints of torch are not loaded, as that can run code'
 )
-_FORM = 'for example {"history": [[1.1, 0.0042666, 14000]], "mechanism": "rdp"}'
+FORM = 'for example {"history": [[1.1, 0.0042666, 14000]], "mechanism": "rdp"}'
 _STEP = ("noise_multiplier", "sample_rate", "steps")
+# How a method is printed, and whose it is: `mechanism` in states before Opacus 1.6.
+_METHOD = re.compile(r"<bound method (\w+)\.mechanism\b")
+_CLASSES = {"RDPAccountant": "rdp", "GaussianAccountant": "gdp", "PRVAccountant": "prv"}
+# A key that is one word of jq.
+_PLAIN = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 class Opacus:
     """The steps of a training run that an accountant of Opacus recorded.
 
     The file is JSON, {"history": [[noise_multiplier, sample_rate, steps], ...], "mechanism":
-    "rdp"}: each entry is so many steps of Poisson sampling at that rate with Gaussian noise, read
-    under add-or-remove-one, as Opacus accounts for them. The mechanism names its accountant (rdp,
-    prv or gdp) and changes nothing: all of them account for the same steps. A history does not say
-    whether batches were sampled so; Opacus does it unless told otherwise. Equal steps are merged;
-    composition does not depend on their order. The object itself may also stand where a
+    "rdp"}, or what Python prints of it: each entry is so many steps of Poisson sampling at that
+    rate with Gaussian noise, read under add-or-remove-one, as Opacus accounts for them. The
+    mechanism names its accountant (rdp, prv or gdp) and changes nothing: all of them account for
+    the same steps. A history does not say whether batches were sampled so; Opacus does it unless
+    told otherwise. Equal steps are merged; composition does not depend on their order. The history
+    may stand anywhere in the JSON of a checkpoint, once. What is in the file may also stand where a
     specification does, on standard input for example.
 
     Checkpoints of torch are not opened: to load one can run code. Write the file where the training
-    runs, with a = privacy_engine.accountant:
+    runs, where Opacus before version 1.6 needs the default=str, with a = privacy_engine.accountant:
 
-        json.dump({"history": a.history, "mechanism": a.mechanism()}, open("history.json", "w"))
+        json.dump(a.state_dict(), open("history.json", "w"), default=str)
     """
 
 
@@ -68,44 +82,139 @@ def from_file(file: str) -> Node:
     if not text.strip():
         raise SpecError(f"{file} is empty", hint=WRITE)
     try:
-        return from_history(load_json(text))
+        found = from_data(load(text))
+        if found is None:
+            _fail("a history is a JSON object with the fields history and mechanism", FORM)
     except SpecError as error:
         # Only a fault of the JSON has a place in the text.
         line = text[: error.span[0]].count("\n") + 1
         place = f"{file}, line {line}" if error.text else file
         raise SpecError(f"{place}: {error}", hint=error.hint) from None
+    return found
 
 
-def from_history(value: object) -> Node:
+def from_data(value: object) -> Node | None:
+    """Return the specification of the one history in data of any form.
+
+    Args:
+        value: what a reader made of the text: a state, the steps alone, or what has one in it.
+
+    Returns:
+        It, or None where nothing in the data is called a history.
+
+    Raises:
+        SpecError: there is more than one, or it says nothing.
+    """
+    if _are_steps(value):
+        return from_history({"history": value, "mechanism": ACCOUNTANTS[0]})
+    found = list(histories(value))
+    if len(found) > 1:
+        places = " and ".join(_place(path) for path, _ in found[:_MOST_NAMED])
+        more = f" and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
+        _fail(
+            f"there are {len(found)} histories, at {places}{more}",
+            f"give one of them: jq {_filter(found[0][0])} FILE | privcalc compose -",
+        )
+    if found:
+        ((path, state),) = found
+        return from_history(state, place_text(path))
+    return from_history(value) if isinstance(value, Mapping) and "history" in value else None
+
+
+# Histories of which a message has the place.
+_MOST_NAMED = 3
+# Data of other programs may be nested deeper than Python calls.
+_DEEPEST = 100
+
+
+def histories(
+    value: object, path: Path = (), inside: tuple[int, ...] = ()
+) -> Iterator[tuple[Path, Mapping[str, object]]]:
+    """Yield every history in data, with the way to it.
+
+    What is called a history is one if an accountant is named beside it, or it has steps only: what
+    others call so, losses for example, is passed over.
+
+    Args:
+        value: data.
+        path: the way to it.
+        inside: what it stands in, by identity: data may go round in circles.
+    """
+    if len(path) > _DEEPEST or id(value) in inside:
+        return
+    inside = (*inside, id(value))
+    if isinstance(value, Mapping):
+        steps = value.get("history")
+        listed = isinstance(steps, list | tuple)
+        name = _accountant(value.get("mechanism"))
+        if _are_steps(steps) or (listed and (name in ACCOUNTANTS or callable(name))):
+            yield path, value
+            return
+        for key, each in value.items():
+            yield from histories(each, (*path, str(key)), inside)
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            if isinstance(each, Mapping | list | tuple):
+                yield from histories(each, (*path, index), inside)
+
+
+def _are_steps(value: object) -> bool:
+    """Say whether this is a list of steps, each of three numbers."""
+    return (
+        isinstance(value, list | tuple)
+        and len(value) > 0
+        and all(isinstance(each, list | tuple) and len(each) == len(_STEP) for each in value)
+        and all(isinstance(each, int | float) for each in value[0])
+    )
+
+
+def _accountant(written: object) -> object:
+    """Return the name of an accountant; before Opacus 1.6 states have a method in its place."""
+    method = _METHOD.match(written) if isinstance(written, str) else None
+    return _CLASSES.get(method[1], written) if method else written
+
+
+def _place(path: Path) -> str:
+    return place_text(path) or "the top"
+
+
+def _filter(path: Path) -> str:
+    """Return a path as a filter of jq, quoted for the shell where that is needed."""
+    steps = (f".{each}" if isinstance(each, str) else f"[{each}]" for each in path)
+    text = "".join(steps)
+    text = text if text.startswith(".") else f".{text}"
+    if not all(isinstance(each, int) or _PLAIN.fullmatch(each) for each in path):
+        return "FILTER"
+    return f"'{text}'" if "[" in text else text
+
+
+def from_history(value: Mapping[str, object], at: str = "") -> Node:
     """Return the specification of a history.
 
     Args:
-        value: what a JSON reader made of it.
+        value: what a reader made of the state of an accountant; what else is in it says nothing.
+        at: where that stands, for messages; "" where it is all there is.
 
     Raises:
         SpecError: it is none, or is empty; the message names the entry.
     """
-    if not isinstance(value, dict) or "history" not in value:
-        _fail("a history is a JSON object with the fields history and mechanism", _FORM)
-    for key in value:
-        if key not in ("history", "mechanism"):
-            _fail(f"a history has no field {quoted(key)}", _FORM)
     mechanism, history = value.get("mechanism"), value["history"]
-    if mechanism not in ACCOUNTANTS:
+    known_steps = "mechanism" not in value and _are_steps(history)
+    if not known_steps and _accountant(mechanism) not in ACCOUNTANTS:
         known = ", ".join(f'"{each}"' for each in ACCOUNTANTS)
         got = f", got {quoted(mechanism)}" if "mechanism" in value else ", and is missing"
         _fail(f"mechanism is one of {known}{got}", "it names the accountant")
-    if not isinstance(history, list):
-        _fail(f"history is a list of steps, got {quoted(history)}", _FORM)
+    if not isinstance(history, list | tuple):
+        _fail(f"history is a list of steps, got {quoted(history)}", FORM)
     if not history:
         hint = "it was written before the first step, or is of another accountant than the run's"
-        if mechanism == "gdp":
+        if _accountant(mechanism) == "gdp":
             hint = "a gdp accountant drops its steps where the noise or the rate changes; use rdp"
         _fail("the history is empty: no step was recorded, and nothing can be said", hint)
     # Equal noise and rate: one event, with the steps of all such entries.
     steps: dict[object, tuple[Node, int]] = {}
     for index, each in enumerate(history):
-        place = f"history[{index}]"
+        place = f"{at}.history[{index}]" if at else f"history[{index}]"
         noise, rate, count = _numbers(each, place)
         key = distinct((noise, rate))
         event, before = steps[key] if key in steps else (_event(noise, rate, place), 0)
@@ -116,12 +225,12 @@ def from_history(value: object) -> Node:
 
 def _numbers(entry: object, place: str) -> tuple[float, float, int]:
     """Read one entry of a history: noise, rate, and how many steps."""
-    if not isinstance(entry, list) or len(entry) != len(_STEP):
+    if not isinstance(entry, list | tuple) or len(entry) != len(_STEP):
         got = f"a list of {len(entry)}" if isinstance(entry, list) else quoted(entry)
-        _fail(f"{place}: expected [{', '.join(_STEP)}], got {got}", _FORM)
+        _fail(f"{place}: expected [{', '.join(_STEP)}], got {got}", FORM)
     for name, each in zip(_STEP, entry, strict=True):
         if isinstance(each, bool) or not isinstance(each, int | float):
-            _fail(f"{place}: expected a number for {name}, got {quoted(each)}", _FORM)
+            _fail(f"{place}: expected a number for {name}, got {quoted(each)}", FORM)
     noise, rate, count = entry
     if count < 1 or count != int(count):
         _fail(f"{place}: steps is a whole number >= 1, got {quoted(count)}")

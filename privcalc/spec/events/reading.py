@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import math
 import re
-import struct
 from typing import NoReturn, cast
 
 from privcalc.errors import SpecError
 from privcalc.spec.entry import shorten, suggestion
 from privcalc.spec.events.event import FIELDS, REFUSED, Event
+from privcalc.spec.events.literal import NUMBERS, SHORT, stored
 from privcalc.spec.json import quoted, read_float
 from privcalc.spec.syntax import MAX_LENGTH
 
@@ -24,12 +24,13 @@ _NESTED = re.compile(
     r"\w\s+\w|[)\]]\s*[(\[\w]|[+-]\s*[+-]|[\w)\]]\s*(?<!\d[eE])[+-]|\b(?:\w+\s*\.\s*){6}",
     re.ASCII,
 )
-# Numbers of numpy that are those of Python.
-_NUMBERS = frozenset({"float64", "int64", "int32", "int16", "int8", "uint64", "uint32"})
-# Those whose decimal is that of no double: how their bits are packed.
-_SHORT = {"float32": "<f", "float16": "<e"}
 # Python reads no integer of thousands of digits.
 _ENDLESS = re.compile(r"(?<![\w.])\d\w{400,}(?![\w.])", re.ASCII)
+# How TensorFlow prints a number: as one of numpy, with all of its digits.
+_TENSOR = re.compile(
+    r"<tf\.Tensor: shape=\(\), dtype=((?:float|int)(?:16|32|64)), numpy=([\d.eE+-]{1,40})>",
+    re.ASCII,
+)
 _HINT = "write print(repr(event)), or json.dumps(event.to_named_tuple())"
 
 
@@ -45,6 +46,7 @@ def from_repr(text: str) -> Event:
         SpecError: it is none, or of an event that is not accounted for.
     """
     text = text.replace("\n", " ").replace("\r", " ").strip()
+    text = _TENSOR.sub(r"\1(\2)", text)
     if len(text) > MAX_LENGTH:
         raise SpecError(f"an event has at most {MAX_LENGTH:,} characters, this has {len(text):,}")
     if not _PLAIN.fullmatch(text) or _NESTED.search(text):
@@ -93,9 +95,9 @@ class _Reader:
         if isinstance(node, ast.Constant):
             return self.constant(node)
         name = _called(node)
-        if name in _NUMBERS and isinstance(node, ast.Call) and len(node.args) == 1:
+        if name in NUMBERS and isinstance(node, ast.Call) and len(node.args) == 1:
             return self.value(node.args[0])
-        if name in _SHORT and isinstance(node, ast.Call) and len(node.args) == 1:
+        if name in SHORT and isinstance(node, ast.Call) and len(node.args) == 1:
             return self.short(name, node)
         if name == "inf" and not isinstance(node, ast.Call):
             return math.inf
@@ -115,18 +117,14 @@ class _Reader:
         return self.fail(f"a number is expected here, got {shorten(written)}", node)
 
     def short(self, name: str, node: ast.Call) -> float:
-        """Read a number of numpy with few bits: what the run computed with, not its decimal.
-
-        A sampling rate float32(0.1) is larger than 0.1.
-        """
+        """Read a number of numpy with few bits."""
         value = self.value(node.args[0])
         if not isinstance(value, int | float):
             self.fail("a number is expected here", node)
         try:
-            (found,) = struct.unpack(_SHORT[name], struct.pack(_SHORT[name], value))
+            return stored(name, value)
         except OverflowError:
             self.fail(f"{shorten(self.text[slice(*_span(node))])} is too large", node)
-        return float(found)
 
     def fail(self, message: str, node: ast.expr, hint: str = "") -> NoReturn:
         """Refuse what stands at a node."""

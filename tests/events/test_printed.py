@@ -1,0 +1,258 @@
+"""What training libraries print and save is read: real strings of many versions."""
+
+from __future__ import annotations
+
+import collections
+import io
+import json
+import pprint
+import sys
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import privcalc
+from privcalc.cli.many import questions
+from privcalc.errors import SpecError
+from privcalc.spec.events.literal import load
+from privcalc.spec.parse import parse
+from privcalc.spec.read import read
+from privcalc.spec.text import to_text
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PRINTED = json.loads((ROOT / "tests/oracles/printed.json").read_text(encoding="utf-8"))
+VERSIONS = sorted({each["made_by"] for each in PRINTED})
+STATE = {"history": [(1.1, 0.0042666, 5), (0.9, 0.01, 7)], "mechanism": "rdp"}
+TEXT = (
+    "gaussian:noise_multiplier=1.1@poisson:q=0.0042666@5"
+    "+gaussian:noise_multiplier=0.9@poisson:q=0.01@7"
+)
+
+
+def plain(spec: str) -> str:
+    """Return a specification with one name for the noise."""
+    names = ("noise_multiplier=", "scale="), "sigma="
+    text = to_text(parse(spec).tree)
+    for name in names[0]:
+        text = text.replace(name, names[1])
+    return text
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, text: str) -> list[str | SpecError]:
+    """Return the questions of standard input."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    return [each for _, each in questions()]
+
+
+@pytest.mark.parametrize("made_by", VERSIONS)
+def test_real_strings(made_by: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each is what was run: as it is, out of a file, and as one question of standard input."""
+    for each in (each for each in PRINTED if each["made_by"] == made_by):
+        text, spec = each["text"], plain(each["spec"])
+        assert plain(read(text).text) == spec, each["what"]
+        (line,) = asked(monkeypatch, f"{text}\n")
+        assert isinstance(line, str), each["what"]
+        assert plain(read(line).text) == spec, each["what"]
+        (first, _) = asked(monkeypatch, f"{text}\npure:epsilon=1\n")
+        assert first == line, each["what"]
+        if "DpEvent" not in text:
+            file = tmp_path / "saved.txt"
+            file.write_text(text, encoding="utf-8")
+            assert plain(read(f"opacus:file={file}").text) == spec, each["what"]
+            assert plain(privcalc.from_opacus(text)) == spec, each["what"]
+
+
+def test_all_libraries_are_there() -> None:
+    """Several versions of each that could be installed beside one another."""
+    names = collections.Counter(each.split()[0] for each in VERSIONS)
+    assert names["opacus"] >= 5
+    assert names["dp-accounting"] >= 6
+    assert names["jax-privacy"] >= 2
+    assert names["tensorflow-privacy"] >= 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        repr(STATE),
+        repr(collections.OrderedDict(STATE)),
+        # As Python 3.12 prints it.
+        f"OrderedDict({STATE!r})",
+        f"collections.OrderedDict({list(STATE.items())!r})",
+        repr(STATE["history"]),
+        repr(tuple(STATE["history"])),
+        "[((1.1), 0.0042666, 5), [(0.9), 0.01, (7)]]",
+        json.dumps(STATE["history"]),
+        json.dumps(STATE["history"], indent=2),
+        json.dumps(STATE, indent=1),
+        json.dumps({"history": STATE["history"]}),
+        json.dumps({"epoch": 3, **STATE, "note": "it's (1, 2)"}),
+        json.dumps({"type": "checkpoint", "state": [{"loss": None}, STATE]}),
+        repr({"epoch": 3, 7: True, "history": {"loss": [0.5]}, "state": STATE}),
+        pprint.pformat(STATE, width=30),
+        pprint.pformat(STATE["history"], width=20),
+        "[(np.float64(1.1), numpy.float64(0.0042666), np.int64(5)), (0.9, 1e-02, 7)]",
+        "{'history': [(1.1, .0042666, 5,), (+0.9, 0.01, 7), ], 'mechanism': 'rdp', }",
+        (
+            "{'history': [(1.1, 0.0042666, 5), (0.9, 0.01, 7)], 'mechanism': <bound method"
+            " PRVAccountant.mechanism of <class 'opacus.accountants.prv.PRVAccountant'>>}"
+        ),
+    ],
+)
+def test_every_form(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A state, the steps alone, or what has one in it, however it was written."""
+    assert read(text).text == TEXT
+    (line,) = asked(monkeypatch, f"\n{text}\n")
+    assert isinstance(line, str)
+    assert read(line).text == TEXT
+
+
+def test_one_step_in_parentheses() -> None:
+    """A tuple of three numbers is a step; a specification may begin with a parenthesis too."""
+    assert read("(1.1, 0.0042666, 14063)").text.endswith("=0.0042666@14063")
+    assert read("(gaussian:sigma=1)@3").text == "(gaussian:sigma=1)@3"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "marked"),
+    [
+        ("OrderedDict()", "there is no history in this", ""),
+        ("OrderedDict([('history', [(1.1, 0.1", "what ( opens has no end", "("),
+        ("OrderedDict([('history',", "a value is expected here, and the text ends", ""),
+        ("OrderedDict([1])", "an OrderedDict has pairs", "OrderedDict"),
+        ("{'history': [(1.1, 0.1, 5)] 'mechanism': 'rdp'}", "a comma or an end is exp", "'mechan"),
+        ("{'history': [], 'mechanism': 'gdp'}", "the history is empty", ""),
+        ("{'history': [(1.1, 0.1, 5)], 'history': []}", "history is given twice", "{"),
+        ("[(tensor(1.1000), 0.1, 5)]", "expected here, got tensor", "tensor"),
+        ("[(1.1, 0.1, nan)]", "nan is not a number", "nan"),
+        ("[(inf, 0.1, 3)]", "inf is not a number", "inf"),
+        ("[(1e999, 0.1, 3)]", "1e999 is too large", "1e999"),
+        (f"[(1, 0.1, {'9' * 500})]", "is too large", "999"),
+        ("[(True, 0.1, 3)]", "expected a number for noise_multiplier, got true", ""),
+        ("[(1.1, 1.5, 3)]", "history[0]: sample_rate must be in [0, 1], got 1.5", ""),
+        ("{'a': {'history': [(1.1, 0.1, 0)]}}", "a.history[0]: steps is a whole number", ""),
+        ("[(1.1, 0.1, 5)] + [(1.1, 0.1, 5)]", "this is neither JSON nor plain data", "+"),
+        ("[(1.1, 0.1, 5)], 3", "the data ends before this", ","),
+        ("[__import__('os').system('x')]", "expected here, got __import__", "__import__"),
+        ("[(lambda: 3)()]", "expected here, got lambda", "lambda"),
+        ("{'history': [x for x in (1, 2)]}", "expected here, got x", "x"),
+        ("[(" * 60 + "1", "brackets are nested deeper than 100", ""),
+        (f"[({'1,' * 600_000})]", "what Python prints has at most 1,000,000 characters", ""),
+        ("<opacus.accountants.rdp.RDPAccountant object at 0x7f>", "the name of an object", ""),
+        (
+            "{'a': {'history': [(1, 0.1, 5)]}, 'b': [{'history': [(1, 0.1, 5)]}]}",
+            "there are 2 histories, at a and b[0]",
+            "",
+        ),
+    ],
+)
+def test_refuses(text: str, message: str, marked: str) -> None:
+    """What is no data is pointed at, and nothing in it runs; of two histories none is chosen."""
+    with pytest.raises(SpecError) as caught:
+        read(text)
+    assert message in str(caught.value)
+    assert caught.value.hint or "history[0]" in message
+    if marked:
+        assert caught.value.text[slice(*caught.value.span)].startswith(marked)
+
+
+def test_the_place_of_a_history_is_a_filter() -> None:
+    """What is said to be written is a command."""
+    for places, words in (
+        ({"a": {"b": STATE}, "c": STATE}, "jq .a.b FILE"),
+        ([STATE, STATE], "jq '.[0]' FILE"),
+        ({"a b": STATE, "c": STATE}, "jq FILTER FILE"),
+    ):
+        with pytest.raises(SpecError) as caught:
+            read(repr(places))
+        assert words in caught.value.hint
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters="\\'\"")),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(
+        st.text("abc_ ", max_size=5), inner, max_size=4
+    ),
+    max_leaves=12,
+)  # fmt: skip
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c"]), JSON, max_size=3))
+def test_what_python_prints_is_what_it_was(value: dict[str, object]) -> None:
+    """The data that JSON and Python print of one value are the same."""
+    for text in (repr(value), pprint.pformat(value, width=20), json.dumps(value)):
+        assert load(text) == value
+    assert load(f"OrderedDict({list(value.items())!r})") == value
+
+
+def test_from_a_checkpoint_that_was_loaded() -> None:
+    """The library takes what has a history in it, beside things that no JSON has."""
+    accountant = SimpleNamespace(history=STATE["history"], mechanism=lambda: "rdp")
+    old = {"history": STATE["history"], "mechanism": accountant.mechanism}
+    for each in (
+        accountant,
+        old,
+        {"epoch": 1, "weights": object(), "privacy": [{"accountant": STATE}]},
+        {"weights": object(), "privacy": {"accountant": old}},
+        repr(collections.OrderedDict(STATE)),
+        json.dumps(STATE),
+    ):
+        assert privcalc.from_opacus(each) == TEXT
+    for nothing in ({"a": STATE, "b": STATE}, {"weights": object()}, "gaussian:sigma=1"):
+        with pytest.raises(SpecError, match="histor"):
+            privcalc.from_opacus(nothing)
+
+
+def test_data_that_goes_round_in_circles() -> None:
+    """What holds itself, twice, or is nested deeper than anybody writes, has an end."""
+    circle: dict[str, object] = {"accountant": STATE}
+    circle.update(again=circle, others=[circle, circle])
+    assert privcalc.from_opacus(circle) == TEXT
+    deep: dict[str, object] = dict(STATE)
+    for _ in range(2_000):
+        deep = {"inner": deep}
+    with pytest.raises(SpecError, match="the state of an accountant"):
+        privcalc.from_opacus(deep)
+
+
+def test_events_over_several_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An event as formatters write it is one question, and the next line is another."""
+    event = """\
+SelfComposedDpEvent(
+    event=PoissonSampledDpEvent(
+        sampling_probability=0.5,
+        event=GaussianDpEvent(noise_multiplier=5.0),
+    ),
+    count=3,
+)
+"""
+    first, second, third = asked(monkeypatch, f"{event}pure:epsilon=1\n{event}")
+    assert first == third
+    assert second == "pure:epsilon=1"
+    assert read(str(first)).text == "gaussian:noise_multiplier=5@poisson:q=0.5@3"
+    # What is cut off takes no line that follows it.
+    first, second = asked(monkeypatch, "GaussianDpEvent(\npure:epsilon=1\n")
+    assert (first, second) == ("GaussianDpEvent(", "pure:epsilon=1")
+
+
+def test_numbers_of_tensorflow() -> None:
+    """A tensor is printed with all of its digits, and is what it rounds to."""
+    event = "GaussianDpEvent(noise_multiplier=<tf.Tensor: shape=(), dtype=float32, numpy=1.1>)"
+    assert read(event).text == "gaussian:noise_multiplier=1.100000023841858"
+    for wrong in ("<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.])>", "<class 'x'>"):
+        with pytest.raises(SpecError, match="not the repr of a DpEvent"):
+            read(f"GaussianDpEvent(noise_multiplier={wrong})")
+
+
+def test_long_histories_are_read_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty thousand entries of a schedule, as Python prints them, are one question."""
+    steps = [(1.0 + 1e-5 * k, 0.01, 1) for k in range(20_000)]
+    (line,) = asked(monkeypatch, repr(steps))
+    assert load(str(line)) == [list(each) for each in steps]

@@ -1,0 +1,122 @@
+"""Names of files: with a dot or a slash as they are, in quotes whatever people call them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privcalc.errors import SpecError
+from privcalc.spec.json import from_json, to_json
+from privcalc.spec.parse import parse
+from privcalc.spec.syntax import FILE_NAME, PATH
+from privcalc.spec.text import to_text
+from privcalc.spec.tree import Leaf
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Outcome
+
+
+def name_of(text: str) -> str:
+    """Return the file of a lone mechanism."""
+    tree = parse(text).tree
+    assert isinstance(tree, Leaf)
+    return str(dict(tree.parameters)["file"])
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "canonical"),
+    [
+        ("./t", "./t", "./t"),
+        ("t.csv", "t.csv", "t.csv"),
+        ('"t.csv"', "t.csv", "t.csv"),
+        ("'t.csv'", "t.csv", "t.csv"),
+        ('"my table.csv"', "my table.csv", '"my table.csv"'),
+        ("'my table.csv'", "my table.csv", '"my table.csv"'),
+        ('"run=3,@4+5.csv"', "run=3,@4+5.csv", '"run=3,@4+5.csv"'),
+        (r'"C:\data\t.csv"', r"C:\data\t.csv", r'"C:\data\t.csv"'),
+        ('"1.csv"', "1.csv", '"1.csv"'),
+        ('"Zähler 東京.csv"', "Zähler 東京.csv", '"Zähler 東京.csv"'),
+        ('"table"', "./table", "./table"),
+        ('"5"', "./5", "./5"),
+        ('"_"', "./_", "./_"),
+    ],
+)
+def test_names(written: str, name: str, canonical: str) -> None:
+    """The name is what stands in the quotes, and the canonical text and JSON are read as it."""
+    text = f"pmf:file={written}"
+    assert name_of(text) == name
+    tree = parse(f" {text} @ 3 + pure:epsilon=1").tree
+    assert to_text(tree) == f"pmf:file={canonical}@3+pure:epsilon=1"
+    assert parse(to_text(tree)).tree == tree
+    assert from_json(json.loads(json.dumps(to_json(tree)))) == tree
+
+
+@given(st.from_regex(PATH, fullmatch=True))
+def test_any_name_comes_back(name: str) -> None:
+    """Whatever a tree may have for a name is read again from text and JSON."""
+    tree = from_json({"type": "pmf", "file": name})
+    assert name_of(to_text(tree)) == name
+    assert parse(to_text(tree)).tree == tree
+
+
+@given(st.from_regex(FILE_NAME, fullmatch=True))
+def test_names_without_quotes_stay_so(name: str) -> None:
+    """What needs no quotes is printed without, as it always was."""
+    assert to_text(from_json({"type": "pmf", "file": name})) == f"pmf:file={name}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('pmf:file="t.csv', "no value, got '\"'", "quotes stand around"),
+        ('pmf:file=""', "no value, got '\"'", "quotes stand around"),
+        ('pmf:file="a\'b.csv"', "no value, got '\"'", "quotes stand around"),
+        ('pmf:file="a\x1b[31m.csv"', "no value, got '\"'", "quotes stand around"),
+        ('pmf:file="a\u202eb.csv"', "no value, got '\"'", "quotes stand around"),
+        ('pmf:file="t.csv"x', "'x' is not expected here", "compose with +"),
+        ('gaussian:sigma="1"', "sigma takes a number, got 1", "write sigma=1"),
+        ('rr:epsilon=1,categories="4"', "categories takes a whole number, got 4", "categories=4"),
+        ("pmf:file=my table.csv", "'t' is not expected here", "'pmf:file=\"my table.csv\"'"),
+        (
+            "max(pure:epsilon=1,pmf:file=my table.csv)",
+            "'t' is not expected here",
+            "'pmf:file=\"my table.csv\"'",
+        ),
+        ("pmf:file=~/t.csv", "no value, got '~'", "write file=$HOME/t.csv"),
+        ("pmf:file=C:/t.csv", "the name of a file ends here", "'pmf:file=\"C:/t.csv\"'"),
+    ],
+)
+def test_refusals(text: str, message: str, hint: str) -> None:
+    """What is no name, and what is no file, says what to write."""
+    with pytest.raises(SpecError) as caught:
+        parse(text)
+    assert message in str(caught.value)
+    assert hint in caught.value.hint
+
+
+def test_an_answer_goes_on(
+    run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file with a space is read, and the printed answer is asked about again."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my table.csv").write_text("first,other\n0.6,0.4\n0.4,0.6\n", encoding="utf-8")
+    asked = ("--epsilon", "0", "--json")
+    first = run("compose", 'pmf:file="my table.csv"@2', *asked)
+    assert json.loads(first.stdout)["text"] == 'pmf:file="my table.csv"@2'
+    assert run("compose", "-", *asked, stdin=first.stdout) == first
+    assert run("compose", json.loads(first.stdout)["text"], *asked) == first
+
+
+@pytest.mark.parametrize("behind", ["(", " b", ":c", "=d"])
+def test_long_words_are_refused_soon(behind: str) -> None:
+    """What is looked at around a mistake is short, however long the text: this ends at once."""
+    for before in ("gaussian:sigma=", "opacus:file=./"):
+        with pytest.raises(SpecError):
+            parse(f"{before}{'a' * 300_000}{behind}")
