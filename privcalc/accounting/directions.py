@@ -184,6 +184,10 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     answers.append(solved(simpler))
+            together = part.upper.uses_together() if self.engine == "auto" else None
+            if together is not None:
+                with suppress(NotCertifiedError):
+                    answers.append(solved(together))
             found = [min(each, key=_upper) for each in zip(*answers, strict=True)]
         if part.lower is part.upper:
             return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
@@ -257,6 +261,10 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     found = min(found, solved(simpler), key=_upper)
+            if self.engine == "auto" and not above.suffices(found.bound):
+                with suppress(NotCertifiedError):
+                    together = part.upper.uses_together()
+                    found = min(found, solved(together), key=_upper) if together else found
         if part.lower is part.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end

@@ -132,13 +132,19 @@ class SampledWithoutReplacement(Sampling):
     def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record."""
         del member
-        from privcalc.losses.sampled.glued import glued
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.sampled.glued import GluedDensityLaw, glued
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.term import Alone, Term
 
         q, exact = asked.q, asked.exact
         if asked.adjacency is Adjacency.REPLACE and q > 0.0:
             pair = glued(law, q, exact=exact)
+            if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
+                from privcalc.losses.fixed_size.laws import FixedSizePairs
+
+                pairs = FixedSizePairs(pair), FixedSizePairs(pair, turned=True)
+                return Term(pair, pair, members=pairs[0], back=pairs[1])
             there, back = (Alone(sampled(law, q, remove=way, exact=exact)) for way in (True, False))
             return Term(pair, pair, members=there, back=back)
         remove = asked.adjacency is Adjacency.REMOVE

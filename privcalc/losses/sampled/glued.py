@@ -301,6 +301,15 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
         """Cut an unbounded density so that the P-mass outside is at most exp(log_mass)."""
         return replace(self, up=self.up.truncated(log_mass))
 
+    def uses_together(self, count: int, *, alone: bool) -> LossLaw | None:
+        """Return the game of so many uses, where the noise is Gaussian."""
+        from privcalc.losses.fixed_size.laws import FixedSizeUses, in_reach
+
+        if not in_reach(self, count):
+            return None
+        law = FixedSizeUses(self, count)
+        return law if alone else law.listed()
+
     def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:
         """Return the outcomes with a density, 0 < X and y <= below."""
         parts = (replace(part, low=max(part.low, 0.0)) for part in self.up.parts(below))

@@ -1,0 +1,339 @@
+"""The game from above: W >= V_j on a circle, in blocks of steps.
+
+One step. With S(W) = sup over triples of T W - T_B W, B any law on the lattice, M W = T_B W + S(W).
+For convex W, T W at the lattice is at most that of its chords; the nodes and secants of
+`fixed_size/__init__.py` bound the supremum over tau of each family on each interval, where with
+p in [0, 1] the place in it
+
+    T W - W <= min(P, Q) + 4 e p (1 - p),    P, Q linear in p, e >= 0:
+
+P goes through the value at the left node along the secant of the interval before, Q through that
+at the right node along the secant of the interval after, which for the last is beyond tau = 1 (a
+wider triangle: it is no triple, but a profile of the family, and the bounds hold). e is an eighth
+of the curvature. The maximum of each of the two sums is in closed form; that of min(P, Q), e more,
+is another bound.
+
+A block of D steps. All T commute and M is subadditive, so that
+
+    M^D W <= sum_k binom(D, k) T_B^{D - k} g_k,   g_0 = W, g_{k + 1} >= S(g_k):
+
+apply M to the sum for D. g_1 is S(W) as above. For g >= 0 that is not convex, S(g) is at most
+the integral against R and A where the slope rises, less that against the least of both where it
+falls, plus g - T_B g; this is g_2, and its maximum for g_2 again is a constant g_3. Constants
+are eigenfunctions: T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and A glued, and S of a
+constant is m - m_B of it, so that all terms from k = 3 on are at most binom(D, 3) m^{D - 3} g_3.
+(The sum for D = 1 ends with g_1.)
+
+W has to be convex for this. It is, but for rounding: its slopes are looked at in every block,
+and where one falls, a constant is added, whose slopes rise everywhere by D of 1.
+
+Beyond the last lattice step of a kernel a step has the time value of R at most, h(a) <=
+q P(N > z), z = log((a - 1 + q) / q) / mu - mu / 2. z grows by h / mu a step at least, so that
+the sum of h(e^{jh}) e^{lam j h} from there on is geometric: less than (1 + 1 / ((z / mu - lam) h))
+times its first term; times the largest D it is part of S, and of m. So is the other side, whose
+time values a h(1/a) are smaller.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.fixed_size.circle import Circle, power
+from privcalc.losses.fixed_size.scale import FINE, GROWTH, blocks, chord_weights, graded
+from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_values, time_values
+from privcalc.numerics.normal import lower_tails
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from privcalc.losses.fixed_size.circle import Kernel
+    from privcalc.losses.fixed_size.scale import Scale
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Work for a point of a transform, with what is done to it.
+PER_POINT = 0.06
+# Terms of the bound on a supremum, each off by what a sum of products is.
+TERMS = 16.0
+
+
+class Family:
+    """One family: what its nodes and intervals are integrated against.
+
+    Attributes:
+        rising: the half of the time values that rises in tau, at each node.
+        falling: the other half.
+        gap: what the falling halves are known to.
+        curved: for each interval, e for the rising half and the error of secants for the other.
+        flat: the error of both far from a = 1.
+    """
+
+    def __init__(
+        self, rising: Kernel, falling: Kernel, gap: Kernel, curved: Kernel, flat: Kernel
+    ) -> None:
+        """Take the kernels."""
+        self.rising, self.falling, self.gap = rising, falling, gap
+        self.curved, self.flat = curved, flat
+
+    @property
+    def total(self) -> float:
+        """Return the largest sum of weights."""
+        return max(self.rising.total, self.falling.total, self.gap.total, self.curved.total)
+
+
+class Game:
+    """Bounds of one kind of step, on one circle."""
+
+    def __init__(self, q: float, mu: float, scale: Scale, intervals: int) -> None:
+        """Prepare the kernels.
+
+        Args:
+            q: sampling probability, as large as it may be.
+            mu: distance, as large as it may be.
+            scale: the circle.
+            intervals: of tau.
+        """
+        self.q, self.mu, self.scale = q, mu, scale
+        self.circle = Circle(scale.step, scale.length, scale.lam)
+        h, lam = self.circle.step, scale.lam
+        last = math.ceil(scale.reach / h)
+        self._all = np.arange(-last, last + 1)
+        self._some = graded(last, GROWTH)
+        self._points = self._some * h
+        self._x, self._all_x = np.exp(self._points), np.exp(self._all * h)
+        self._tilt = np.exp(lam * self._all * h)
+        self._intervals = intervals
+        self.tail = self._tail(last)
+        most = self._most()
+        self.largest = self._kernel(most[1])
+        self.least = self._kernel(most[0])
+        nodes = self._nodes()
+        self.families = [self._family(nodes, mirrored=way) for way in (False, True)]
+        self.base = self._base(nodes[1][intervals])
+        self.moment = 1.0 + self.circle.slope_of_one * (self.largest.total + self.tail)
+        self.moment *= 1.0 + RELATIVE
+
+    def _tail(self, last: int) -> float:
+        """Bound the sum of h e^{lam l} beyond the last step, on both sides."""
+        h, lam, loss = self.circle.step, self.scale.lam, last * self.circle.step
+        z = math.log((math.expm1(loss) + self.q) / self.q) / self.mu - 0.5 * self.mu
+        rate = z / self.mu - lam
+        if not rate > 0.0:
+            raise NotCertifiedError("the tail of a step does not fall fast enough")
+        first = self.q * float(lower_tails(np.array([-z]))[0]) * math.exp(lam * loss)
+        return 2.0 * first * (1.0 + 1.0 / (rate * h)) * (1.0 + RELATIVE)
+
+    def _most(self) -> tuple[Array, Array]:
+        """Return the least and the largest time values of all triples at all lattice steps."""
+        losses = self._all * self.circle.step
+        below, above = poisson_values(self.q, self.mu, losses)
+        mirrored = self._all_x * below[::-1], self._all_x * above[::-1]
+        up = losses >= 0.0
+        largest = np.where(up, above, mirrored[1]) * (1.0 + RELATIVE)
+        least = np.where(up, mirrored[0], below) * (1.0 - RELATIVE)
+        return np.minimum(least, largest), largest
+
+    def _nodes(self) -> tuple[Array, Array]:
+        """Return lower and upper time values of family + at its nodes, and one beyond."""
+        taus = np.arange(self._intervals + 2) / self._intervals
+        # P(N > far) is then nothing beside the tilt.
+        far = math.sqrt(90.0 + 2.0 * (self.scale.lam + 2.0) * float(self._points[-1]))
+        below, above = [], []
+        for tau in taus.tolist():
+            if tau == 0.0:
+                low, high = poisson_values(self.q, self.mu, self._points)
+                low, high = low * (1.0 - RELATIVE), high * (1.0 + RELATIVE)
+            else:
+                low, high = time_values(
+                    self.q, self.mu, tau * tau, self._points, fine=FINE, far=far
+                )
+            below.append(low)
+            above.append(high)
+        return np.array(below), np.array(above)
+
+    def _family(self, nodes: tuple[Array, Array], *, mirrored: bool) -> Family:
+        """Return a family; that of exchanged pairs has a h(1/a), and halves exchanged.
+
+        Far from a = 1 the curvature is bounded poorly. There the rising half is above its chord by
+        no more than its rise, and the other above its secants by no more than what these fall.
+        """
+        below, above = nodes
+        count, width = self._intervals, 1.0 / self._intervals
+        ends = np.arange(count + 2) * width
+        bends = np.array(
+            [
+                curvature(self.q, self.mu, self._points, low * low, high * high)
+                for low, high in itertools.pairwise(ends.tolist())
+            ]
+        )
+        if mirrored:
+            below, above, bends = (self._x * each[:, ::-1] for each in (below, above, bends))
+        rises = self._points > 0.0 if mirrored else self._points < 0.0
+        gap = np.maximum((above - below).max(axis=0), 0.0)
+        curved, most = [], []
+        for i in range(count):
+            around = bends[max(i - 1, 0) : i + 2].max(axis=0)
+            secants = above[max(i - 1, 0)] - below[i] + above[i] - below[i + 1] + 4.0 * gap
+            curved.append(np.where(rises, 0.125 * bends[i], around) * width**2)
+            most.append(np.maximum(np.where(rises, above[i + 1] - below[i], secants), 0.0))
+        near = sum(curved) < sum(most)
+        return Family(
+            self._spread(above * rises),
+            self._spread(above * ~rises),
+            self._spread(gap * ~rises),
+            self._spread(np.array(curved) * near),
+            self._spread(np.max(most, axis=0) * ~near),
+        )
+
+    def _spread(self, values: Array) -> Kernel:
+        """Return the kernel of time values that are chords in between, which convex ones are."""
+        rows = values if values.ndim > 1 else values[None]
+        full = np.array([np.interp(self._all_x, self._x, row) for row in rows])
+        kernel = self._kernel(full * (1.0 + RELATIVE))
+        if values.ndim == 1:
+            kernel.spectrum = kernel.spectrum[0]
+        return kernel
+
+    def _kernel(self, values: Array) -> Kernel:
+        charge(PER_POINT * values.size)
+        return self.circle.kernel(self._all, values * self._tilt)
+
+    def _base(self, equal: Array) -> Kernel:
+        """Return the law on the lattice that steps are compared with: about E or R.
+
+        That of the larger moment: it costs more over many steps.
+        """
+        points = self._all * self.circle.step
+        single = poisson_values(self.q, self.mu, points)[1]
+        found = []
+        for values in (np.interp(self._all_x, self._x, equal), single):
+            weights = np.maximum(chord_weights(points, values), 0.0) * self._all_x
+            found.append(self.circle.kernel(self._all, weights * self._tilt))
+        return max(found, key=lambda each: each.total)
+
+    def value(self, count: int) -> Array:
+        """Return upper bounds on w of V at the points of the circle after so many steps.
+
+        V_0 = (x - 1)_+ is x^{lam + 1} (e^{-lam l} - e^{-(lam + 1) l}) above 0, and 0 below. On the
+        circle, the sum over all its turns.
+        """
+        circle, lam = self.circle, self.scale.lam
+        places = circle.step * np.arange(circle.size)
+        turn = -math.expm1(-lam * circle.length), -math.expm1(-(lam + 1.0) * circle.length)
+        first = np.exp(-lam * places) / turn[0] - np.exp(-(lam + 1.0) * places) / turn[1]
+        w: Array = np.maximum(first, 0.0) + 64.0 * UNIT
+        for size in blocks(count):
+            w = self._block(w, size)
+        return w
+
+    def _block(self, w: Array, size: int) -> Array:
+        """Return bounds after so many more steps; see the head of the file."""
+        circle, base = self.circle, self.base
+        charge(PER_POINT * circle.size * (10.0 + 6.0 * self._intervals))
+        w, bends = self._convex(w)
+        spectrum = circle.transform(w)
+        gained = self._gained(w, spectrum, bends)
+        first = circle.transform(gained)
+        rest = power(base.spectrum, size - 1)
+        total = rest * (base.spectrum * spectrum + size * first)
+        norm = base.total
+        scale = norm ** (size - 1)
+        moduli = norm * float(w.sum()) + size * float(gained.sum())
+        left = 0.0
+        if size > 1:
+            pairs = 0.5 * size * (size - 1.0)
+            second = self._crude(gained, first)
+            total = total + pairs * power(base.spectrum, size - 2) * circle.transform(second)
+            moduli += pairs * float(second.sum())
+            if size > 2:
+                third = float(self._crude(second, circle.transform(second)).max())
+                left = math.comb(size, 3) * self.moment ** (size - 3) * third
+        error = (size + 8.0) * circle.eta * max(scale, 1.0) * moduli
+        found: Array = np.maximum(circle.back(total), 0.0) + (left + error) * MARGIN
+        return found
+
+    def _convex(self, w: Array) -> tuple[Array, Array]:
+        """Return w, slopes of which rise, and by how much."""
+        circle = self.circle
+        bends = circle.slopes(w)
+        least = float(bends.min()) - circle.slope_error(float(w.max()))
+        if least < 0.0:
+            more = -1.01 * least / circle.slope_of_one
+            w, bends = w + more, bends + more * circle.slope_of_one
+        return w, np.maximum(bends, 0.0)
+
+    def _gained(self, w: Array, spectrum: ComplexArray, bends: Array) -> Array:
+        """Return g_1."""
+        circle = self.circle
+        bend = circle.transform(bends)
+        best = np.full(circle.size, -np.inf)
+        for family in self.families:
+            best = np.maximum(best, self._highest(family, bend))
+        found = best + w - circle.back(self.base.spectrum * spectrum)
+        total = max(family.total for family in self.families)
+        error = TERMS * 3.0 * circle.eta * (total * float(bends.sum()) + self.base.total * w.sum())
+        outside = self.tail * float(bends.max())
+        error += TERMS * total * circle.slope_error(float(w.max())) + outside
+        gained: Array = np.maximum(found + float(error) * MARGIN, 0.0)
+        return gained
+
+    def _highest(self, family: Family, bend: ComplexArray) -> Array:
+        """Return a bound on T V - V for all members of a family."""
+        circle = self.circle
+
+        def integrals(kernel: Kernel) -> Array:
+            return circle.back(kernel.spectrum * bend)
+
+        rising, falling = integrals(family.rising), integrals(family.falling)
+        gap, curved = integrals(family.gap), np.maximum(integrals(family.curved), 0.0)
+        best = np.full(circle.size, -np.inf)
+        for i in range(self._intervals):
+            e = curved[i]
+            left, right = rising[i] + falling[i], rising[i + 1] + falling[i + 1]
+            before = falling[i] - falling[i - 1] + gap if i else 0.0
+            after = falling[i + 1] - falling[i + 2] + gap
+            ahead = rising[i + 1] + falling[i] + before + e
+            behind = rising[i] + falling[i + 1] + after + e
+            best = np.maximum(best, _least_highest(left, ahead, behind, right, e))
+        return best + integrals(family.flat)
+
+    def _crude(self, g: Array, spectrum: ComplexArray) -> Array:
+        """Return a bound on S(g), for g >= 0 that need not be convex."""
+        circle = self.circle
+        bends = circle.slopes(g)
+        up, down = np.maximum(bends, 0.0), np.maximum(-bends, 0.0)
+        found = circle.back(
+            self.largest.spectrum * circle.transform(up)
+            - self.least.spectrum * circle.transform(down)
+            - self.base.spectrum * spectrum
+        )
+        total = self.largest.total
+        error = 8.0 * circle.eta * (total * float(np.abs(bends).sum()) + self.base.total * g.sum())
+        error += total * circle.slope_error(float(g.max())) + self.tail * float(np.abs(bends).max())
+        bound: Array = np.maximum(found + g + error * MARGIN, 0.0)
+        return bound
+
+
+def _least_highest(left: Array, ahead: Array, behind: Array, right: Array, e: Array) -> Array:
+    """Bound max over p of min(P, Q) + 4 e p (1 - p); P from left to ahead, Q from behind to right.
+
+    min(P, Q) is concave: largest at an end, or where they cross. Each of P and Q with the parabola
+    has its top between them, P(0) + (P(1) - P(0) + 4 e)^2 / (16 e), or is largest at an end.
+    """
+    at_left, at_right = left - behind, ahead - right
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place = np.where((at_left < 0.0) & (at_right > 0.0), at_left / (at_left - at_right), 0.0)
+        lines = np.maximum(np.minimum(left, behind), np.minimum(ahead, right))
+        lines = np.maximum(lines, left + place * (ahead - left))
+        curves = []
+        for start, end in ((left, ahead), (behind, right)):
+            rise = end - start
+            inside = np.abs(rise) < 4.0 * e
+            top = start + (rise + 4.0 * e) ** 2 / (16.0 * e)
+            curves.append(np.where(inside, top, np.maximum(start, end)))
+    best: Array = np.minimum(lines + e, np.minimum(curves[0], curves[1]))
+    return best
