@@ -1,17 +1,19 @@
 """The game from above: W >= V_j on a circle, in blocks of steps.
 
 One step. With S(W) = sup over triples of T W - T_B W, B any law on the lattice, M W = T_B W + S(W).
-For convex W, T W at the lattice is at most that of its chords; the nodes and secants of
-`fixed_size/__init__.py` bound the supremum over tau of each family on each interval, where with
-p in [0, 1] the place in it
+For convex W, T W at the lattice is at most that of its chords. Between two nodes of tau, with p in
+[0, 1] the place between them and d their distance, the time value at a is at most
 
-    T W - W <= min(P, Q) + 4 e p (1 - p),    P, Q linear in p, e >= 0:
+    (1 - p) h_left + p h_right + c p (1 - p),   c >= 0,
 
-P goes through the value at the left node along the secant of the interval before, Q through that
-at the right node along the secant of the interval after, which for the last is beyond tau = 1 (a
-wider triangle: it is no triple, but a profile of the family, and the bounds hold). e is an eighth
-of the curvature. The maximum of each of the two sums is in closed form; that of min(P, Q), e more,
-is another bound.
+which integrates to the same of T W - W, whose largest value over p is in closed form:
+max(left, right) + (c - |right - left|)_+^2 / (4 c). With the bounds on second derivatives of
+`fixed_size/__init__.py`: where h rises, c = d^2 / 2 times the bound, as for any chord. Where h
+falls, it is below the secant of the interval before, which from the left node falls short of the
+chord's right end by b, and below that of the interval after, by b' at the left end, each with d^2
+times the bound for how far secants go astray; and min(p b, (1 - p) b') <= (b + b') p (1 - p), since
+p b <= (b + b') p (1 - p) as long as p <= b' / (b + b'). The interval after the last is beyond
+tau = 1: it has no triples of the game, but profiles of the family, and the bounds hold.
 
 A block of D steps. All T commute and M is subadditive, so that
 
@@ -59,30 +61,27 @@ if TYPE_CHECKING:
 PER_POINT = 0.06
 # Terms of the bound on a supremum, each off by what a sum of products is.
 TERMS = 16.0
+# So that nothing is divided by 0.
+TINY = 1e-280
 
 
 class Family:
     """One family: what its nodes and intervals are integrated against.
 
     Attributes:
-        rising: the half of the time values that rises in tau, at each node.
-        falling: the other half.
-        gap: what the falling halves are known to.
-        curved: for each interval, e for the rising half and the error of secants for the other.
-        flat: the error of both far from a = 1.
+        nodes: time values at each node.
+        bends: c of each interval.
+        flat: the error of chords far from a = 1.
     """
 
-    def __init__(
-        self, rising: Kernel, falling: Kernel, gap: Kernel, curved: Kernel, flat: Kernel
-    ) -> None:
+    def __init__(self, nodes: Kernel, bends: Kernel, flat: Kernel) -> None:
         """Take the kernels."""
-        self.rising, self.falling, self.gap = rising, falling, gap
-        self.curved, self.flat = curved, flat
+        self.nodes, self.bends, self.flat = nodes, bends, flat
 
     @property
     def total(self) -> float:
         """Return the largest sum of weights."""
-        return max(self.rising.total, self.falling.total, self.gap.total, self.curved.total)
+        return max(self.nodes.total, self.bends.total, self.flat.total)
 
 
 class Game:
@@ -158,34 +157,37 @@ class Game:
     def _family(self, nodes: tuple[Array, Array], *, mirrored: bool) -> Family:
         """Return a family; that of exchanged pairs has a h(1/a), and halves exchanged.
 
-        Far from a = 1 the curvature is bounded poorly. There the rising half is above its chord by
-        no more than its rise, and the other above its secants by no more than what these fall.
+        Far from a = 1 the curvature is bounded poorly. There the chord is exceeded by no more than
+        what h rises, or falls, from one node to the next.
         """
         below, above = nodes
         count, width = self._intervals, 1.0 / self._intervals
         ends = np.arange(count + 2) * width
-        bends = np.array(
+        bounds = np.array(
             [
                 curvature(self.q, self.mu, self._points, low * low, high * high)
                 for low, high in itertools.pairwise(ends.tolist())
             ]
         )
         if mirrored:
-            below, above, bends = (self._x * each[:, ::-1] for each in (below, above, bends))
+            below, above, bounds = (self._x * each[:, ::-1] for each in (below, above, bounds))
         rises = self._points > 0.0 if mirrored else self._points < 0.0
         gap = np.maximum((above - below).max(axis=0), 0.0)
-        curved, most = [], []
+        falls = above[:-1] - above[1:]
+        bends, most = [], []
         for i in range(count):
-            around = bends[max(i - 1, 0) : i + 2].max(axis=0)
-            secants = above[max(i - 1, 0)] - below[i] + above[i] - below[i + 1] + 4.0 * gap
-            curved.append(np.where(rises, 0.125 * bends[i], around) * width**2)
-            most.append(np.maximum(np.where(rises, above[i + 1] - below[i], secants), 0.0))
-        near = sum(curved) < sum(most)
+            astray = bounds[max(i - 1, 0) : i + 2].max(axis=0) * width**2 + gap
+            before = falls[i] - falls[i - 1] if i else falls[i]
+            after = falls[i + 1] - falls[i]
+            secants = np.maximum(before + astray, 0.0) + np.maximum(after + astray, 0.0)
+            bends.append(np.where(rises, 0.5 * bounds[i] * width**2, secants))
+            most.append(np.where(rises, above[i + 1] - below[i], above[i] - below[i + 1]))
+        most = np.maximum(most, 0.0)
+        # A parabola c p (1 - p) has c / 4 at most.
+        near = 0.25 * np.sum(bends, axis=0) < np.sum(most, axis=0)
         return Family(
-            self._spread(above * rises),
-            self._spread(above * ~rises),
-            self._spread(gap * ~rises),
-            self._spread(np.array(curved) * near),
+            self._spread(above[: count + 1]),
+            self._spread(np.array(bends) * near),
             self._spread(np.max(most, axis=0) * ~near),
         )
 
@@ -193,10 +195,7 @@ class Game:
         """Return the kernel of time values that are chords in between, which convex ones are."""
         rows = values if values.ndim > 1 else values[None]
         full = np.array([np.interp(self._all_x, self._x, row) for row in rows])
-        kernel = self._kernel(full * (1.0 + RELATIVE))
-        if values.ndim == 1:
-            kernel.spectrum = kernel.spectrum[0]
-        return kernel
+        return self._kernel(full * (1.0 + RELATIVE))
 
     def _kernel(self, values: Array) -> Kernel:
         charge(PER_POINT * values.size)
@@ -215,7 +214,7 @@ class Game:
             found.append(self.circle.kernel(self._all, weights * self._tilt))
         return max(found, key=lambda each: each.total)
 
-    def value(self, count: int) -> Array:
+    def value(self, count: int, *, rough: bool = False) -> Array:
         """Return upper bounds on w of V at the points of the circle after so many steps.
 
         V_0 = (x - 1)_+ is x^{lam + 1} (e^{-lam l} - e^{-(lam + 1) l}) above 0, and 0 below. On the
@@ -226,14 +225,14 @@ class Game:
         turn = -math.expm1(-lam * circle.length), -math.expm1(-(lam + 1.0) * circle.length)
         first = np.exp(-lam * places) / turn[0] - np.exp(-(lam + 1.0) * places) / turn[1]
         w: Array = np.maximum(first, 0.0) + 64.0 * UNIT
-        for size in blocks(count):
+        for size in blocks(count, rough=rough):
             w = self._block(w, size)
         return w
 
     def _block(self, w: Array, size: int) -> Array:
         """Return bounds after so many more steps; see the head of the file."""
         circle, base = self.circle, self.base
-        charge(PER_POINT * circle.size * (10.0 + 6.0 * self._intervals))
+        charge(PER_POINT * circle.size * (10.0 + 4.0 * self._intervals))
         w, bends = self._convex(w)
         spectrum = circle.transform(w)
         gained = self._gained(w, spectrum, bends)
@@ -285,21 +284,18 @@ class Game:
         """Return a bound on T V - V for all members of a family."""
         circle = self.circle
 
-        def integrals(kernel: Kernel) -> Array:
-            return circle.back(kernel.spectrum * bend)
+        def integral(kernel: Kernel, row: int) -> Array:
+            return circle.back(kernel.spectrum[row] * bend)
 
-        rising, falling = integrals(family.rising), integrals(family.falling)
-        gap, curved = integrals(family.gap), np.maximum(integrals(family.curved), 0.0)
-        best = np.full(circle.size, -np.inf)
+        right = integral(family.nodes, 0)
+        best = right
         for i in range(self._intervals):
-            e = curved[i]
-            left, right = rising[i] + falling[i], rising[i + 1] + falling[i + 1]
-            before = falling[i] - falling[i - 1] + gap if i else 0.0
-            after = falling[i + 1] - falling[i + 2] + gap
-            ahead = rising[i + 1] + falling[i] + before + e
-            behind = rising[i] + falling[i + 1] + after + e
-            best = np.maximum(best, _least_highest(left, ahead, behind, right, e))
-        return best + integrals(family.flat)
+            left, right = right, integral(family.nodes, i + 1)
+            c = np.maximum(integral(family.bends, i), TINY)
+            excess = np.maximum(c - np.abs(right - left), 0.0)
+            best = np.maximum(best, np.maximum(left, right) + excess * excess / (4.0 * c))
+        found: Array = best + integral(family.flat, 0)
+        return found
 
     def _crude(self, g: Array, spectrum: ComplexArray) -> Array:
         """Return a bound on S(g), for g >= 0 that need not be convex."""
@@ -316,24 +312,3 @@ class Game:
         error += total * circle.slope_error(float(g.max())) + self.tail * float(np.abs(bends).max())
         bound: Array = np.maximum(found + g + error * MARGIN, 0.0)
         return bound
-
-
-def _least_highest(left: Array, ahead: Array, behind: Array, right: Array, e: Array) -> Array:
-    """Bound max over p of min(P, Q) + 4 e p (1 - p); P from left to ahead, Q from behind to right.
-
-    min(P, Q) is concave: largest at an end, or where they cross. Each of P and Q with the parabola
-    has its top between them, P(0) + (P(1) - P(0) + 4 e)^2 / (16 e), or is largest at an end.
-    """
-    at_left, at_right = left - behind, ahead - right
-    with np.errstate(divide="ignore", invalid="ignore"):
-        place = np.where((at_left < 0.0) & (at_right > 0.0), at_left / (at_left - at_right), 0.0)
-        lines = np.maximum(np.minimum(left, behind), np.minimum(ahead, right))
-        lines = np.maximum(lines, left + place * (ahead - left))
-        curves = []
-        for start, end in ((left, ahead), (behind, right)):
-            rise = end - start
-            inside = np.abs(rise) < 4.0 * e
-            top = start + (rise + 4.0 * e) ** 2 / (16.0 * e)
-            curves.append(np.where(inside, top, np.maximum(start, end)))
-    best: Array = np.minimum(lines + e, np.minimum(curves[0], curves[1]))
-    return best

@@ -55,7 +55,7 @@ LEVELS = (0.5, 2.0, 5.0, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 70.0, 100.0, 150.0, 
 USUAL = 14.0
 # For a tolerance: the step in deviations of one use, points at most, and intervals of tau.
 ROUGH = 5e-3
-ROUGH_ABOVE, FINE_ABOVE = (0.15, 6000, 7), (0.06, 20_000, 12)
+ROUGH_ABOVE, FINE_ABOVE = (0.15, 6000, 8), (0.06, 20_000, 14)
 ROUGH_BELOW, FINE_BELOW = (0.08, 12_000), (0.02, 70_000)
 # Relative rounding of a value that is read.
 READ = 1e-11
@@ -343,7 +343,7 @@ def played_above(law: Uses, level: float) -> Played | None:
     if scale is None:
         return None
     game = Game(q, mu, scale, intervals)
-    return Played(scale, game.circle.step, game.value(law.uses))
+    return Played(scale, game.circle.step, game.value(law.uses, rough=law.rough))
 
 
 @remembered(8)
@@ -356,7 +356,7 @@ def played_below(law: Uses, level: float) -> Played | None:
     if scale is None:
         return None
     game = Strategies(q, mu, scale)
-    values = game.value(law.uses)
+    values = game.value(law.uses, rough=law.rough)
     return Played(scale, game.circle.step, values, game.turns(law.uses))
 
 

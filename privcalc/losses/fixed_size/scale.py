@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Lengths of the circle in deviations of the tilted loss of all steps.
 SPAN = 8.5
 # Width of cells of log E, and how much longer cells of losses become with the loss.
-FINE, GROWTH = 0.015, 0.02
+FINE, GROWTH = 0.02, 0.025
 # A rough look at a step.
 LOOK, LOOK_FINE, LOOK_GROWTH = 0.1, 0.06, 0.05
 ORDERS = np.geomspace(0.3, 200.0, 140)
@@ -127,13 +127,16 @@ class Choice:
 
 # Single steps first, as V_0 has a corner; then blocks of a part of the steps so far, and at most of
 # one of the whole: of few steps in all, transforms are short, and blocks may be as well.
-FIRST, RATIO, MOST, MORE = 24, 12, 80, 200
-FEW = 3000
+FIRST, RATIO, MOST = 24, 12, ((1500, 200), (5000, 120), (math.inf, 80))
 
 
-def blocks(count: int) -> list[int]:
+def blocks(count: int, *, rough: bool = False) -> list[int]:
     """Return how many steps each block has."""
-    first, ratio, most = FIRST, RATIO, MORE if count <= FEW else MOST
+    most = next(parts for uses, parts in MOST if count <= uses)
+    if rough:
+        first, ratio, most = 12, 6, 60
+    else:
+        first, ratio = FIRST, RATIO
     found, done = [], 0
     while done < count:
         size = 1 if done < first else min(max(1, done // ratio), max(1, count // most))

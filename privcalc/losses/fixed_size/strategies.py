@@ -88,14 +88,14 @@ class Strategies:
         # Exponentials are off by some units of their exponents.
         return self.circle.kernel(steps, full * (1.0 - RELATIVE))
 
-    def value(self, count: int) -> Array:
+    def value(self, count: int, *, rough: bool = False) -> Array:
         """Return lower bounds on w of V, and of its other turns, after so many steps."""
         circle, lam = self.circle, self.scale.lam
         places = circle.step * np.arange(circle.size)
         first = np.exp(-lam * places) - np.exp(-(lam + 1.0) * places)
         w: Array = np.maximum(first - 64.0 * UNIT, 0.0)
         known: dict[int, list[ComplexArray]] = {}
-        for size in blocks(count):
+        for size in blocks(count, rough=rough):
             if size not in known:
                 known[size] = [power(law.spectrum, size) for law in self.laws]
             charge(PER_POINT * circle.size * 5.0)
