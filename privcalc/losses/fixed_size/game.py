@@ -87,6 +87,7 @@ class Family:
 class Game:
     """Bounds of one kind of step, on one circle."""
 
+    @np.errstate(all="ignore")
     def __init__(self, q: float, mu: float, scale: Scale, intervals: int) -> None:
         """Prepare the kernels.
 
@@ -182,13 +183,13 @@ class Game:
             secants = np.maximum(before + astray, 0.0) + np.maximum(after + astray, 0.0)
             bends.append(np.where(rises, 0.5 * bounds[i] * width**2, secants))
             most.append(np.where(rises, above[i + 1] - below[i], above[i] - below[i + 1]))
-        most = np.maximum(most, 0.0)
+        rise = np.maximum(most, 0.0)
         # A parabola c p (1 - p) has c / 4 at most.
-        near = 0.25 * np.sum(bends, axis=0) < np.sum(most, axis=0)
+        near = 0.25 * np.array(bends).sum(axis=0) < rise.sum(axis=0)
         return Family(
             self._spread(above[: count + 1]),
             self._spread(np.array(bends) * near),
-            self._spread(np.max(most, axis=0) * ~near),
+            self._spread(rise.max(axis=0) * ~near),
         )
 
     def _spread(self, values: Array) -> Kernel:
@@ -214,6 +215,7 @@ class Game:
             found.append(self.circle.kernel(self._all, weights * self._tilt))
         return max(found, key=lambda each: each.total)
 
+    @np.errstate(all="ignore")
     def value(self, count: int, *, rough: bool = False) -> Array:
         """Return upper bounds on w of V at the points of the circle after so many steps.
 

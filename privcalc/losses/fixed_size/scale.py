@@ -74,6 +74,7 @@ def chord_weights(points: Array, values: Array) -> Array:
 class Choice:
     """What is chosen for one kind of step and one number of uses."""
 
+    @np.errstate(all="ignore")
     def __init__(self, q: float, mu: float, count: int) -> None:
         """Look at E and at R, roughly."""
         self._q, self._mu, self._count = q, mu, count
@@ -86,10 +87,10 @@ class Choice:
         self._laws = []
         for values in (equal, single):
             weights = np.maximum(chord_weights(self._points, values), 0.0)
-            with np.errstate(over="ignore"):
-                tilted = weights * np.exp(np.outer(ORDERS + 1.0, self._points))
+            tilted = weights * np.exp(np.outer(ORDERS + 1.0, self._points))
             self._laws.append((tilted, tilted.sum(axis=1)))
 
+    @np.errstate(all="ignore")
     def scale(self, log_delta: float, part: float, most: int) -> Scale | None:
         """Choose for a delta; None where the game is out of reach.
 
@@ -100,9 +101,8 @@ class Choice:
         """
         best = []
         for tilted, moments in self._laws:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                logs = self._count * np.log(moments) - log_delta
-                epsilons = (logs - np.log(ORDERS * (ORDERS + 1.0)) - 1.0) / ORDERS
+            logs = self._count * np.log(moments) - log_delta
+            epsilons = (logs - np.log(ORDERS * (ORDERS + 1.0)) - 1.0) / ORDERS
             epsilons = np.where(np.isfinite(epsilons), epsilons, np.inf)
             place = int(np.argmin(epsilons))
             if not math.isfinite(float(epsilons[place])):

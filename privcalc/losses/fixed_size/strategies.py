@@ -58,6 +58,7 @@ HIGHER = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 class Strategies:
     """Three kinds of step, on one circle."""
 
+    @np.errstate(all="ignore")
     def __init__(self, q: float, mu: float, scale: Scale) -> None:
         """Prepare the laws.
 
@@ -88,6 +89,7 @@ class Strategies:
         # Exponentials are off by some units of their exponents.
         return self.circle.kernel(steps, full * (1.0 - RELATIVE))
 
+    @np.errstate(all="ignore")
     def value(self, count: int, *, rough: bool = False) -> Array:
         """Return lower bounds on w of V, and of its other turns, after so many steps."""
         circle, lam = self.circle, self.scale.lam
