@@ -21,10 +21,10 @@ A block of D steps. All T commute and M is subadditive, so that
 
 apply M to the sum for D. g_1 is S(W) as above. For g >= 0 that is not convex, S(g) is at most
 the integral against R and A where the slope rises, less that against the least of both where it
-falls, plus g - T_B g; this is g_2, and its maximum for g_2 again is a constant g_3. Constants
-are eigenfunctions: T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and A glued, and S of a
-constant is m - m_B of it, so that all terms from k = 3 on are at most binom(D, 3) m^{D - 3} g_3.
-(The sum for D = 1 ends with g_1.)
+falls, plus g - T_B g; this is g_2, and perhaps g_3, and the maximum of what it is next is taken for
+a constant, g_k. Constants are eigenfunctions: T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and
+A glued, and S of a constant is m - m_B of it, so that all terms from k on are at most
+binom(D, k) m^{D - k} g_k. (The sum for D steps ends with g_D.)
 
 W has to be convex for this. It is, but for rounding: its slopes are looked at in every block,
 and where one falls, a constant is added, whose slopes rise everywhere by D of 1.
@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 PER_POINT = 0.06
 # Terms of the bound on a supremum, each off by what a sum of products is.
 TERMS = 16.0
+# Terms of the sum for a block that are functions; the next is a constant.
+LEVELS = 3
 # So that nothing is divided by 0.
 TINY = 1e-280
 
@@ -238,24 +240,27 @@ class Game:
         w, bends = self._convex(w)
         spectrum = circle.transform(w)
         gained = self._gained(w, spectrum, bends)
-        first = circle.transform(gained)
-        rest = power(base.spectrum, size - 1)
-        total = rest * (base.spectrum * spectrum + size * first)
-        norm = base.total
-        scale = norm ** (size - 1)
-        moduli = norm * float(w.sum()) + size * float(gained.sum())
-        left = 0.0
-        if size > 1:
-            pairs = 0.5 * size * (size - 1.0)
-            second = self._crude(gained, first)
-            total = total + pairs * power(base.spectrum, size - 2) * circle.transform(second)
-            moduli += pairs * float(second.sum())
-            if size > 2:
-                third = float(self._crude(second, circle.transform(second)).max())
-                left = math.comb(size, 3) * self.moment ** (size - 3) * third
-        error = (size + 8.0) * circle.eta * max(scale, 1.0) * moduli
+        norm, total = base.total, power(base.spectrum, size) * spectrum
+        moduli = norm**size * float(w.sum())
+        left = math.inf
+        for k in range(1, size + 1):
+            spectrum = circle.transform(gained)
+            following = self._crude(gained, spectrum) if k < size else gained
+            rest = self._rest(size, k + 1, following) if k < size else 0.0
+            # Differences of what is all rounding grow: a constant is better then.
+            if k > LEVELS or rest > 0.5 * left:
+                break
+            left, gained = rest, following
+            times = math.comb(size, k)
+            total = total + times * power(base.spectrum, size - k) * spectrum
+            moduli += times * norm ** (size - k) * float(np.abs(spectrum[0]))
+        error = (size + 8.0) * circle.eta * moduli
         found: Array = np.maximum(circle.back(total), 0.0) + (left + error) * MARGIN
         return found
+
+    def _rest(self, size: int, k: int, g: Array) -> float:
+        """Bound all terms of the sum for a block from g_k on."""
+        return math.comb(size, k) * self.moment ** (size - k) * float(g.max())
 
     def _convex(self, w: Array) -> tuple[Array, Array]:
         """Return w, slopes of which rise, and by how much."""

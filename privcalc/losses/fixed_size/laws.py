@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 LEAST_MU, LARGEST_MU = 0.02, 2.0
 LEAST_Q, LARGEST_Q = 1e-6, 0.9
 FEWEST, MOST_USES = 2, 200_000
-# log 1 / delta of games for given epsilons, and of that for sums.
+# log 1 / delta of games for given epsilons, and of those for sums.
 LEVELS = (0.5, 2.0, 5.0, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 70.0, 100.0, 150.0, 230.0, 340.0)
-USUAL = 14.0
+USUAL, NEAR = 14.0, 6.0
 # For a tolerance: the step in deviations of one use, points at most, and intervals of tau.
 ROUGH = 5e-3
 ROUGH_ABOVE, FINE_ABOVE = (0.15, 6000, 8), (0.06, 20_000, 14)
@@ -240,11 +240,15 @@ class FixedSizeUses(Uses):
         What is beyond the last point, where the profile is the last value at most, is infinite.
         Masses are raised until their profile is proved to be above the values.
         """
-        game = played_above(self, USUAL)
-        if game is None:
+        games = [game for game in (played_above(self, at) for at in (USUAL, NEAR)) if game]
+        if not games:
             return None
-        points, spacing = _points(game)
-        values = np.minimum.accumulate([game.above(float(each)) for each in points])
+        points, spacing = _points(games[0])
+        found = [min(game.above(float(each)) for game in games) for each in points]
+        values = np.minimum.accumulate(found)
+        # Of a symmetric pair the slope in a at 1 is (1 - V(1)) / 2 at most.
+        steepest = 0.5 * (1.0 - values[0]) * (1.0 - STEEPEST)
+        values = np.maximum(values, values[0] - np.expm1(points) * steepest)
         p = masses_of(values, spacing)
         short = float(((values[:-1] - values[-1]) / profile_of(p, spacing)).max())
         p = p * (max(1.0, short) + 8.0 * len(p) * UNIT)
@@ -297,6 +301,8 @@ class AttainedUses(Uses):
         return found or AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
 
 
+# So that something is left for no loss.
+STEEPEST = 1e-4
 # Values below are left out.
 LEAST = 1e-60
 

@@ -23,6 +23,8 @@ FINE, GROWTH = 0.02, 0.025
 # A rough look at a step.
 LOOK, LOOK_FINE, LOOK_GROWTH = 0.1, 0.06, 0.05
 ORDERS = np.geomspace(0.3, 200.0, 140)
+# log delta of which no epsilon above 0 may be seen roughly.
+LARGE = -9.0
 # Tilted numbers stay doubles.
 MOST_TILT = 500.0
 
@@ -90,15 +92,22 @@ class Choice:
             tilted = weights * np.exp(np.outer(ORDERS + 1.0, self._points))
             self._laws.append((tilted, tilted.sum(axis=1)))
 
-    @np.errstate(all="ignore")
     def scale(self, log_delta: float, part: float, most: int) -> Scale | None:
-        """Choose for a delta; None where the game is out of reach.
+        """Choose for a delta, or for a smaller one where that is large; None where out of reach.
 
         Args:
             log_delta: the delta.
             part: the step in deviations of one step.
             most: points.
         """
+        found = None
+        while found is None and log_delta > LARGE:
+            found = self._scale(log_delta, part, most)
+            log_delta -= 1.0
+        return found or self._scale(log_delta, part, most)
+
+    @np.errstate(all="ignore")
+    def _scale(self, log_delta: float, part: float, most: int) -> Scale | None:
         best = []
         for tilted, moments in self._laws:
             logs = self._count * np.log(moments) - log_delta

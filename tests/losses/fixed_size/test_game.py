@@ -60,7 +60,8 @@ def after(game: Game, steps: int) -> Array:
     w = np.exp(-circle.lam * places) - np.exp(-(circle.lam + 1.0) * places)
     for _ in range(steps):
         w = game._block(w, 1)
-    return w
+    found: Array = w
+    return found
 
 
 @pytest.fixture(scope="module")
