@@ -141,10 +141,14 @@ class SampledWithoutReplacement(Sampling):
         if asked.adjacency is Adjacency.REPLACE and q > 0.0:
             pair = glued(law, q, exact=exact)
             if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
-                from privcalc.losses.fixed_size.laws import FixedSizePairs
+                from privcalc.losses.fixed_size.laws import FixedSizePairs, Step
 
-                pairs = FixedSizePairs(pair), FixedSizePairs(pair, turned=True)
-                return Term(pair, pair, members=pairs[0], back=pairs[1])
+                step = Step(q, law.mu, law.error)
+                either = [
+                    FixedSizePairs(pair, step, pair.up, pair.down, turned=way)
+                    for way in (False, True)
+                ]
+                return Term(pair, pair, members=either[0], back=either[1])
             there, back = (Alone(sampled(law, q, remove=way, exact=exact)) for way in (True, False))
             return Term(pair, pair, members=there, back=back)
         remove = asked.adjacency is Adjacency.REMOVE

@@ -151,7 +151,7 @@ class Game:
                 low, high = low * (1.0 - RELATIVE), high * (1.0 + RELATIVE)
             else:
                 low, high = time_values(
-                    self.q, self.mu, tau * tau, self._points, fine=FINE, far=far
+                    self.q, self.mu, tau * tau, self._points, fine=FINE, under=2.0 * FINE, far=far
                 )
             below.append(low)
             above.append(high)

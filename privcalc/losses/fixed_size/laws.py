@@ -27,12 +27,10 @@ import numpy as np
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.choices.range_laws import masses_of, profile_of
 from privcalc.losses.fixed_size.game import Game
-from privcalc.losses.fixed_size.scale import FINE, Choice, graded
+from privcalc.losses.fixed_size.scale import COARSE, FINE, Choice, graded
 from privcalc.losses.fixed_size.strategies import Strategies, law_below
 from privcalc.losses.fixed_size.triples import time_values
 from privcalc.losses.law import LawProperties, LossLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.sampled.glued import GluedDensityLaw
 from privcalc.losses.term import Members
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
@@ -123,29 +121,48 @@ class Played:
 
 
 @record
+class Step:
+    """One kind of step.
+
+    Attributes:
+        q: sampling probability, off by a few units.
+        mu: distance of two outputs.
+        error: its relative error.
+    """
+
+    q: float
+    mu: float
+    error: float
+
+    def ends(self, sign: float) -> tuple[float, float]:
+        """Return q and mu, raised or lowered by their errors."""
+        q = self.q * (1.0 + sign * 4.0 * UNIT)
+        return q, self.mu * (1.0 + sign * (self.error + 4.0 * UNIT))
+
+    def in_reach(self, uses: int) -> bool:
+        """Say whether a game of so many uses is played."""
+        fits = LEAST_MU <= self.mu <= LARGEST_MU and LEAST_Q <= self.q <= LARGEST_Q
+        return fits and FEWEST <= uses <= MOST_USES
+
+
+@record
 class Uses(LossLaw):
     """So many uses of one kind of step.
 
     Attributes:
-        step: the pair glued of R and A, of one use.
+        pair: glued of R and A, of one use.
+        step: what it is.
         uses: how many.
         rough: whether few digits will do.
     """
 
-    step: GluedDensityLaw
+    pair: LossLaw
+    step: Step
     uses: int
     rough: bool = False
 
     max_loss = math.inf
     properties = LawProperties(game=True)
-
-    def ends(self, sign: float) -> tuple[float, float]:
-        """Return q and mu, raised or lowered by their errors."""
-        base = self.step.up.base
-        if not isinstance(base, GaussianLaw):
-            raise TypeError("games are of Gaussian noise")
-        q = self.step.up.q * (1.0 + sign * 4.0 * UNIT)
-        return q, base.mu * (1.0 + sign * (base.error + 4.0 * UNIT))
 
     def resolved(self, tolerance: float) -> Self:
         """Return the same for a tolerance."""
@@ -184,7 +201,7 @@ class Uses(LossLaw):
 
     def guess(self, log_delta: float) -> float:
         """Return about the epsilon of a delta."""
-        scale = choice_of(*self.ends(0.0), self.uses).scale(log_delta, 1.0, 100)
+        scale = choice_of(*self.step.ends(0.0), self.uses).scale(log_delta, 1.0, 100)
         return 0.0 if scale is None else scale.epsilon
 
     trivial: ClassVar[float]
@@ -199,19 +216,19 @@ class Uses(LossLaw):
 
     def _level(self, epsilon: float) -> float:
         """Return the level whose game is best near an epsilon."""
-        choice = choice_of(*self.ends(0.0), self.uses)
+        choice = choice_of(*self.step.ends(0.0), self.uses)
         found = [(choice.scale(-level, 1.0, 100), level) for level in LEVELS]
         known = [(abs(scale.epsilon - epsilon), level) for scale, level in found if scale]
         return min(known)[1] if known else USUAL
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by that of glued pairs, which the game is below, and by 0."""
-        upper = self.uses * self.step.renyi(c)[1]
+        upper = self.uses * self.pair.renyi(c)[1]
         return np.zeros(c.shape), upper * (1.0 + 4.0 * UNIT)
 
     def concentration(self, c: Array) -> Array:
         """Return that of glued pairs."""
-        found: Array = self.uses * self.step.concentration(c) * (1.0 + 4.0 * UNIT)
+        found: Array = self.uses * self.pair.concentration(c) * (1.0 + 4.0 * UNIT)
         return found
 
 
@@ -232,7 +249,7 @@ class FixedSizeUses(Uses):
     def tails(self, losses: Array) -> Tails:
         """Return those of the listed law."""
         law = self.listed()
-        return self.step.tails(losses) if law is None else law.tails(losses)
+        return self.pair.tails(losses) if law is None else law.tails(losses)
 
     def listed(self) -> AtomicLaw | None:
         """Return a law with finitely many losses whose profile is above; None for none.
@@ -343,9 +360,9 @@ def choice_of(q: float, mu: float, uses: int) -> Choice:
 @remembered(8)
 def played_above(law: Uses, level: float) -> Played | None:
     """Play from above, near the epsilon of e^-level."""
-    q, mu = law.ends(1.0)
+    q, mu = law.step.ends(1.0)
     part, most, intervals = ROUGH_ABOVE if law.rough else FINE_ABOVE
-    scale = choice_of(*law.ends(0.0), law.uses).scale(-level, part, most)
+    scale = choice_of(*law.step.ends(0.0), law.uses).scale(-level, part, most)
     if scale is None:
         return None
     game = Game(q, mu, scale, intervals)
@@ -355,8 +372,8 @@ def played_above(law: Uses, level: float) -> Played | None:
 @remembered(8)
 def played_below(law: Uses, level: float) -> Played | None:
     """Play from below, near the epsilon of e^-level."""
-    q, mu = law.ends(-1.0)
-    scale = choice_of(*law.ends(0.0), law.uses).scale(
+    q, mu = law.step.ends(-1.0)
+    scale = choice_of(*law.step.ends(0.0), law.uses).scale(
         -level, *(ROUGH_BELOW if law.rough else FINE_BELOW)
     )
     if scale is None:
@@ -366,26 +383,23 @@ def played_below(law: Uses, level: float) -> Played | None:
     return Played(scale, game.circle.step, values, game.turns(law.uses))
 
 
-def in_reach(step: LossLaw, uses: int) -> bool:
-    """Say whether a game of so many uses is played."""
-    if not isinstance(step, GluedDensityLaw) or not isinstance(step.up.base, GaussianLaw):
-        return False
-    mu, q = step.up.base.mu, step.up.q
-    fits = LEAST_MU <= mu <= LARGEST_MU and LEAST_Q <= q <= LARGEST_Q
-    return fits and FEWEST <= uses <= MOST_USES
-
-
 @record
 class FixedSizePairs(Members):
     """R, A and E of one step, of which a strategy plays one after the other.
 
     Attributes:
-        step: the pair glued of R and A.
+        pair: glued of R and A.
+        step: what it is.
+        single: R.
+        other: A.
         turned: whether P and Q exchange their roles.
     """
 
     adaptive: ClassVar[bool] = True
-    step: GluedDensityLaw
+    pair: LossLaw
+    step: Step
+    single: LossLaw
+    other: LossLaw
     turned: bool = False
 
     @classmethod
@@ -393,21 +407,21 @@ class FixedSizePairs(Members):
         cls, uses: Sequence[tuple[Self, int]]
     ) -> tuple[LossLaw, Sequence[tuple[Self, int]]] | None:
         """Return the law of a game after all others: of the kind whose losses vary most."""
-        known = [i for i, (members, count) in enumerate(uses) if in_reach(members.step, count)]
+        known = [i for i, (members, count) in enumerate(uses) if members.step.in_reach(count)]
         if not known:
             return None
-        place = max(known, key=lambda i: uses[i][1] * uses[i][0].step.cumulants(0.0)[2])
+        place = max(known, key=lambda i: uses[i][1] * uses[i][0].pair.cumulants(0.0)[2])
         rest = [each for i, each in enumerate(uses) if i != place]
-        return AttainedUses(uses[place][0].step, uses[place][1]), rest
+        last, count = uses[place]
+        return AttainedUses(last.pair, last.step, count), rest
 
     def member(self, c: float | None) -> LossLaw:
         """Return R, or with c the one of the three of the largest divergence of order |c| + 1."""
-        single, other = self.step.up, self.step.down
+        laws = [self.single, self.other]
         if self.turned == (c is None or c >= 0.0):
-            single, other = other, single
+            laws.reverse()
         if c is None:
-            return single
-        laws: list[LossLaw] = [single, other]
+            return laws[0]
         equal = equal_law(self.step)
         if equal is not None:
             laws.append(equal)
@@ -419,18 +433,18 @@ POINT, POINT_GROWTH, POINT_REACH = 0.02, 0.02, 9.0
 
 
 @remembered(8)
-def equal_law(step: GluedDensityLaw) -> AtomicLaw | None:
+def equal_law(step: Step) -> AtomicLaw | None:
     """Return a law below E, with finitely many losses; None where that is out of reach."""
-    if not in_reach(step, FEWEST):
+    if not step.in_reach(FEWEST):
         return None
-    q, mu = AttainedUses(step, FEWEST).ends(-1.0)
+    q, mu = step.ends(-1.0)
     square = math.exp(0.5 * mu * mu)
     spacing = POINT * q * math.sqrt(2.0 * square * (square - 1.0))
     reach = math.log1p(q * math.exp(POINT_REACH * mu))
     places = spacing * graded(math.ceil(reach / spacing), POINT_GROWTH)
     points = np.empty(2 * len(places) - 1)
     points[::2], points[1::2] = places, 0.5 * (places[:-1] + places[1:])
-    masses = law_below(points, time_values(q, mu, 1.0, points, fine=FINE)[0])
+    masses = law_below(points, time_values(q, mu, 1.0, points, fine=COARSE, under=FINE)[0])
     up = places > 0.0
     # A unit for each product, in favour of no loss.
     return _symmetric(places[up], masses[up] * np.exp(places[up]) * (1.0 - 1e-12), 0.0)

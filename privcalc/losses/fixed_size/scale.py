@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SPAN = 8.5
 # Width of cells of log E, and how much longer cells of losses become with the loss.
 FINE, GROWTH = 0.02, 0.025
+# A side that is not looked at.
+COARSE = 1.0
 # A rough look at a step.
 LOOK, LOOK_FINE, LOOK_GROWTH = 0.1, 0.06, 0.05
 ORDERS = np.geomspace(0.3, 200.0, 140)
@@ -84,7 +86,7 @@ class Choice:
         spread = math.sqrt(2.0 * square * (square - 1.0)) * q
         last = math.log1p(q * math.exp(10.0 * mu + mu * mu))
         self._points = graded(math.ceil(last / (LOOK * spread)), LOOK_GROWTH) * (LOOK * spread)
-        equal = time_values(q, mu, 1.0, self._points, fine=LOOK_FINE)[1]
+        equal = time_values(q, mu, 1.0, self._points, fine=LOOK_FINE, under=COARSE)[1]
         single = poisson_values(q, mu, self._points)[1]
         self._laws = []
         for values in (equal, single):

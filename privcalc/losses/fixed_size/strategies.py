@@ -28,6 +28,7 @@ import numpy as np
 
 from privcalc.losses.fixed_size.circle import Circle, power
 from privcalc.losses.fixed_size.scale import (
+    COARSE,
     FINE,
     blocks,
     chord_weights,
@@ -75,7 +76,7 @@ class Strategies:
         points = np.empty(2 * len(places) - 1)
         points[::2], points[1::2] = places, 0.5 * (places[:-1] + places[1:])
         single = poisson_values(q, mu, points)[0] * (1.0 - RELATIVE)
-        equal = time_values(q, mu, 1.0, points, fine=FINE)[0]
+        equal = time_values(q, mu, 1.0, points, fine=COARSE, under=FINE)[0]
         mirrored = np.exp(points) * single[::-1]
         self.laws = [self._law(points, values) for values in (equal, single, mirrored)]
 

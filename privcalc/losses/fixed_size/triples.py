@@ -40,8 +40,8 @@ RELATIVE = 1e-9
 FAR = 10.0
 # E is tilted by large losses: cells are narrow so far beyond its mean, too.
 PLATEAU = 3.0
-# Newton's steps on a concave function.
-STEPS = 6
+# Newton's steps on a concave function, from where one side is about 1, if that is so large.
+STEPS, LEAST_START = 5, 0.05
 # Work for one outcome.
 PER_OUTCOME = 1.0
 
@@ -123,14 +123,25 @@ def poisson_values(q: float, mu: float, losses: Array) -> tuple[Array, Array]:
 
 
 def time_values(
-    q: float, mu: float, y: float, losses: Array, *, fine: float, far: float = FAR
+    q: float, mu: float, y: float, losses: Array, *, fine: float, under: float, far: float = FAR
 ) -> tuple[Array, Array]:
     """Return time values of family + at e^losses, from below and from above; 0 < y.
 
     From above no more than R and A have, as long as it is a triple; see `directions` for the rest.
+
+    Args:
+        q: sampling probability.
+        mu: distance.
+        y: the member.
+        losses: where.
+        fine: width of cells from above.
+        under: that from below.
+        far: deviations that they cover.
     """
     spread = mu * shape(y)[2]
-    sides = [directions(spread, fine, far, above=side) for side in (False, True)]
+    sides = [
+        directions(spread, width, far, above=side) for side, width in ((False, under), (True, fine))
+    ]
     below, above = (_values(q, (mu, y), losses, side)[i] for i, side in enumerate(sides))
     tail = q * float(lower_tails(np.array([-far]))[0])
     above = (above + tail) * (1.0 + RELATIVE)
@@ -180,21 +191,26 @@ def _thresholds(q: float, a: float, b: float, losses: Array, scale: Array) -> tu
     converge from the side where it is negative.
     """
     up = losses > 0.0
-    with np.errstate(divide="ignore"):
-        offset = np.log((1.0 - q) / q * np.abs(np.expm1(losses))) - np.log(scale)
-    place = np.zeros(offset.shape)
-    for step in range(STEPS):
-        of_a = a * place - 0.5 * a * a
-        of_b = losses + b * place - 0.5 * b * b
-        other = np.where(up, of_b, of_a)
-        total = np.logaddexp(offset, other)
-        gap = np.where(up, of_a, of_b) - total
-        if step == STEPS - 1:
-            break
-        share = np.exp(other - total)
-        place = place - gap / np.where(up, a - b * share, b - a * share)
-    size = np.abs(of_a) + np.abs(of_b) + np.abs(total)
-    missed = np.abs(gap) + 16.0 * UNIT * (1.0 + size)
+    ratio = np.exp(losses)
+    plain = (1.0 - q) / q * np.abs(np.expm1(losses))
+    with np.errstate(all="ignore"):
+        rest = plain / scale
+        # Where B is 1.
+        start = np.where(up, ratio + rest, ratio - rest)
+        place = np.where(start > LEAST_START, np.log(np.maximum(start, LEAST_START)) / a, 0.0)
+        place += np.where(start > LEAST_START, 0.5 * a, 0.0)
+        for step in range(STEPS):
+            of_a = a * place - 0.5 * a * a
+            of_b = losses + b * place - 0.5 * b * b
+            part = np.exp(np.where(up, of_b, of_a))
+            whole = rest + part
+            gap = np.where(up, of_a, of_b) - np.log(whole)
+            if step == STEPS - 1:
+                break
+            share = part / whole
+            place = place - gap / np.where(up, a - b * share, b - a * share)
+        size = np.abs(of_a) + np.abs(of_b)
+        missed = np.abs(gap) + 16.0 * UNIT * (1.0 + 2.0 * size)
     known = np.isfinite(place) & np.isfinite(missed)
     return np.where(known, place, 0.0), np.where(known, missed, np.inf)
 

@@ -38,6 +38,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS, AtomicLaw
 from privcalc.losses.law import LawProperties, LossLaw, Sample, Tails
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.quadrature import (
     LARGEST_LOG_MGF,
     DecayingContour,
@@ -303,11 +304,14 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
 
     def uses_together(self, count: int, *, alone: bool) -> LossLaw | None:
         """Return the game of so many uses, where the noise is Gaussian."""
-        from privcalc.losses.fixed_size.laws import FixedSizeUses, in_reach
+        from privcalc.losses.fixed_size.laws import FixedSizeUses, Step
 
-        if not in_reach(self, count):
+        if not isinstance(self.up.base, GaussianLaw):
             return None
-        law = FixedSizeUses(self, count)
+        step = Step(self.up.q, self.up.base.mu, self.up.base.error)
+        if not step.in_reach(count):
+            return None
+        law = FixedSizeUses(self, step, count)
         return law if alone else law.listed()
 
     def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:

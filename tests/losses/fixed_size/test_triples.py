@@ -25,7 +25,7 @@ def losses_for(q: float, mu: float) -> np.ndarray:
 def test_time_values_enclose_those_of_the_plane(q: float, mu: float, y: float) -> None:
     """Both sides are as near as cells are narrow."""
     losses = losses_for(q, mu)
-    below, above = time_values(q, mu, y, losses, fine=0.02)
+    below, above = time_values(q, mu, y, losses, fine=0.02, under=0.02)
     truth = triple_truth.time_values(q, triple_truth.family(y, mu), losses)
     slack = 3e-5 * q
     assert (below <= truth + slack).all()
@@ -68,7 +68,7 @@ def test_second_derivatives_are_at_least_minus_the_bound(
         if tau == 0.0:
             values.append(poisson_values(q, mu, losses)[0])
         else:
-            below, above = time_values(q, mu, tau * tau, losses, fine=0.004)
+            below, above = time_values(q, mu, tau * tau, losses, fine=0.004, under=0.004)
             # The mean of chords and of Jensen's values, weighted, is right to a higher order.
             values.append((2.0 * below + above) / 3.0)
     width = taus[1] - taus[0]
