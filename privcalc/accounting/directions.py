@@ -43,6 +43,8 @@ UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so th
 FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
 # Relative width from which single mechanisms are asked where adaptive ones were.
 WIDE = 1e-3
+# Relative width that takes long to be narrower where many questions are asked.
+FEW_DIGITS = 5e-3
 # Relative width of an epsilon that is only to say how far a profile goes.
 ROUGH = 0.01
 
@@ -261,10 +263,13 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     found = min(found, solved(simpler), key=_upper)
-            if self.engine == "auto" and not above.suffices(found.bound):
+            if self.engine == "auto" and not above.decided(Bound(found.bound.upper)):
                 with suppress(NotCertifiedError):
                     together = part.upper.uses_together()
-                    found = min(found, solved(together), key=_upper) if together else found
+                    if together is not None:
+                        # Of many questions each is asked for few digits.
+                        wish = max(wish, FEW_DIGITS) if stop.quick else wish
+                        found = min(found, solved(together), key=_upper)
         if part.lower is part.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end

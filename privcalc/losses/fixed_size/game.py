@@ -46,7 +46,7 @@ import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.fixed_size.circle import Circle, power
-from privcalc.losses.fixed_size.scale import FINE, GROWTH, blocks, chord_weights, graded
+from privcalc.losses.fixed_size.scale import FINE, GROWTH, ROUGHER, blocks, chord_weights, graded
 from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_values, time_values
 from privcalc.numerics.normal import lower_tails
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from privcalc.losses.fixed_size.scale import Scale
     from privcalc.numerics.arrays import Array, ComplexArray
 
-# Work for a point of a transform, with what is done to it.
+# Work that is counted for a point of a transform: a third of what it takes.
 PER_POINT = 0.06
 # Terms of the bound on a supremum, each off by what a sum of products is.
 TERMS = 16.0
@@ -90,7 +90,9 @@ class Game:
     """Bounds of one kind of step, on one circle."""
 
     @np.errstate(all="ignore")
-    def __init__(self, q: float, mu: float, scale: Scale, intervals: int) -> None:
+    def __init__(
+        self, q: float, mu: float, scale: Scale, intervals: int, *, rough: bool = False
+    ) -> None:
         """Prepare the kernels.
 
         Args:
@@ -98,17 +100,19 @@ class Game:
             mu: distance, as large as it may be.
             scale: the circle.
             intervals: of tau.
+            rough: whether few digits will do.
         """
         self.q, self.mu, self.scale = q, mu, scale
         self.circle = Circle(scale.step, scale.length, scale.lam)
         h, lam = self.circle.step, scale.lam
         last = math.ceil(scale.reach / h)
         self._all = np.arange(-last, last + 1)
-        self._some = graded(last, GROWTH)
+        self._some = graded(last, ROUGHER * GROWTH if rough else GROWTH)
         self._points = self._some * h
         self._x, self._all_x = np.exp(self._points), np.exp(self._all * h)
         self._tilt = np.exp(lam * self._all * h)
         self._intervals = intervals
+        self._fine = ROUGHER * FINE if rough else FINE
         self.tail = self._tail(last)
         most = self._most()
         self.largest = self._kernel(most[1])
@@ -151,7 +155,13 @@ class Game:
                 low, high = low * (1.0 - RELATIVE), high * (1.0 + RELATIVE)
             else:
                 low, high = time_values(
-                    self.q, self.mu, tau * tau, self._points, fine=FINE, under=2.0 * FINE, far=far
+                    self.q,
+                    self.mu,
+                    tau * tau,
+                    self._points,
+                    fine=self._fine,
+                    under=2.0 * self._fine,
+                    far=far,
                 )
             below.append(low)
             above.append(high)

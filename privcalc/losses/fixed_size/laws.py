@@ -19,15 +19,17 @@ long as the law.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.choices.range_laws import masses_of, profile_of
 from privcalc.losses.fixed_size.game import Game
-from privcalc.losses.fixed_size.scale import COARSE, FINE, Choice, graded
+from privcalc.losses.fixed_size.scale import COARSE, Choice, graded
 from privcalc.losses.fixed_size.strategies import Strategies, law_below
 from privcalc.losses.fixed_size.triples import time_values
 from privcalc.losses.law import LawProperties, LossLaw
@@ -53,8 +55,8 @@ LEVELS = (0.5, 2.0, 5.0, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 70.0, 100.0, 150.0, 
 USUAL, NEAR = 14.0, 6.0
 # For a tolerance: the step in deviations of one use, points at most, and intervals of tau.
 ROUGH = 5e-3
-ROUGH_ABOVE, FINE_ABOVE = (0.15, 6000, 8), (0.06, 20_000, 14)
-ROUGH_BELOW, FINE_BELOW = (0.08, 12_000), (0.02, 70_000)
+ROUGH_ABOVE, FINE_ABOVE = (0.15, 4000, 8), (0.06, 16_000, 14)
+ROUGH_BELOW, FINE_BELOW = (0.08, 10_000), (0.02, 50_000)
 # Relative rounding of a value that is read.
 READ = 1e-11
 # Losses of a listed law on either side of 0, and deviations beyond the epsilon of its game.
@@ -365,7 +367,7 @@ def played_above(law: Uses, level: float) -> Played | None:
     scale = choice_of(*law.step.ends(0.0), law.uses).scale(-level, part, most)
     if scale is None:
         return None
-    game = Game(q, mu, scale, intervals)
+    game = Game(q, mu, scale, intervals, rough=law.rough)
     return Played(scale, game.circle.step, game.value(law.uses, rough=law.rough))
 
 
@@ -378,7 +380,7 @@ def played_below(law: Uses, level: float) -> Played | None:
     )
     if scale is None:
         return None
-    game = Strategies(q, mu, scale)
+    game = Strategies(q, mu, scale, rough=law.rough)
     values = game.value(law.uses, rough=law.rough)
     return Played(scale, game.circle.step, values, game.turns(law.uses))
 
@@ -422,14 +424,16 @@ class FixedSizePairs(Members):
             laws.reverse()
         if c is None:
             return laws[0]
-        equal = equal_law(self.step)
-        if equal is not None:
-            laws.append(equal)
-        return max(laws, key=lambda law: law.cumulants(abs(c))[0])
+        # Any will do where no work is left.
+        with suppress(NotCertifiedError):
+            equal = equal_law(self.step)
+            laws += [] if equal is None else [equal]
+            return max(laws, key=lambda law: law.cumulants(abs(c))[0])
+        return laws[0]
 
 
-# Points of E as a law by itself, in deviations of a step, how they grow, and how far they go.
-POINT, POINT_GROWTH, POINT_REACH = 0.02, 0.02, 9.0
+# Points of E as a law by itself, in deviations of a step, how they grow, how far they go; cells.
+POINT, POINT_GROWTH, POINT_REACH, POINT_FINE = 0.04, 0.03, 9.0, 0.05
 
 
 @remembered(8)
@@ -444,7 +448,7 @@ def equal_law(step: Step) -> AtomicLaw | None:
     places = spacing * graded(math.ceil(reach / spacing), POINT_GROWTH)
     points = np.empty(2 * len(places) - 1)
     points[::2], points[1::2] = places, 0.5 * (places[:-1] + places[1:])
-    masses = law_below(points, time_values(q, mu, 1.0, points, fine=COARSE, under=FINE)[0])
+    masses = law_below(points, time_values(q, mu, 1.0, points, fine=COARSE, under=POINT_FINE)[0])
     up = places > 0.0
     # A unit for each product, in favour of no loss.
     return _symmetric(places[up], masses[up] * np.exp(places[up]) * (1.0 - 1e-12), 0.0)

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
 SPAN = 8.5
 # Width of cells of log E, and how much longer cells of losses become with the loss.
 FINE, GROWTH = 0.02, 0.025
+# How many times more of both where few digits will do.
+ROUGHER = 2.5
 # A side that is not looked at.
 COARSE = 1.0
 # A rough look at a step.
 LOOK, LOOK_FINE, LOOK_GROWTH = 0.1, 0.06, 0.05
 ORDERS = np.geomspace(0.3, 200.0, 140)
+# Of few uses, steps are so many times the least.
+LEAST = 4.0
 # log delta of which no epsilon above 0 may be seen roughly.
 LARGE = -9.0
 # Tilted numbers stay doubles.
@@ -127,7 +131,7 @@ class Choice:
             return None
         deviation = math.sqrt(self._count * variance)
         length = max(SPAN * deviation, 2.0 * deviation + epsilon + 8.0 / lam)
-        step = max(part * math.sqrt(variance), length / most)
+        step = max(min(part * math.sqrt(variance), LEAST * length / most), length / most)
         far = 9.0 + (lam + 2.0) * self._mu
         exponent = far * self._mu + 0.5 * self._mu * self._mu
         reach = math.log1p(self._q * math.exp(min(exponent, 600.0)))

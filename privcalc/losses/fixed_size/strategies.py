@@ -30,6 +30,7 @@ from privcalc.losses.fixed_size.circle import Circle, power
 from privcalc.losses.fixed_size.scale import (
     COARSE,
     FINE,
+    ROUGHER,
     blocks,
     chord_weights,
     graded,
@@ -46,12 +47,10 @@ if TYPE_CHECKING:
 
 # Cells of losses grow less than from above: what they cost is nowhere regained.
 GROWTH = 0.01
-# Work for a point of a transform.
+# Work that is counted for a point of a transform: a third of what it takes.
 PER_POINT = 0.06
 # Other turns are lost: the circle is longer than from above, where they are a part of the bound.
 LONGER = 1.25
-# Rounds of leaving out points.
-ROUNDS = 200
 # Orders that bound the turns below, in inverse deviations above the tilt.
 HIGHER = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
 
@@ -60,23 +59,26 @@ class Strategies:
     """Three kinds of step, on one circle."""
 
     @np.errstate(all="ignore")
-    def __init__(self, q: float, mu: float, scale: Scale) -> None:
+    def __init__(self, q: float, mu: float, scale: Scale, *, rough: bool = False) -> None:
         """Prepare the laws.
 
         Args:
             q: sampling probability, as small as it may be.
             mu: distance, as small as it may be.
             scale: the circle.
+            rough: whether few digits will do.
         """
         self.q, self.mu, self.scale = q, mu, scale
         self.circle = Circle(scale.step, LONGER * scale.length, scale.lam)
         last = math.ceil(scale.reach / scale.step)
-        self._steps = graded(last, GROWTH)
+        self._steps = graded(last, ROUGHER * GROWTH if rough else GROWTH)
         places = self._steps * scale.step
         points = np.empty(2 * len(places) - 1)
         points[::2], points[1::2] = places, 0.5 * (places[:-1] + places[1:])
         single = poisson_values(q, mu, points)[0] * (1.0 - RELATIVE)
-        equal = time_values(q, mu, 1.0, points, fine=COARSE, under=FINE)[0]
+        equal = time_values(
+            q, mu, 1.0, points, fine=COARSE, under=ROUGHER * FINE if rough else FINE
+        )[0]
         mirrored = np.exp(points) * single[::-1]
         self.laws = [self._law(points, values) for values in (equal, single, mirrored)]
 
@@ -174,14 +176,13 @@ def law_below(points: Array, values: Array) -> Array:
     most = values * (1.0 - RELATIVE) - around
     lowered = np.maximum(most, 0.0)
     kept = np.arange(len(points))
-    for _ in range(ROUNDS):
-        bends = chord_weights(points[kept], lowered[kept])
+    bends = chord_weights(points, lowered)
+    while (bends < 0.0).any():
         wrong = np.flatnonzero(bends < 0.0)
-        if not len(wrong):
-            break
         # Of neighbours one after the other: each may be needed without the other.
-        wrong = wrong[np.diff(wrong, prepend=-2) > 1]
+        wrong = wrong[(np.diff(wrong, prepend=-2) > 1) | (wrong % 2 == 0)]
         kept = np.delete(kept, wrong)
+        bends = chord_weights(points[kept], lowered[kept])
     masses = np.zeros(len(points))
     masses[kept] = np.maximum(bends, 0.0)
     found = time_values_of(x, masses) * (1.0 + 4.0 * len(x) * UNIT)

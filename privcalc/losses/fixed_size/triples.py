@@ -42,8 +42,8 @@ FAR = 10.0
 PLATEAU = 3.0
 # Newton's steps on a concave function, from where one side is about 1, if that is so large.
 STEPS, LEAST_START = 5, 0.05
-# Work for one outcome.
-PER_OUTCOME = 1.0
+# Work that is counted for one outcome: a sixth of what it takes.
+PER_OUTCOME = 0.3
 
 
 def shape(y: float) -> tuple[float, float, float]:
