@@ -186,10 +186,9 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     answers.append(solved(simpler))
-            together = part.upper.uses_together() if self.engine == "auto" else None
-            if together is not None:
-                with suppress(NotCertifiedError):
-                    answers.append(solved(together))
+            with suppress(NotCertifiedError):
+                together = self._together(part, self.tolerance)
+                answers += [] if together is None else [solved(together)]
             found = [min(each, key=_upper) for each in zip(*answers, strict=True)]
         if part.lower is part.upper:
             return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
@@ -263,12 +262,13 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     found = min(found, solved(simpler), key=_upper)
-            if self.engine == "auto" and not above.decided(Bound(found.bound.upper)):
+            if not above.decided(Bound(found.bound.upper)):
                 with suppress(NotCertifiedError):
-                    together = part.upper.uses_together()
+                    # Of many questions each is asked for few digits.
+                    few = max(wish, FEW_DIGITS) if stop.quick else wish
+                    together = self._together(part, few)
                     if together is not None:
-                        # Of many questions each is asked for few digits.
-                        wish = max(wish, FEW_DIGITS) if stop.quick else wish
+                        wish = few
                         found = min(found, solved(together), key=_upper)
         if part.lower is part.upper:
             return found
@@ -289,6 +289,12 @@ class Directions:
         if lower is not None and not bound.within_tolerance(wish, FLOORS[quantity]):
             notes = (*notes, TWO_PAIRS)
         return replace(found, bound=bound, notes=notes)
+
+    def _together(self, part: Realized, tolerance: float) -> Composition | None:
+        """Return a composition above in which all uses of some laws are one; None for none."""
+        if self.engine != "auto":
+            return None
+        return part.upper.uses_together(rough=tolerance >= FEW_DIGITS)
 
     def _limit(self, epsilon: float) -> Bound | None:
         """Return the mass at infinity, where no finite loss is larger than what is written."""

@@ -70,10 +70,16 @@ class Composition:
         terms = tuple((law.alternative_dominating_pair or law, count) for law, count in self.terms)
         return Composition(terms, self.curves, self.reverse)
 
-    def uses_together(self) -> Composition | None:
-        """Return a composition above in which all uses of some laws are one; None for none."""
+    def uses_together(self, *, rough: bool) -> Composition | None:
+        """Return a composition above in which all uses of some laws are one; None for none.
+
+        Args:
+            rough: whether few digits will do.
+        """
         alone = len(self.terms) == 1
-        found = [(law.uses_together(count, alone=alone), count) for law, count in self.terms]
+        found = [
+            (law.uses_together(count, alone=alone, rough=rough), count) for law, count in self.terms
+        ]
         if self.curves or not any(law for law, _ in found):
             return None
         pairs = zip(found, self.terms, strict=True)

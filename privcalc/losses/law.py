@@ -146,14 +146,15 @@ class LossLaw(ABC):
         """
         return None
 
-    def uses_together(self, count: int, *, alone: bool) -> LossLaw | None:
+    def uses_together(self, count: int, *, alone: bool, rough: bool) -> LossLaw | None:
         """Return a law of so many uses together that is smaller than their pairs; None for none.
 
         Args:
             count: how many.
             alone: whether they are all of a composition; else losses are added to theirs.
+            rough: whether few digits will do.
         """
-        del count, alone
+        del count, alone, rough
         return None
 
     @property

@@ -259,7 +259,9 @@ class FixedSizeUses(Uses):
         What is beyond the last point, where the profile is the last value at most, is infinite.
         Masses are raised until their profile is proved to be above the values.
         """
-        games = [game for game in (played_above(self, at) for at in (USUAL, NEAR)) if game]
+        near = replace(self, rough=True)
+        known = played_above(self, USUAL), played_above(near, NEAR)
+        games = [game for game in known if game]
         if not games:
             return None
         points, spacing = _points(games[0])
@@ -307,17 +309,37 @@ class AttainedUses(Uses):
         Between two points V is at least its bound at the second: chords of values that are moved by
         one point are below. Masses are lowered until their profile is proved to be below those.
         """
-        game = played_below(self, USUAL)
+        known = played_below(self, USUAL), played_below(self, NEAR)
+        games = [game for game in known if game]
         found = None
-        if game is not None:
-            points, spacing = _points(game)
-            values = np.array([game.below(float(each)) for each in points[1:]])
+        if games:
+            points, spacing = _points(games[0])
+            best = [max(game.below(float(each)) for game in games) for each in points[1:]]
+            # V falls: what is known farther out is known here.
+            x = np.exp(points[:-1])
+            values = _hull(x, np.maximum.accumulate(best[::-1])[::-1])
+            # Of a symmetric pair the slope in a at 1 is (1 - V(1)) / 2 at most.
+            steepest = 0.5 * (1.0 - float(values[0])) * (1.0 - STEEPEST)
+            steep = int(np.count_nonzero(np.diff(values) < -steepest * np.diff(x)))
+            values[:steep] = values[steep] + steepest * (x[steep] - x[:steep])
             values = values[: max(2, int(np.count_nonzero(values > LEAST)))]
             p = masses_of(values, spacing)
             over = float((profile_of(p, spacing) / values[:-1]).max())
             p = p / max(over, 1.0) * (1.0 - 8.0 * len(p) * UNIT)
             found = _symmetric(spacing * np.arange(1, len(p) + 1), p, 0.0)
         return found or AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+
+
+def _hull(x: Array, values: Array) -> Array:
+    """Return a convex function below values at x."""
+    kept = np.arange(len(x))
+    while True:
+        bends = np.diff(np.diff(values[kept]) / np.diff(x[kept]))
+        wrong = np.flatnonzero(bends < 0.0) + 1
+        if not len(wrong):
+            return np.interp(x, x[kept], values[kept])
+        # Of neighbours one after the other: each may be needed without the other.
+        kept = np.delete(kept, wrong[(np.diff(wrong, prepend=-1) > 1) | (wrong % 2 == 0)])
 
 
 # So that something is left for no loss.

@@ -302,7 +302,7 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
         """Cut an unbounded density so that the P-mass outside is at most exp(log_mass)."""
         return replace(self, up=self.up.truncated(log_mass))
 
-    def uses_together(self, count: int, *, alone: bool) -> LossLaw | None:
+    def uses_together(self, count: int, *, alone: bool, rough: bool) -> LossLaw | None:
         """Return the game of so many uses, where the noise is Gaussian."""
         from privcalc.losses.fixed_size.laws import FixedSizeUses, Step
 
@@ -311,7 +311,7 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
         step = Step(self.up.q, self.up.base.mu, self.up.base.error)
         if not step.in_reach(count):
             return None
-        law = FixedSizeUses(self, step, count)
+        law = FixedSizeUses(self, step, count, rough)
         return law if alone else law.listed()
 
     def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:
