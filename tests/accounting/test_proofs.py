@@ -42,7 +42,7 @@ def test_names_differ() -> None:
 
 def test_a_width_is_that_of_what_was_proved(run: Callable[..., Outcome]) -> None:
     """Where two distributions have an end each, the width of one is not said of both."""
-    fine = ("--tolerance", "1e-9")
-    lines = run("compose", "gaussian:sigma=0.4@wor:q=0.1@3", "--delta", "1e-5", *fine, "-v").stderr
-    assert "    upper PLD, smoothed inversion: relative width" in lines
+    fine = ("--tolerance", "1e-10")
+    lines = run("compose", "laplace:scale=1@wor:q=0.1@30", "--delta", "1e-5", *fine, "-v").stderr
+    assert "    upper PLD, lattice FFT: relative width" in lines
     assert "    the two ends are those of two privacy loss distributions" in lines
