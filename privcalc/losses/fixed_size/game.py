@@ -55,7 +55,7 @@ from privcalc.numerics.work import charge
 if TYPE_CHECKING:
     from privcalc.losses.fixed_size.circle import Kernel
     from privcalc.losses.fixed_size.scale import Scale
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array, ComplexArray, Mask
 
 # Work that is counted for a point of a transform: a third of what it takes.
 PER_POINT = 0.06
@@ -185,22 +185,16 @@ class Game:
         if mirrored:
             below, above, bounds = (self._x * each[:, ::-1] for each in (below, above, bounds))
         rises = self._points > 0.0 if mirrored else self._points < 0.0
-        gap = np.maximum((above - below).max(axis=0), 0.0)
-        falls = above[:-1] - above[1:]
-        bends, most = [], []
-        for i in range(count):
-            astray = bounds[max(i - 1, 0) : i + 2].max(axis=0) * width**2 + gap
-            before = falls[i] - falls[i - 1] if i else falls[i]
-            after = falls[i + 1] - falls[i]
-            secants = np.maximum(before + astray, 0.0) + np.maximum(after + astray, 0.0)
-            bends.append(np.where(rises, 0.5 * bounds[i] * width**2, secants))
-            most.append(np.where(rises, above[i + 1] - below[i], above[i] - below[i + 1]))
+        bends = parabolas(below, above, bounds, rises, width)
+        most = [
+            np.where(rises, above[i + 1] - below[i], above[i] - below[i + 1]) for i in range(count)
+        ]
         rise = np.maximum(most, 0.0)
         # A parabola c p (1 - p) has c / 4 at most.
-        near = 0.25 * np.array(bends).sum(axis=0) < rise.sum(axis=0)
+        near = 0.25 * bends.sum(axis=0) < rise.sum(axis=0)
         return Family(
             self._spread(above[: count + 1]),
-            self._spread(np.array(bends) * near),
+            self._spread(bends * near),
             self._spread(rise.max(axis=0) * ~near),
         )
 
@@ -329,3 +323,25 @@ class Game:
         error += total * circle.slope_error(float(g.max())) + self.tail * float(np.abs(bends).max())
         bound: Array = np.maximum(found + g + error * MARGIN, 0.0)
         return bound
+
+
+def parabolas(below: Array, above: Array, bounds: Array, rises: Mask, width: float) -> Array:
+    """Return c of each interval: by how much time values may exceed chords between nodes, times 4.
+
+    Args:
+        below: time values at the nodes, one of which is beyond the last interval, from below.
+        above: the same from above, which chords are between.
+        bounds: on second derivatives, for each interval and that beyond.
+        rises: where time values rise.
+        width: of an interval.
+    """
+    gap = np.maximum((above - below).max(axis=0), 0.0)
+    falls = above[:-1] - above[1:]
+    found = []
+    for i in range(len(bounds) - 1):
+        astray = bounds[max(i - 1, 0) : i + 2].max(axis=0) * width**2 + gap
+        before = falls[i] - falls[i - 1] if i else falls[i]
+        after = falls[i + 1] - falls[i]
+        secants = np.maximum(before + astray, 0.0) + np.maximum(after + astray, 0.0)
+        found.append(np.where(rises, 0.5 * bounds[i] * width**2, secants))
+    return np.array(found)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from privcalc.losses.fixed_size.game import Game
+from privcalc.losses.fixed_size.game import Game, parabolas
 from privcalc.losses.fixed_size.laws import Played
 from privcalc.losses.fixed_size.scale import Choice
 from privcalc.losses.fixed_size.strategies import Strategies, law_below, time_values_of
-from privcalc.losses.fixed_size.triples import poisson_values
+from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_values
+from privcalc.record import replace
 from tests.losses.fixed_size import triple_truth
 
 if TYPE_CHECKING:
@@ -289,3 +290,67 @@ def test_laws_below_have_profiles_below() -> None:
     assert (found <= values(fine)).all()
     assert masses.sum() == pytest.approx(1.0)
     assert float(masses @ x) == pytest.approx(1.0, rel=1e-4)
+
+
+def member(q: float, mu: float, tau: float, losses: Array) -> tuple[Array, Array]:
+    """Return time values of family + from below and from above, nearly the same."""
+    if tau == 0.0:
+        return poisson_values(q, mu, losses)
+    return time_values(q, mu, tau * tau, losses, fine=0.004, under=0.004)
+
+
+@pytest.mark.parametrize(
+    ("q", "mu", "missed"), [(0.1, 1.0, 1e-6), (0.01, 0.5, 0.0), (0.3, 1.5, 3e-6), (0.02, 1.0, 2e-7)]
+)
+def test_parabolas_over_chords_are_above_time_values(q: float, mu: float, missed: float) -> None:
+    """Between the nodes of wide intervals, at losses of all sizes; chords alone are not."""
+    count = 3
+    up = q * mu * np.geomspace(0.05, 60.0, 40)
+    losses = np.concatenate([-up[::-1], up])
+    taus = np.arange(count + 2) / count
+    nodes = [member(q, mu, tau, losses) for tau in taus.tolist()]
+    below, above = (np.array([node[i] for node in nodes]) for i in (0, 1))
+    bounds = np.array(
+        [
+            curvature(q, mu, losses, (i / count) ** 2, ((i + 1) / count) ** 2)
+            for i in range(count + 1)
+        ]
+    )
+    bends = parabolas(below, above, bounds, losses < 0.0, 1.0 / count)
+    astray = 0.0
+    for i in range(count):
+        for p in (0.1, 0.3, 0.5, 0.7, 0.9):
+            truth = member(q, mu, (i + p) / count, losses)[0]
+            chord = (1.0 - p) * above[i] + p * above[i + 1]
+            assert (truth <= chord + bends[i] * p * (1.0 - p) + 1e-12).all()
+            astray = max(astray, float((truth - chord)[losses < 0.0].max()))
+    assert astray >= missed
+
+
+def test_the_moment_is_that_of_removing_or_more() -> None:
+    """E_Q Y^(lam + 1) of R by a sum over the line, and a little more."""
+    q, mu = 0.05, 1.2
+    scale = Choice(q, mu, 20).scale(LOG_DELTA, 0.05, 8000)
+    assert scale is not None
+    game = Game(q, mu, scale, 4)
+    u = np.arange(-12.0, 40.0, 1e-3)
+    density = np.exp(-0.5 * u * u) * 1e-3 / math.sqrt(2.0 * math.pi)
+    ratio = 1.0 - q + q * np.exp(mu * u - 0.5 * mu * mu)
+    truth = float(density @ ratio ** (scale.lam + 1.0))
+    assert truth < game.moment < truth * 1.05
+    # What constants become in the steps of a block that are left.
+    one = np.ones(game.circle.size)
+    assert game._rest(30, 4, one) >= math.comb(30, 4) * truth**26
+
+
+def test_other_turns_are_not_counted_below() -> None:
+    """On a circle that is far too short there are less of them than on one that is long enough."""
+    q, mu, uses = 0.05, 1.0, 60
+    top = above(q, mu, uses)
+    scale = Choice(q, mu, uses).scale(LOG_DELTA, 0.03, 60_000)
+    assert scale is not None
+    for part in (0.25, 0.4, 0.6):
+        short = Strategies(q, mu, replace(scale, length=part * scale.length))
+        known = Played(scale, short.circle.step, short.value(uses), short.turns(uses))
+        for epsilon in (0.2, 0.6, 1.0, 1.4, 1.8):
+            assert known.below(epsilon) <= top.above(epsilon)
