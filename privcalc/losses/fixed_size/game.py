@@ -63,6 +63,8 @@ PER_POINT = 0.06
 TERMS = 16.0
 # Terms of the sum for a block that are functions; the next is a constant.
 LEVELS = 3
+# Logarithms of values that stay doubles.
+LARGEST_LOG = 300.0
 # So that nothing is divided by 0.
 TINY = 1e-280
 
@@ -228,6 +230,8 @@ class Game:
         V_0 = (x - 1)_+ is x^{lam + 1} (e^{-lam l} - e^{-(lam + 1) l}) above 0, and 0 below. On the
         circle, the sum over all its turns.
         """
+        if count * math.log(self.moment) > LARGEST_LOG:
+            raise NotCertifiedError("losses of a step are too large for its game")
         circle, lam = self.circle, self.scale.lam
         places = circle.step * np.arange(circle.size)
         turn = -math.expm1(-lam * circle.length), -math.expm1(-(lam + 1.0) * circle.length)

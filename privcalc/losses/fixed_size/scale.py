@@ -93,10 +93,12 @@ class Choice:
         equal = time_values(q, mu, 1.0, self._points, fine=LOOK_FINE, under=COARSE)[1]
         single = poisson_values(q, mu, self._points)[1]
         self._laws = []
+        self._plain = 0.0
         for values in (equal, single):
             weights = np.maximum(chord_weights(self._points, values), 0.0)
             tilted = weights * np.exp(np.outer(ORDERS + 1.0, self._points))
             self._laws.append((tilted, tilted.sum(axis=1)))
+            self._plain = max(self._plain, float(weights @ self._points**2))
 
     def scale(self, log_delta: float, part: float, most: int) -> Scale | None:
         """Choose for a delta, or for a smaller one where that is large; None where out of reach.
@@ -131,7 +133,9 @@ class Choice:
             return None
         deviation = math.sqrt(self._count * variance)
         length = max(SPAN * deviation, 2.0 * deviation + epsilon + 8.0 / lam)
-        step = max(min(part * math.sqrt(variance), LEAST * length / most), length / most)
+        # Large losses that the tilt brings up need no finer lattice than usual ones.
+        fine = part * math.sqrt(min(variance, self._plain))
+        step = max(min(fine, LEAST * length / most), length / most)
         far = 9.0 + (lam + 2.0) * self._mu
         exponent = far * self._mu + 0.5 * self._mu * self._mu
         reach = math.log1p(self._q * math.exp(min(exponent, 600.0)))

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.errors import NotCertifiedError
 from privcalc.losses.fixed_size.circle import Circle, power
 from privcalc.losses.fixed_size.scale import (
     COARSE,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 GROWTH = 0.01
 # Work that is counted for a point of a transform: a third of what it takes.
 PER_POINT = 0.06
+# Logarithms of values that stay doubles.
+LARGEST_LOG = 300.0
 # Other turns are lost: the circle is longer than from above, where they are a part of the bound.
 LONGER = 1.25
 # Orders that bound the turns below, in inverse deviations above the tilt.
@@ -95,6 +98,8 @@ class Strategies:
     @np.errstate(all="ignore")
     def value(self, count: int, *, rough: bool = False) -> Array:
         """Return lower bounds on w of V, and of its other turns, after so many steps."""
+        if count * math.log(max(law.total for law in self.laws)) > LARGEST_LOG:
+            raise NotCertifiedError("losses of a step are too large for its game")
         circle, lam = self.circle, self.scale.lam
         places = circle.step * np.arange(circle.size)
         first = np.exp(-lam * places) - np.exp(-(lam + 1.0) * places)
