@@ -121,9 +121,9 @@ class Game:
         self.least = self._kernel(most[0])
         nodes = self._nodes()
         self.families = [self._family(nodes, mirrored=way) for way in (False, True)]
-        self.base = self._base(nodes[1][intervals])
         self.moment = 1.0 + self.circle.slope_of_one * (self.largest.total + self.tail)
         self.moment *= 1.0 + RELATIVE
+        self.base = self._base(nodes[1][intervals])
 
     def _tail(self, last: int) -> float:
         """Bound the sum of h e^{lam l} beyond the last step, on both sides."""
@@ -221,7 +221,9 @@ class Game:
         for values in (np.interp(self._all_x, self._x, equal), single):
             weights = np.maximum(chord_weights(points, values), 0.0) * self._all_x
             found.append(self.circle.kernel(self._all, weights * self._tilt))
-        return max(found, key=lambda each: each.total)
+        # Chords of E far out may have made more of it than any triple has.
+        known = [each for each in found if each.total <= self.moment]
+        return max(known or found[1:], key=lambda each: each.total)
 
     @np.errstate(all="ignore")
     def value(self, count: int, *, rough: bool = False) -> Array:

@@ -55,8 +55,8 @@ LEVELS = (0.5, 2.0, 5.0, 9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 70.0, 100.0, 150.0, 
 USUAL, NEAR = 14.0, 6.0
 # For a tolerance: the step in deviations of one use, points at most, and intervals of tau.
 ROUGH = 5e-3
-ROUGH_ABOVE, FINE_ABOVE = (0.15, 4000, 8), (0.06, 16_000, 14)
-ROUGH_BELOW, FINE_BELOW = (0.08, 10_000), (0.02, 50_000)
+ROUGH_ABOVE, FINE_ABOVE = (0.15, 4000, 8), (0.06, 14_000, 14)
+ROUGH_BELOW, FINE_BELOW = (0.08, 10_000), (0.02, 40_000)
 # Relative rounding of a value that is read.
 READ = 1e-11
 # Losses of a listed law on either side of 0, and deviations beyond the epsilon of its game.
