@@ -27,6 +27,7 @@ class Proof(Enum):
 
     CLOSED_FORM = "closed form", "closed-form"
     SINGLE_USE = "exact profile of a single use", "closed-form"
+    GAME = "game of fixed-size batches", "closed-form"
     AVERAGE = "average of exact profiles", "closed-form"
     ENUMERATION = "enumeration", "closed-form"
     LARGE_LOSS = "single large loss", "closed-form"

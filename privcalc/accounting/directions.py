@@ -43,6 +43,8 @@ UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so th
 FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
 # Relative width from which single mechanisms are asked where adaptive ones were.
 WIDE = 1e-3
+# Relative width that takes long to be narrower where many questions are asked.
+FEW_DIGITS = 5e-3
 # Relative width of an epsilon that is only to say how far a profile goes.
 ROUGH = 0.01
 
@@ -184,6 +186,9 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     answers.append(solved(simpler))
+            with suppress(NotCertifiedError):
+                together = self._together(part, self.tolerance)
+                answers += [] if together is None else [solved(together)]
             found = [min(each, key=_upper) for each in zip(*answers, strict=True)]
         if part.lower is part.upper:
             return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
@@ -257,6 +262,14 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     found = min(found, solved(simpler), key=_upper)
+            if not above.decided(Bound(found.bound.upper)):
+                with suppress(NotCertifiedError):
+                    # Of many questions each is asked for few digits.
+                    few = max(wish, FEW_DIGITS) if stop.quick else wish
+                    together = self._together(part, few)
+                    if together is not None:
+                        wish = few
+                        found = min(found, solved(together), key=_upper)
         if part.lower is part.upper:
             return found
         from privcalc.accounting.lower_ends import lower_end
@@ -276,6 +289,12 @@ class Directions:
         if lower is not None and not bound.within_tolerance(wish, FLOORS[quantity]):
             notes = (*notes, TWO_PAIRS)
         return replace(found, bound=bound, notes=notes)
+
+    def _together(self, part: Realized, tolerance: float) -> Composition | None:
+        """Return a composition above in which all uses of some laws are one; None for none."""
+        if self.engine != "auto":
+            return None
+        return part.upper.uses_together(rough=tolerance >= FEW_DIGITS)
 
     def _limit(self, epsilon: float) -> Bound | None:
         """Return the mass at infinity, where no finite loss is larger than what is written."""

@@ -70,6 +70,21 @@ class Composition:
         terms = tuple((law.alternative_dominating_pair or law, count) for law, count in self.terms)
         return Composition(terms, self.curves, self.reverse)
 
+    def uses_together(self, *, rough: bool) -> Composition | None:
+        """Return a composition above in which all uses of some laws are one; None for none.
+
+        Args:
+            rough: whether few digits will do.
+        """
+        alone = len(self.terms) == 1
+        found = [
+            (law.uses_together(count, alone=alone, rough=rough), count) for law, count in self.terms
+        ]
+        if self.curves or not any(law for law, _ in found):
+            return None
+        pairs = zip(found, self.terms, strict=True)
+        return Composition(tuple((law, 1) if law else term for (law, _), term in pairs))
+
     def coarsened(self) -> Composition | None:
         """Return the same with fewer outcomes of laws that have many; None if there are none."""
         if self.has_exact_single_use_profile or all(law.coarsened is None for law, _ in self.terms):

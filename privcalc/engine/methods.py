@@ -367,7 +367,8 @@ class Single(_Everywhere):
 
     def applies(self, composition: Composition) -> bool:
         """Say whether there is one use."""
-        return [count for _, count in composition] == [1]
+        alone = [count for _, count in composition] == [1]
+        return alone and not composition.terms[0][0].properties.game
 
     def knows_more(self, composition: Composition) -> bool:
         """Say whether more is known of the use than its law says."""
@@ -378,6 +379,38 @@ class Single(_Everywhere):
         from privcalc.engine.single import SingleUse
 
         return SingleUse(composition.terms[0][0])
+
+
+class Game(_Everywhere):
+    """The value of a game, from above or from below (`engine/game.py`)."""
+
+    # What a second gives, mostly.
+    prediction = Prediction(1e-3, 1e7)
+
+    def applies(self, composition: Composition) -> bool:
+        """Say whether there is one law, which is of a game."""
+        alone = [count for _, count in composition] == [1]
+        return alone and composition.terms[0][0].properties.game
+
+    def knows_more(self, composition: Composition) -> bool:
+        """Say that others know less of it."""
+        del composition
+        return True
+
+    def source(self, composition: Composition) -> Source:
+        """Return the value, for as many digits as there are."""
+        from privcalc.engine.game import GameValue
+
+        return GameValue(composition.terms[0][0], 0.0)
+
+    def solve(self, question: Question, tolerance: float) -> Certified:
+        """Ask for as many digits as are wanted."""
+        from privcalc.engine.game import GameValue
+
+        value = GameValue(question.composition.terms[0][0], tolerance)
+        if question.epsilon is None:
+            return value.epsilon(question.low, question.high, tolerance)
+        return bracket(value, question.epsilon, tolerance)
 
 
 class OneLargeLoss(_Everywhere):
@@ -626,6 +659,7 @@ METHODS: tuple[Method, ...] = (
     Mean(),
     Enumeration(),
     Single(),
+    Game(),
     WholeLine(),
     TailSplit(),
     BulkAndTail(),

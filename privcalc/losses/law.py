@@ -51,6 +51,8 @@ class LawProperties:
         profile_in_closed_form: whether the profile of a symmetric pair is known at every epsilon,
             in few operations.
         rdp_implied_by_pld: whether `mechanism_rdp_curve` says no more of epsilon than the law does.
+        game: whether it is the value of a game (`losses/fixed_size/laws.py`): known at any epsilon,
+            for the work of playing it.
         tail_cost: what tails at a loss cost, as a multiple of what they cost most laws without a
             closed form.
     """
@@ -63,6 +65,7 @@ class LawProperties:
     renyi_in_closed_form: bool = False
     profile_in_closed_form: bool = False
     rdp_implied_by_pld: bool = False
+    game: bool = False
     tail_cost: float = 1.0
 
     @property
@@ -141,6 +144,17 @@ class LossLaw(ABC):
         What a law above truncates may be more than a small delta, and this one truncates nothing;
         a law below may be too coarse.
         """
+        return None
+
+    def uses_together(self, count: int, *, alone: bool, rough: bool) -> LossLaw | None:
+        """Return a law of so many uses together that is smaller than their pairs; None for none.
+
+        Args:
+            count: how many.
+            alone: whether they are all of a composition; else losses are added to theirs.
+            rough: whether few digits will do.
+        """
+        del count, alone, rough
         return None
 
     @property

@@ -231,7 +231,7 @@ class Sampling(Wrapper):
         ends = _gaussian_ends(terms, law)
         if ends is not None:
             above, below = (self._of_law(end, end, asked) for end in ends)
-            return Term(above.upper, below.lower)
+            return Term(above.upper, below.lower, members=below.members, back=below.back)
         if law is None or reverse is None:
             return self._by_curve(terms, back, asked)
         return self._of_law(law, reverse, asked)

@@ -72,6 +72,19 @@ class SampledWithoutReplacement(Sampling):
     Theorem 11; m is public and the same for both data sets, and n the size of the larger
     one); for replacing by the pair glued of two halves (Corollary 31 there).
 
+    Many steps of Gaussian noise, a record replaced: the largest cost of all adaptive mechanisms is
+    the value of a game in which each step is a triple of outputs, without the record, with its
+    first value, and with its second, pairwise at most `sensitivity` apart
+    (`losses/fixed_size`). Upper end: the game in blocks of steps, for every mechanism of that
+    sensitivity. Lower end: strategies that play removing, adding or three outputs equally far
+    apart, whichever is best in view of what came out; they exist where batches that differ in one
+    record may have any outputs that are no further apart than `sensitivity`. Where records are
+    clipped to norm C and a replaced one counts 2 C, three outputs that far apart do not exist, and
+    the cost may be lower, though not below that of a Poisson sample for removing. In a sum all
+    steps of one kind are one game, and the kind whose losses vary most is played last. The glued
+    pair, and one of its halves below, stand for other noise, of which no more is proved, and where
+    sigma is below sensitivity / 2, or q is below 1e-6, or above 0.9.
+
     A group of k records is covered for replacing only: along a chain of data sets of different
     sizes the rate changes.
 
@@ -132,13 +145,23 @@ class SampledWithoutReplacement(Sampling):
     def known(self, law: LossLaw, reverse: LossLaw, asked: SampledEvent, *, member: bool) -> Term:
         """Return what is known of the sampled event, for one record."""
         del member
-        from privcalc.losses.sampled.glued import glued
+        from privcalc.losses.noise.gaussian import GaussianLaw
+        from privcalc.losses.sampled.glued import GluedDensityLaw, glued
         from privcalc.losses.sampled.law import sampled
         from privcalc.losses.term import Alone, Term
 
         q, exact = asked.q, asked.exact
         if asked.adjacency is Adjacency.REPLACE and q > 0.0:
             pair = glued(law, q, exact=exact)
+            if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
+                from privcalc.losses.fixed_size.laws import FixedSizePairs, Step
+
+                step = Step(q, law.mu, law.error)
+                either = [
+                    FixedSizePairs(pair, step, pair.up, pair.down, turned=way)
+                    for way in (False, True)
+                ]
+                return Term(pair, pair, members=either[0], back=either[1])
             there, back = (Alone(sampled(law, q, remove=way, exact=exact)) for way in (True, False))
             return Term(pair, pair, members=there, back=back)
         remove = asked.adjacency is Adjacency.REMOVE

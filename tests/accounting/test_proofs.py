@@ -21,6 +21,7 @@ PROVED = [
     (Proof.INVERSION, "gaussian:sigma=2@poisson:q=0.01@3000", {"delta": 1e-5}),
     (Proof.BULK_AND_TAIL, "gaussian:sigma=2@poisson:q=0.01@10", {"delta": 1e-9}),
     (Proof.SMOOTHED, "laplace:scale=10@300", {"delta": 1e-6}),
+    (Proof.GAME, "gaussian:sigma=1@wor:q=0.02@20", {"delta": 1e-5, "tolerance": 1e-2}),
     (Proof.LATTICE, "laplace:scale=10@300", {"delta": 1e-6, "engine": "fft"}),
     (Proof.RENYI, "zcdp:rho=1", {"delta": 1e-5}),
 ]
@@ -41,7 +42,7 @@ def test_names_differ() -> None:
 
 def test_a_width_is_that_of_what_was_proved(run: Callable[..., Outcome]) -> None:
     """Where two distributions have an end each, the width of one is not said of both."""
-    fine = ("--tolerance", "1e-9")
-    lines = run("compose", "gaussian:sigma=1@wor:q=0.1@3", "--delta", "1e-5", *fine, "-v").stderr
-    assert "    upper PLD, smoothed inversion: relative width" in lines
+    fine = ("--tolerance", "1e-10")
+    lines = run("compose", "laplace:scale=1@wor:q=0.1@30", "--delta", "1e-5", *fine, "-v").stderr
+    assert "    upper PLD, lattice FFT: relative width" in lines
     assert "    the two ends are those of two privacy loss distributions" in lines

@@ -38,6 +38,7 @@ import numpy as np
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS, AtomicLaw
 from privcalc.losses.law import LawProperties, LossLaw, Sample, Tails
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.quadrature import (
     LARGEST_LOG_MGF,
     DecayingContour,
@@ -300,6 +301,18 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
     def truncated(self, log_mass: float) -> GluedDensityLaw:
         """Cut an unbounded density so that the P-mass outside is at most exp(log_mass)."""
         return replace(self, up=self.up.truncated(log_mass))
+
+    def uses_together(self, count: int, *, alone: bool, rough: bool) -> LossLaw | None:
+        """Return the game of so many uses, where the noise is Gaussian."""
+        from privcalc.losses.fixed_size.laws import FixedSizeUses, Step
+
+        if not isinstance(self.up.base, GaussianLaw):
+            return None
+        step = Step(self.up.q, self.up.base.mu, self.up.base.error)
+        if not step.in_reach(count):
+            return None
+        law = FixedSizeUses(self, step, count, rough)
+        return law if alone else law.listed()
 
     def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:
         """Return the outcomes with a density, 0 < X and y <= below."""

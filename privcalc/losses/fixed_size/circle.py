@@ -1,0 +1,133 @@
+"""Functions of the likelihood ratio on a lattice of logarithms that is closed to a circle.
+
+V(x) = x^{lam + 1} w(log x), with w on the points l = m h, m modulo `size`. Read as periodic, w and
+so V is a function on all of the line: a bound that holds there holds on the circle, and nothing
+wraps around. x^{lam + 1} is an eigenfunction of all T, so that constants stay constants.
+
+Between points V is at most its chord in x where it is convex. Its slope changes at x_i by C_i, and
+(T V)(x_m) = V_m + x_m sum_j h(e^{jh}) C_{m+j} for the chords. In terms of w: w_m + sum_j h(e^{jh})
+e^{lam j h} D_{m+j}, D = C x^{-lam}, which is
+
+    D_i = (g^{lam + 1} w_{i+1} - w_i) / (g - 1) - (w_i - g^{-lam - 1} w_{i-1}) / (1 - 1/g), g = e^h.
+
+A law on the lattice with Q-masses p_j has (T V)_m = sum p_j V_{m+j}.
+
+Rounding. A transform of N points is off by at most ETA log2 N times the sum of moduli of its inputs
+in each value (Higham 2002, section 24.1, for factors 2, 3 and 5, which take p + 3 units in a stage
+of log2 p), so that a sum of products with weights of total s is off by at most 3 ETA log2 N s times
+the sum of moduli, and one with the n-th power of a law of total s by (n + 2) ETA log2 N s^n times
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.numerics.rounding import UNIT
+
+if TYPE_CHECKING:
+    from privcalc.numerics.arrays import Array, ComplexArray, Integers
+
+ETA = 16.0 * UNIT
+
+
+class Circle:
+    """The lattice.
+
+    Attributes:
+        step: h.
+        size: number of points.
+        lam: tilt.
+        factor: g^{lam + 1}.
+        eta: error of one transform, relatively to the sum of moduli.
+    """
+
+    def __init__(self, step: float, length: float, lam: float) -> None:
+        """Take the least length; points are as many as a transform is fast for."""
+        self.step, self.lam = step, lam
+        self.size = fast_size(math.ceil(length / step))
+        self.factor = math.exp((lam + 1.0) * step)
+        self.eta = ETA * math.log2(self.size)
+
+    @property
+    def length(self) -> float:
+        """Return the length of the circle."""
+        return self.step * self.size
+
+    def transform(self, values: Array) -> ComplexArray:
+        """Return the transform."""
+        found: ComplexArray = np.fft.rfft(values)
+        return found
+
+    def back(self, spectrum: ComplexArray) -> Array:
+        """Return the values of a transform."""
+        found: Array = np.fft.irfft(spectrum, self.size)
+        return found
+
+    def slopes(self, values: Array) -> Array:
+        """Return D."""
+        ahead, behind = np.roll(values, -1), np.roll(values, 1)
+        rise = (ahead * self.factor - values) / math.expm1(self.step)
+        fall = (values - behind / self.factor) / -math.expm1(-self.step)
+        found: Array = rise - fall
+        return found
+
+    @property
+    def slope_of_one(self) -> float:
+        """Return D of the constant 1, which is positive."""
+        e, h = (self.lam + 1.0) * self.step, self.step
+        return math.expm1(e) / math.expm1(h) - math.expm1(-e) / math.expm1(-h)
+
+    def slope_error(self, largest: float) -> float:
+        """Bound the rounding of D, of values up to `largest` in modulus."""
+        return 32.0 * UNIT * largest * (1.0 + self.factor) / -math.expm1(-self.step)
+
+    def kernel(self, indices: Integers, weights: Array) -> Kernel:
+        """Return weights at lattice steps as what is correlated with values on the circle.
+
+        Args:
+            indices: steps.
+            weights: of shape (..., len(indices)), non-negative.
+        """
+        cyclic = np.zeros((*weights.shape[:-1], self.size))
+        places = indices % self.size
+        if len(indices) <= self.size:
+            cyclic[..., places] = weights
+        else:
+            rows = cyclic.reshape(-1, self.size)
+            for i, part in enumerate(weights.reshape(-1, len(indices))):
+                rows[i] = np.bincount(places, weights=part, minlength=self.size)
+        return Kernel(np.conj(np.fft.rfft(cyclic)), float(weights.sum(axis=-1).max()))
+
+
+class Kernel:
+    """The transform of weights, and their sum, the largest where there are several rows."""
+
+    def __init__(self, spectrum: ComplexArray, total: float) -> None:
+        """Take both."""
+        self.spectrum, self.total = spectrum, total
+
+
+def power(spectrum: ComplexArray, count: int) -> ComplexArray:
+    """Return the power by squaring: off by 4 units of complex products a factor."""
+    found = np.ones_like(spectrum)
+    while count:
+        if count & 1:
+            found = found * spectrum
+        spectrum = spectrum * spectrum
+        count >>= 1
+    return found
+
+
+def fast_size(least: int) -> int:
+    """Return the least even number of factors 2, 3 and 5 that is at least so large."""
+    best = 1 << max(least - 1, 63).bit_length()
+    for fives in (1, 5, 25):
+        for threes in (1, 3, 9, 27):
+            part = 2 * fives * threes
+            size = part << max(0, (-(-least // part) - 1).bit_length())
+            best = min(best, size) if size >= least else best
+    return best

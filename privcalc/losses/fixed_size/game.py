@@ -1,0 +1,353 @@
+"""The game from above: W >= V_j on a circle, in blocks of steps.
+
+One step. With S(W) = sup over triples of T W - T_B W, B any law on the lattice, M W = T_B W + S(W).
+For convex W, T W at the lattice is at most that of its chords. Between two nodes of tau, with p in
+[0, 1] the place between them and d their distance, the time value at a is at most
+
+    (1 - p) h_left + p h_right + c p (1 - p),   c >= 0,
+
+which integrates to the same of T W - W, whose largest value over p is in closed form:
+max(left, right) + (c - |right - left|)_+^2 / (4 c). With the bounds on second derivatives of
+`fixed_size/__init__.py`: where h rises, c = d^2 / 2 times the bound, as for any chord. Where h
+falls, it is below the secant of the interval before, which from the left node falls short of the
+chord's right end by b, and below that of the interval after, by b' at the left end, each with d^2
+times the bound for how far secants go astray; and min(p b, (1 - p) b') <= (b + b') p (1 - p), since
+p b <= (b + b') p (1 - p) as long as p <= b' / (b + b'). The interval after the last is beyond
+tau = 1: it has no triples of the game, but profiles of the family, and the bounds hold.
+
+A block of D steps. All T commute and M is subadditive, so that
+
+    M^D W <= sum_k binom(D, k) T_B^{D - k} g_k,   g_0 = W, g_{k + 1} >= S(g_k):
+
+apply M to the sum for D. g_1 is S(W) as above. For g >= 0 that is not convex, S(g) is at most
+the integral against R and A where the slope rises, less that against the least of both where it
+falls, plus g - T_B g; this is g_2, and perhaps g_3, and the maximum of what it is next is taken for
+a constant, g_k. Constants are eigenfunctions: T x^{lam + 1} <= m x^{lam + 1}, m the moment of R and
+A glued, and S of a constant is m - m_B of it, so that all terms from k on are at most
+binom(D, k) m^{D - k} g_k. (The sum for D steps ends with g_D.)
+
+W has to be convex for this. It is, but for rounding: its slopes are looked at in every block,
+and where one falls, a constant is added, whose slopes rise everywhere by D of 1.
+
+Beyond the last lattice step of a kernel a step has the time value of R at most, h(a) <=
+q P(N > z), z = log((a - 1 + q) / q) / mu - mu / 2. z grows by h / mu a step at least, so that
+the sum of h(e^{jh}) e^{lam j h} from there on is geometric: less than (1 + 1 / ((z / mu - lam) h))
+times its first term; times the largest D it is part of S, and of m. So is the other side, whose
+time values a h(1/a) are smaller.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.fixed_size.circle import Circle, power
+from privcalc.losses.fixed_size.scale import FINE, GROWTH, ROUGHER, blocks, chord_weights, graded
+from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_values, time_values
+from privcalc.numerics.normal import lower_tails
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from privcalc.losses.fixed_size.circle import Kernel
+    from privcalc.losses.fixed_size.scale import Scale
+    from privcalc.numerics.arrays import Array, ComplexArray, Mask
+
+# Work that is counted for a point of a transform: a third of what it takes.
+PER_POINT = 0.06
+# Terms of the bound on a supremum, each off by what a sum of products is.
+TERMS = 16.0
+# Terms of the sum for a block that are functions; the next is a constant.
+LEVELS = 3
+# Logarithms of values that stay doubles.
+LARGEST_LOG = 300.0
+# So that nothing is divided by 0.
+TINY = 1e-280
+
+
+class Family:
+    """One family: what its nodes and intervals are integrated against.
+
+    Attributes:
+        nodes: time values at each node.
+        bends: c of each interval.
+        flat: the error of chords far from a = 1.
+    """
+
+    def __init__(self, nodes: Kernel, bends: Kernel, flat: Kernel) -> None:
+        """Take the kernels."""
+        self.nodes, self.bends, self.flat = nodes, bends, flat
+
+    @property
+    def total(self) -> float:
+        """Return the largest sum of weights."""
+        return max(self.nodes.total, self.bends.total, self.flat.total)
+
+
+class Game:
+    """Bounds of one kind of step, on one circle."""
+
+    @np.errstate(all="ignore")
+    def __init__(
+        self, q: float, mu: float, scale: Scale, intervals: int, *, rough: bool = False
+    ) -> None:
+        """Prepare the kernels.
+
+        Args:
+            q: sampling probability, as large as it may be.
+            mu: distance, as large as it may be.
+            scale: the circle.
+            intervals: of tau.
+            rough: whether few digits will do.
+        """
+        self.q, self.mu, self.scale = q, mu, scale
+        self.circle = Circle(scale.step, scale.length, scale.lam)
+        h, lam = self.circle.step, scale.lam
+        last = math.ceil(scale.reach / h)
+        self._all = np.arange(-last, last + 1)
+        self._some = graded(last, ROUGHER * GROWTH if rough else GROWTH)
+        self._points = self._some * h
+        self._x, self._all_x = np.exp(self._points), np.exp(self._all * h)
+        self._tilt = np.exp(lam * self._all * h)
+        self._intervals = intervals
+        self._fine = ROUGHER * FINE if rough else FINE
+        self.tail = self._tail(last)
+        most = self._most()
+        self.largest = self._kernel(most[1])
+        self.least = self._kernel(most[0])
+        nodes = self._nodes()
+        self.families = [self._family(nodes, mirrored=way) for way in (False, True)]
+        self.moment = 1.0 + self.circle.slope_of_one * (self.largest.total + self.tail)
+        self.moment *= 1.0 + RELATIVE
+        self.base = self._base(nodes[1][intervals])
+
+    def _tail(self, last: int) -> float:
+        """Bound the sum of h e^{lam l} beyond the last step, on both sides."""
+        h, lam, loss = self.circle.step, self.scale.lam, last * self.circle.step
+        z = math.log((math.expm1(loss) + self.q) / self.q) / self.mu - 0.5 * self.mu
+        rate = z / self.mu - lam
+        if not rate > 0.0:
+            raise NotCertifiedError("the tail of a step does not fall fast enough")
+        first = self.q * float(lower_tails(np.array([-z]))[0]) * math.exp(lam * loss)
+        return 2.0 * first * (1.0 + 1.0 / (rate * h)) * (1.0 + RELATIVE)
+
+    def _most(self) -> tuple[Array, Array]:
+        """Return the least and the largest time values of all triples at all lattice steps."""
+        losses = self._all * self.circle.step
+        below, above = poisson_values(self.q, self.mu, losses)
+        mirrored = self._all_x * below[::-1], self._all_x * above[::-1]
+        up = losses >= 0.0
+        largest = np.where(up, above, mirrored[1]) * (1.0 + RELATIVE)
+        least = np.where(up, mirrored[0], below) * (1.0 - RELATIVE)
+        return np.minimum(least, largest), largest
+
+    def _nodes(self) -> tuple[Array, Array]:
+        """Return lower and upper time values of family + at its nodes, and one beyond."""
+        taus = np.arange(self._intervals + 2) / self._intervals
+        # P(N > far) is then nothing beside the tilt.
+        far = math.sqrt(90.0 + 2.0 * (self.scale.lam + 2.0) * float(self._points[-1]))
+        below, above = [], []
+        for tau in taus.tolist():
+            if tau == 0.0:
+                low, high = poisson_values(self.q, self.mu, self._points)
+                low, high = low * (1.0 - RELATIVE), high * (1.0 + RELATIVE)
+            else:
+                low, high = time_values(
+                    self.q,
+                    self.mu,
+                    tau * tau,
+                    self._points,
+                    fine=self._fine,
+                    under=2.0 * self._fine,
+                    far=far,
+                )
+            below.append(low)
+            above.append(high)
+        return np.array(below), np.array(above)
+
+    def _family(self, nodes: tuple[Array, Array], *, mirrored: bool) -> Family:
+        """Return a family; that of exchanged pairs has a h(1/a), and halves exchanged.
+
+        Far from a = 1 the curvature is bounded poorly. There the chord is exceeded by no more than
+        what h rises, or falls, from one node to the next.
+        """
+        below, above = nodes
+        count, width = self._intervals, 1.0 / self._intervals
+        ends = np.arange(count + 2) * width
+        bounds = np.array(
+            [
+                curvature(self.q, self.mu, self._points, low * low, high * high)
+                for low, high in itertools.pairwise(ends.tolist())
+            ]
+        )
+        if mirrored:
+            below, above, bounds = (self._x * each[:, ::-1] for each in (below, above, bounds))
+        rises = self._points > 0.0 if mirrored else self._points < 0.0
+        bends = parabolas(below, above, bounds, rises, width)
+        most = [
+            np.where(rises, above[i + 1] - below[i], above[i] - below[i + 1]) for i in range(count)
+        ]
+        rise = np.maximum(most, 0.0)
+        # A parabola c p (1 - p) has c / 4 at most.
+        near = 0.25 * bends.sum(axis=0) < rise.sum(axis=0)
+        return Family(
+            self._spread(above[: count + 1]),
+            self._spread(bends * near),
+            self._spread(rise.max(axis=0) * ~near),
+        )
+
+    def _spread(self, values: Array) -> Kernel:
+        """Return the kernel of time values that are chords in between, which convex ones are."""
+        rows = values if values.ndim > 1 else values[None]
+        full = np.array([np.interp(self._all_x, self._x, row) for row in rows])
+        return self._kernel(full * (1.0 + RELATIVE))
+
+    def _kernel(self, values: Array) -> Kernel:
+        charge(PER_POINT * values.size)
+        return self.circle.kernel(self._all, values * self._tilt)
+
+    def _base(self, equal: Array) -> Kernel:
+        """Return the law on the lattice that steps are compared with: about E or R.
+
+        That of the larger moment: it costs more over many steps.
+        """
+        points = self._all * self.circle.step
+        single = poisson_values(self.q, self.mu, points)[1]
+        found = []
+        for values in (np.interp(self._all_x, self._x, equal), single):
+            weights = np.maximum(chord_weights(points, values), 0.0) * self._all_x
+            found.append(self.circle.kernel(self._all, weights * self._tilt))
+        # Chords of E far out may have made more of it than any triple has.
+        known = [each for each in found if each.total <= self.moment]
+        return max(known or found[1:], key=lambda each: each.total)
+
+    @np.errstate(all="ignore")
+    def value(self, count: int, *, rough: bool = False) -> Array:
+        """Return upper bounds on w of V at the points of the circle after so many steps.
+
+        V_0 = (x - 1)_+ is x^{lam + 1} (e^{-lam l} - e^{-(lam + 1) l}) above 0, and 0 below. On the
+        circle, the sum over all its turns.
+        """
+        if count * math.log(self.moment) > LARGEST_LOG:
+            raise NotCertifiedError("losses of a step are too large for its game")
+        circle, lam = self.circle, self.scale.lam
+        places = circle.step * np.arange(circle.size)
+        turn = -math.expm1(-lam * circle.length), -math.expm1(-(lam + 1.0) * circle.length)
+        first = np.exp(-lam * places) / turn[0] - np.exp(-(lam + 1.0) * places) / turn[1]
+        w: Array = np.maximum(first, 0.0) + 64.0 * UNIT
+        for size in blocks(count, rough=rough):
+            w = self._block(w, size)
+        return w
+
+    def _block(self, w: Array, size: int) -> Array:
+        """Return bounds after so many more steps; see the head of the file."""
+        circle, base = self.circle, self.base
+        charge(PER_POINT * circle.size * (10.0 + 4.0 * self._intervals))
+        w, bends = self._convex(w)
+        spectrum = circle.transform(w)
+        gained = self._gained(w, spectrum, bends)
+        norm, total = base.total, power(base.spectrum, size) * spectrum
+        moduli = norm**size * float(w.sum())
+        left = math.inf
+        for k in range(1, size + 1):
+            spectrum = circle.transform(gained)
+            following = self._crude(gained, spectrum) if k < size else gained
+            rest = self._rest(size, k + 1, following) if k < size else 0.0
+            # Differences of what is all rounding grow: a constant is better then.
+            if k > LEVELS or rest > 0.5 * left:
+                break
+            left, gained = rest, following
+            times = math.comb(size, k)
+            total = total + times * power(base.spectrum, size - k) * spectrum
+            moduli += times * norm ** (size - k) * float(np.abs(spectrum[0]))
+        error = (size + 8.0) * circle.eta * moduli
+        found: Array = np.maximum(circle.back(total), 0.0) + (left + error) * MARGIN
+        return found
+
+    def _rest(self, size: int, k: int, g: Array) -> float:
+        """Bound all terms of the sum for a block from g_k on."""
+        return math.comb(size, k) * self.moment ** (size - k) * float(g.max())
+
+    def _convex(self, w: Array) -> tuple[Array, Array]:
+        """Return w, slopes of which rise, and by how much."""
+        circle = self.circle
+        bends = circle.slopes(w)
+        least = float(bends.min()) - circle.slope_error(float(w.max()))
+        if least < 0.0:
+            more = -1.01 * least / circle.slope_of_one
+            w, bends = w + more, bends + more * circle.slope_of_one
+        return w, np.maximum(bends, 0.0)
+
+    def _gained(self, w: Array, spectrum: ComplexArray, bends: Array) -> Array:
+        """Return g_1."""
+        circle = self.circle
+        bend = circle.transform(bends)
+        best = np.full(circle.size, -np.inf)
+        for family in self.families:
+            best = np.maximum(best, self._highest(family, bend))
+        found = best + w - circle.back(self.base.spectrum * spectrum)
+        total = max(family.total for family in self.families)
+        error = TERMS * 3.0 * circle.eta * (total * float(bends.sum()) + self.base.total * w.sum())
+        outside = self.tail * float(bends.max())
+        error += TERMS * total * circle.slope_error(float(w.max())) + outside
+        gained: Array = np.maximum(found + float(error) * MARGIN, 0.0)
+        return gained
+
+    def _highest(self, family: Family, bend: ComplexArray) -> Array:
+        """Return a bound on T V - V for all members of a family."""
+        circle = self.circle
+
+        def integral(kernel: Kernel, row: int) -> Array:
+            return circle.back(kernel.spectrum[row] * bend)
+
+        right = integral(family.nodes, 0)
+        best = right
+        for i in range(self._intervals):
+            left, right = right, integral(family.nodes, i + 1)
+            c = np.maximum(integral(family.bends, i), TINY)
+            excess = np.maximum(c - np.abs(right - left), 0.0)
+            best = np.maximum(best, np.maximum(left, right) + excess * excess / (4.0 * c))
+        found: Array = best + integral(family.flat, 0)
+        return found
+
+    def _crude(self, g: Array, spectrum: ComplexArray) -> Array:
+        """Return a bound on S(g), for g >= 0 that need not be convex."""
+        circle = self.circle
+        bends = circle.slopes(g)
+        up, down = np.maximum(bends, 0.0), np.maximum(-bends, 0.0)
+        found = circle.back(
+            self.largest.spectrum * circle.transform(up)
+            - self.least.spectrum * circle.transform(down)
+            - self.base.spectrum * spectrum
+        )
+        total = self.largest.total
+        error = 8.0 * circle.eta * (total * float(np.abs(bends).sum()) + self.base.total * g.sum())
+        error += total * circle.slope_error(float(g.max())) + self.tail * float(np.abs(bends).max())
+        bound: Array = np.maximum(found + g + error * MARGIN, 0.0)
+        return bound
+
+
+def parabolas(below: Array, above: Array, bounds: Array, rises: Mask, width: float) -> Array:
+    """Return c of each interval: by how much time values may exceed chords between nodes, times 4.
+
+    Args:
+        below: time values at the nodes, one of which is beyond the last interval, from below.
+        above: the same from above, which chords are between.
+        bounds: on second derivatives, for each interval and that beyond.
+        rises: where time values rise.
+        width: of an interval.
+    """
+    gap = np.maximum((above - below).max(axis=0), 0.0)
+    falls = above[:-1] - above[1:]
+    found = []
+    for i in range(len(bounds) - 1):
+        astray = bounds[max(i - 1, 0) : i + 2].max(axis=0) * width**2 + gap
+        before = falls[i] - falls[i - 1] if i else falls[i]
+        after = falls[i + 1] - falls[i]
+        secants = np.maximum(before + astray, 0.0) + np.maximum(after + astray, 0.0)
+        found.append(np.where(rises, 0.5 * bounds[i] * width**2, secants))
+    return np.array(found)

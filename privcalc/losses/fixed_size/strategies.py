@@ -1,0 +1,213 @@
+"""The game from below: play E, R or A, whichever is best after what came out, block by block.
+
+L <= V_j on a circle. A strategy that keeps one triple for a block of D steps and chooses it in view
+of the likelihood ratio before the block attains max over the three of T^D V_j, and so do bounds.
+
+One step. A law on the lattice whose profile is below that of the triple has T L_m = sum p_i L_{m +
+i} <= T V: V is convex, and its values are needed on the lattice alone. Time values at points x_k
+are lowered by what chords may be above a convex function there: the lines through the neighbours of
+a cell are below it, so that the chord of the cell is above by at most d w_k w_{k+1} / (w_k +
+w_{k+1}), d its width and w the changes of slope at its ends. Points where the lowered values bend
+the wrong way are left out, which lowers what is between them. What is rounded is proved afterwards:
+the profile of the masses, sums of positive terms, is compared with what it has to be below, and
+masses are mixed with no loss at all as far as they exceed it.
+
+Turns. On the circle all turns are added up: what is computed is at most the sum over n of the truth
+at l + n L, by induction over the blocks, as all is monotone and T^D of a sum is the sum. The other
+turns are subtracted in the end. V(x) <= x, so that those above have w <= e^{-lam l}. And V_0 <=
+x^{z} / z for z >= 1 (as (x - 1)_+ x^{-z} is largest at z / (z - 1)), so that V_T <= m(z)^T x^z / z
+with the moment m of R and A glued (`game.py`), from above, and any z > lam + 1 bounds those below.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.fixed_size.circle import Circle, power
+from privcalc.losses.fixed_size.scale import (
+    COARSE,
+    FINE,
+    ROUGHER,
+    blocks,
+    chord_weights,
+    graded,
+)
+from privcalc.losses.fixed_size.triples import RELATIVE, poisson_values, time_values
+from privcalc.numerics.normal import lower_tails
+from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.work import charge
+
+if TYPE_CHECKING:
+    from privcalc.losses.fixed_size.circle import Kernel
+    from privcalc.losses.fixed_size.scale import Scale
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+# Cells of losses grow less than from above: what they cost is nowhere regained.
+GROWTH = 0.01
+# Work that is counted for a point of a transform: a third of what it takes.
+PER_POINT = 0.06
+# Logarithms of values that stay doubles.
+LARGEST_LOG = 300.0
+# Other turns are lost: the circle is longer than from above, where they are a part of the bound.
+LONGER = 1.25
+# Orders that bound the turns below, in inverse deviations above the tilt.
+HIGHER = (1.0, 2.0, 4.0, 6.0, 8.0, 10.0)
+
+
+class Strategies:
+    """Three kinds of step, on one circle."""
+
+    @np.errstate(all="ignore")
+    def __init__(self, q: float, mu: float, scale: Scale, *, rough: bool = False) -> None:
+        """Prepare the laws.
+
+        Args:
+            q: sampling probability, as small as it may be.
+            mu: distance, as small as it may be.
+            scale: the circle.
+            rough: whether few digits will do.
+        """
+        self.q, self.mu, self.scale = q, mu, scale
+        self.circle = Circle(scale.step, LONGER * scale.length, scale.lam)
+        last = math.ceil(scale.reach / scale.step)
+        self._steps = graded(last, ROUGHER * GROWTH if rough else GROWTH)
+        places = self._steps * scale.step
+        points = np.empty(2 * len(places) - 1)
+        points[::2], points[1::2] = places, 0.5 * (places[:-1] + places[1:])
+        single = poisson_values(q, mu, points)[0] * (1.0 - RELATIVE)
+        equal = time_values(
+            q, mu, 1.0, points, fine=COARSE, under=ROUGHER * FINE if rough else FINE
+        )[0]
+        mirrored = np.exp(points) * single[::-1]
+        self.laws = [self._law(points, values) for values in (equal, single, mirrored)]
+
+    def _law(self, points: Array, values: Array) -> Kernel:
+        """Return Q-masses of a law below, tilted."""
+        masses = law_below(points, values)
+        full = np.zeros(2 * int(self._steps[-1]) + 1)
+        full[self._steps - self._steps[0]] = masses * np.exp((self.scale.lam + 1.0) * points[::2])
+        steps = np.arange(len(full)) + int(self._steps[0])
+        charge(PER_POINT * len(full))
+        # Exponentials are off by some units of their exponents.
+        return self.circle.kernel(steps, full * (1.0 - RELATIVE))
+
+    @np.errstate(all="ignore")
+    def value(self, count: int, *, rough: bool = False) -> Array:
+        """Return lower bounds on w of V, and of its other turns, after so many steps."""
+        if count * math.log(max(law.total for law in self.laws)) > LARGEST_LOG:
+            raise NotCertifiedError("losses of a step are too large for its game")
+        circle, lam = self.circle, self.scale.lam
+        places = circle.step * np.arange(circle.size)
+        first = np.exp(-lam * places) - np.exp(-(lam + 1.0) * places)
+        w: Array = np.maximum(first - 64.0 * UNIT, 0.0)
+        known: dict[int, list[ComplexArray]] = {}
+        for size in blocks(count, rough=rough):
+            if size not in known:
+                known[size] = [power(law.spectrum, size) for law in self.laws]
+            charge(PER_POINT * circle.size * 5.0)
+            spectrum, moduli = circle.transform(w), float(w.sum())
+            best = np.zeros(circle.size)
+            for law, raised in zip(self.laws, known[size], strict=True):
+                norm = max(law.total, 1.0) ** size
+                error = (size + 8.0) * circle.eta * norm * moduli * MARGIN
+                best = np.maximum(best, circle.back(raised * spectrum) - error)
+            w = best
+        return w
+
+    def turns(self, count: int) -> tuple[tuple[float, float], ...]:
+        """Return pairs of a rate r and a log b: other turns below add up to e^{b - r e} at -e.
+
+        r is z - lam - 1, and e at most one turn; each pair is a bound by itself.
+        """
+        lam, length = self.scale.lam, self.circle.length
+        found = []
+        for more in HIGHER:
+            rate = more / self.scale.deviation
+            log_moment = self._log_moment(lam + rate)
+            if log_moment < math.inf:
+                bound = count * log_moment - rate * length - math.log(lam + rate + 1.0)
+                bound -= math.log(-math.expm1(-rate * length))
+                found.append((rate, bound + 1e-9 * (1.0 + abs(bound))))
+        return tuple(found)
+
+    def _log_moment(self, lam: float) -> float:
+        """Bound the log of sup E_Q Y^{lam + 1} over all triples; see `game.py`.
+
+        x^{lam + 1} is below its chords, whose slope changes by a multiple of x^lam; beyond the last
+        step time values are those of the tail.
+        """
+        h = self.scale.step
+        last = int(self._steps[-1])
+        loss = last * h
+        if lam * loss > 600.0:
+            return math.inf
+        losses = h * np.arange(-last, last + 1)
+        values = poisson_values(self.q, self.mu, losses)[1]
+        values = np.where(losses >= 0.0, values, np.exp(losses) * values[::-1])
+        z = math.log((math.expm1(loss) + self.q) / self.q) / self.mu - 0.5 * self.mu
+        rate = z / self.mu - lam
+        if not rate > 0.0:
+            return math.inf
+        tail = self.q * float(lower_tails(np.array([-z]))[0]) * math.exp(lam * loss)
+        total = float((values * np.exp(lam * losses)).sum())
+        total += 2.0 * tail * (1.0 + 1.0 / (rate * h))
+        e = (lam + 1.0) * h
+        bend = math.expm1(e) / math.expm1(h) - math.expm1(-e) / math.expm1(-h)
+        return math.log1p(bend * total * (1.0 + 1e-6))
+
+
+def law_below(points: Array, values: Array) -> Array:
+    """Return Q-masses, at every other one of e^points, of a law whose profile is below a pair's.
+
+    Args:
+        points: increasing losses, of odd number, 0 among those of even index.
+        values: time values of the pair at them, or those of a pair below it.
+    """
+    x = np.exp(points)
+    bends = np.maximum(chord_weights(points, values), 0.0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        above = np.diff(x) * bends[:-1] * bends[1:] / (bends[:-1] + bends[1:])
+    above = np.nan_to_num(above) * (1.0 + 1e-6)
+    # The chord between the points that are kept, above the one between.
+    share = (x[1::2] - x[:-1:2]) / (x[2::2] - x[:-1:2])
+    chords = values[:-1:2] * (1.0 - share) + values[2::2] * share
+    gap = np.maximum(chords - values[1::2], 0.0) + np.maximum(above[::2], above[1::2])
+    around = np.maximum(np.append(gap, 0.0), np.append(0.0, gap))
+    points, values, x = points[::2], values[::2], x[::2]
+    most = values * (1.0 - RELATIVE) - around
+    lowered = np.maximum(most, 0.0)
+    kept = np.arange(len(points))
+    bends = chord_weights(points, lowered)
+    while (bends < 0.0).any():
+        wrong = np.flatnonzero(bends < 0.0)
+        # Of neighbours one after the other: each may be needed without the other.
+        wrong = wrong[(np.diff(wrong, prepend=-2) > 1) | (wrong % 2 == 0)]
+        kept = np.delete(kept, wrong)
+        bends = chord_weights(points[kept], lowered[kept])
+    masses = np.zeros(len(points))
+    masses[kept] = np.maximum(bends, 0.0)
+    found = time_values_of(x, masses) * (1.0 + 4.0 * len(x) * UNIT)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        over = np.where(found > 0.0, found / np.maximum(values - around, 0.0), 0.0)
+    # The share of time values is that of all masses but the one of no loss.
+    share_kept = (1.0 - RELATIVE) / max(1.0, float(np.max(over, initial=0.0)))
+    masses = masses * share_kept
+    masses[points == 0.0] += max(0.0, 1.0 - math.fsum(masses) - UNIT)
+    return masses
+
+
+def time_values_of(x: Array, masses: Array) -> Array:
+    """Return time values of Q-masses at x: sums of positive terms, of the nearer side of 1."""
+    centre = int(np.flatnonzero(x == 1.0)[0])
+    found = np.zeros(len(x))
+    up, down = masses[centre:], masses[: centre + 1]
+    widths = np.diff(x)
+    beyond = np.cumsum(up[::-1])[::-1]
+    found[centre:-1] = np.cumsum((beyond[1:] * widths[centre:])[::-1])[::-1]
+    before = np.cumsum(down)
+    found[1 : centre + 1] = np.cumsum(before[:-1] * widths[:centre])
+    return found

@@ -1,0 +1,137 @@
+"""Many steps of fixed-size batches: both ends of the game, alone and in sums."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import privcalc
+from privcalc.bounds import Proof
+from tests.pairs import bracket
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
+
+DELTA = 1e-5
+REPLACE = "replace-one"
+
+
+def ends(text: str, tolerance: float = 1e-2) -> tuple[float, float]:
+    """Return the bracket of epsilon at DELTA."""
+    bound = privcalc.compose(text, delta=DELTA, tolerance=tolerance).epsilon
+    assert bound is not None
+    assert bound.lower is not None
+    return bound.lower, bound.upper
+
+
+# What the game is, by a prototype with other kernels, and what the glued pair gave.
+ROWS = [
+    ("gaussian:sigma=4@wor:n=60000,m=1024@3000", 0.88385, 0.88393),
+    ("gaussian:sigma=1@wor:n=60000,m=256@14063", 3.07636, 3.07643),
+    ("gaussian:sigma=2@wor:n=60000,m=256@14063", 1.03962, 1.03964),
+    ("gaussian:sigma=2@wor:n=60000,m=1024@1000", 1.12211, 1.12242),
+    ("gaussian:sigma=1.5@wor:n=60000,m=512@5000", 1.87852, 1.87864),
+    ("gaussian:sigma=6@wor:n=60000,m=1024@1000", 0.30895, 0.30896),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "low", "high"), ROWS)
+def test_the_game_to_three_digits(text: str, low: float, high: float) -> None:
+    """The bracket holds the game, and is a part of a thousand wide, or hardly more."""
+    lower, upper = ends(text, 1e-6)
+    assert lower <= high
+    assert upper >= low
+    assert upper - lower <= 1.3e-3 * upper
+
+
+@pytest.mark.parametrize(("text", "low", "high"), [ROWS[0], ROWS[3]])
+def test_the_game_to_two_digits(text: str, low: float, high: float) -> None:
+    """With a tolerance the bracket is that wide, and holds the game."""
+    lower, upper = ends(text)
+    assert lower <= high
+    assert upper >= low
+    assert upper - lower <= 1e-2 * upper
+    method = privcalc.compose(text, delta=DELTA, tolerance=1e-2).to_dict()["method"]
+    assert method["proof"] == Proof.GAME.words
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("gaussian:sigma=2@wor:q=0.02@100", "gaussian:sigma=1.8@wor:q=0.02@100"),
+        ("gaussian:sigma=2@wor:n=1000,m=20@100", "gaussian:sigma=2@wor:n=1000,m=23@100"),
+        ("gaussian:sigma=2@wor:n=1000,m=20@100", "gaussian:sigma=2@wor:n=850,m=20@100"),
+        ("gaussian:sigma=2@wor:q=0.02@100", "gaussian:sigma=2@wor:q=0.02@130"),
+    ],
+)
+def test_epsilon_grows(less: str, more: str) -> None:
+    """With m and the number of steps, and as sigma and n fall."""
+    assert ends(less)[1] < ends(more)[0]
+
+
+def test_a_sample_of_everything_is_no_sample() -> None:
+    """With m = n, and nearly so with m next to n."""
+    whole = ends("gaussian:sigma=3@wor:n=100,m=100@20", 1e-6)
+    plain = ends("gaussian:sigma=3@20", 1e-6)
+    assert whole == plain
+    near = ends("gaussian:sigma=3@wor:n=100,m=89@20")
+    assert near[0] < plain[0]
+    assert near[1] > 0.8 * plain[0]
+
+
+def test_strategies_are_above_samples_that_may_hold_a_record() -> None:
+    """Removing is one of three triples that the lower end plays."""
+    lower, upper = ends("gaussian:sigma=2@wor:q=0.05@150")
+    half = privcalc.compose(
+        "gaussian:sigma=2@poisson:q=0.05@150", delta=DELTA, relation="add-or-remove-one"
+    ).epsilon
+    assert half is not None
+    assert half.lower is not None
+    assert lower > half.lower
+    assert upper < 1.2 * half.upper
+
+
+def test_delta_and_epsilon_agree() -> None:
+    """The delta at either end of epsilon is on the right side."""
+    text = "gaussian:sigma=2@wor:q=0.02@200"
+    lower, upper = ends(text)
+    at = bracket(text, epsilon=upper)
+    assert at[0] <= DELTA
+    below = bracket(text, epsilon=lower)
+    assert below[1] >= DELTA
+
+
+def test_sums_take_the_game_as_one_pair() -> None:
+    """With other noise, and with another kind of step, both ends are near."""
+    for rest in ("gaussian:sigma=12@3", "laplace:scale=20@2"):
+        lower, upper = ends(f"gaussian:sigma=2@wor:q=0.02@200 + {rest}")
+        alone = ends("gaussian:sigma=2@wor:q=0.02@200")
+        assert lower > alone[0]
+        assert upper - lower < 2e-2 * upper
+
+
+@pytest.mark.slow
+def test_two_kinds_of_steps() -> None:
+    """Each is a game above; below, the one that varies most is played last."""
+    first, second = "gaussian:sigma=2@wor:q=0.02@300", "gaussian:sigma=3@wor:q=0.03@100"
+    lower, upper = ends(f"{first} + {second}")
+    assert ends(first)[0] < lower <= upper < ends(first)[1] + ends(second)[1]
+    assert upper - lower < 3e-2 * upper
+
+
+@pytest.mark.parametrize("event", ["laplace:scale=5", "discrete-gaussian:sigma=4"])
+def test_other_noise_keeps_the_glued_pair(event: str) -> None:
+    """What is proved of triples is proved of Gaussian noise."""
+    method = privcalc.compose(f"{event}@wor:q=0.02@200", delta=DELTA).to_dict()["method"]
+    assert method["proof"] != Proof.GAME.words
+
+
+def test_a_budget_is_decided_by_the_game(run: Callable[..., Outcome]) -> None:
+    """Where the glued pair leaves it open."""
+    text = "gaussian:sigma=4@wor:n=60000,m=1024@3000"
+    found = run("compose", text, "--delta", "1e-5", "--max-epsilon", "0.9", "--tolerance", "1e-2")
+    assert found.status == 0

@@ -1,0 +1,356 @@
+"""The game from above and from below, against triples and strategies on a grid of the plane."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from privcalc.losses.fixed_size.game import Game, parabolas
+from privcalc.losses.fixed_size.laws import Played
+from privcalc.losses.fixed_size.scale import Choice
+from privcalc.losses.fixed_size.strategies import Strategies, law_below, time_values_of
+from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_values
+from privcalc.record import replace
+from tests.losses.fixed_size import triple_truth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.numerics.arrays import Array
+
+LOG_DELTA = math.log(1e-5)
+
+
+def above(q: float, mu: float, uses: int, part: float = 0.1, intervals: int = 10) -> Played:
+    """Play from above."""
+    scale = Choice(q, mu, uses).scale(LOG_DELTA, part, 20_000)
+    assert scale is not None
+    played = Game(q, mu, scale, intervals)
+    return Played(scale, played.circle.step, played.value(uses))
+
+
+def below(q: float, mu: float, uses: int, part: float = 0.03) -> Played:
+    """Play from below."""
+    scale = Choice(q, mu, uses).scale(LOG_DELTA, part, 60_000)
+    assert scale is not None
+    played = Strategies(q, mu, scale)
+    return Played(scale, played.circle.step, played.value(uses), played.turns(uses))
+
+
+def chords(game: Game, w: Array) -> Callable[[Array], Array]:
+    """Return V, of which w is known, between the points of one turn around 0."""
+    circle = game.circle
+    half = circle.size // 2
+    points = circle.step * np.arange(-half, half)
+    values = np.roll(w, half)[: 2 * half] * np.exp((circle.lam + 1.0) * points)
+
+    def value(x: Array) -> Array:
+        found: Array = np.interp(x, np.exp(points), values)
+        return found
+
+    return value
+
+
+def after(game: Game, steps: int) -> Array:
+    """Return w after so many single steps."""
+    circle = game.circle
+    places = circle.step * np.arange(circle.size)
+    w = np.exp(-circle.lam * places) - np.exp(-(circle.lam + 1.0) * places)
+    for _ in range(steps):
+        w = game._block(w, 1)
+    found: Array = w
+    return found
+
+
+@pytest.fixture(scope="module")
+def played() -> tuple[Game, list[Array]]:
+    """A game with W after 0, 3 and 12 steps."""
+    scale = Choice(0.05, 1.0, 60).scale(LOG_DELTA, 0.05, 20_000)
+    assert scale is not None
+    game = Game(0.05, 1.0, scale, 10)
+    return game, [after(game, steps) for steps in (0, 3, 12)]
+
+
+def excess(played: tuple[Game, list[Array]], sides: triple_truth.Sides, shift: int) -> float:
+    """Return by how much one step of a triple is above the bound, relatively, at most."""
+    game, known = played
+    worst = -math.inf
+    for w in known:
+        bound = chords(game, game._block(w, 1))
+        value = chords(game, w)
+        for multiple in (-6, -2, 0, 1):
+            place = (multiple * 20 + shift) * game.circle.step
+            x = math.exp(place)
+            truth = triple_truth.mean_of(value, game.q, sides, x)
+            most = float(bound(np.array([x]))[0])
+            worst = max(worst, truth / most - 1.0)
+    return worst
+
+
+@pytest.mark.parametrize("mirrored", [False, True])
+@pytest.mark.parametrize("y", [0.0, 0.15, 0.5, 0.85, 1.0])
+def test_a_step_of_either_family_is_below(
+    played: tuple[Game, list[Array]], y: float, *, mirrored: bool
+) -> None:
+    """For W after several steps, at points of the lattice."""
+    sides = triple_truth.family(y, 1.0, mirrored=mirrored)
+    assert excess(played, sides, 0) < 1e-6
+
+
+def test_a_step_of_any_triple_is_below(played: tuple[Game, list[Array]]) -> None:
+    """Triangles at random, none of whose sides is longer than 1."""
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        sides = triple_truth.random_sides(rng, 1.0)
+        assert excess(played, sides, int(rng.integers(20))) < 1e-6
+
+
+@pytest.mark.slow
+def test_a_step_of_a_thousand_triples_is_below(played: tuple[Game, list[Array]]) -> None:
+    """The same, many times."""
+    rng = np.random.default_rng(4)
+    for _ in range(1000):
+        sides = triple_truth.random_sides(rng, 1.0)
+        assert excess(played, sides, int(rng.integers(20))) < 1e-6
+
+
+def test_some_triple_comes_near(played: tuple[Game, list[Array]]) -> None:
+    """The bound on one step is no more than a part of a thousand above the best of many triples."""
+    game, (_, _, w) = played
+    value, bound = chords(game, w), chords(game, game._block(w, 1))
+    for place in (-40, 0):
+        x = math.exp(place * game.circle.step)
+        best = max(
+            triple_truth.mean_of(value, game.q, triple_truth.family(y, 1.0, mirrored=way), x)
+            for y in (0.0, 0.25, 0.5, 0.75, 1.0)
+            for way in (False, True)
+        )
+        assert float(bound(np.array([x]))[0]) < best * 1.002
+
+
+def test_blocks_are_above_single_steps(played: tuple[Game, list[Array]]) -> None:
+    """A block of five steps, from W after twelve, is above five one by one, and not by much."""
+    game, (_, _, w) = played
+    single = w
+    for _ in range(5):
+        single = game._block(single, 1)
+    block = game._block(w, 5)
+    kept = single > 0.1 * single.max()
+    quotient = block[kept] / single[kept]
+    assert quotient.min() > 1.0 - 1e-7
+    assert quotient.max() < 1.06
+
+
+def test_the_rest_of_a_block_grows_with_the_moment(
+    played: tuple[Game, list[Array]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left of the sum over k counts m for every other step: a constant goes through them.
+
+    Where steps gain nothing but a constant, D of them gain D m^(D - 1) times it.
+    """
+    game, (_, _, w) = played
+    circle = game.circle
+    gained = np.full(circle.size, float(w.max()))
+    monkeypatch.setattr(game, "_gained", lambda *_: gained)
+    block = game._block(w, 9)
+    law = game.base.total
+    least = 9.0 * law**8 * float(gained[0])
+    assert block.min() >= least * (1.0 - 1e-9)
+    # S of a constant is m - m_B of it, so that the whole is at least that of single steps.
+    rise = (game.moment - law) * 36.0 * law**7 * float(gained[0])
+    assert block.min() >= (least + 0.9 * rise) * (1.0 - 1e-9)
+
+
+def test_what_a_kernel_leaves_out_is_counted() -> None:
+    """The sum of R's time values beyond a step, tilted, is below the bound that steps are given."""
+    scale = Choice(0.05, 1.0, 10).scale(LOG_DELTA, 0.2, 4000)
+    assert scale is not None
+    game = Game(0.05, 1.0, scale, 4)
+    h, lam = game.circle.step, scale.lam
+    last = 2 * math.ceil(scale.reach / h) // 3
+    bound = game._tail(last)
+    steps = np.arange(last + 1, 4 * last)
+    values = poisson_values(0.05, 1.0, steps * h)[0]
+    rest = float(values @ np.exp(lam * h * steps))
+    assert rest <= bound < 1e3 * rest + 1e-30
+
+
+@pytest.mark.parametrize(("q", "mu", "uses"), [(0.1, 1.0, 40), (0.02, 0.5, 300)])
+def test_constant_triples_are_below_the_game(q: float, mu: float, uses: int) -> None:
+    """Of random triples, each used all the time, and of the three that strategies play."""
+    top, bottom = above(q, mu, uses), below(q, mu, uses)
+    epsilon = top.scale.epsilon * 1.05
+    rng = np.random.default_rng(8)
+    three = [(mu, mu, mu), (mu, 0.0, mu), (0.0, mu, mu)]
+    for sides in [*three, *(triple_truth.random_sides(rng, mu) for _ in range(4))]:
+        delta = triple_truth.composed_delta(q, sides, uses, epsilon, 0.002 * q * mu * 10.0)
+        assert delta <= top.above(epsilon) * (1.0 + 1e-3)
+        if sides in three:
+            assert bottom.below(epsilon) >= delta * (1.0 - 2e-2)
+    assert bottom.below(epsilon) <= top.above(epsilon) <= 1.15 * bottom.below(epsilon)
+
+
+@pytest.mark.slow
+def test_a_thousand_triples_are_below_the_game() -> None:
+    """Each used all the time."""
+    q, mu, uses = 0.1, 1.0, 40
+    top = above(q, mu, uses)
+    epsilon = top.scale.epsilon * 1.05
+    rng = np.random.default_rng(9)
+    for _ in range(1000):
+        sides = triple_truth.random_sides(rng, mu)
+        delta = triple_truth.composed_delta(q, sides, uses, epsilon, 0.002)
+        assert delta <= top.above(epsilon) * (1.0 + 1e-3)
+
+
+def coarse_strategy(q: float, mu: float, uses: int, epsilon: float, step: float) -> float:
+    """Return about what is attained, slightly more, by a recursion that is not tilted.
+
+    Its lattice is another, and so are its laws: those of the plane, split between neighbours.
+    """
+    size = 1 << 13
+    points = step * (np.arange(size) - size // 2)
+    laws = []
+    for sides in ((mu, mu, mu), (mu, 0.0, mu), (0.0, mu, mu)):
+        mass, ratio = triple_truth.plane(q, sides)
+        place = np.log(ratio) / step
+        low = np.floor(place).astype(int)
+        share = (ratio - np.exp(low * step)) / (np.exp(low * step) * math.expm1(step))
+        law = np.zeros(size)
+        np.add.at(law, low % size, mass * (1.0 - share))
+        np.add.at(law, (low + 1) % size, mass * share)
+        laws.append(np.conj(np.fft.rfft(law)))
+    value = np.maximum(np.exp(points) - math.exp(epsilon), 0.0)
+    edge = size // 8
+    for _ in range(uses):
+        spectrum = np.fft.rfft(value)
+        best = np.max([np.fft.irfft(law * spectrum, size) for law in laws], axis=0)
+        value = np.maximum(np.exp(points) - math.exp(epsilon), 0.0)
+        value[edge:-edge] = best[edge:-edge]
+    return float(value[size // 2])
+
+
+def test_strategies_cost_what_another_recursion_says() -> None:
+    """On a coarser lattice, with other kernels, not tilted, one step after the other."""
+    q, mu, uses = 0.1, 1.0, 30
+    bottom = below(q, mu, uses, 0.02)
+    for epsilon in (0.8, 1.6, 2.4):
+        truth = coarse_strategy(q, mu, uses, epsilon, 0.004)
+        assert bottom.below(epsilon) == pytest.approx(truth, rel=4e-2)
+        assert bottom.below(epsilon) <= truth * (1.0 + 1e-4)
+    assert above(q, mu, uses).above(1.6) >= coarse_strategy(q, mu, uses, 1.6, 0.004) * 0.9999
+
+
+def test_two_steps_by_brute_force() -> None:
+    """V_2 of the best of many triples, each step, at a few likelihood ratios in between."""
+    q, mu, epsilon = 0.3, 1.0, 0.9
+    sides = [
+        triple_truth.family(y, mu, mirrored=way)
+        for y in (0.0, 0.3, 0.6, 1.0)
+        for way in (False, True)
+    ]
+    losses = np.linspace(-3.0, 3.0, 301)
+    second = np.full(len(losses), -np.inf)
+    for each in sides:
+        mass, ratio = triple_truth.plane(q, each, 0.08)
+        values = [
+            float(mass @ np.maximum(math.exp(x) * ratio - math.exp(epsilon), 0.0)) for x in losses
+        ]
+        second = np.maximum(second, values)
+    grid = np.exp(losses)
+    best = max(
+        triple_truth.mean_of(lambda x: np.interp(x, grid, second), q, each, 1.0) for each in sides
+    )
+    scale = Choice(q, mu, 2).scale(math.log(best), 0.02, 20_000)
+    assert scale is not None
+    game = Game(q, mu, scale, 10)
+    top = Played(scale, game.circle.step, game.value(2)).above(epsilon)
+    plays = Strategies(q, mu, scale)
+    bottom = Played(scale, plays.circle.step, plays.value(2), plays.turns(2)).below(epsilon)
+    assert bottom <= best * (1.0 + 2e-3)
+    assert best <= top * (1.0 + 2e-3)
+    assert top <= bottom * 1.05
+
+
+def test_laws_below_have_profiles_below() -> None:
+    """At points between those of the lattice, too, where chords are above a convex function."""
+    points = np.linspace(-2.0, 2.0, 161)
+    mu = 0.7
+
+    def values(losses: Array) -> Array:
+        return poisson_values(0.4, mu, losses)[0]
+
+    masses = law_below(points, values(points))
+    x = np.exp(points[::2])
+    fine = np.linspace(-1.9, 1.9, 977)
+    found = np.interp(np.exp(fine), x, time_values_of(x, masses))
+    assert (found <= values(fine)).all()
+    assert masses.sum() == pytest.approx(1.0)
+    assert float(masses @ x) == pytest.approx(1.0, rel=1e-4)
+
+
+def member(q: float, mu: float, tau: float, losses: Array) -> tuple[Array, Array]:
+    """Return time values of family + from below and from above, nearly the same."""
+    if tau == 0.0:
+        return poisson_values(q, mu, losses)
+    return time_values(q, mu, tau * tau, losses, fine=0.004, under=0.004)
+
+
+@pytest.mark.parametrize(
+    ("q", "mu", "missed"), [(0.1, 1.0, 1e-6), (0.01, 0.5, 0.0), (0.3, 1.5, 3e-6), (0.02, 1.0, 2e-7)]
+)
+def test_parabolas_over_chords_are_above_time_values(q: float, mu: float, missed: float) -> None:
+    """Between the nodes of wide intervals, at losses of all sizes; chords alone are not."""
+    count = 3
+    up = q * mu * np.geomspace(0.05, 60.0, 40)
+    losses = np.concatenate([-up[::-1], up])
+    taus = np.arange(count + 2) / count
+    nodes = [member(q, mu, tau, losses) for tau in taus.tolist()]
+    below, above = (np.array([node[i] for node in nodes]) for i in (0, 1))
+    bounds = np.array(
+        [
+            curvature(q, mu, losses, (i / count) ** 2, ((i + 1) / count) ** 2)
+            for i in range(count + 1)
+        ]
+    )
+    bends = parabolas(below, above, bounds, losses < 0.0, 1.0 / count)
+    astray = 0.0
+    for i in range(count):
+        for p in (0.1, 0.3, 0.5, 0.7, 0.9):
+            truth = member(q, mu, (i + p) / count, losses)[0]
+            chord = (1.0 - p) * above[i] + p * above[i + 1]
+            assert (truth <= chord + bends[i] * p * (1.0 - p) + 1e-12).all()
+            astray = max(astray, float((truth - chord)[losses < 0.0].max()))
+    assert astray >= missed
+
+
+def test_the_moment_is_that_of_removing_or_more() -> None:
+    """E_Q Y^(lam + 1) of R by a sum over the line, and a little more."""
+    q, mu = 0.05, 1.2
+    scale = Choice(q, mu, 20).scale(LOG_DELTA, 0.05, 8000)
+    assert scale is not None
+    game = Game(q, mu, scale, 4)
+    u = np.arange(-12.0, 40.0, 1e-3)
+    density = np.exp(-0.5 * u * u) * 1e-3 / math.sqrt(2.0 * math.pi)
+    ratio = 1.0 - q + q * np.exp(mu * u - 0.5 * mu * mu)
+    truth = float(density @ ratio ** (scale.lam + 1.0))
+    assert truth < game.moment < truth * 1.05
+    # What constants become in the steps of a block that are left.
+    one = np.ones(game.circle.size)
+    assert game._rest(30, 4, one) >= math.comb(30, 4) * truth**26
+
+
+def test_other_turns_are_not_counted_below() -> None:
+    """On a circle that is far too short there are less of them than on one that is long enough."""
+    q, mu, uses = 0.05, 1.0, 60
+    top = above(q, mu, uses)
+    scale = Choice(q, mu, uses).scale(LOG_DELTA, 0.03, 60_000)
+    assert scale is not None
+    for part in (0.25, 0.4, 0.6):
+        short = Strategies(q, mu, replace(scale, length=part * scale.length))
+        known = Played(scale, short.circle.step, short.value(uses), short.turns(uses))
+        for epsilon in (0.2, 0.6, 1.0, 1.4, 1.8):
+            assert known.below(epsilon) <= top.above(epsilon)
