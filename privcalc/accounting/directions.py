@@ -47,6 +47,8 @@ WIDE = 1e-3
 FEW_DIGITS = 5e-3
 # Relative width of an epsilon that is only to say how far a profile goes.
 ROUGH = 0.01
+# Below this delta several uses are asked about as those of one mechanism.
+FAINT = 1e-60
 
 
 class Directions:
@@ -244,7 +246,9 @@ class Directions:
         """
         from privcalc.engine.planner import certified_delta, certified_epsilon
 
-        part, fixed = part.for_values, part
+        # So far out games say less than single mechanisms.
+        faint = quantity == "epsilon" and at < FAINT and any(m.both for m, _ in part.choices)
+        part, fixed = part if faint else part.for_values, part
         solve = certified_epsilon if quantity == "epsilon" else certified_delta
         wanted = Enclosed.of(at)
         wish = max(self.tolerance, part.accuracy)
@@ -262,7 +266,7 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     found = min(found, solved(simpler), key=_upper)
-            if not above.decided(Bound(found.bound.upper)):
+            if not faint and not above.decided(Bound(found.bound.upper)):
                 with suppress(NotCertifiedError):
                     # Of many questions each is asked for few digits.
                     few = max(wish, FEW_DIGITS) if stop.quick else wish

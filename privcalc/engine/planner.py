@@ -21,7 +21,7 @@ from privcalc.bounds import TOLERANCE, Bound, Verdict
 from privcalc.engine.certified import CONTOUR
 from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilon
 from privcalc.engine.methods import LATTICE, METHODS, Prediction, Question
-from privcalc.errors import NotCertifiedError
+from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
 from privcalc.numerics.work import PATIENCE, allowance, left
 from privcalc.record import field, mutable, record, replace
@@ -511,7 +511,13 @@ class Plan:
         if found is None:
             self.tried[method] = 0.0
             return
-        self.found = found if self.found is None else self.found.merged(found)
+        if self.found is None:
+            self.found = found
+        else:
+            # Of bounds of one side, which need not meet, each holds.
+            one_sided = self.question.composition.one_sided
+            with suppress(*([DisagreementError] if one_sided else [])):
+                self.found = self.found.merged(found)
         width = found.bound.width / found.bound.upper if found.bound.upper > 0.0 else 0.0
         if not found.bound.within_tolerance(self.target, self.question.floor):
             self.notes.append(f"{found.proof.words}: relative width {width:.1e}")

@@ -153,6 +153,7 @@ class PrivacyProfile:
             epsilons,
             of_mass=self._of_mass,
             sharper=self._sharper,
+            one_sided=self._composition.one_sided,
         )
         if self._certain:
             for epsilon in list(known.pending):
@@ -354,18 +355,21 @@ class Known:
         *,
         of_mass: bool,
         sharper: bool = False,
+        one_sided: bool = False,
     ) -> None:
         """Put all epsilons on the list; for the rest see `PrivacyProfile`.
 
         Where a Renyi curve may be sharper than the laws, the two are about different pairs: upper
         ends hold, lower ones are of the laws, and what lies above a curve's upper end is dropped.
+        Bounds of one side (`LossLaw.one_sided`) are those of no one profile: they may rise, and
+        where they do nothing follows for other epsilons.
         """
         self.tolerance = tolerance
         self.pending = sorted({float(epsilon) for epsilon in epsilons})
         self._mass = mass
         self._width = width
         self._of_mass = of_mass
-        self._sharper = sharper
+        self._sharper, self._one_sided = sharper, one_sided
         self._found: dict[float, Certified] = {}
         self._relative: dict[float, float] = {}
 
@@ -423,6 +427,10 @@ class Known:
         ends = known.bound.lower, found.bound.lower
         if self._sharper and not all(end is not None and end <= lower.bound.upper for end in ends):
             return lower
+        if self._one_sided:
+            with suppress(DisagreementError):
+                return known.merged(found)
+            return known
         return known.merged(found)
 
     @property
@@ -455,7 +463,7 @@ class Known:
         delta lies between this mass and its value at a smaller epsilon.
         """
         bound = Bound(found.bound.upper, self._mass.lower)
-        if bound.within_tolerance(self._width, DELTA_FLOOR):
+        if not self._one_sided and bound.within_tolerance(self._width, DELTA_FLOOR):
             for larger in [e for e in self.pending if e > epsilon]:
                 self._found[larger] = replace(found, bound=bound, terms={})
                 self.settle(larger)
@@ -478,6 +486,8 @@ class Known:
         least = np.array([-math.inf if low is None else low for low in lowers])
         least = np.maximum.accumulate(least[::-1])[::-1]
         for epsilon, upper, lower in zip(order, uppers, least, strict=True):
+            if lower > upper and self._one_sided:
+                continue
             if lower > upper and not self._sharper:
                 raise DisagreementError(
                     f"the brackets of delta near epsilon {epsilon!r} contradict those elsewhere:"

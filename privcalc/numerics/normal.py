@@ -79,8 +79,8 @@ def lower_tails(x: Array) -> Array:
     by at most 2 (1 + x^2) units, relatively, and erfc is off by FUNCTION_ULPS.
     """
     if x.size <= FEW_TAILS:
-        few: Array = np.array([0.5 * math.erfc(-each * ROOT) for each in x.tolist()])
-        return few
+        few: Array = np.array([0.5 * math.erfc(-each * ROOT) for each in x.ravel().tolist()])
+        return few.reshape(x.shape)
     from scipy.special import ndtr
 
     many: Array = ndtr(x)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from privcalc.errors import DomainError, UnsupportedError
 from privcalc.exact import Enclosed
+from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
-from privcalc.spec.tree import Wrapped
+from privcalc.spec.tree import Leaf, Wrapped
 from privcalc.wrappers.sampling import Sampling
 
 if TYPE_CHECKING:
@@ -156,6 +157,8 @@ class SampledWithoutReplacement(Sampling):
             if isinstance(pair, GluedDensityLaw) and isinstance(law, GaussianLaw):
                 from privcalc.losses.fixed_size.laws import FixedSizePairs, Step
 
+                alone = isinstance(asked.event, Leaf) and asked.event.name == "gaussian"
+                pair = replace(pair, one_release=alone)
                 step = Step(q, law.mu, law.error)
                 either = [
                     FixedSizePairs(pair, step, pair.up, pair.down, turned=way)

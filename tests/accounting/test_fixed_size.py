@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 import privcalc
@@ -135,3 +137,62 @@ def test_a_budget_is_decided_by_the_game(run: Callable[..., Outcome]) -> None:
     text = "gaussian:sigma=4@wor:n=60000,m=1024@3000"
     found = run("compose", text, "--delta", "1e-5", "--max-epsilon", "0.9", "--tolerance", "1e-2")
     assert found.status == 0
+
+
+def adaptive_attack(epsilon: float, n: int) -> tuple[float, float]:
+    """Return delta of two batches, q = 1/2, of two answers each at distance 2^(1/2), and its error.
+
+    The second answer to the first batch depends on the first: the record's first value stands out,
+    or its second, or all three are apart. What the second batch is asked depends on the likelihood
+    ratio of the first.
+    """
+    rng = np.random.default_rng(11)
+    mu = math.sqrt(2.0)
+    drawn = rng.random((2, n)) < 0.5
+    noise = rng.normal(size=(2, 3, n))
+    # The first answer: under P the mean is mu where the record is in the batch, under Q it is 0.
+    y = noise[0, 0] + mu * drawn[0]
+    first = np.exp(mu * y - 1.0)
+    late = np.log(first)
+    only_second, both = late < -1.3, (late >= -1.3) & (late < -0.5)
+    # The second: c = 0, a and b as places in the plane.
+    half, high = 0.5 * mu, math.sqrt(0.75) * mu
+    a = np.where(only_second, 0.0, mu), np.zeros(n)
+    b = np.where(only_second, mu, np.where(both, half, 0.0)), np.where(both, high, 0.0)
+    at = [noise[0, 1 + i] + drawn[0] * a[i] for i in range(2)]
+
+    def ratio(place: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        inner = at[0] * place[0] + at[1] * place[1]
+        found: np.ndarray = np.exp(inner - 0.5 * (place[0] ** 2 + place[1] ** 2))
+        return found
+
+    x = (1.0 + first * ratio(a)) / (1.0 + ratio(b))
+    # The second batch: both answers alike, a distance 2.
+    less = x <= math.exp(epsilon)
+    z = noise[1, 0] + 2.0 * (drawn[1] & less)
+    moved = np.exp(2.0 * z - 2.0)
+    second = np.where(less, 0.5 + 0.5 * moved, 1.0 / (0.5 + 0.5 * moved))
+    values = np.maximum(1.0 - math.exp(epsilon) / (x * second), 0.0)
+    return float(values.mean()), float(values.std()) / math.sqrt(n)
+
+
+@pytest.mark.parametrize("inner", ["gaussian:sigma=0.7071067811865476@2", "gdp:mu=2"])
+def test_answers_to_one_batch_may_depend_on_one_another(inner: str) -> None:
+    """No game is played with their sum: an attack costs more than it would say."""
+    found = privcalc.compose(f"{inner}@wor:n=2,m=1@2", epsilon=1.0).delta
+    single = privcalc.compose("gaussian:sigma=0.5@wor:n=2,m=1@2", epsilon=1.0).delta
+    assert found is not None
+    assert single is not None
+    mean, error = adaptive_attack(1.0, 400_000)
+    assert mean - 5.0 * error > single.upper
+    assert mean - 3.0 * error <= found.upper
+
+
+def test_little_noise_far_out() -> None:
+    """Rates at the end of the range, and deltas that are no events: answers, as of one pair."""
+    low, high = bracket("gaussian:sigma=20@wor:q=1e-6@100", delta=1e-10)
+    assert 0.98 * high <= low
+    low, high = bracket("gaussian:sigma=0.5@wor:q=1e-6@20000", delta=1e-120)
+    assert 0.99 * high <= low
+    low, high = bracket("gaussian:sigma=0.861@wor:q=8.853e-4@24", delta=1e-40)
+    assert 0.999 * high <= low

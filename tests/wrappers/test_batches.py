@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.errors import PrivcalcError
 from privcalc.relation import Relation
@@ -210,3 +211,39 @@ def test_allocation_says_what_is_missing_where_a_record_is_replaced() -> None:
     """No pair is known for it."""
     with pytest.raises(PrivcalcError, match="no pair is known"):
         epsilon_of("gaussian:sigma=1@allocation:t=20", relation=Relation.REPLACE_ONE)
+
+
+@pytest.mark.parametrize(
+    ("text", "epsilon"),
+    [
+        ("gaussian:sigma=2@batches:t=1000,b=256", 2.36),
+        ("gaussian:sigma=4@batches:t=234,b=1", 1.52),
+        ("gaussian:sigma=4@batches:t=1000,b=16", 0.583),
+    ],
+)
+def test_epsilons_that_are_no_doubles(text: str, epsilon: float) -> None:
+    """Bounds of one side may rise from one double to the next, and are bounds all the same."""
+    (answer,) = compose(parse(text).tree, epsilons=[epsilon]).answers
+    assert answer.bound is not None
+    assert answer.bound.lower is not None
+    assert 0.0 <= answer.bound.lower <= answer.bound.upper < 1e-5
+
+
+@pytest.mark.parametrize(
+    "text", ["gaussian:sigma=4@batches:t=100", "gaussian:sigma=8@batches:t=30,b=4"]
+)
+def test_profiles_of_one_pass(text: str) -> None:
+    """Brackets at many epsilons do not contradict one another, and fall with epsilon."""
+    epsilons = [0.02 * k for k in range(30)]
+    bounds = [each.bound for each in compose(parse(text).tree, epsilons=epsilons).answers]
+    known = [each for each in bounds if each is not None]
+    assert len(known) == len(epsilons)
+    assert all((each.lower or 0.0) <= each.upper for each in known)
+    profile = compose(parse(text).tree).answers[0].profile
+    assert len(profile) == 21
+
+
+def test_trade_off_of_one_pass() -> None:
+    """It takes many values, and has an answer."""
+    found = privcalc.convert("gaussian:sigma=4@batches:t=100", to="tradeoff", points=5)
+    assert found.to_dict()

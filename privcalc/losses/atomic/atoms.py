@@ -547,6 +547,7 @@ class ProvedLaw(LossLaw):
         proved: both ends of delta at epsilons >= 0, of shape (n,).
         joined: makes the law of the pair, whose mass at infinity is `infinity_mass`.
         alternative_dominating_pair: see `LossLaw`.
+        one_sided: see `LossLaw`.
     """
 
     infinity_mass: float
@@ -555,6 +556,7 @@ class ProvedLaw(LossLaw):
     proved: Callable[[Array], tuple[Array, Array]] = field(compare=False)
     joined: Callable[[], AtomicLaw] = field(compare=False)
     alternative_dominating_pair: LossLaw | None = None
+    one_sided: bool = False
 
     # Those of the pair, which is made only where it is needed; it has few points.
     properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, renyi_in_closed_form=True)

@@ -42,7 +42,7 @@ from privcalc.exact import doubles
 from privcalc.losses.atomic.atoms import LARGEST_EPSILON, AtomicLaw
 from privcalc.losses.atomic.exact import LARGEST_INVERSE, SMALLEST_MASS, exact_law
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import charge, remembered
+from privcalc.numerics.work import charge, remembered, spend
 from privcalc.record import field, record
 
 if TYPE_CHECKING:
@@ -226,7 +226,7 @@ def one_order_law(
         points: increasing epsilon > 0, with bounds on H at e^epsilon.
         others: the same of R.
     """
-    charge(PER_POINT * (len(points) + len(others)))
+    spend(PER_POINT * (len(points) + len(others)))
     exp = _exponentials([epsilon for epsilon, _ in (*points, *others)])
     above = [mirrored(epsilon, exp(epsilon)[1], value)[1] for epsilon, value in points]
     below = [mirrored(epsilon, exp(epsilon)[1], value)[0] for epsilon, value in reversed(others)]

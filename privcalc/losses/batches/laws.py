@@ -73,7 +73,7 @@ def law_above(steps: int, batch: int, v: float, *, remove: bool) -> ProvedLaw:
         return one_order_law(points, others)
 
     name = "batches above", steps, batch, v, remove
-    return ProvedLaw(lost, last, name, proved, joined, GaussianLaw(v))
+    return ProvedLaw(lost, last, name, proved, joined, GaussianLaw(v), one_sided=True)
 
 
 def _value(bound: SwapBound, places: Sequence[float], epsilon: float, *, remove: bool) -> float:
@@ -140,7 +140,8 @@ def law_below(steps: int, v: float, *, remove: bool) -> ProvedLaw:
             points.append((1 - Fraction(p), 1 - Fraction(q)))
         return polygon_law(points, above=False)
 
-    return ProvedLaw(0.0, last, ("batches below", steps, v, remove), proved, joined, other)
+    name = "batches below", steps, v, remove
+    return ProvedLaw(0.0, last, name, proved, joined, other, one_sided=True)
 
 
 def _tested(steps: int, v: float, epsilon: float, *, remove: bool) -> tuple[float, float]:

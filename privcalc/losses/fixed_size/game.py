@@ -124,6 +124,8 @@ class Game:
         self.moment = 1.0 + self.circle.slope_of_one * (self.largest.total + self.tail)
         self.moment *= 1.0 + RELATIVE
         self.base = self._base(nodes[1][intervals])
+        # Constants grow by that of the base law where a gain over it is cut off at 0.
+        self.moment = max(self.moment, self.base.total * (1.0 + RELATIVE))
 
     def _tail(self, last: int) -> float:
         """Bound the sum of h e^{lam l} beyond the last step, on both sides."""

@@ -419,6 +419,8 @@ class FixedSizePairs(Members):
         turned: whether P and Q exchange their roles.
     """
 
+    # Of E there are finitely many losses, which end before those of R.
+    both: ClassVar[bool] = True
     adaptive: ClassVar[bool] = True
     pair: LossLaw
     step: Step

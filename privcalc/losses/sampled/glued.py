@@ -238,10 +238,13 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
     Attributes:
         up: the sampled event for removing, whose cut is the cut of both halves.
         down: the sampled event for adding.
+        one_release: whether what sees a sample is one release with Gaussian noise, whose mean does
+            not depend on other outputs for the same sample.
     """
 
     up: SampledLaw
     down: SampledLaw
+    one_release: bool = False
 
     properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, has_atoms_and_edges=True)
     halves = 2
@@ -303,10 +306,15 @@ class GluedDensityLaw(EdgedLaw, GluedLaw, IntegratedLaw):
         return replace(self, up=self.up.truncated(log_mass))
 
     def uses_together(self, count: int, *, alone: bool, rough: bool) -> LossLaw | None:
-        """Return the game of so many uses, where the noise is Gaussian."""
+        """Return the game of so many uses, where a step is one release with Gaussian noise.
+
+        Of several releases for the same sample the later ones may depend on what came out of the
+        first, and no triple of means stands for all of them: two with mu cost more than one with
+        2^(1/2) mu, as may what is only known to be mu-GDP.
+        """
         from privcalc.losses.fixed_size.laws import FixedSizeUses, Step
 
-        if not isinstance(self.up.base, GaussianLaw):
+        if not (self.one_release and isinstance(self.up.base, GaussianLaw)):
             return None
         step = Step(self.up.q, self.up.base.mu, self.up.base.error)
         if not step.in_reach(count):
