@@ -257,7 +257,7 @@ _SAMPLING = {
         "shuffled batches of fixed size",
         " where shuffled",
         " at @batches",
-        "at most as without sampling, at least as with @allocation",
+        "each pass goes through the records in an order that is drawn anew",
     ),
     "drawn contributions": _Kind(
         "drawn contributions",

@@ -135,8 +135,8 @@ def test_sampling_is_stated(run: Callable[..., Outcome]) -> None:
             "gaussian:sigma=3@batches:t=10+gaussian:sigma=3@poisson:q=0.1",
             (
                 "Poisson at @poisson (each record joins each batch independently) and shuffled"
-                " batches of fixed size at @batches (at most as without sampling, at least as with"
-                " random allocation)"
+                " batches of fixed size at @batches (each pass goes through the records in an order"
+                " that is drawn anew)"
             ),
             "one record",
         ),
