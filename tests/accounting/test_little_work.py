@@ -168,10 +168,7 @@ def test_select(runs: str) -> None:
     [
         (f"{SGD}+zcdp:rho=0.01", "geometric:mean=30"),
         (SGD, "fixed:n=10"),
-        pytest.param(
-            *(FIXED, "geometric:mean=30"),
-            marks=pytest.mark.xfail(reason="1.57 times as much: what is left makes one lattice"),
-        ),
+        (FIXED, "geometric:mean=30"),
         (GROUPS, "geometric:mean=30"),
     ],
     ids=["curve", "laws", "fixed", "groups"],

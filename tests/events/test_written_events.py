@@ -36,6 +36,7 @@ WRITTEN = {
     "poisson_sampled",
     "pure",
     "randomized_response",
+    "randomly_allocated",
     "repeat_and_select",
     "sampled_without_replacement",
     "zcdp",

@@ -59,6 +59,8 @@ ROUGH_ABOVE, FINE_ABOVE = (0.15, 4000, 8), (0.06, 14_000, 14)
 ROUGH_BELOW, FINE_BELOW = (0.08, 10_000), (0.02, 40_000)
 # Relative rounding of a value that is read.
 READ = 1e-11
+# No game goes so far.
+FARTHEST = 1e5
 # Losses of a listed law on either side of 0, and deviations beyond the epsilon of its game.
 LISTED, BEYOND = 3000, 3.0
 
@@ -83,7 +85,11 @@ class Played:
     __hash__ = object.__hash__
 
     def above(self, epsilon: float) -> float:
-        """Return an upper bound on delta: V is below its chord, and delta is V(1/a) a."""
+        """Return an upper bound on delta: V is below its chord, and delta is V(1/a) a.
+
+        Beyond FARTHEST delta is at most what it is there.
+        """
+        epsilon = min(epsilon, FARTHEST)
         place = -epsilon / self.step
         first = math.floor(place)
         share = math.expm1((place - first) * self.step) / math.expm1(self.step)
@@ -92,6 +98,8 @@ class Played:
 
     def below(self, epsilon: float) -> float:
         """Return a lower bound on delta: that of the next point of the lattice."""
+        if epsilon > FARTHEST:
+            return 0.0
         place = -math.ceil(epsilon / self.step * (1.0 + 4.0 * UNIT))
         at = -place * self.step
         length = self.step * len(self.values)
@@ -109,6 +117,7 @@ class Played:
         """Return about delta: other turns are not taken off, which far from the game's epsilon are
         more than it.
         """
+        epsilon = min(epsilon, FARTHEST)
         place = -epsilon / self.step
         first = math.floor(place)
         size = len(self.values)
