@@ -144,7 +144,7 @@ def test_every_sampling_has_an_answer(run: Callable[..., Outcome]) -> None:
     """What the table of samplings offers is a specification of the language, and has an epsilon."""
     table = README.partition("## Which sampling is mine?")[2].partition("\n## ")[0]
     specs = re.findall(r"`(gaussian:[^`]*)`", table)
-    assert len(specs) == 5
+    assert len(specs) == 6
     for spec in specs:
         assert run("compose", spec, "--delta", "1e-5", "--max-epsilon", "30", "-t").status == 0, (
             spec
