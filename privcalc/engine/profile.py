@@ -238,7 +238,9 @@ class PrivacyProfile:
                 width = max(min(self._width, NEIGHBOUR), WIDER * relative)
                 self._keep(serving.best, serving.served, width)
             if relative <= HOPELESS:
-                known.settle_within(WIDER * relative)
+                # Where one meets the target its neighbours are to meet it, too.
+                met = relative <= self._width
+                known.settle_within(self._width if met else WIDER * relative)
             elif self._of_mass:
                 for epsilon in [e for e in known.pending if e > pivot]:
                     known.settle(epsilon)

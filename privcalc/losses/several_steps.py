@@ -20,12 +20,11 @@ Q raised.
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import polygon_law
+from privcalc.losses.atomic.profiles import likeliest_law
 from privcalc.numerics.normal import short_intervals
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge, remembered
@@ -120,8 +119,8 @@ def sum_law(v: float, steps: int, k: int, other: LossLaw, *, remove: bool) -> Lo
     slack = max(LEAST_SLACK, 2.0 * UNIT * max(p.units, q.units))
     if not slack < MOST_SLACK:
         return None
-    tests = _tests(p, q, slack) if remove else _tests(q, p, slack)
-    return polygon_law(tests, above=False, alternative_dominating_pair=other)
+    p, q = (p, q) if remove else (q, p)
+    return likeliest_law(_joined(p, q), slack, q.lost, other)
 
 
 def _cells(v: float, step: float, count: int, mean: float) -> Masses:
@@ -150,23 +149,13 @@ def _cells(v: float, step: float, count: int, mean: float) -> Masses:
     return Masses(0, masses, 0.0, units)
 
 
-def _tests(p: Masses, q: Masses, error: float) -> list[tuple[Fraction, Fraction]]:
-    """Return the probabilities under Q and P of the events of the likeliest outcomes.
-
-    `error` is twice the relative error of the masses, or more; their sums add some thousand units.
-    """
+def _joined(p: Masses, q: Masses) -> tuple[Array, Array]:
+    """Return the masses of neighbouring places together, under P and Q."""
     first = min(p.first, q.first)
-    last = max(p.first + len(p.masses), q.first + len(q.masses))
-    size = last - first
+    size = max(each.first + len(each.masses) for each in (p, q)) - first
     dense = np.zeros((2, size))
     for row, each in zip(dense, (p, q), strict=True):
         row[each.first - first : each.first - first + len(each.masses)] = each.masses
     width = max(1, -(-size // OUTCOMES))
     joined = np.add.reduceat(dense, np.arange(0, size, width), axis=1)
-    order = np.argsort(-joined[0] / np.maximum(joined[1], 1e-300))
-    have, other = (np.cumsum(row[order]) for row in joined)
-    lost, slack = Fraction(q.lost), Fraction(error)
-    return [
-        (min(Fraction(1), Fraction(y) * (1 + slack) + lost), Fraction(g) * (1 - slack))
-        for y, g in zip(other.tolist(), have.tolist(), strict=True)
-    ]
+    return joined[0], joined[1]

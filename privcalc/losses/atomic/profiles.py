@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
     from privcalc.losses.atomic.exact import Outcome
     from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
 
 # Doubles above this are no faint masses, whatever their last digit is.
 PLAIN = 1e-299
@@ -280,6 +281,8 @@ NEAREST = Fraction(1, 10**270)
 DIGITS = 40
 # Relative error of an exact difference of masses that have far more digits.
 ROUNDED = Fraction(1, 10**30)
+# Stands for a Q-mass that is 0 where outcomes are put in order.
+SMALLEST_RATIO = 1e-300
 
 
 @record
@@ -353,6 +356,33 @@ def polygon_law(
         start = max([start, *(g for y, g in kept if y == 0)]) if above else start
     outcomes = [each for each in outcomes_of(concave_hull(kept, start)) if each != (ZERO, ZERO)]
     return with_masses(exact_law(outcomes), outcomes, alternative_dominating_pair)
+
+
+def likeliest_law(
+    masses: tuple[Array, Array], error: float, lost: float, other: LossLaw
+) -> PolygonLaw:
+    """Return a law below a pair whose outcomes have about these masses.
+
+    The tests are events: the likeliest outcomes together, in the order of their likelihood ratios.
+    Masses under P are lowered by the relative error, which is to cover the sums here, too, of one
+    unit for each outcome; those under Q are raised by it, and by what was left out of them.
+
+    Args:
+        masses: under P and under Q, of each outcome.
+        error: bounds their relative errors.
+        lost: bounds the Q-mass of outcomes that are not there.
+        other: see `LossLaw.alternative_dominating_pair`.
+    """
+    import numpy as np
+
+    order = np.argsort(-masses[0] / np.maximum(masses[1], SMALLEST_RATIO))
+    p, q = (np.cumsum(each[order]).tolist() for each in masses)
+    slack, rest = Fraction(error), Fraction(lost)
+    tests = [
+        (min(ONE, Fraction(y) * (1 + slack) + rest), Fraction(g) * (1 - slack))
+        for y, g in zip(q, p, strict=True)
+    ]
+    return polygon_law(tests, above=False, alternative_dominating_pair=other)
 
 
 def with_masses(

@@ -10,7 +10,7 @@ multiples of mu.
 
 Which of finitely many intervals the output is in is post-processing. The events of the most likely
 intervals together, in the order of their likelihood ratios, are tests, whose pair is dominated by
-the two mixtures (`polygon_law`), and composes. Where the cap nearly always binds this is about the
+the two mixtures (`likeliest_law`), and composes. Where the cap nearly always binds this is about the
 upper end that is proved of all data sets; where it does not, s itself is noise, and others that add
 nothing cost more.
 
@@ -25,12 +25,11 @@ window of s truncates is added to the latter.
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.losses.atomic.profiles import polygon_law
+from privcalc.losses.atomic.profiles import likeliest_law
 from privcalc.losses.shuffled import TRUNCATED, window
 from privcalc.numerics.work import charge, remembered
 
@@ -41,12 +40,11 @@ if TYPE_CHECKING:
 # How far apart edges of intervals are, and how far beyond the outermost places that matter they go.
 SPACED, BEYOND = 0.05, 9.0
 # Relative error that is allowed for probabilities.
-SLACK = Fraction(1, 10**8)
+SLACK = 1e-8
 # Of more different sums, or where the cap binds less often than this, others that add nothing cost
 # more in all that was tried.
 MOST_SUMS, LEAST_BINDING = 400, 0.05
 MOST_EDGES, FARTHEST = 4_000, 1e4
-SMALLEST = 1e-300
 # Work of a normal tail.
 PER_TAIL = 0.3
 
@@ -84,15 +82,8 @@ def opposite_law(
         return None
     between = _between(mu * places[:, None] - edges)
     have, have_not = with_it @ between, without @ between
-    p, other_mass = (have, have_not) if remove else (have_not, have)
-    order = np.argsort(-p / np.maximum(other_mass, SMALLEST))
-    points = zip(np.cumsum(other_mass[order]).tolist(), np.cumsum(p[order]).tolist(), strict=True)
-    lost = Fraction(2.0 * TRUNCATED)
-    tests = [
-        (min(Fraction(1), Fraction(y) * (1 + SLACK) + lost), Fraction(g) * (1 - SLACK))
-        for y, g in points
-    ]
-    return polygon_law(tests, above=False, alternative_dominating_pair=other)
+    masses = (have, have_not) if remove else (have_not, have)
+    return likeliest_law(masses, SLACK, 2.0 * TRUNCATED, other)
 
 
 def _between(z: Array) -> Array:
