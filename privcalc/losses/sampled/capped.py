@@ -10,9 +10,9 @@ multiples of mu.
 
 Which of finitely many intervals the output is in is post-processing. The events of the most likely
 intervals together, in the order of their likelihood ratios, are tests, whose pair is dominated by
-the two mixtures (`likeliest_law`), and composes. Where the cap nearly always binds this is about the
-upper end that is proved of all data sets; where it does not, s itself is noise, and others that add
-nothing cost more.
+the two mixtures (`likeliest_law`), and composes. Where the cap nearly always binds this is about
+the upper end that is proved of all data sets; where it does not, s itself is noise, and others that
+add nothing cost more.
 
 Rounding. Places are counted from -mu B, so that those that matter are small multiples. Edges are
 the same numbers for all of them; z = mu place - edge is off by 3 units of its terms, which moves
@@ -81,7 +81,8 @@ def opposite_law(
     if len(edges) > MOST_EDGES or not mu * float(places.max()) < FARTHEST:
         return None
     between = _between(mu * places[:, None] - edges)
-    have, have_not = with_it @ between, without @ between
+    have: Array = with_it @ between
+    have_not: Array = without @ between
     masses = (have, have_not) if remove else (have_not, have)
     return likeliest_law(masses, SLACK, 2.0 * TRUNCATED, other)
 
