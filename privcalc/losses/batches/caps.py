@@ -41,9 +41,10 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr, pdtrc
+from scipy.special import ndtr
 
-from privcalc.numerics.rounding import UNIT
+from privcalc.numerics.binomials import log_poisson_probabilities
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 LENGTHS, SQUARES = 96, 240
 # Values of theta, from 1.5 / b on; and the largest.
 THETAS, LARGEST_THETA, LEAST_THETA = 32, 2.0, 1.5
+# Terms of a Poisson sum, before what bounds the rest.
+SUMMED = 400
 # Arguments are lowered to powers of this: both bounds fall with A.
 RATIO = 1.004
 PER_VALUE = 0.8
@@ -148,13 +151,26 @@ class HintCaps:
 def poisson_excess(theta: Array, most: float) -> Array:
     """Return upper bounds on theta E (X - M / theta)_+, X ~ Poisson(1 / theta).
 
-    With L = 1 / theta, K = M / theta and k the first whole number above K, that is
-    theta (L P(X >= k - 1) - K P(X >= k)). Tails are charged 1e-12.
+    With L = 1 / theta, K = M / theta, and k the first whole number above K, that is the sum of
+    (j - K) p_j over j >= k. Quotients of neighbouring probabilities are r_j = L / (j + 1), so that
+    beyond SUMMED terms the rest is at most that of a geometric law, p_j ((j - K) / (1 - r) +
+    r / (1 - r)^2). K is rounded down, which makes it larger. A product of SUMMED quotients is off
+    by three units for each, which MARGIN covers.
+
+    Args:
+        theta: of shape (n,).
+        most: M > 1.
     """
-    mean, strike = 1.0 / theta, most / theta
+    mean, strike = 1.0 / theta, most / theta * (1.0 - 4.0 * UNIT)
     k = np.floor(strike) + 1.0
-    # P(X >= j) = 1 - P(X <= j - 1); k - 1 may be 0.
-    high = np.where(k >= 2.0, pdtrc(np.maximum(k - 2.0, 0.0), mean), 1.0)
-    first, second = mean * high, strike * pdtrc(k - 1.0, mean)
-    found: Array = theta * (np.maximum(first - second, 0.0) + 1e-12 * (first + second))
+    log_p, wrong = log_poisson_probabilities(k, mean)
+    j = k[:, None] + np.arange(SUMMED + 1.0)
+    ratios = mean[:, None] / j
+    ratios[:, 0] = 1.0
+    p = np.cumprod(ratios, axis=1)
+    r = mean / (j[:, -1] + 1.0)
+    rest = p[:, -1] * ((j[:, -1] - strike) / (1.0 - r) + r / (1.0 - r) ** 2)
+    total = ((j[:, :-1] - strike[:, None]) * p[:, :-1]).sum(axis=1) + rest
+    sizes = UNIT * (np.abs(log_p) + 16.0)
+    found: Array = theta * total * np.exp(log_p + wrong + sizes) * MARGIN + NOTHING
     return found

@@ -83,8 +83,8 @@ def opposite_law(
     between = _between(mu * places[:, None] - edges)
     have: Array = with_it @ between
     have_not: Array = without @ between
-    masses = (have, have_not) if remove else (have_not, have)
-    return likeliest_law(masses, SLACK, 2.0 * TRUNCATED, other)
+    pair = (have, have_not) if remove else (have_not, have)
+    return likeliest_law(pair, SLACK, 2.0 * TRUNCATED, other)
 
 
 def _between(z: Array) -> Array:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from mpmath import mp, mpf
 
 from privcalc.losses.batches import swap
-from privcalc.losses.batches.caps import HintCaps
+from privcalc.losses.batches.caps import HintCaps, poisson_excess
 from privcalc.losses.batches.cells import slot_cells
 from privcalc.losses.batches.glue import GluedLaw
 from privcalc.losses.batches.swap import SwapBound
@@ -250,3 +251,24 @@ def test_without_caps_the_hint_is_above(
     for sigma, steps, epsilon, part in HINTS[: len(omitted)]:
         bound = SwapBound(steps, 1, 1.0 / sigma).at(epsilon, remove=True)
         assert hinted_delta(sigma, steps, epsilon, part) > 2.0 * bound
+
+
+@pytest.mark.parametrize(
+    ("mean", "most"),
+    [(0.5, 2.0), (3.3, 1.02), (40.0, 1.3), (1535.0, 2.055), (900.0, 1.02), (2e4, 1.05), (12.0, 40)],
+)
+def test_poisson_excess_at_sixty_digits(mean: float, most: float) -> None:
+    """Above the mean beyond a strike, by hardly more than rounding, also where it underflows."""
+    theta = 1.0 / mean
+    found = float(poisson_excess(np.array([theta]), most)[0])
+    with mp.workdps(60):
+        rate, strike = 1 / mpf(theta), mpf(most) / mpf(theta)
+        k = int(mp.floor(strike)) + 1
+        p = mp.exp(k * mp.log(rate) - rate - mp.loggamma(k + 1))
+        total, j = mpf(0), k
+        while p * (j + 1) > total * mpf(10) ** -40:
+            total += (j - strike) * p
+            j += 1
+            p *= rate / j
+        true = mpf(theta) * total
+        assert true <= found <= true * (1 + mpf(10) ** -4) + mpf(10) ** -299
