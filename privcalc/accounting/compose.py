@@ -147,6 +147,8 @@ def _profile(solver: _Solver) -> Answer:
 
 
 def _epsilons(solver: _Solver) -> tuple[float, ...]:
+    if isinstance(solver, Directions):
+        solver = solver.hasty
     mass = solver.infinity_mass
     target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
     try:

@@ -45,6 +45,8 @@ FLOORS = {"epsilon": EPSILON_FLOOR, "delta": DELTA_FLOOR}
 WIDE = 1e-3
 # Relative width that takes long to be narrower where many questions are asked.
 FEW_DIGITS = 5e-3
+# Of the work that is left at each epsilon what all uses are together may take this part.
+MOST_TOGETHER = 0.75
 # Relative width of an epsilon that is only to say how far a profile goes.
 ROUGH = 0.01
 # Below this delta several uses are asked about as those of one mechanism.
@@ -104,6 +106,12 @@ class Directions:
     def largest(self, number: Callable[[Realized], float]) -> float:
         """Return the largest of a number of each direction."""
         return max(number(part) for part in self.parts.values())
+
+    @property
+    def hasty(self) -> Directions:
+        """The same for few digits, where all uses of some laws are one: many take seconds."""
+        together = any(self._together(part, FEW_DIGITS) for part in self.parts.values())
+        return Directions(self.parts, FEW_DIGITS, self.engine, quick=True) if together else self
 
     def reach(self, delta: float, failing: float = math.inf) -> float:
         """Return about the epsilon at a delta beyond the mass at infinity; else what is given."""
@@ -188,15 +196,18 @@ class Directions:
             if simpler is not None:
                 with suppress(NotCertifiedError):
                     answers.append(solved(simpler))
-            with suppress(NotCertifiedError):
-                together = self._together(part, self.tolerance)
-                answers += [] if together is None else [solved(together)]
+            # Of many epsilons each is asked for few digits, and for what others leave.
+            together = self._together(part, FEW_DIGITS)
+            if together is not None:
+                with suppress(NotCertifiedError), share(1, MOST_TOGETHER):
+                    answers.append(solved(together))
             found = [min(each, key=_upper) for each in zip(*answers, strict=True)]
         if part.lower is part.upper:
             return found, [Bound(each.bound.upper, each.bound.lower) for each in found]
         from privcalc.accounting.lower_ends import lower_profile
 
-        lowers = lower_profile(part, epsilons, self.tolerance, self.engine)
+        with share(1, MOST_TOGETHER if together is not None else math.inf):
+            lowers = lower_profile(part, epsilons, self.tolerance, self.engine)
         uppers = [each.bound.upper for each in found]
         if fixed is not part and any(map(_wide, uppers, lowers)):
             plain = lower_profile(fixed, epsilons, self.tolerance, self.engine)

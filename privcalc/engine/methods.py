@@ -398,10 +398,10 @@ class Game(_Everywhere):
         return True
 
     def source(self, composition: Composition) -> Source:
-        """Return the value, for as many digits as there are."""
+        """Return the value at many epsilons, each of which has a game near it, of few digits."""
         from privcalc.engine.game import GameValue
 
-        return GameValue(composition.terms[0][0], 0.0)
+        return GameValue(composition.terms[0][0], 1.0)
 
     def solve(self, question: Question, tolerance: float) -> Certified:
         """Ask for as many digits as are wanted."""

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import privcalc
+from privcalc.accounting.compose import compose
 from privcalc.bounds import Proof
+from privcalc.spec.parse import parse
 from tests.pairs import bracket
 
 if TYPE_CHECKING:
@@ -196,3 +198,22 @@ def test_little_noise_far_out() -> None:
     assert 0.99 * high <= low
     low, high = bracket("gaussian:sigma=0.861@wor:q=8.853e-4@24", delta=1e-40)
     assert 0.999 * high <= low
+
+
+def test_a_profile_has_both_ends() -> None:
+    """21 epsilons share a few games; lower ends are no less than those of one pair in all steps."""
+    spec = "gaussian:sigma=1@wor:n=60000,m=256@14063"
+    profile = compose(parse(spec).tree).answers[0].profile
+    assert len(profile) == 21
+    for _, bound in profile:
+        assert bound.lower is not None
+        assert bound.upper > bound.lower > 0.6 * bound.upper
+    for epsilon in (0.0, 1.0, 3.0):
+        bound = dict(profile)[epsilon]
+        (remove,) = compose(
+            parse("gaussian:sigma=1@poisson:q=256/60000@14063").tree, epsilons=[epsilon]
+        ).answers
+        assert remove.bound is not None
+        assert remove.bound.lower is not None
+        assert bound.lower is not None
+        assert bound.lower >= remove.bound.lower * (1.0 - 1e-6)

@@ -35,7 +35,7 @@ from privcalc.losses.fixed_size.triples import time_values
 from privcalc.losses.law import LawProperties, LossLaw
 from privcalc.losses.term import Members
 from privcalc.numerics.rounding import UNIT
-from privcalc.numerics.work import remembered
+from privcalc.numerics.work import OutOfWorkError, remembered
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -196,8 +196,14 @@ class Uses(LossLaw):
             epsilon: where.
             log_delta: about that delta, if known.
         """
-        level = self._level(epsilon) if log_delta is None else 0.5 * round(-2.0 * log_delta)
-        return (self.bound(level, epsilon),) * 2
+        if log_delta is not None:
+            return (self.bound(0.5 * round(-2.0 * log_delta), epsilon),) * 2
+        levels = self._levels(epsilon)
+        for level in levels[:-1]:
+            # Where no work is left for the game near it, others that were played say something.
+            with suppress(OutOfWorkError):
+                return (self.bound(level, epsilon),) * 2
+        return (self.bound(levels[-1], epsilon),) * 2
 
     def bound(self, level: float, epsilon: float) -> float:
         """Return the bound of the game of one level."""
@@ -206,8 +212,8 @@ class Uses(LossLaw):
 
     def about(self, epsilon: float, log_delta: float | None) -> float:
         """Return about delta; see `bounds`."""
-        level = self._level(epsilon) if log_delta is None else 0.5 * round(-2.0 * log_delta)
-        game = self.played(level)
+        near = self._levels(epsilon)[0] if log_delta is None else 0.5 * round(-2.0 * log_delta)
+        game = self.played(near)
         return self.trivial if game is None else game.about(epsilon)
 
     def guess(self, log_delta: float) -> float:
@@ -225,12 +231,14 @@ class Uses(LossLaw):
         """Return what a game says of delta."""
         raise NotImplementedError
 
-    def _level(self, epsilon: float) -> float:
-        """Return the level whose game is best near an epsilon."""
+    def _levels(self, epsilon: float) -> list[float]:
+        """Return the levels of games, first those that are best near an epsilon."""
         choice = choice_of(*self.step.ends(0.0), self.uses)
-        found = [(choice.scale(-level, 1.0, 100), level) for level in LEVELS]
+        # A rough game serves twice as many epsilons.
+        levels = LEVELS[1::2] if self.rough else LEVELS
+        found = [(choice.scale(-level, 1.0, 100), level) for level in levels]
         known = [(abs(scale.epsilon - epsilon), level) for scale, level in found if scale]
-        return min(known)[1] if known else USUAL
+        return [level for _, level in sorted(known)] or [USUAL]
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by that of glued pairs, which the game is below, and by 0."""
