@@ -107,7 +107,8 @@ RULES = {
         f"{_ABOVE} privcalc.opened privcalc.render privcalc.reporting privcalc.package_data typer",
         in_functions="privcalc.picture",
     ),
-    "privcalc.cli.progress": Rule("", in_functions="rich"),
+    # How much work is spent, which whoever works has loaded.
+    "privcalc.cli.progress": Rule("", in_functions="privcalc.numerics.work"),
     "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),
     # What `import privcalc` offers; the package itself loads none of it before it is asked for.
     "privcalc.library": Rule(f"{_ABOVE} privcalc.render privcalc.reporting"),

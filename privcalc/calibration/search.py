@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from privcalc.bounds import Verdict
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError
-from privcalc.numerics.work import left, share
+from privcalc.numerics.work import left, share, trying
 from privcalc.record import field, mutable, record
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ class ValueSearch:
         x = self.unknown.sign * log_value(value)
         tree = self.unknown.tree_at(value)
         try:
-            with share(self.parts):
+            with share(self.parts), trying(self.unknown.words(value)):
                 bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}

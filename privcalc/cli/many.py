@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from privcalc.cli.output import Output
-    from privcalc.cli.workers import Asked
     from privcalc.reporting.questions import Asking
     from privcalc.spec.read import Question
+
+    # A question is the text of one, or why there is none, and its line.
+    Asked = tuple[int, str | SpecError]
 
 
 # Longer than any question that is read; such a line is refused, and nothing after it is read.
@@ -246,18 +248,18 @@ def answer_questions(answer: Answering, *, jobs: int = 1) -> ExitStatus:
     """
     printer = Printer(answer.output)
     worst: list[ExitStatus] = []
-    quiet = answer.output.quiet or sys.stdout.isatty()
-    with Progress(lines_of_input, shown=not quiet) as progress:
+    with Progress(lines_of_input, shown=not answer.output.quiet) as progress:
 
         def emit(printed: Printed) -> bool:
             """Print an answer; say whether anybody reads on."""
-            heard = printer.emit(printed)
+            with progress.away():
+                heard = printer.emit(printed)
             worst[:] = [max([printed.status, *worst])]
             progress.reach(printed.line or 0)
             # Where nobody reads what is wrong with questions, there may be no end of them.
             return heard or printed.status is not ExitStatus.ERROR
 
-        asked = _distinct(questions())
+        asked = progress.over(_distinct(questions()))
         if jobs > 1:
             from privcalc.cli.workers import answer_in_order
 

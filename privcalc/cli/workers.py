@@ -1,4 +1,4 @@
-"""Several processes that answer the questions of one stream, whose answers keep their order.
+"""Several processes that answer the questions of one stream or sweep, in the order of these.
 
 Questions are dealt in turn, and answers collected in the same turn: each process answers its own in
 order, so that no answer has to be told apart. The questions that are under way are few.
@@ -13,7 +13,7 @@ from contextlib import suppress
 from multiprocessing import get_context
 from queue import Full, Queue
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from privcalc.cli.failure import ExitStatus
 
@@ -21,12 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from multiprocessing.connection import Connection
 
-    from privcalc.cli.output import Printed
-    from privcalc.errors import SpecError
-
-    # A question is the text of one, or why there is none, and its line.
-    Asked = tuple[int, str | SpecError]
-    Answer = Callable[[int, str | SpecError], Printed]
+# What is asked, beside its number: a text, or why there is none; and what is answered.
+_Text = TypeVar("_Text")
+_Found = TypeVar("_Found")
 
 # Questions under way for each process: a slow one delays the others by no more than these.
 AHEAD = 64
@@ -35,13 +32,16 @@ FORKS = sys.platform == "linux"
 
 
 def answer_in_order(
-    answer: Answer, asked: Iterable[Asked], jobs: int, emit: Callable[[Printed], bool]
+    answer: Callable[[int, _Text], _Found],
+    asked: Iterable[tuple[int, _Text]],
+    jobs: int,
+    emit: Callable[[_Found], bool],
 ) -> None:
     """Answer questions with so many processes, and emit the answers in the order of the questions.
 
     Args:
         answer: what answers one of them.
-        asked: the questions, read as they are needed.
+        asked: the questions, each with its number, read as they are needed.
         jobs: the number of processes.
         emit: prints an answer, and says whether to go on.
 
@@ -92,10 +92,10 @@ def answer_in_order(
         raise collector.error
 
 
-class _Collector(Thread):
+class _Collector(Thread, Generic[_Found]):
     """Collects answers in turn and prints them, while questions are still being read."""
 
-    def __init__(self, dealt: Queue[Connection | None], emit: Callable[[Printed], bool]) -> None:
+    def __init__(self, dealt: Queue[Connection | None], emit: Callable[[_Found], bool]) -> None:
         super().__init__(daemon=True)
         self._dealt, self._emit = dealt, emit
         self.stopped = False
@@ -113,9 +113,9 @@ class _Collector(Thread):
                 self._fail(error)
 
     @staticmethod
-    def _next(end: Connection) -> Printed:
+    def _next(end: Connection) -> _Found:
         try:
-            printed: Printed = end.recv()
+            printed: _Found = end.recv()
         except (EOFError, OSError):
             words = "a process that answers questions ended before it had; is memory short?"
             raise RuntimeError(words) from None
@@ -125,7 +125,9 @@ class _Collector(Thread):
         self.stopped, self.error = True, self.error or error
 
 
-def _work(answer: Answer, end: Connection, inherited: Iterable[Connection]) -> None:
+def _work(
+    answer: Callable[[int, _Text], _Found], end: Connection, inherited: Iterable[Connection]
+) -> None:
     """Answer questions until there are no more."""
     for other in inherited:
         other.close()

@@ -23,7 +23,7 @@ from privcalc.engine.limits import asked, differences, limit_delta, limit_epsilo
 from privcalc.engine.methods import LATTICE, METHODS, Prediction, Question
 from privcalc.errors import DisagreementError, NotCertifiedError
 from privcalc.numerics.rounding import non_negative
-from privcalc.numerics.work import PATIENCE, allowance, left
+from privcalc.numerics.work import PATIENCE, allowance, left, trying
 from privcalc.record import field, mutable, record, replace
 
 if TYPE_CHECKING:
@@ -500,7 +500,7 @@ class Plan:
         if method.costly or not others or self.engine != "auto":
             most = math.inf
         try:
-            with allowance(most):
+            with allowance(most), trying(method.name):
                 if self.serving is None:
                     found = method.solve(self.question, tolerance)
                 else:

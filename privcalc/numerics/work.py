@@ -49,6 +49,10 @@ class _Allowance:
 
 
 _current: ContextVar[_Allowance | None] = ContextVar("allowance", default=None)
+# The allowances and the attempts that are under way, from the outside in: for whoever watches from
+# another thread, where the variable above is not seen. No answer depends on them.
+_open: list[_Allowance] = []
+_tried: list[str] = []
 # Of calls that belong to no question, where nothing is counted.
 _unlimited: _Memory = {}
 
@@ -62,9 +66,11 @@ def allowance(units: float) -> Iterator[None]:
     if outer is not None:
         inner.memory = outer.memory
     token = _current.set(inner)
+    _open.append(inner)
     try:
         yield
     finally:
+        _open.pop()
         _current.reset(token)
         if outer is not None:
             outer.spent += inner.spent
@@ -84,11 +90,33 @@ def share(parts: int, most: float = math.inf) -> Iterator[None]:
     rest = min(outer.most - outer.spent, most * left() if left() > 0.0 else math.inf)
     inner = _Allowance(left() / parts, rest, outer.memory)
     token = _current.set(inner)
+    _open.append(inner)
     try:
         yield
     finally:
+        _open.pop()
         _current.reset(token)
         outer.spent += inner.spent
+
+
+@contextmanager
+def trying(words: str) -> Iterator[None]:
+    """Name what is tried inside, for whoever watches."""
+    _tried.append(words)
+    try:
+        yield
+    finally:
+        _tried.pop()
+
+
+def under_way() -> tuple[float, str]:
+    """Return which part of what a question may cost is spent, and what is being tried.
+
+    Of one question at a time; for whoever watches it from another thread.
+    """
+    allowed, tried = [*_open], [*_tried]
+    spent = sum(each.spent for each in allowed)
+    return (min(1.0, spent / allowed[0].limit) if allowed else 0.0), ": ".join(tried)
 
 
 def charge(units: float) -> None:

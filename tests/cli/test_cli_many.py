@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import pty
 import random
 import subprocess
 import sys
@@ -17,13 +16,11 @@ import pytest
 from privcalc.cli import workers
 from privcalc.cli.many import questions
 from privcalc.cli.output import Printed
-from privcalc.cli.progress import Progress
 from privcalc.errors import SpecError
 from tests.conftest import process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.conftest import Outcome
     from tests.fake_accounting import FakeAccounting
@@ -252,30 +249,3 @@ def test_numbers_of_processes(
     done = run(*arguments, stdin="pure:epsilon=1")
     assert (done.status, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert message in done.stderr
-
-
-def test_progress(tmp_path: Path) -> None:
-    """A terminal sees a bar after a second, which is gone in the end; nothing else sees one."""
-    file = tmp_path / "specs.txt"
-    file.write_text("pure:epsilon=1\n" * 40, encoding="utf-8")
-    script = (
-        "import sys, privcalc.cli.progress as p\np.PATIENCE = 0.0\n"
-        "from privcalc.__main__ import main\nsys.exit(main())"
-    )
-    master, slave = pty.openpty()
-    with file.open() as stdin:
-        done = subprocess.run(
-            [sys.executable, "-c", script, *ASK, "-t"],
-            stdin=stdin, stdout=subprocess.PIPE, stderr=slave, check=False, timeout=60,
-            env={**os.environ, "TERM": "xterm"},
-        )  # fmt: skip
-    os.close(slave)
-    seen = os.read(master, 1 << 16).decode(errors="replace")
-    os.close(master)
-    assert (done.returncode, done.stdout.count(b"\n")) == (0, 40)
-    assert "/40" in seen
-    assert seen.endswith("\x1b[1A\x1b[2K")
-    quiet = Progress(lambda: 3, shown=True)
-    quiet.reach(1)
-    with Progress(lambda: 3, shown=False) as quiet:
-        quiet.reach(1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.cli.failure import ExitStatus, complain
 from privcalc.cli.output import OPTIONS, Printer, read_output
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from privcalc.cli.output import Output
     from privcalc.reporting.questions import Asking
+
+Found = TypeVar("Found")
 
 # Each is a function of the same name in a module of the same name; the order is that of the help.
 COMMANDS = {
@@ -94,6 +96,16 @@ def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:
     return ExitStatus.OK if exit_zero and status is ExitStatus.BUDGET else status
 
 
+def watching(work: Callable[[], Found], output: Output) -> Found:
+    """Work, and where a person waits for it show after a second how far it is."""
+    if output.quiet or sys.stderr is None or not sys.stderr.isatty():
+        return work()
+    from privcalc.cli.progress import Progress
+
+    with Progress(shown=True):
+        return work()
+
+
 def _status(
     specs: Sequence[str],
     ask: Asking,
@@ -106,7 +118,8 @@ def _status(
             raise UsageError("--jobs says nothing to one question; it goes with -")
         if len(specs) > 1 and not output.quiet and (said := summed_by_braces(specs)):
             complain(f"privcalc: note: {said}")
-        return Printer(output).print(ask(joined(specs, holes=holes, relation=ask.relation)))
+        asked = joined(specs, holes=holes, relation=ask.relation)
+        return Printer(output).print(watching(lambda: ask(asked), output))
     if output.plot_file is not None:
         raise UsageError("--plot-file draws one question; - may ask many")
     if len(specs) > 1:

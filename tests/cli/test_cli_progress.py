@@ -1,0 +1,229 @@
+"""Long work shows itself on a terminal, and is not seen anywhere else."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from privcalc.cli.progress import Progress
+from privcalc.numerics.work import allowance, charge, trying, under_way
+from tests.conftest import process
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import IO
+
+# As the command line, of which some things take longer.
+SLOW = """
+import sys, time
+import privcalc.cli.progress as progress
+progress.PATIENCE, progress.PAUSE = 0.05, 0.01
+from privcalc.accounting import calibrate, compose, convert, select, subsample
+from privcalc.numerics import work
+own = compose.sampling_words
+def slowly(tree):
+    with work.trying("something slow"):
+        work.charge(0.25 * work.QUESTION)
+        time.sleep(0.4)
+    return own(tree)
+for module in (calibrate, compose, convert, select, subsample):
+    module.sampling_words = slowly
+from privcalc.__main__ import main
+sys.exit(main())
+"""
+GAUSSIAN = "gaussian:sigma=2@3"
+COMMANDS = {
+    "compose": f"compose {GAUSSIAN} --delta 1e-5",
+    "several deltas": f"compose {GAUSSIAN} --delta 1e-5,1e-6",
+    "plot": f"compose {GAUSSIAN} --plot",
+    "convert": f"convert {GAUSSIAN} --to gdp",
+    "subsample": "subsample gaussian:sigma=2 --q 0.1",
+    "select": f"select {GAUSSIAN} --runs geometric:mean=3 --delta 1e-5",
+    "calibrate": "calibrate gaussian:sigma=_ --mu 1",
+    "sweep": f"compose {GAUSSIAN} --delta 1e-5 --sweep sigma=1,2",
+}
+
+
+def watched(
+    script: str,
+    *arguments: str,
+    stdin: IO[str] | int = subprocess.DEVNULL,
+    output_too: bool = False,
+    environment: Mapping[str, str] | None = None,
+) -> tuple[subprocess.CompletedProcess[bytes], str]:
+    """Run a script with a terminal as standard error; return what the terminal was sent."""
+    master, slave = pty.openpty()
+    stdout = slave if output_too else subprocess.PIPE
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        stdin=stdin, stdout=stdout, stderr=slave, check=False, timeout=60,
+        env={**os.environ, "TERM": "xterm", **(environment or {})},
+    )  # fmt: skip
+    os.close(slave)
+    seen = ""
+    try:
+        while piece := os.read(master, 1 << 16):
+            seen += piece.decode(errors="replace")
+    except OSError:
+        # So ends a terminal that nobody writes to any more.
+        pass
+    os.close(master)
+    return done, seen
+
+
+def left_over(seen: str) -> list[str]:
+    """Return the lines that a terminal shows in the end."""
+    lines = [""]
+    for each in seen.replace("\r\n", "\n").split("\n"):
+        line = ""
+        for piece in each.split("\r"):
+            line = piece + line[len(piece) :]
+        lines.append(line.rstrip())
+    return [line for line in lines if line]
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("question", COMMANDS)
+def test_any_question_shows_itself(question: str) -> None:
+    """A terminal sees how much of the work is spent, and on what; in the end it sees nothing."""
+    done, seen = watched(SLOW, *COMMANDS[question].split())
+    assert done.returncode == 0
+    assert done.stdout
+    part = (
+        r"[01]/2, about [0-9] s more"
+        if question == "sweep"
+        else r"[1-9][0-9]?% of the work it may take"
+    )
+    assert re.search(part, seen)
+    assert "something slow" in seen
+    assert left_over(seen) == []
+
+
+def test_the_answer_follows_on_the_same_terminal() -> None:
+    """What is left is the answer, and nothing that was drawn before it."""
+    done, seen = watched(SLOW, *COMMANDS["compose"].split(), "-t", output_too=True)
+    assert done.returncode == 0
+    assert "25%" in seen
+    assert left_over(seen) == [process(*COMMANDS["compose"].split(), "-t").stdout.strip()]
+
+
+@pytest.mark.parametrize(
+    ("extra", "environment"),
+    [("", {"TERM": "dumb"}), ("-q", {})],
+)
+def test_who_cannot_see_it_is_sent_nothing(extra: str, environment: dict[str, str]) -> None:
+    """Neither a terminal that writes nothing over, nor whoever wants no output."""
+    done, seen = watched(
+        SLOW, *COMMANDS["compose"].split(), *extra.split(), environment=environment
+    )
+    assert (done.returncode, seen) == (0, "")
+
+
+def test_a_pipe_is_sent_nothing() -> None:
+    """However long it takes."""
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW, *COMMANDS["compose"].split()],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.few(1)
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}, {"NO_COLOR": ""}])
+def test_there_are_no_colours(environment: dict[str, str]) -> None:
+    """Nor escape sequences, whatever is asked for."""
+    _, seen = watched(SLOW, *COMMANDS["compose"].split(), environment=environment)
+    assert "25%" in seen
+    assert "\x1b" not in seen
+
+
+def test_ascii() -> None:
+    """A terminal that shows no more has no more."""
+    _, seen = watched(SLOW, *COMMANDS["compose"].split(), environment={"PYTHONIOENCODING": "ascii"})
+    assert seen.isascii()
+    assert "######------------------ 25%" in seen
+
+
+def test_an_error_follows_it() -> None:
+    """It stands on a line of its own."""
+    script = SLOW.replace("return own(tree)", "raise ValueError('no more')")
+    done, seen = watched(script, *COMMANDS["compose"].split())
+    assert done.returncode == 2
+    assert "25%" in seen
+    [line] = left_over(seen)
+    assert line.startswith("privcalc: internal error: ValueError: no more")
+
+
+def test_lines_of_standard_input(tmp_path: Path) -> None:
+    """They are counted, and an error is not drawn over."""
+    file = tmp_path / "specs.txt"
+    file.write_text(
+        "pure:epsilon=1\n" * 3 + "nonsense\n" + "pure:epsilon=2\n" * 2, encoding="utf-8"
+    )
+    with file.open() as stdin:
+        done, seen = watched(SLOW, "compose", "-", "--delta", "1e-5", "-t", stdin=stdin)
+    assert (done.returncode, done.stdout.count(b"\n")) == (2, 5)
+    assert "2/6" in seen
+    assert left_over(seen)[0].startswith("privcalc: line 4: ")
+    assert left_over(seen)[-1].lstrip().startswith(("^", "hint", "nonsense", "privcalc"))
+
+
+def test_several_processes(tmp_path: Path) -> None:
+    """The thread that draws begins after all processes do, and counts what is done."""
+    file = tmp_path / "specs.txt"
+    file.write_text("pure:epsilon=1\npure:epsilon=2\n" * 2, encoding="utf-8")
+    with file.open() as stdin:
+        done, seen = watched(
+            SLOW, "compose", "-", "--delta", "1e-5", "-t", "--jobs", "2", stdin=stdin
+        )
+    assert (done.returncode, done.stdout.count(b"\n")) == (0, 4)
+    assert "0/4" in seen
+    assert "fork" not in seen
+    assert left_over(seen) == []
+
+
+def test_quick_questions_load_nothing() -> None:
+    """No thread is started, and rich is not loaded, where nobody looks."""
+    script = (
+        "import sys\nfrom privcalc.__main__ import main\nmain()\n"
+        "print([m for m in sys.modules if m in ('rich', 'privcalc.cli.progress', 'threading')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *COMMANDS["compose"].split(), "-t"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_progress_that_is_not_wanted() -> None:
+    """It does nothing."""
+    quiet = Progress(lambda: 3, shown=False)
+    with quiet:
+        assert list(quiet.over([1, 2])) == [1, 2]
+        quiet.reach(1)
+        with quiet.away():
+            pass
+
+
+def test_what_is_under_way() -> None:
+    """The work of a question and of its parts is counted once, and attempts are named in order."""
+    assert under_way() == (0.0, "")
+    with allowance(100.0):
+        charge(10.0)
+        with allowance(50.0), trying("a"), trying("b"):
+            charge(20.0)
+            assert under_way() == (0.3, "a: b")
+        assert under_way() == (0.3, "")
+    assert under_way() == (0.0, "")
