@@ -370,8 +370,18 @@ FileOption = Annotated[
         "with status 1 unless the whole is proved to be within it.",
     ),
 ]
+SweepOption = Annotated[
+    Text,
+    _option(
+        "--sweep",
+        "NAME=LOW..HIGH/N",
+        "Answer for N values of one number of SPEC. With /Nlog spread over the logarithm; or a "
+        "list, NAME=A,B,... Without NAME= of what is written _. Of several that are called NAME, "
+        "NAME#2 is the second.",
+    ),
+]
 
-# Those of `calibrate` alone: free parameters, targets, ratios and sweeps.
+# Those of `calibrate` alone: free parameters, targets and ratios.
 HoleArgument = Annotated[
     list[str],
     typer.Argument(
@@ -426,13 +436,5 @@ RatioOption = Annotated[
         "--ratio",
         "A,B,...",
         "Ratio of the values of several free parameters. In order of appearance.",
-    ),
-]
-SweepOption = Annotated[
-    Text,
-    _option(
-        "--sweep",
-        "NAME=LOW:HIGH:STEPS",
-        "Answer for many values of another parameter. So many, spread over the logarithm.",
     ),
 ]

@@ -9,7 +9,7 @@ from privcalc.bounds import Bound, round_up
 from privcalc.errors import UsageError
 from privcalc.record import record
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import assumptions, number, remarks, sampling_name, title
+from privcalc.render.words import assumptions, number, remarks, sampling_name, title, written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,9 +169,11 @@ def _picture(
     swept = report.at is not None
     points = {name: _points(pairs) for name, pairs in found}
     everything = [point for each in points.values() for point in each]
-    y_log = swept or quantity in LOGARITHMIC or place == "orders"
-    x_log = (swept or place in LOGARITHMIC) and all(point.x > 0.0 for point in everything)
-    y_log = y_log and any(end > 0.0 for point in everything for end in _ends(point))
+    ends = [end for point in everything for end in _ends(point)]
+    y_log = quantity in LOGARITHMIC or place == "orders" or (swept and _decades(ends))
+    x_log = place in LOGARITHMIC or (swept and _decades([point.x for point in everything]))
+    x_log = x_log and all(point.x > 0.0 for point in everything)
+    y_log = y_log and any(end > 0.0 for end in ends)
     drawn = {name: [p for p in each if _drawable(p, y_log)] for name, each in points.items()}
     curves = tuple(_curve(name, each, y_log) for name, each in drawn.items() if each)
     if not curves:
@@ -183,11 +185,28 @@ def _picture(
         title=title(reports),
         facts=(assumptions(report)[0], ("sampling", sampling_name(report)), *chosen),
         x=Axis(LABELS.get(place, place), x_log),
-        y=Axis(LABELS.get(quantity, quantity) + " that meets the target" * swept, y_log),
+        y=Axis(_quantity_label(report, quantity), y_log),
         curves=curves,
         unit=place == "alpha",
         remarks=(*_widths(curves, whole), *_outside(left, len(everything))),
     )
+
+
+def _decades(numbers: Sequence[float]) -> bool:
+    """Say whether numbers range over a power of ten or more, and are positive."""
+    return 0.0 < 10.0 * min(numbers, default=0.0) <= max(numbers, default=0.0)
+
+
+def _quantity_label(report: Report, quantity: str) -> str:
+    """Say what the vertical axis shows, and of a sweep where that was asked."""
+    label = LABELS.get(quantity, quantity)
+    if report.at is None:
+        return label
+    if "sufficient" in report.result:
+        return f"{label} that meets the target"
+    fixed = [f"{k} {written(v)}" for k, v in report.query.items() if (k, v) != report.at]
+    kept = [each for each in fixed if not each.startswith("swept_")]
+    return " at ".join([label, *kept])
 
 
 def _columns(report: Report) -> list[tuple[str, Quantity | Estimate]]:
@@ -273,8 +292,9 @@ def _outside(left: Sequence[Point], number: int) -> list[str]:
     return said
 
 
-# What is smaller, or larger, has no room for ticks among the doubles.
-TINY, HUGE = 1e-290, 1.7e308
+# What is smaller, or larger, has no room for ticks among the doubles. What differs by so little, in
+# relation to itself, is flat: the labels of its ticks would be alike.
+TINY, HUGE, FLAT = 1e-290, 1.7e308, 1e-9
 
 
 @record
@@ -299,7 +319,7 @@ class Scale:
         if logarithmic and log10(high) - log10(low) < 1.0:
             # A part of a decade is read more easily with its own ticks.
             return cls.around(kept, logarithmic=False)
-        if low == high or high - low < TINY:
+        if high - low < max(TINY, FLAT * max(abs(low), abs(high))):
             # A flat curve stands in the middle. No curve is as large as the doubles go.
             low, high = (low - 1.0, high + 1.0) if abs(low) < 1.0 else (low / 2.0, high * 1.5)
             low, high = max(min(low, high), -HUGE), min(max(low, high), HUGE)

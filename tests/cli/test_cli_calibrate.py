@@ -229,7 +229,7 @@ class TestStreams:
         (("staircase:epsilon=1,gamma=_", "--mu", "1"), "one way"),
         (("gaussian:sigma=1@_", "--epsilon", "0.1", "--delta", "1e-5"), "count=1"),
         (("gaussian:sigma=_+pure:epsilon=9", *TARGET), "is composed with"),
-        ((DP_SGD, *TARGET, "--sweep", "q"), "NAME=LOW:HIGH:STEPS"),
+        ((DP_SGD, *TARGET, "--sweep", "q"), "NAME=LOW..HIGH/N"),
         ((DP_SGD, *TARGET, "--sweep", "q=0.1:0.01:5"), "LOW < HIGH"),
         ((DP_SGD, *TARGET, "--sweep", "q=0.01:0.1:1"), "2 to 1000"),
         ((DP_SGD, *TARGET, "--sweep", "rho=0.01:0.1:3"), "rho"),

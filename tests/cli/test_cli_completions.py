@@ -115,11 +115,11 @@ def test_fish(tmp_path: Path) -> None:
 
 
 def test_sweep_has_no_action_in_zsh(tmp_path: Path) -> None:
-    """The colons of NAME=LOW:HIGH:STEPS are no colons of the specification of an argument."""
+    """What it takes is no list of words, and nothing is offered in its place."""
     needs("zsh")
     line = "privcalc calibrate gaussian:sigma=_ --sweep q"
     assert typed("zsh", [line, line + "=1:2"], tmp_path) == [([], line), ([], line + "=1:2")]
-    assert "NAME=LOW\\:HIGH\\:STEPS: '" in _text("_privcalc")
+    assert "NAME=LOW..HIGH/N: '" in _text("_privcalc")
 
 
 def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:

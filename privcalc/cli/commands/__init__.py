@@ -63,6 +63,7 @@ def answered(
     holes: bool = False,
     exit_zero: bool = False,
     places: Sequence[Sequence[float]] | None = None,
+    sweep: str | None = None,
 ) -> ExitStatus:
     """Answer the sum of the specifications, or where SPEC is `-` each line of standard input.
 
@@ -73,8 +74,13 @@ def answered(
         holes: whether specifications may have holes.
         places: where numbers are asked for, which are a curve where one kind of place has several;
             None where each answer is a curve already.
+        sweep: values of one number, as written, each of which is asked about.
         exit_zero: whether a budget that is not satisfied is no failure; an error is one still.
     """
+    if sweep is not None:
+        from privcalc.cli.sweeping import answer_sweep
+
+        return forgiven(answer_sweep(specs, sweep, ask, output, free=holes), exit_zero=exit_zero)
     if output.plot and places is not None and "-" in specs:
         _check_curve(places)
     return forgiven(_status(specs, ask, output, holes=holes), exit_zero=exit_zero)
@@ -89,6 +95,12 @@ def _check_curve(places: Sequence[Sequence[float]]) -> None:
         raise UsageError(SEVERAL)
     if not any(len(each) > 1 for each in kinds):
         raise UsageError(NO_CURVE)
+
+
+def check_swept(places: Sequence[Sequence[float]]) -> None:
+    """Refuse a sweep over anything but one number at each value."""
+    if sum(map(len, places)) != 1:
+        raise UsageError("--sweep goes with one --delta D or one --epsilon E, not with a list")
 
 
 def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:

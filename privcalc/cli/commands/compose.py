@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.choices import read_budget
-from privcalc.cli.commands import answered, forgiven
+from privcalc.cli.commands import answered, check_swept, forgiven
 from privcalc.errors import UsageError
 from privcalc.reporting.compose import Composing
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
@@ -22,6 +22,7 @@ Examples:
   privcalc compose gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5
   privcalc compose gaussian:sigma=5@100 laplace:scale=20 --epsilon 1,2 --json
   privcalc compose --file ./privacy.toml
+  privcalc compose gaussian:sigma=1@50 --delta 1e-6 --sweep sigma=5..20/16
   privcalc compose gaussian:sigma=8@50 --delta 1e-6 --max-epsilon 5"""
 
 
@@ -33,6 +34,7 @@ def compose(
     max_epsilon: options.MaxEpsilonOption = None,
     max_delta: options.MaxDeltaOption = None,
     exit_zero: options.ExitZeroOption = False,
+    sweep: options.SweepOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-6",
     engine: options.EngineOption = choices.Engine.AUTO,
@@ -49,6 +51,8 @@ def compose(
         raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
     if file is not None and (specs or delta or epsilon or max_epsilon or max_delta):
         raise UsageError("--file has what touches the data, and the budget; give neither as well")
+    if file is not None and sweep is not None:
+        raise UsageError("--sweep goes with SPEC, not with --file")
     if file is not None and output.jobs > 1:
         raise UsageError("--jobs says nothing to one question; it goes with -")
     deltas = read_all(read_delta, "--delta", delta)
@@ -60,6 +64,8 @@ def compose(
         raise UsageError("--engine afa gives an estimate only; a budget check needs a proof")
     if output.terse and estimate:
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
+    if sweep is not None:
+        check_swept((deltas, epsilons))
     ask = Composing(
         deltas,
         epsilons,
@@ -73,11 +79,11 @@ def compose(
             epsilons=bool(epsilons),
             estimate=estimate,
         ),
-        hints=not output.quiet,
+        hints=not output.quiet and sweep is None,
     )
     if file is not None:
         from privcalc.cli.gate import check_file
 
         return forgiven(check_file(file, ask, output), exit_zero=exit_zero)
     places = (deltas, epsilons) if deltas or epsilons else None
-    return answered(specs or (), ask, output, exit_zero=exit_zero, places=places)
+    return answered(specs or (), ask, output, exit_zero=exit_zero, places=places, sweep=sweep)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from privcalc.cli import choices
 from privcalc.cli.choices import Format, read_budget
-from privcalc.cli.commands import answered
+from privcalc.cli.commands import answered, check_swept
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.reporting.convert import Converting, Writing, check_uses
@@ -62,6 +62,7 @@ def convert(
     max_mu: options.MaxMuOption = None,
     max_advantage: options.MaxAdvantageOption = None,
     exit_zero: options.ExitZeroOption = False,
+    sweep: options.SweepOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-6",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
@@ -105,6 +106,8 @@ def convert(
         raise UsageError(
             "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp"
         )
+    if sweep is not None:
+        _check_swept(to, bool(delta), bool(data_dependent or budget))
     if to is choices.Target.DP_EVENT:
         alone = not (data_dependent or budget or group)
         return write_events(specs, choices.relation_named(relation), output, alone=alone)
@@ -129,7 +132,22 @@ def convert(
     # Only what is asked at deltas and epsilons has several numbers; rho, mu and risks are no curve.
     numbers = (ask.deltas, ask.epsilons) if to is choices.Target.DP else ()
     places = numbers if to in (*TERSE, choices.Target.RISK) else None
-    return answered(specs, ask, output, exit_zero=exit_zero, places=places)
+    if sweep is not None and to is choices.Target.DP:
+        check_swept(numbers)
+    return answered(specs, ask, output, exit_zero=exit_zero, places=places, sweep=sweep)
+
+
+def _check_swept(to: choices.Target, delta: bool, mode: bool) -> None:  # noqa: FBT001
+    """Refuse a sweep over what is no number."""
+    if mode:
+        raise UsageError("--sweep goes with a guarantee: not with --data-dependent or --filter")
+    if to not in (choices.Target.DP, choices.Target.ZCDP, choices.Target.GDP):
+        raise UsageError(
+            f"--sweep needs one number at each value, and --to {to.value} has none: take --delta D,"
+            " --epsilon E, --to zcdp or --to gdp"
+        )
+    if to is choices.Target.GDP and delta:
+        raise UsageError("--delta asks for a second mu, and a sweep has one number at each value")
 
 
 def _check_mode(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.choices import read_budget
-from privcalc.cli.commands import answered
+from privcalc.cli.commands import answered, check_swept
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
@@ -37,6 +37,7 @@ def select(
     exit_zero: options.ExitZeroOption = False,
     thresholds: options.ThresholdsOption = False,
     epsilon_q: options.RunEpsilonOption = None,
+    sweep: options.SweepOption = None,
     relation: options.RelationOption = None,
     tolerance: options.ToleranceOption = "1e-6",
     engine: options.EngineOfCurveOption = choices.ProvedEngine.AUTO,
@@ -62,6 +63,10 @@ def select(
     limits = read_budget(max_epsilon, max_delta, deltas=bool(deltas), epsilons=bool(epsilons))
     if thresholds and (limits or output.jobs > 1):
         raise UsageError("--thresholds says what candidates have to keep, and checks no budget")
+    if thresholds and sweep is not None:
+        raise UsageError("--sweep says nothing to --thresholds")
+    if sweep is not None:
+        check_swept((deltas, epsilons))
     ask = Selecting(
         runs=read_runs(runs),
         deltas=deltas,
@@ -78,4 +83,5 @@ def select(
         one = read_epsilon("--epsilon-q", epsilon_q)
         report = thresholds_report(ask.runs, one, deltas[0], ask.relation, written)
         return Printer(output).print([report])
-    return answered(written, ask, output, exit_zero=exit_zero, places=(deltas, epsilons))
+    places = (deltas, epsilons)
+    return answered(written, ask, output, exit_zero=exit_zero, places=places, sweep=sweep)

@@ -1,0 +1,158 @@
+"""What `--sweep` says: its values, and the number of a specification that they are put for."""
+
+from __future__ import annotations
+
+import doctest
+import random
+from fractions import Fraction
+
+import pytest
+
+from privcalc.errors import PrivcalcError
+from privcalc.exact import exact
+from privcalc.relation import Relation
+from privcalc.reporting import sweep
+from privcalc.reporting.questions import joined
+from privcalc.reporting.sweep import read_sweep, swept
+
+
+def values(text: str, *, whole: bool = False) -> tuple[str, ...]:
+    """Return the values of a sweep."""
+    return read_sweep(text).values(whole=whole)
+
+
+def texts(spec: str, text: str, *, free: bool = False) -> list[str]:
+    """Return the specifications that a sweep asks about."""
+    found = swept(joined([spec], holes=True), read_sweep(text), free=free)
+    return [found.question(value).text for value in found.values]
+
+
+def test_examples() -> None:
+    """Those of the documentation."""
+    assert doctest.testmod(sweep).failed == 0
+
+
+def test_steps_are_equal() -> None:
+    """Thirteen values from 0.8 to 2 are a tenth apart, exactly."""
+    assert values("sigma=0.8..2/13") == (
+        "0.8", "0.9", "1", "1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7", "1.8", "1.9", "2"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_values_are_where_they_should_be(seed: int) -> None:
+    """Ends are those that were written; between them differences, or ratios, are the same."""
+    rng = random.Random(seed)
+    low = Fraction(rng.randint(1, 999), 10 ** rng.randint(0, 6))
+    high = low * rng.randint(2, 1000)
+    steps, logarithmic = rng.randint(2, 40), rng.random() < 0.5
+    text = f"x={low}..{high}/1/{steps}{'log' * logarithmic}"
+    text = text if high.denominator == 1 else f"x={low}..{high}/{steps}{'log' * logarithmic}"
+    if low.denominator == 1:
+        text = f"x={low}..{high}/{steps}{'log' * logarithmic}"
+    found = [exact(float(Fraction(each))) for each in values(text)]
+    assert len(found) == steps
+    for step, each in enumerate(found):
+        share = step / (steps - 1)
+        ratio = float(high / low) ** share if logarithmic else 1 + share * float(high / low - 1)
+        assert float(each / low) == pytest.approx(ratio, rel=6e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole", "expected"),
+    [
+        ("q=1/100..1/10/3", False, ("1/100", "0.055", "1/10")),
+        ("q=1%..10%/3", False, ("1%", "0.055", "10%")),
+        ("q=0.001:0.1:3", False, ("0.001", "0.01", "0.1")),
+        ("count=1..5/20", True, ("1", "2", "3", "4", "5")),
+        ("count=10..1000/3log", True, ("10", "100", "1000")),
+        ("mean=-1..1/3", False, ("-1", "0", "1")),
+        ("0.5,1/3,2", False, ("0.5", "1/3", "2")),
+        ("q = 2,1,2.0", False, ("2", "1")),
+        ("x=1..2/4", False, ("1", "1.33333", "1.66667", "2")),
+        ("x=1e-9..1/2log", False, ("1e-9", "1")),
+        ("x=1e-9..1/4log", False, ("1e-9", "1e-6", "0.001", "1")),
+    ],
+)
+def test_forms(text: str, whole: bool, expected: tuple[str, ...]) -> None:
+    """Ratios, percentages, whole numbers, numbers below 0, lists, and the first form."""
+    assert values(text, whole=whole) == expected
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "free", "expected"),
+    [
+        ("gaussian:sigma=3@10", "sigma=1,2", False, ["gaussian:sigma=1@10", "gaussian:sigma=2@10"]),
+        ("gaussian:sigma=3@10", "standard-deviation=1%", False, ["gaussian:sigma=1%@10"]),
+        ("gaussian:sigma=3@10", "count=7", False, ["gaussian:sigma=3@7"]),
+        ("gaussian:sigma=_@10", "1,2", False, ["gaussian:sigma=1@10", "gaussian:sigma=2@10"]),
+        ("gaussian:sigma=_@10", "sigma=1", False, ["gaussian:sigma=1@10"]),
+        ("gaussian:sigma=_+gaussian:sigma=_@2", "5", False,
+         ["gaussian:sigma=5+gaussian:sigma=5@2"]),
+        ("gaussian:sigma=1+gaussian:sigma=2", "sigma#2=5", False,
+         ["gaussian:sigma=1+gaussian:sigma=5"]),
+        ("gaussian:sigma=1+gaussian:sigma=2", "sigma#1=5", False,
+         ["gaussian:sigma=5+gaussian:sigma=2"]),
+        ("(gaussian:sigma=1@5+laplace:scale=2@7)@3", "count#2=9", False,
+         ["(gaussian:sigma=1@5+laplace:scale=2@9)@3"]),
+        ("gaussian:sigma=_@poisson:q=0.1@10", "q=1/3", True, ["gaussian:sigma=_@poisson:q=1/3@10"]),
+        ('{"type": "gaussian", "standard_deviation": 2}', "sigma=1", False, ["gaussian:sigma=1"]),
+    ],
+)  # fmt: skip
+def test_places(spec: str, text: str, free: bool, expected: list[str]) -> None:
+    """By name, by `_`, by number where a name is written more than once, and in data."""
+    assert texts(spec, text, free=free) == expected
+
+
+def test_an_answer_brings_its_relation() -> None:
+    """Its guarantee holds under that."""
+    answer = (
+        '{"schema": "privcalc/result/v1", "spec": {"type": "gaussian", "standard_deviation": 2},'
+        ' "relation": "replace_one"}'
+    )
+    found = swept(joined([answer]), read_sweep("sigma=1,3"))
+    assert found.question("3").relation is Relation.REPLACE_ONE
+    assert found.question("3").text == "gaussian:sigma=3"
+
+
+@pytest.mark.parametrize(
+    ("spec", "text", "free", "words"),
+    [
+        ("gaussian:sigma=3@10", "sigma", False, "NAME=LOW..HIGH/N"),
+        ("gaussian:sigma=3@10", "=1,2", False, "NAME=LOW..HIGH/N"),
+        ("gaussian:sigma=3@10", "sigma=", False, "NAME=LOW..HIGH/N"),
+        ("gaussian:sigma=3@10", "sigma=1,", False, "empty place"),
+        ("gaussian:sigma=3@10", "sigma=1..2", False, "in how many values?"),
+        ("gaussian:sigma=3@10", "sigma=2..1/3", False, "takes LOW < HIGH, got 2 and 1"),
+        ("gaussian:sigma=3@10", "sigma=1..1/3", False, "takes LOW < HIGH"),
+        ("gaussian:sigma=3@10", "sigma=0..1/3log", False, "takes 0 < LOW < HIGH"),
+        ("gaussian:sigma=3@10", "sigma=1..2/1", False, "2 to 1000 steps, got 1"),
+        ("gaussian:sigma=3@10", "sigma=1..2/1001", False, "2 to 1000 steps, got 1001"),
+        ("gaussian:sigma=3@10", "sigma=1..2/x", False, "whole number"),
+        ("gaussian:sigma=3@10", "sigma=" + ",".join(map(str, range(1, 1002))), False, "at most"),
+        ("gaussian:sigma=3@10", "sigma=1/100..1/10", False, "can be read in two ways"),
+        ("gaussian:sigma=3@10", "sigma=0,8..2/13", False, "got '0,8'"),
+        ("gaussian:sigma=3@10", "sigma=0,8", False, "a comma stands between"),
+        ("gaussian:sigma=3@10", "1,2", False, "or _ in its place"),
+        ("gaussian:sigma=3@10", "rho=1,2", False, "a sweep can be over count, sigma"),
+        ("gaussian:sigma=_@10", "q=1,2", False, "what is written _ is sigma"),
+        ("gaussian:sigma=_@_", "1,2", False, "sigma and count are written _"),
+        ("gaussian:sigma=1+gaussian:sigma=2", "sigma=1,2", False, "written 2 times; say which"),
+        ("gaussian:sigma=1+gaussian:sigma=2", "sigma#3=1,2", False, "none of them"),
+        ("gaussian:sigma=1+gaussian:sigma=2", "sigma#0=1,2", False, "none of them"),
+        ("gaussian:sigma=_@10", "sigma=1,2", True, "is the free parameter"),
+        ("gaussian:sigma=_@10", "1,2", True, "needs the name"),
+        ("gaussian:sigma=_", "q=1,2", True, "nothing but the free parameter"),
+        (
+            "gaussian:sigma=1@select:runs=geometric,mean=3",
+            "runs=1",
+            False,
+            "a sweep needs a number",
+        ),
+    ],
+)
+def test_refusals(spec: str, text: str, free: bool, words: str) -> None:
+    """What is wrong is said, with what to write."""
+    with pytest.raises(PrivcalcError) as caught:
+        texts(spec, text, free=free)
+    assert words in str(caught.value)
