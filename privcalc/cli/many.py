@@ -1,7 +1,8 @@
 """Standard input as SPEC: each question is answered as it arrives, and none waits for all.
 
-A question is a line of text, a JSON value on any number of lines, or an entry of an array. What is
-read ahead is one question: input may be longer than memory, and need not have an end.
+A question is a line of text, a JSON value on any number of lines, or an entry of an array. A line
+of text may have a name before it, and a comment behind it, or be one. What is read ahead is one
+question: input may be longer than memory, and need not have an end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from privcalc.cli.failure import ExitStatus, failure, shown
 from privcalc.cli.output import Printed, Printer
 from privcalc.cli.progress import Progress, lines_of_input
 from privcalc.errors import SpecError, UsageError
-from privcalc.record import record
+from privcalc.record import record, replace
 from privcalc.reporting.questions import question
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ _BRACKETS = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
 _STEP = re.compile(r"[\[(][\[(\s]*(?:[\w.]+\()?[\d.-]", re.ASCII)
 # The module that the list of an event of dp_accounting begins with: such a list is one question.
 _EVENT = re.compile(r'"(?:[a-z_]+\.)*dp_event"')
+# A name before a question. No specification has a colon behind the word that follows its first one,
+# no JSON and no event a word before it, and a name has a space behind its colon.
+_NAMED = re.compile(r"([^\W\d_][\w .-]{0,79}):\s+(?=[A-Za-z][\w.-]*\s*[:(]|[{(\[])")
+# What is in quotes, and a comment: a space before it tells it from a part of a word, as in shells.
+_QUOTED_OR_COMMENT = re.compile(r'"[^"]*"|\'[^\']*\'|(?P<comment>(?:^|\s)\s*#.*)')
 # How a line begins that can only go on with an open value: as programs that print JSON indent it.
 _INSIDE = ' \t"}]),:-0123456789'
 
@@ -60,7 +66,9 @@ def questions() -> Iterator[Asked]:
             yield number, line
             continue
         if value is None:
-            text = line.strip()
+            text = without_comment(line.strip())
+            if not text:
+                continue
             data = text[0] in "{[" or _PRINTED.match(text)
             if not data or (text[0] == "{" and text[-1] == "}"):
                 yield number, text
@@ -71,6 +79,30 @@ def questions() -> Iterator[Asked]:
             value = None
     if value is not None:
         yield value.cut_off()
+
+
+def without_comment(text: str) -> str:
+    """Leave out what stands behind a `#` at the beginning or after a space; data have none.
+
+    >>> without_comment("gaussian:sigma=1 # training"), without_comment("# all of it")
+    ('gaussian:sigma=1', '')
+    """
+    if "#" not in text or text[0] in "{[":
+        return text
+    for found in _QUOTED_OR_COMMENT.finditer(text):
+        if found["comment"] is not None:
+            return text[: found.start()]
+    return text
+
+
+def name_and_text(text: str) -> tuple[str, str]:
+    """Return the name before a question, or "", and the question.
+
+    >>> name_and_text("train: gaussian:sigma=1"), name_and_text("gaussian: sigma=1")
+    (('train', 'gaussian:sigma=1'), ('', 'gaussian: sigma=1'))
+    """
+    found = _NAMED.match(text)
+    return (found[1].rstrip(), text[found.end() :]) if found else ("", text)
 
 
 class _Value:
@@ -220,12 +252,19 @@ class Answering:
 
     def __call__(self, line: int, text: str | SpecError) -> Printed:
         """Return all that is to be printed of a question, or of what is wrong with it."""
+        name = ""
         try:
-            asked = question(_readable(text), holes=self.holes, relation=self.ask.relation)
-            return Printer(self.output).rendered(self.ask(asked), line=line, text=asked.text)
+            name, written = name_and_text(_readable(text))
+            asked = question(written, holes=self.holes, relation=self.ask.relation)
+            name = name or asked.name
+            reports = [replace(each, name=name) if name else each for each in self.ask(asked)]
+            return Printer(self.output).rendered(reports, line=line, text=asked.text, name=name)
         # Whatever goes wrong with it, an internal error too, says nothing about the next.
         except Exception as error:  # noqa: BLE001
-            said = shown(failure(error, line=line), self.output.error_form)
+            problem = failure(error, line=line)
+            if name:
+                problem = replace(problem, message=f"{name}: {problem.message}")
+            said = shown(problem, self.output.error_form)
             return Printed((), (said,), ExitStatus.ERROR, line=line)
 
 

@@ -162,7 +162,12 @@ class Printer:
         return printed.status
 
     def rendered(
-        self, reports: Sequence[Report], *, line: int | None = None, text: str = ""
+        self,
+        reports: Sequence[Report],
+        *,
+        line: int | None = None,
+        text: str = "",
+        name: str = "",
     ) -> Printed:
         """Return what is printed of all answers to one question, before any of it is.
 
@@ -170,8 +175,9 @@ class Printer:
             reports: the answers.
             line: the line of standard input that asked, for what goes to standard error.
             text: what it asked, for statements.
+            name: what it is called.
         """
-        place = "" if line is None else f"line {line}: "
+        place = "" if line is None else f"line {line}{f' ({name})' if name else ''}: "
         lines = () if self._output.quiet else tuple(self._lines(reports, text))
         said = tuple(self._messages(reports, place))
         checks = [report.check for report in reports if report.check is not None]
@@ -245,11 +251,12 @@ class Printer:
         from privcalc.picture.picture import picture
         from privcalc.picture.terminal import draw
         from privcalc.render.plain import facts, verdicts
+        from privcalc.render.words import names
 
         found, rest = picture(reports)
         terminal = self._output.terminal
         width = terminal.columns if terminal.boxed else None
-        yield from facts((("spec", found.title), *found.facts), width=width)
+        yield from facts((*names(reports), ("spec", found.title), *found.facts), width=width)
         fine = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
         yield from draw(found, columns=terminal.columns, fine=fine)
         if rest:

@@ -4,7 +4,8 @@ CSV has the long form: one row per number, the same columns for every command. E
 specification, and describes a long one; JSON has the whole. Numbers are written in full (they read
 back as the same doubles), infinity as `Infinity`; a cell that does not apply is empty. What is
 proved from above is in `upper` and from below in `lower`; a number that bounds nothing (a count,
-the value of a free parameter) is in `value`.
+the value of a free parameter) is in `value`. What was fixed beside the place of a number, such as
+the delta of a sweep, is in `query`.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ def as_object(report: Report) -> dict[str, object]:
         "schema": SCHEMA,
         "version": __version__,
         "command": report.command,
+        **({"name": report.name} if report.name else {}),
         "spec": to_json(report.spec),
         "text": report.text,
         "relation": report.relation.value,
@@ -118,6 +120,8 @@ HEADER = (
     "tolerance_met",
     "budget",
     "verdict",
+    "query",
+    "name",
 )
 
 
@@ -137,10 +141,13 @@ def csv_lines(report: Report) -> Iterator[str]:
     if report.check is not None:
         after[2:] = [number(least(report.check.budget)), report.check.verdict.value]
     for given, at, name, value in numbers(report):
+        # What else was fixed, such as the delta of a sweep.
+        fixed = {key: found for key, found in report.query.items() if key != given}
+        asked = " ".join(f"{key}={number(found)}" for key, found in fixed.items())
         quantity = f"{name} ({report.caution})" if report.caution else name
         # A part that is named was not checked itself, nor asked of that engine.
         rest = ("",) * len(after) if given == "name" else after
-        yield _joined((*before, given, at, quantity, *_ends(value), *rest))
+        yield _joined((*before, given, at, quantity, *_ends(value), *rest, asked, report.name))
 
 
 def numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 def lines(report: Report) -> Iterator[str]:
     """Render one answer: an error if it fails its check, a notice otherwise."""
     about = f"{title([report])}; relation {report.relation.text}, sampling {sampling_name(report)}"
+    about = f"{report.name}: {about}" if report.name else about
     check = report.check
     if check is not None:
         level = "notice" if check.verdict is Verdict.WITHIN else "error"

@@ -22,6 +22,7 @@ from privcalc.render.words import (
     VERDICTS,
     assumptions,
     named,
+    names,
     number,
     one_sided,
     remarks,
@@ -75,11 +76,11 @@ class _Table:
 
 
 def _tables(report: Report) -> Iterator[_Table]:
-    for names in report.tables or (tuple(report.result),):
-        shown = {name: report.result[name] for name in names}
-        last = shown[names[-1]]
+    for columns in report.tables or (tuple(report.result),):
+        shown = {name: report.result[name] for name in columns}
+        last = shown[columns[-1]]
         if report.closing and isinstance(last, list):
-            shown[names[-1]] = [*last, *report.closing]
+            shown[columns[-1]] = [*last, *report.closing]
         yield _Table(report.place, shown, report.headings)
 
 
@@ -170,7 +171,8 @@ def lines(
         width: of the terminal that lines are to fit, None where there is none.
     """
     first = reports[0]
-    yield from facts((("spec", title(reports)), *assumptions(first)), colour=colour, width=width)
+    about = (*names(reports), ("spec", title(reports)), *assumptions(first))
+    yield from facts(about, colour=colour, width=width)
     for grid in grids(reports):
         yield ""
         headings, rows = _fitted(grid, width)
@@ -256,7 +258,8 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 def markdown_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Render the answers to one question as tables, assumptions and verdicts."""
     first = reports[0]
-    yield f"**`{title(reports)}`**"
+    name = f"{first.name}: " if first.name else ""
+    yield f"**{name}`{title(reports)}`**"
     for grid in grids(reports):
         yield ""
         yield _markdown_row(grid.header)

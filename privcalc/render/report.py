@@ -95,6 +95,7 @@ class Report:
         source: the file and the line in it that annotations are shown at, or None.
         caution: what every format says of the numbers: that they are no guarantee, or "".
         written: the text that the specification was read from, or "" where it says something else.
+        name: what whoever asked calls it, or "".
     """
 
     command: str
@@ -116,6 +117,7 @@ class Report:
     source: tuple[str, int] | None = None
     caution: str = ""
     written: str = ""
+    name: str = ""
 
     @property
     def text(self) -> str:

@@ -37,7 +37,8 @@ def render(reports: Sequence[Report], *, colour: bool, width: int | None = None)
     )
     first = reports[0]
     with console.capture() as capture:
-        console.print(Text(title(reports), style="bold"), soft_wrap=True)
+        name = f"{first.name}: " if first.name else ""
+        console.print(Text(f"{name}{title(reports)}", style="bold"), soft_wrap=True)
         for grid in grids(reports):
             table = Table(box=box.ROUNDED, show_edge=True)
             for name in grid.header:

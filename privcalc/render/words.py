@@ -116,6 +116,11 @@ def title(reports: Sequence[Report]) -> str:
     return "".join(parts)
 
 
+def names(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
+    """Return what answers to one question are called, where they have a name, as a fact."""
+    return (("name", reports[0].name),) if reports[0].name else ()
+
+
 def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:
     """Return what stands below the tables of the answers to one question, each line once."""
     return list(dict.fromkeys(remark for report in reports for remark in report.remarks))

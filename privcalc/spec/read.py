@@ -34,6 +34,7 @@ class Question:
         text: the specification on one line: as it was written, or canonical where it was JSON.
         spans: the part of `text` that each node and value was read from; empty for JSON.
         printed: whether it was an answer that privcalc printed.
+        name: what an answer was called, or "".
     """
 
     tree: Node
@@ -41,6 +42,7 @@ class Question:
     text: str
     spans: Mapping[Path, Span] = field(factory=dict)
     printed: bool = False
+    name: str = ""
 
 
 def read(text: str, relation: Relation | None = None) -> Question:
@@ -105,9 +107,12 @@ def _data(line: str, relation: Relation | None) -> Question:
         raise SpecError(LISTED, hint=LISTED_HINT)
     value = load(line, infinity=listed)
     if isinstance(value, dict) and "schema" in value:
+        name = value.get("name")
         value, brought = guaranteed(cast("dict[str, object]", value))
         tree = from_json(value)
-        return Question(tree, brought, to_text(tree), printed=True)
+        # What nobody could have written as one is none.
+        called = name if isinstance(name, str) and name.isprintable() and len(name) <= 80 else ""
+        return Question(tree, brought, to_text(tree), printed=True, name=called)
     if listed or "history" in line:
         from privcalc.spec.events.history import from_data
 
@@ -155,6 +160,7 @@ _FIELDS = {
     "schema",
     "version",
     "command",
+    "name",
     "spec",
     "text",
     "relation",

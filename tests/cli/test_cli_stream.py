@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -12,6 +14,7 @@ import pytest
 
 from privcalc.bounds import Bound
 from privcalc.cli import many as lines
+from privcalc.cli.many import name_and_text, without_comment
 from privcalc.relation import Relation
 
 if TYPE_CHECKING:
@@ -155,9 +158,12 @@ def test_byte_order_mark_is_skipped(
     assert run("compose", "\ufeffpure:epsilon=1", "--delta", "1e-5", "-t").status == 0
 
 
-def test_comment_is_no_repetition(run: Callable[..., Outcome]) -> None:
-    """A line that begins with # is refused in plain words."""
+def test_comments_alone_are_no_question(run: Callable[..., Outcome]) -> None:
+    """A check of nothing does not pass; and an argument has no comments."""
     outcome = run("compose", "-", "--delta", "1e-5", stdin="# sigma=1\n")
+    assert outcome.status == 2
+    assert outcome.stderr == "privcalc: no question on standard input\n"
+    outcome = run("compose", "# sigma=1", "--delta", "1e-5")
     assert outcome.status == 2
     assert outcome.stderr.endswith("hint: a specification has no comments\n")
 
@@ -288,3 +294,81 @@ def test_stands_alone(run: Callable[..., Outcome]) -> None:
     outcome = run("compose", "-", "pure:epsilon=1")
     assert outcome.status == 2
     assert "stands alone" in outcome.stderr
+
+
+NAMED = """# what touched the data
+train: gaussian:sigma=2@10 # a run
+  # two of them
+
+\u00fcber den Zaun: laplace:scale=3# 1
+gaussian: sigma=2@10
+twin 2: {"type": "pure", "epsilon": 1.0}
+event: GaussianDpEvent(noise_multiplier=1.0)
+nested: (pure:epsilon=1@2)@3
+"""
+
+
+def test_names_and_comments(run: Callable[..., Outcome]) -> None:
+    """Lines have names, which all formats have, and comments, which none has."""
+    done = run("compose", "-", "--delta", "1e-5", "--json", stdin=NAMED)
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each.get("name") for each in found] == ["train", None, "twin 2", "event", "nested"]
+    assert [each["text"] for each in found[:3]] == [
+        "gaussian:sigma=2@10", "gaussian:sigma=2@10", "pure:epsilon=1",
+    ]  # fmt: skip
+    # A comment has a space before it.
+    assert done.stderr.count('"line": 5') == 1
+    assert "\\u00fcber den Zaun: " in done.stderr
+    rows = list(csv.DictReader(io.StringIO(
+        run("compose", "-", "--delta", "1e-5", "--format", "csv", stdin=NAMED).stdout
+    )))  # fmt: skip
+    assert [row["name"] for row in rows] == ["train", "", "twin 2", "event", "nested"]
+    table = run("compose", "-", "--delta", "1e-5", stdin=NAMED).stdout
+    assert table.startswith("name      train\nspec      gaussian:sigma=2@10\n")
+    assert table.count("name  ") == 4
+    markdown = run("compose", "-", "--delta", "1e-5", "--format", "markdown", stdin=NAMED).stdout
+    assert markdown.startswith("**train: `gaussian:sigma=2@10`**\n")
+    checked = ("compose", "-", "--delta", "1e-5", "--max-epsilon", "0.1", "--json")
+    assert "line 2 (train): over budget" in run(*checked, stdin=NAMED).stderr
+    # An answer keeps its name in the next pipe, and is the same question at another delta.
+    again = run("compose", "-", "--delta", "1e-6", "--json", stdin=done.stdout).stdout
+    kept = [json.loads(line).get("name") for line in again.splitlines()]
+    assert kept == ["train", None, "twin 2", "event", "nested"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "text"),
+    [
+        ("a: b:c=1", "a", "b:c=1"),
+        ("a:b:c=1", "", ""),
+        ("a : b:c=1", "a", "b:c=1"),
+        ("ptr: test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4)", "", ""),
+        ("gaussian: laplace:scale=1", "gaussian", "laplace:scale=1"),
+        ("a: b: c:d=1", "a", "b: c:d=1"),
+        ("7: a:b=1", "", ""),
+        ("a: [[1.1, 0.01, 5]]", "a", "[[1.1, 0.01, 5]]"),
+        ("a: dp_accounting.GaussianDpEvent(1)", "a", "dp_accounting.GaussianDpEvent(1)"),
+        ('{"a": "b: c:d"}', "", ""),
+        (f"{'x' * 81}: a:b=1", "", ""),
+    ],
+)
+def test_what_is_a_name(line: str, name: str, text: str) -> None:
+    """It has a space behind its colon, and a question behind that."""
+    assert name_and_text(line) == (name, text or line)
+
+
+@pytest.mark.parametrize(
+    ("line", "kept"),
+    [
+        ("a:b=1 #c", "a:b=1"),
+        ("a:b=1\t# c # d", "a:b=1"),
+        ("#", ""),
+        ("a:b=1#c", "a:b=1#c"),
+        ('a:file="b #c.json" # d', 'a:file="b #c.json"'),
+        ('{"a": "b #c"}', '{"a": "b #c"}'),
+        ("x: {'a': 'b #c'}  # d", "x: {'a': 'b #c'}"),
+    ],
+)
+def test_what_is_a_comment(line: str, kept: str) -> None:
+    """It has a space before it, and is in no quotes and no data."""
+    assert without_comment(line) == kept
