@@ -29,6 +29,8 @@ PROFILE_POINTS = 21
 ROUGH = 1e-4
 # The profile runs to about the epsilon of this delta.
 PROFILE_DELTA = 1e-10
+# Nor beyond so many times where its lower end is that.
+FAR = 4.0
 
 
 @allowance(QUESTION)
@@ -156,7 +158,8 @@ def _epsilons(solver: _Solver) -> tuple[float, ...]:
         bound = solver.answer("epsilon", target).bound
         reach = bound.upper if bound is not None else 1.0
         if bound is not None and bound.lower:
-            reach = min(reach, 2.0 * bound.lower)
+            # Both ends are followed until they have fallen, but a loose one not for ever.
+            reach = min(reach, FAR * bound.lower)
     except NotCertifiedError:
         reach = 1.0
     return round_points(reach if 0.0 < reach < math.inf else 1.0, PROFILE_POINTS)

@@ -478,10 +478,15 @@ def round_points(reach: float, count: int) -> tuple[float, ...]:
     return tuple(round(step * power) * i / power for i in range(count))
 
 
+# Steps that are read easily, no more than a quarter apart: what a profile goes too far shows where
+# delta is nothing any more.
+DIGITS = (1.0, 1.2, 1.5, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 10.0)
+
+
 def round_step(value: float) -> float:
-    """Return the least of 1, 2, 2.5, 5 times a power of ten that is at least `value`."""
+    """Return the least of DIGITS times a power of ten that is at least `value`."""
     power = 10.0 ** math.floor(math.log10(value))
-    return next(power * digit for digit in (1.0, 2.0, 2.5, 5.0, 10.0) if power * digit >= value)
+    return next(power * digit for digit in DIGITS if power * digit >= value)
 
 
 def error_rates(count: int) -> tuple[float, ...]:

@@ -28,11 +28,13 @@ class Terminal:
         boxed: it is a terminal that a person reads.
         colour: colour is wanted.
         columns: how wide it is; a table that does not fit has no boxes, and is never cut.
+        lines: how many it has; 0 where it is none.
     """
 
     boxed: bool
     colour: bool
     columns: int = 80
+    lines: int = 0
 
 
 def terminal(mode: ColorMode) -> Terminal:
@@ -48,7 +50,22 @@ def terminal(mode: ColorMode) -> Terminal:
         return Terminal(boxed=False, colour=colour)
     from shutil import get_terminal_size
 
-    return Terminal(boxed=True, colour=colour, columns=get_terminal_size().columns)
+    size = get_terminal_size()
+    return Terminal(boxed=True, colour=colour, columns=size.columns, lines=size.lines)
+
+
+def shows_more() -> bool:
+    """Say whether standard output shows more than ASCII: it is UTF-8, and nobody asked for C.
+
+    In the locale C Python writes UTF-8 all the same, and where LANG alone says so it has set
+    LC_CTYPE to one of its own.
+    """
+    if (sys.stdout.encoding or "").lower().replace("-", "") != "utf8":
+        return False
+    of_python = ("", "C.UTF-8", "C.utf8", "UTF-8")
+    own = os.environ.get("LC_CTYPE", "")
+    locale = os.environ.get("LC_ALL") or ("" if own in of_python else own)
+    return (locale or os.environ.get("LANG")) not in ("C", "POSIX")
 
 
 MOST_JOBS = 256
@@ -256,14 +273,15 @@ class Printer:
         found, rest = picture(reports)
         terminal = self._output.terminal
         width = terminal.columns if terminal.boxed else None
-        yield from facts((*names(reports), ("spec", found.title), *found.facts), width=width)
-        fine = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        yield from draw(found, columns=terminal.columns, fine=fine)
+        above = [*facts((*names(reports), ("spec", found.title), *found.facts), width=width)]
+        below = [*verdicts(reports, colour=terminal.colour, width=width)]
         if rest:
-            yield ""
-            yield from self._tables(rest)
-        else:
-            yield from verdicts(reports, colour=terminal.colour, width=width)
+            below = ["", *self._tables(rest)]
+        # The last line of a screen is that of the next prompt.
+        left = terminal.lines - len(above) - len(below) - 1
+        yield from above
+        yield from draw(found, columns=terminal.columns, fine=shows_more(), lines=left)
+        yield from below
 
     def _tables(self, reports: Sequence[Report]) -> Iterator[str]:
         terminal = self._output.terminal

@@ -60,7 +60,7 @@ def compose(
     With neither the answer is the privacy profile, 21 points of its `curve`:
 
         >>> privcalc.compose("gaussian:sigma=5").curve[10][0]
-        1.0
+        0.6
 
     Args:
         *specs: what touched the data; several are one sum.

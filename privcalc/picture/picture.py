@@ -12,7 +12,7 @@ from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import assumptions, number, remarks, sampling_name, title, written
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from privcalc.render.report import Number, Quantity, Report, Row
 
@@ -32,6 +32,14 @@ LABELS = {
 
 LOGARITHMIC = frozenset({"delta", "orders"})
 """Quantities that range over powers of ten."""
+
+FALLS = frozenset({("epsilon", "delta"), ("delta", "epsilon"), ("alpha", "beta")})
+RISES = frozenset({("orders", "renyi_epsilon"), ("orders", "exact"), ("orders", "base")})
+"""Which quantity never rises, or never falls, with the place that it is asked at."""
+
+BELOW = 0.1
+"""Lower ends below this part of all upper ones are left out of a logarithmic axis, which would be
+theirs for the most part."""
 
 VISIBLE = 0.02
 """A band so wide, against its upper end, is more than a line."""
@@ -167,7 +175,7 @@ def _picture(
     """Put curves on axes that fit them."""
     report = reports[0]
     swept = report.at is not None
-    points = {name: _points(pairs) for name, pairs in found}
+    points = {name: _monotone(_points(pairs), place, name) for name, pairs in found}
     everything = [point for each in points.values() for point in each]
     ends = [end for point in everything for end in _ends(point)]
     y_log = quantity in LOGARITHMIC or place == "orders" or (swept and _decades(ends))
@@ -175,6 +183,8 @@ def _picture(
     x_log = x_log and all(point.x > 0.0 for point in everything)
     y_log = y_log and any(end > 0.0 for end in ends)
     drawn = {name: [p for p in each if _drawable(p, y_log)] for name, each in points.items()}
+    if y_log:
+        drawn = _without_depths(drawn)
     curves = tuple(_curve(name, each, y_log) for name, each in drawn.items() if each)
     if not curves:
         raise UsageError("there is nothing to draw: every point is 0 or infinite")
@@ -241,6 +251,49 @@ def _points(pairs: Sequence[tuple[float, Number | Quantity | Row | Estimate]]) -
     return points
 
 
+def _monotone(points: Sequence[Point], place: str, name: str) -> list[Point]:
+    """Return points with the ends that are proved of them by the others.
+
+    What never rises is at most what it is at every smaller place, and at least what it is at every
+    larger one: upper ends of the former and lower ends of the latter are ends here. So it is of
+    delta over epsilon, as P(S) - e^epsilon Q(S) falls with epsilon for every set S; of epsilon over
+    delta, its inverse; and of the errors of the best tests. Renyi divergences never fall with the
+    order (van Erven and Harremoes 2014, Theorem 3): the same, read from the right.
+    """
+    found = sorted(points, key=lambda point: point.x)
+    if (place, name) in FALLS:
+        return _falling(found)
+    return _falling(found[::-1])[::-1] if (place, name) in RISES else found
+
+
+def _falling(points: Sequence[Point]) -> list[Point]:
+    """Return points of what is no larger at each than at the one before it."""
+    uppers: list[float | None] = []
+    for point in points:
+        known = [each for each in (point.upper, *uppers[-1:]) if each is not None]
+        uppers.append(min(known, default=None))
+    lowers: list[float | None] = []
+    for point in reversed(points):
+        known = [each for each in (point.lower, *lowers[-1:]) if each is not None]
+        lowers.append(max(known, default=None))
+    return [
+        Point(point.x, lower, upper)
+        for point, lower, upper in zip(points, reversed(lowers), uppers, strict=True)
+    ]
+
+
+def _without_depths(drawn: Mapping[str, list[Point]]) -> dict[str, list[Point]]:
+    """Lower ends far below every upper one to 0, which they are at least, too."""
+    uppers = [p.upper for each in drawn.values() for p in each if p.upper is not None]
+    floor = BELOW * min(uppers, default=0.0)
+    return {
+        name: [
+            Point(p.x, 0.0, p.upper) if p.lower is not None and p.lower < floor else p for p in each
+        ]
+        for name, each in drawn.items()
+    }
+
+
 def _ends(point: Point) -> list[float]:
     return [end for end in (point.lower, point.upper) if end is not None and isfinite(end)]
 
@@ -274,7 +327,7 @@ def _widths(curves: Sequence[Curve], whole: str) -> list[str]:
         words = apart if widest else " and equal"
         said.append(f"at the points both ends are proved{words if widest < VISIBLE else ''}")
     if any(not p.lower for c in curves for p in c.points if p.upper and p.lower is not None):
-        said.append("a lower end that is not drawn is 0")
+        said.append("a lower end that is not drawn lies below the picture")
     if len(known) < len(curves):
         said.append("points without a band are proved from one side only")
     return said

@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
     from privcalc.picture.picture import Curve, Picture
 
-# With all that stands around it, a screen of 24 lines.
-HEIGHT = 13
-NARROWEST, USUAL, WIDEST = 40, 80, 100
+# On a screen of 24 lines this is left by all that stands around it. What is higher than half of its
+# width is no longer seen at once.
+LOWEST, ASPECT = 13, 0.5
+NARROWEST, USUAL, WIDEST = 40, 80, 120
+# Rows for each tick of the vertical axis.
+FOR_TICK = 2.5
 
 
 @record
@@ -44,24 +47,30 @@ FINE = Marks("●■▲◆", "○□△◇", "░", "·", "╲", ("│", "┤", 
 PLAIN = Marks("*#x@", "o=+%", ":", ".", "\\", ("|", "+", "'", "-", "+"))
 
 
-def draw(picture: Picture, *, columns: int, fine: bool) -> Iterator[str]:
+def draw(picture: Picture, *, columns: int, fine: bool, lines: int = 0) -> Iterator[str]:
     """Draw a picture.
 
     Args:
         picture: what to draw.
         columns: how wide the terminal is.
         fine: whether it shows more than ASCII.
+        lines: how many it has, of which no more are taken than a picture of that width needs; it
+            has as many as it has to.
     """
     marks = FINE if fine else PLAIN
     columns = min(max(columns, NARROWEST), WIDEST)
     x, y = _scales(picture)
-    rows = {round(place * (HEIGHT - 1)): label for place, label in y.ticks(6)}
+    below = [line for remark in picture.remarks for line in _remark(remark, columns)]
+    # The labels of both axes, the horizontal one, its ticks, and a line of marks for each curve.
+    around = 4 + len(picture.curves) + len(below)
+    height = max(min(lines - around, round(ASPECT * columns)), LOWEST)
+    rows = {round(p * (height - 1)): label for p, label in y.ticks(max(6, int(height / FOR_TICK)))}
     margin = max(map(len, rows.values()), default=0)
     width = columns - margin - 3
-    canvas = _canvas(picture, x, y, width, marks)
+    canvas = _canvas(picture, x, y, (width, height), marks)
     line, tick, corner, across, mark = marks.axes
     yield picture.y.label
-    for row in range(HEIGHT - 1, -1, -1):
+    for row in range(height - 1, -1, -1):
         label = rows.get(row, "")
         text = "".join(canvas[row]).rstrip()
         yield f"{label:>{margin}} {tick if label else line}{text}"
@@ -71,8 +80,11 @@ def draw(picture: Picture, *, columns: int, fine: bool) -> Iterator[str]:
     yield " " * (margin + 2) + _labels(places, width)
     yield picture.x.label.rjust(columns - 1)
     yield from _legend(picture, marks, {mark for row in canvas for mark in row})
-    for remark in picture.remarks:
-        yield from wrap(remark, columns, break_long_words=False) if columns < USUAL else [remark]
+    yield from below
+
+
+def _remark(remark: str, columns: int) -> list[str]:
+    return wrap(remark, columns, break_long_words=False) if columns < USUAL else [remark]
 
 
 def _scales(picture: Picture) -> tuple[Scale, Scale]:
@@ -86,13 +98,16 @@ def _scales(picture: Picture) -> tuple[Scale, Scale]:
     )
 
 
-def _canvas(picture: Picture, x: Scale, y: Scale, width: int, marks: Marks) -> list[list[str]]:
+def _canvas(
+    picture: Picture, x: Scale, y: Scale, size: tuple[int, int], marks: Marks
+) -> list[list[str]]:
     """Return the rows of characters from the lowest on."""
-    canvas = [[" "] * width for _ in range(HEIGHT)]
+    width, height = size
+    canvas = [[" "] * width for _ in range(height)]
     if picture.unit:
         for column in range(width):
-            canvas[round((1 - column / (width - 1)) * (HEIGHT - 1))][column] = marks.guess
-    placed = [_placed(curve, x, y, width) for curve in picture.curves]
+            canvas[round((1 - column / (width - 1)) * (height - 1))][column] = marks.guess
+    placed = [_placed(curve, x, y, size) for curve in picture.curves]
     for curve in placed:
         _join(canvas, curve, marks)
     # Marks last: what is proved hides what joins it.
@@ -108,14 +123,15 @@ def _canvas(picture: Picture, x: Scale, y: Scale, width: int, marks: Marks) -> l
 Placed = list[tuple[int, float | None, float | None]]
 
 
-def _placed(curve: Curve, x: Scale, y: Scale, width: int) -> Placed:
+def _placed(curve: Curve, x: Scale, y: Scale, size: tuple[int, int]) -> Placed:
     """Return the column of each point, and the rows of both ends."""
+    width, height = size
 
     def row(end: float | None) -> float | None:
         if end is None or (y.logarithmic and end <= 0.0):
             # 0 is below any logarithmic axis.
             return None if end is None else -1.0
-        return y.place(end) * (HEIGHT - 1)
+        return y.place(end) * (height - 1)
 
     return [(round(x.place(p.x) * (width - 1)), row(p.lower), row(p.upper)) for p in curve.points]
 

@@ -76,11 +76,15 @@ def test_profile_is_decreasing_and_short() -> None:
     assert all(len(repr(epsilon)) <= 5 for epsilon in epsilons)
     assert deltas == sorted(deltas, reverse=True)
     assert deltas[-1] < 1e-9
+    # What lies beyond has nothing to show.
+    assert deltas[-3] > 1e-14
 
 
-@pytest.mark.parametrize(("value", "step"), [(0.13, 0.2), (0.2, 0.2), (2.1, 2.5), (60, 100)])
+@pytest.mark.parametrize(
+    ("value", "step"), [(0.13, 0.15), (0.2, 0.2), (2.1, 2.5), (60, 60), (81, 100)]
+)
 def test_round_steps(value: float, step: float) -> None:
-    """Steps are 1, 2, 2.5 or 5 times a power of ten, at least the value."""
+    """Steps are read easily, and at least the value, but no more than a quarter more."""
     assert round_step(value) == pytest.approx(step)
 
 

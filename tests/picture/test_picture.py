@@ -7,7 +7,12 @@ import random
 
 import pytest
 
-from privcalc.picture.picture import Scale
+from privcalc.accounting.answer import Method
+from privcalc.bounds import Bound, Proof
+from privcalc.picture.picture import BELOW, Point, Scale, picture
+from privcalc.relation import Relation
+from privcalc.render.report import Report
+from privcalc.spec.parse import parse
 
 
 def random_numbers(seed: int) -> tuple[list[float], bool, int]:
@@ -61,3 +66,60 @@ def test_the_ends_of_the_doubles_have_a_scale(values: list[float]) -> None:
     scale = Scale.around(values, logarithmic=False)
     assert all(0.0 <= place <= 1.0 for place, _ in scale.ticks(6))
     assert 0.0 <= scale.place(values[0]) <= 1.0
+
+
+def curve(place: str, name: str, places: list[float], bounds: list[Bound]) -> tuple[Point, ...]:
+    """Return the points that are drawn of an answer that is a curve."""
+    report = Report(
+        command="convert",
+        spec=parse("gaussian:sigma=1").tree,
+        relation=Relation.ADD_OR_REMOVE_ONE,
+        sampling="none",
+        query={},
+        result={place: [*places], name: [*bounds]},
+        method=Method(Proof.CLOSED_FORM, tolerance_met=True),
+    )
+    found, _ = picture([report])
+    return found.curves[0].points
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ends_that_others_prove(seed: int) -> None:
+    """A drawn lower end rises nowhere, nor an upper one: the truth lies between them still.
+
+    The ends drawn at a point are the best that any other point has proved of it.
+    """
+    rng = random.Random(seed)
+    places = sorted(rng.uniform(0.0, 5.0) for _ in range(9))
+    truth = [math.exp(-each) for each in places]
+    bounds = [
+        Bound(y * rng.uniform(1.0, 3.0), None if rng.random() < 0.2 else y * rng.uniform(0.3, 1.0))
+        for y in truth
+    ]
+    names = rng.choice([("epsilon", "delta"), ("delta", "epsilon"), ("alpha", "beta")])
+    points = curve(*names, places, bounds)
+    assert [point.x for point in points] == places
+    for i, (point, y) in enumerate(zip(points, truth, strict=True)):
+        lowers = [each.lower for each in bounds[i:] if each.lower is not None]
+        best = max(lowers, default=None)
+        assert point.upper == pytest.approx(min(each.upper for each in bounds[: i + 1]))
+        assert point.lower == (None if best is None else pytest.approx(best))
+        assert (point.lower or 0.0) <= y * (1 + 1e-12) <= (point.upper or 0.0) * (1 + 2e-12)
+
+
+def test_renyi_divergences_rise() -> None:
+    """They never fall with the order; another quantity may, and is left as it is."""
+    bounds = [Bound(3.0, 1.0), Bound(2.0, 1.5), Bound(4.0, 1.25)]
+    points = curve("orders", "renyi_epsilon", [2.0, 3.0, 4.0], bounds)
+    assert [(p.lower, p.upper) for p in points] == [(1.0, 2.0), (1.5, 2.0), (1.5, 4.0)]
+    points = curve("orders", "tight", [2.0, 3.0, 4.0], bounds)
+    assert [(p.lower, p.upper) for p in points] == [(1.0, 3.0), (1.5, 2.0), (1.25, 4.0)]
+
+
+def test_lower_ends_far_below_have_no_room() -> None:
+    """Of what a logarithmic axis would show of them alone they say that they are at least 0."""
+    bounds = [Bound(1.0, 0.5), Bound(1e-3, 1e-3 * BELOW), Bound(1e-6, 2.0**-130)]
+    points = curve("epsilon", "delta", [0.0, 1.0, 2.0], bounds)
+    assert [p.lower for p in points] == [0.5, 1e-3 * BELOW, 0.0]
+    points = curve("alpha", "beta", [0.0, 0.5, 1.0], bounds)
+    assert points[-1].lower == pytest.approx(2.0**-130, rel=1e-9)

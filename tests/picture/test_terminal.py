@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import os
 import re
 import sys
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from privcalc.cli.app import main
 from privcalc.cli.output import Terminal
 from privcalc.picture.picture import Axis, Curve, Picture, Point
 from privcalc.picture.terminal import draw
+from tests.conftest import process
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +28,7 @@ TRADE_OFF = ("convert", "gaussian:sigma=1.5", "--to", "tradeoff", "--points", "9
 RENYI = ("convert", "laplace:scale=2@5", "--to", "rdp")
 TARGET = ("--epsilon", "1", "--delta", "0", "--sweep", "sensitivity=0.1:100:4")
 SWEEP = ("calibrate", "laplace:scale=_,sensitivity=1", *TARGET)
+SUBSAMPLED = ("subsample", "gaussian:sigma=3", "--q", "1%", "--orders", "2,4,8")
 DELTAS = ("compose", "gaussian:sigma=3", "--delta", "1e-3,1e-9,1e-5")
 
 
@@ -181,7 +184,7 @@ def test_other_terminals_have_ascii(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_drawn_is_counted(run: Callable[..., Outcome]) -> None:
     """Zeros have no place on a logarithmic axis, and infinite ends on none."""
     zeros = run("convert", "laplace:scale=3", "--to", "profile", "--points", "6", "--plot").stdout
-    assert "not drawn: 2 of 6 points, which are 0" in zeros
+    assert "not drawn: 1 of 6 points, which are 0" in zeros
     infinite = run(
         "convert",
         "gaussian-pair:mean=0,deviation=1,other_mean=0,other_deviation=2",
@@ -280,3 +283,75 @@ def test_a_narrow_terminal_is_not_overrun(
     lines = run(*question, "--plot").stdout.splitlines()
     assert max(map(len, lines)) <= 40
     assert any(line.startswith("relation") for line in lines)
+
+
+@pytest.mark.parametrize(("columns", "lines"), [(80, 24), (80, 36), (100, 50), (120, 200), (80, 9)])
+@pytest.mark.parametrize("question", [PROFILE, TRADE_OFF, DELTAS, RENYI, SUBSAMPLED])
+def test_a_picture_takes_the_height_it_has(
+    question: tuple[str, ...],
+    columns: int,
+    lines: int,
+    run: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """With all that is printed, and a prompt, it fills a screen that is no higher than wide."""
+    screen = Terminal(boxed=True, colour=False, columns=columns, lines=lines)
+    monkeypatch.setattr("privcalc.cli.output.terminal", lambda _: screen)
+    text = run(*question, "--plot").stdout
+    rows = sum("│" in line or "┤" in line for line in text.splitlines())
+    drawn_lines = text.count("\n")
+    if rows > 13 and rows < columns / 2:
+        assert drawn_lines == lines - 1
+    assert 13 <= rows <= columns / 2
+    assert drawn_lines < lines or rows == 13
+    assert lines > 9 or rows == 13
+
+
+@pytest.mark.parametrize(
+    ("variables", "fine"),
+    [
+        ({}, True),
+        ({"LC_ALL": "C"}, False),
+        ({"LC_ALL": "POSIX", "LANG": "de_DE.UTF-8"}, False),
+        ({"LC_ALL": "C.UTF-8", "LANG": "C"}, True),
+        ({"LANG": "C"}, False),
+        # What Python makes of it before it starts.
+        ({"LANG": "C", "LC_CTYPE": "C.UTF-8"}, False),
+        ({"LANG": "C", "LC_CTYPE": "en_US.UTF-8"}, True),
+        ({"LANG": "en_US.UTF-8", "LC_CTYPE": "C"}, False),
+        ({"LANG": "en_US.UTF-8"}, True),
+        ({"LC_ALL": "", "LANG": "en_US.UTF-8"}, True),
+    ],
+)
+def test_the_locale_c_has_ascii(
+    variables: dict[str, str],
+    fine: bool,
+    run: Callable[..., Outcome],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever Python writes there: LC_ALL comes first, then LC_CTYPE, then LANG."""
+    for name in ("LC_ALL", "LC_CTYPE", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert run(*TRADE_OFF, "--plot").stdout.isascii() is not fine
+
+
+def test_a_process_in_the_locale_c() -> None:
+    """A pipe to a program that knows no more gets no more."""
+    environment = {**os.environ, "LC_ALL": "C"}
+    done = process(*TRADE_OFF, "--plot", env=environment)
+    assert done.returncode == 0
+    assert done.stdout.isascii()
+    assert done.stdout.count("*") > 6
+
+
+@pytest.mark.parametrize(
+    "spec", ["gaussian:sigma=2", "laplace:scale=20@1000", "gaussian:sigma=1.1@poisson:q=0.01@100"]
+)
+def test_a_profile_ends_where_delta_does(spec: str, run: Callable[..., Outcome]) -> None:
+    """Delta has fallen to the smallest one in the last quarter, and not long before the end."""
+    [found] = [json.loads(line) for line in run("compose", spec, "--json").stdout.splitlines()]
+    uppers = [each["upper"] for each in found["result"]["delta"]]
+    fallen = next(i for i, upper in enumerate(uppers) if upper <= 1e-10)
+    assert 15 <= fallen <= 20
