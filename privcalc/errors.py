@@ -9,10 +9,23 @@ class PrivcalcError(Exception):
     ...     privcalc.compose("gaussian:sgma=1", delta=1e-5)
     ... except privcalc.PrivcalcError as error:
     ...     error.code, str(error)
-    ('spec', 'gaussian has no parameter sgma')
+    ('spec', 'gaussian has no parameter sgma (did you mean sigma?)')
+
+    Attributes:
+        hint: what to write instead, or "".
     """
 
     code = "internal"
+    hint = ""
+
+    @property
+    def message(self) -> str:
+        """What is wrong, without the hint."""
+        return super().__str__()
+
+    def __str__(self) -> str:
+        """Return what is wrong, and what to write instead."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
 class UsageError(PrivcalcError):

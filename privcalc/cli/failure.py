@@ -211,4 +211,5 @@ def wants_traceback(arguments: Sequence[str]) -> bool:
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    text = error.message if isinstance(error, PrivcalcError) else str(error)
+    return " ".join(text.split())

@@ -157,10 +157,10 @@ def read_number(option: str, text: str) -> float:
     except SpecError as error:
         from privcalc.spec.hints import ANY_NUMBER
 
-        if error.hint == ANY_NUMBER or "free parameter" in f"{error}{error.hint}":
+        if error.hint == ANY_NUMBER or "free parameter" in f"{error}":
             _refuse(refusal, option, text)
         hint = f" ({error.hint})" if error.hint else ""
-        raise UsageError(f"{option}: {error}{hint}") from None
+        raise UsageError(f"{option}: {error.message}{hint}") from None
     if not isinstance(number, Number) or rest:
         _refuse(refusal, option, text)
     # A long decimal is no double that could be shown instead.
@@ -225,7 +225,7 @@ def read_count(option: str, text: str) -> int:
         number, rest = scanner.count(), scanner.next
     except SpecError as error:
         hint = f" ({error.hint})" if error.hint else ""
-        raise UsageError(f"{option}: {error}{hint}") from None
+        raise UsageError(f"{option}: {error.message}{hint}") from None
     if not isinstance(number, Number) or number.whole is None or rest:
         raise UsageError(refusal)
     return number.whole

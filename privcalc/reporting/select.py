@@ -52,7 +52,7 @@ def read_runs(text: str) -> Parameters:
     except SpecError as error:
         start, end = error.span or (0, 0)
         inside = max(0, start - len(BEFORE)), max(1, min(len(text), end - len(BEFORE)))
-        message = f"--runs: {error}".replace(": select ", f": {name} ", 1)
+        message = f"--runs: {error.message}".replace(": select ", f": {name} ", 1)
         message = message.replace("a parameter of select ", f"a parameter of {name} ")
         hint = _runs_meant(text) or _hint(error.hint)
         raise SpecError(message, text=text, span=inside, hint=hint) from None

@@ -27,7 +27,7 @@ def marked(error: SpecError) -> str:
 
     A long text is cut to a window around the span. Without a text there are no middle lines.
     """
-    lines = [str(error)]
+    lines = [error.message]
     if error.text:
         lines += _with_markers(error.text, *error.span)
     if error.hint:

@@ -437,7 +437,7 @@ class _Resolver:
         try:
             return from_file(str(file))
         except SpecError as error:
-            self.fail(Fault(str(error), hint=error.hint), call.pairs[0].value.span)
+            self.fail(Fault(error.message, hint=error.hint), call.pairs[0].value.span)
 
     def parameters(self, call: Call, entry: Entry, path: Path) -> Parameters:
         """Resolve the parameters of a call, in the order of the registry."""

@@ -149,7 +149,7 @@ def _event(written: object, relation: Relation | None) -> Question:
         found = meaning(from_repr(text) if text else from_list(written), relation)
     except SpecError as error:
         shown = text if error.span != (0, 0) else ""
-        raise SpecError(str(error), text=shown, span=error.span, hint=error.hint) from None
+        raise SpecError(error.message, text=shown, span=error.span, hint=error.hint) from None
     except RecursionError:
         raise SpecError("events are nested too deep") from None
     return Question(found.tree, found.relation, to_text(found.tree))

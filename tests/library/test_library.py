@@ -200,3 +200,15 @@ def test_a_long_specification_is_described() -> None:
     assert len(repr(answer)) < 600
     assert (answer.text, answer.to_dict()["text"]) == (spec, spec)
     assert privcalc.convert(answer, to="zcdp") == privcalc.convert(spec, to="zcdp")
+
+
+def test_errors_say_what_to_write() -> None:
+    """So does whoever prints one; the message alone is there, too."""
+    with pytest.raises(privcalc.SpecError) as caught:
+        privcalc.compose("gaussian:sgma=1", delta=1e-5)
+    error = caught.value
+    assert str(error) == "gaussian has no parameter sgma (did you mean sigma?)"
+    assert (error.message, error.hint) == ("gaussian has no parameter sgma", "did you mean sigma?")
+    with pytest.raises(privcalc.UsageError) as no_hint:
+        privcalc.select(GAUSSIAN, runs="fixed:n=2")
+    assert str(no_hint.value) == no_hint.value.message == "select needs a delta or an epsilon"

@@ -89,7 +89,7 @@ def from_file(file: str) -> Node:
         # Only a fault of the JSON has a place in the text.
         line = text[: error.span[0]].count("\n") + 1
         place = f"{file}, line {line}" if error.text else file
-        raise SpecError(f"{place}: {error}", hint=error.hint) from None
+        raise SpecError(f"{place}: {error.message}", hint=error.hint) from None
     return found
 
 
@@ -248,7 +248,7 @@ def _event(noise: float, rate: float, place: str) -> Node:
     except DomainError as error:
         _fail(f"{place}: noise_multiplier {quoted(noise)} is out of range: {error}")
     except SpecError as error:
-        message = str(error).partition(" (at ")[0].replace("sampling_probability", "sample_rate")
+        message = error.message.partition(" (at ")[0].replace("sampling_probability", "sample_rate")
         _fail(f"{place}: {message}", error.hint)
     return found
 

@@ -265,7 +265,7 @@ class _Reader:
             if len(written) <= _MOST_DIGITS:
                 return int(written)
         except SpecError as error:
-            self.fail(str(error), token)
+            self.fail(error.message, token)
         return self.fail(f"{shorten(written)} is too large", token)
 
     def unclosed(self, opening: _Token) -> NoReturn:

@@ -81,7 +81,7 @@ class _Reader:
         except SpecError as error:
             if error.text:
                 raise
-            self.fail(str(error), node.func, error.hint)
+            self.fail(error.message, node.func, error.hint)
         return Event(name, values, _span(node))
 
     def value(self, node: ast.expr) -> object:

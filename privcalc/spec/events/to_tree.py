@@ -117,7 +117,7 @@ class _Place:
         try:
             return from_json(twin)
         except SpecError as error:
-            return self.fail(str(error).partition(" (at ")[0])
+            return self.fail(error.message.partition(" (at ")[0])
 
     def fail(self, message: str) -> NoReturn:
         """Refuse the event."""
