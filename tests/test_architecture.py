@@ -101,6 +101,8 @@ RULES = {
     "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
     # What a command asks, and its answers as reports.
     "privcalc.reporting": Rule(f"{_ABOVE} privcalc.render"),
+    # Reads the budget file.
+    "privcalc.reporting.gate": Rule(f"{_ABOVE} privcalc.render privcalc.reporting privcalc.opened"),
     "privcalc.schema": Rule(""),
     # The command line calls all of it; numbers load when one is first needed.
     "privcalc.cli": Rule(

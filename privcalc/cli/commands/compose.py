@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.choices import read_budget
-from privcalc.cli.commands import answered, check_swept, forgiven
+from privcalc.cli.commands import answered, check_swept, forgiven, watching
+from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
 from privcalc.reporting.compose import Composing
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
 
 if TYPE_CHECKING:
     from privcalc.cli import options
+    from privcalc.cli.failure import ExitStatus
     from privcalc.cli.output import Output
 
 
@@ -82,8 +85,21 @@ def compose(
         hints=not output.quiet and sweep is None,
     )
     if file is not None:
-        from privcalc.cli.gate import check_file
-
         return forgiven(check_file(file, ask, output), exit_zero=exit_zero)
     places = (deltas, epsilons) if deltas or epsilons else None
     return answered(specs or (), ask, output, exit_zero=exit_zero, places=places, sweep=sweep)
+
+
+def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
+    """Check the budget of a file, `-` being standard input, and print what it costs."""
+    from privcalc.reporting.gate import MAX_LENGTH, STANDARD_INPUT, checked
+
+    if file != "-":
+        return Printer(output).print([watching(lambda: checked(file, ask), output)])
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UsageError("--file - reads standard input, and it is a terminal, or closed")
+    from privcalc.opened import decoded
+
+    # It is refused before it fills memory.
+    text = decoded(STANDARD_INPUT, sys.stdin.buffer.read(4 * MAX_LENGTH + 4))
+    return Printer(output).print([watching(lambda: checked(STANDARD_INPUT, ask, text), output)])

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.choices import read_budget
-from privcalc.cli.commands import answered, check_swept
+from privcalc.cli.commands import answered, check_swept, watching
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
@@ -81,7 +81,9 @@ def select(
         from privcalc.reporting.select import thresholds_report
 
         one = read_epsilon("--epsilon-q", epsilon_q)
-        report = thresholds_report(ask.runs, one, deltas[0], ask.relation, written)
+        report = watching(
+            lambda: thresholds_report(ask.runs, one, deltas[0], ask.relation, written), output
+        )
         return Printer(output).print([report])
     places = (deltas, epsilons)
     return answered(written, ask, output, exit_zero=exit_zero, places=places, sweep=sweep)

@@ -17,16 +17,14 @@ tell:
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from privcalc.bounds import Bound, Verdict
-from privcalc.cli.choices import RelationName, relation_named
-from privcalc.cli.output import Printer
 from privcalc.errors import DomainError, FileError, PrivcalcError, UsageError
 from privcalc.exact import distinct
-from privcalc.opened import decoded, read_text
+from privcalc.opened import read_text
 from privcalc.record import record, replace
+from privcalc.relation import Relation
 from privcalc.render.words import written
 from privcalc.reporting.budget import Budget
 from privcalc.reporting.convert import Converting, check_uses
@@ -42,9 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from privcalc.accounting.convert import Target
-    from privcalc.cli.failure import ExitStatus
-    from privcalc.cli.output import Output
-    from privcalc.relation import Relation
     from privcalc.render.report import Report, Row
     from privcalc.reporting.compose import Composing
     from privcalc.reporting.questions import Asking
@@ -149,22 +144,24 @@ class BudgetFile:
     parts: tuple[Part, ...]
 
 
-def read_budget_file(file: str, asked: Relation | None = None) -> BudgetFile:
-    """Read a budget file; `-` is standard input.
+def read_budget_file(
+    file: str, asked: Relation | None = None, text: str | None = None
+) -> BudgetFile:
+    """Read a budget file.
 
     Args:
         file: its name.
         asked: the relation of the command line, where it names one.
+        text: what is in it, where that was read already.
 
     Raises:
-        UsageError: it has no name, or is a terminal.
+        UsageError: it has no name.
         DomainError: it cannot be read, or is too large.
         FileError: something in it is wrong; it says in which line.
     """
     if not file.strip():
         raise UsageError("--file needs the name of a file, such as privacy.toml, or -")
-    text = _standard_input() if file == "-" else read_text(file)
-    file = STANDARD_INPUT if file == "-" else file
+    text = read_text(file) if text is None else text
     if len(text) > MAX_LENGTH:
         raise DomainError(f"{file} has more than {MAX_LENGTH:,} characters")
     values = _loaded(file, text)
@@ -216,13 +213,6 @@ def _mechanisms(
     if len(found) > MAX_MECHANISMS:
         reader.fail(f"a budget file has at most {MAX_MECHANISMS:,} mechanisms")
     return found
-
-
-def _standard_input() -> str:
-    """Read standard input to its end; it is refused before it fills memory."""
-    if sys.stdin is None or sys.stdin.isatty():
-        raise UsageError("--file - reads standard input, and it is a terminal, or closed")
-    return decoded(STANDARD_INPUT, sys.stdin.buffer.read(4 * MAX_LENGTH + 4))
 
 
 def _loaded(file: str, text: str) -> dict[str, object]:
@@ -307,11 +297,11 @@ class _Reader:
         """Read the relation; None for the default."""
         if "relation" not in table:
             return None
-        known = {each.value: each for each in RelationName}
+        known = {each.text: each for each in Relation}
         name = self.text(table, "relation", lines).lower().replace("_", "-")
         if name not in known:
             self.fail(f"relation is one of {', '.join(known)}", lines, "relation")
-        return relation_named(known[name])
+        return known[name]
 
     def part(self, table: object, lines: Lines, relation: Relation | None) -> Part:
         """Read what one mechanism is, under the relation that is asked for."""
@@ -379,18 +369,18 @@ class _Reader:
         return words
 
 
-def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
-    """Check the budget of a file, and print what each part costs by itself, and all together.
+def checked(file: str, ask: Composing, text: str | None = None) -> Report:
+    """Check the budget of a file: what each part costs by itself, and all together.
 
     Args:
-        file: its name, or `-` for standard input.
+        file: its name.
         ask: what the command line asks: a relation, a tolerance, an engine for epsilon and mu.
-        output: how to print.
+        text: what is in it, where that was read already.
 
     Raises:
         FileError: something in the file is wrong, or cannot be answered; it says in which line.
     """
-    found = read_budget_file(file, ask.relation)
+    found = read_budget_file(file, ask.relation, text)
     try:
         whole = summed([part.question for part in found.parts])
         asked = relation_in_force(ask.relation, found.relation)
@@ -407,7 +397,7 @@ def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
         report, *_ = _asking(found, ask, Budget(**{f"max_{found.quantity}": found.most}))(whole)
     except PrivcalcError as error:
         raise FileError(error, found.file, None) from None
-    return Printer(output).print([_with_parts(report, found, costs)])
+    return _with_parts(report, found, costs)
 
 
 def _asking(found: BudgetFile, ask: Composing, budget: Budget) -> Asking:
