@@ -83,6 +83,15 @@ class SpecError(PrivcalcError):
 class FileError(PrivcalcError):
     """Something in a file is wrong.
 
+        >>> import privcalc, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "privacy.toml")
+        >>> _ = file.write_text("budget = 3")
+        >>> try:
+        ...     privcalc.check(file)
+        ... except privcalc.FileError as error:
+        ...     error.file == str(file), error.cause.message[:22]
+        (True, 'a table [budget] with ')
+
     Attributes:
         cause: what is wrong.
         file: the name of the file.

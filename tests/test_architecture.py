@@ -98,6 +98,7 @@ RULES = {
     "privcalc.picture.file": Rule(
         f"{_ABOVE} privcalc.render privcalc.picture", in_functions="matplotlib"
     ),
+    "privcalc.picture.figure": Rule(f"{_ABOVE} privcalc.render privcalc.picture matplotlib"),
     "privcalc.render.table": Rule(f"{_ABOVE} privcalc.render rich"),
     # What a command asks, and its answers as reports.
     "privcalc.reporting": Rule(f"{_ABOVE} privcalc.render"),
@@ -113,7 +114,9 @@ RULES = {
     "privcalc.cli.progress": Rule("", in_functions="privcalc.numerics.work"),
     "privcalc.__main__": Rule("privcalc privcalc.package_data privcalc.cli"),
     # What `import privcalc` offers; the package itself loads none of it before it is asked for.
-    "privcalc.library": Rule(f"{_ABOVE} privcalc.render privcalc.reporting"),
+    "privcalc.library": Rule(
+        f"{_ABOVE} privcalc.render privcalc.reporting", in_functions="privcalc.picture"
+    ),
     "privcalc.version": Rule(""),
     "privcalc.package_data": Rule(""),
     "privcalc": Rule(f"{_BASE} privcalc.version", in_functions="privcalc.library"),

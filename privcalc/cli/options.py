@@ -358,7 +358,11 @@ VerboseOption = Annotated[
 ]
 JobsOption = Annotated[
     Text,
-    _option("--jobs", "N", "Answer the questions of - with N processes, in the same order."),
+    _option(
+        "--jobs",
+        "N",
+        "Answer the questions of -, or the values of --sweep, with N processes, in the same order.",
+    ),
 ]
 ColorOption = Annotated[ColorMode, typer.Option("--color", help="When to colour tables.")]
 FileOption = Annotated[

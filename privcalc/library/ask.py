@@ -1,8 +1,9 @@
 """The commands as functions: one question, one answer.
 
 Parameters are called as the options are, and mean the same; see the manual pages for more of each.
-A number may be a text, read as on the command line. An answer is about one delta or one epsilon,
-and a budget is asked of its bracket, with `verdict`.
+A number may be a text, read as on the command line. A list of deltas, or of epsilons, has an answer
+for each; they share the work of one question. A budget is asked of a bracket, with `verdict`, and
+that of a file with `check`.
 All functions raise subclasses of `PrivcalcError`: UsageError for what does not fit together,
 SpecError, DomainError for a number out of range, UnsupportedError, and NotCertifiedError where no
 finite number is proved.
@@ -10,7 +11,7 @@ finite number is proved.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from privcalc.bounds import TOLERANCE
 from privcalc.errors import UsageError
@@ -18,33 +19,77 @@ from privcalc.library.given import (
     asked,
     at_most_one,
     engine_named,
+    is_several,
+    listed,
     numbers,
-    one_place,
+    places,
     relation_named,
     text_of,
     tolerance_of,
     whole,
 )
-from privcalc.library.result import Result
+from privcalc.library.result import Result, Results
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from os import PathLike
     from typing import Literal
 
     from privcalc.accounting.convert import Target
-    from privcalc.library.given import Number, Numbers, Spec
+    from privcalc.library.given import Number, Numbers, Several, Spec
+    from privcalc.render.report import Report
 
     Engine = Literal["auto", "contour", "fft", "rdp"]
 
 
+def _answered(reports: Sequence[Report], *places: Numbers) -> Result | Results:
+    """Return an answer for each place where there is a list of them, else the last one."""
+    if any(map(is_several, places)):
+        return Results(map(Result, reports))
+    return Result(reports[-1])
+
+
+@overload
 def compose(
     *specs: Spec,
-    delta: Number | None = None,
-    epsilon: Number | None = None,
+    delta: Number | None = ...,
+    epsilon: Number | None = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Result: ...
+
+
+@overload
+def compose(
+    *specs: Spec,
+    delta: Several,
+    epsilon: None = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Results: ...
+
+
+@overload
+def compose(
+    *specs: Spec,
+    delta: None = ...,
+    epsilon: Several,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Results: ...
+
+
+def compose(
+    *specs: Spec,
+    delta: Numbers = None,
+    epsilon: Numbers = None,
     relation: str | None = None,
     tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
-) -> Result:
+) -> Result | Results:
     """Bracket what everything together costs: epsilon at a delta, or delta at an epsilon.
 
         >>> import privcalc
@@ -57,6 +102,11 @@ def compose(
         >>> privcalc.compose(twin, "pure:epsilon=0.1", epsilon=1).delta.lower > 0
         True
 
+    Of several deltas each has an answer, and so has each of several epsilons:
+
+        >>> [each.epsilon.upper for each in privcalc.compose("pure:epsilon=1", delta=[0, "10%"])]
+        [1.0, 0.8529051013813808]
+
     With neither the answer is the privacy profile, 21 points of its `curve`:
 
         >>> privcalc.compose("gaussian:sigma=5").curve[10][0]
@@ -64,8 +114,8 @@ def compose(
 
     Args:
         *specs: what touched the data; several are one sum.
-        delta: where epsilon is asked, in [0, 1].
-        epsilon: where delta is asked, >= 0.
+        delta: where epsilon is asked, in [0, 1]; a list has an answer for each.
+        epsilon: where delta is asked, >= 0; a list has, too.
         relation: add-or-remove-one, replace-one or replace-special; None for the default.
         tolerance: target relative width.
         engine: auto, contour, fft or rdp (upper end only).
@@ -73,7 +123,7 @@ def compose(
     from privcalc.reporting.budget import Budget
     from privcalc.reporting.compose import Composing
 
-    deltas, epsilons = one_place(delta, epsilon)
+    deltas, epsilons = places(delta, epsilon)
     ask = Composing(
         deltas,
         epsilons,
@@ -83,13 +133,47 @@ def compose(
         Budget(),
         hints=False,
     )
-    return Result(ask(asked(specs, relation))[-1])
+    return _answered(ask(asked(specs, relation)), delta, epsilon)
+
+
+@overload
+def convert(
+    *specs: Spec,
+    to: Target = ...,
+    delta: Number | None = ...,
+    epsilon: Numbers = ...,
+    orders: Numbers = ...,
+    points: int | str | None = ...,
+    fpr: Numbers = ...,
+    prior: Numbers = ...,
+    group: int | str = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Result: ...
+
+
+@overload
+def convert(
+    *specs: Spec,
+    to: Literal["dp"] = ...,
+    delta: Several,
+    epsilon: Numbers = ...,
+    orders: Numbers = ...,
+    points: int | str | None = ...,
+    fpr: Numbers = ...,
+    prior: Numbers = ...,
+    group: int | str = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Results: ...
 
 
 def convert(
     *specs: Spec,
     to: Target = "dp",
-    delta: Number | None = None,
+    delta: Numbers = None,
     epsilon: Numbers = None,
     orders: Numbers = None,
     points: int | str | None = None,
@@ -99,7 +183,7 @@ def convert(
     relation: str | None = None,
     tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
-) -> Result:
+) -> Result | Results:
     """State one guarantee in another language.
 
         >>> import privcalc
@@ -114,8 +198,9 @@ def convert(
     Args:
         *specs: what touched the data; several are one sum.
         to: dp, profile (also dp without delta and epsilon), rdp, zcdp, gdp, tradeoff or risk.
-        delta: for dp; for gdp it asks for the mu that is matched there.
-        epsilon: for dp one, for profile any number.
+        delta: for dp, where a list has an answer for each; for gdp it asks for the mu that is
+            matched there.
+        epsilon: for dp, where a list has an answer for each; for profile all points of it.
         orders: for rdp, > 1.
         points: number of points of a profile or trade-off curve.
         fpr: false positive rates, for tradeoff and risk.
@@ -127,11 +212,14 @@ def convert(
     """
     from privcalc.reporting.convert import Converting, check_uses
 
-    deltas, epsilons = at_most_one("delta", delta), numbers("epsilon", epsilon)
-    if text_of("to", to) == "dp":
+    deltas = listed("delta", delta)
+    epsilons = (listed if text_of("to", to) == "dp" else numbers)("epsilon", epsilon)
+    if to == "dp":
         to = "dp" if deltas or epsilons else "profile"
-        if len(deltas) + len(epsilons) > 1:
-            raise UsageError("an answer is about one delta or one epsilon; ask in turn")
+        if deltas and epsilons:
+            raise UsageError("an answer is about a delta or an epsilon; ask for both in turn")
+    elif len(deltas) > 1:
+        raise UsageError(f"an answer is about one delta, got {len(deltas)}; ask in turn")
     given = {"delta": delta, "epsilon": epsilon, "orders": orders, "points": points,
              "fpr": fpr, "prior": prior}  # fmt: skip
     named = [f"--{name}" for name, value in given.items() if value is not None]
@@ -149,8 +237,39 @@ def convert(
         tolerance=tolerance_of(tolerance),
         engine=engine,
     )
+    reports = ask(asked(specs, relation))
     # A mu that is matched at a delta follows the one that holds everywhere.
-    return Result(ask(asked(specs, relation))[-1])
+    return _answered(reports, *((delta, epsilon) if to == "dp" else ()))
+
+
+@overload
+def subsample(
+    *specs: Spec,
+    q: Number | None = ...,
+    n: int | str | None = ...,
+    m: int | str | None = ...,
+    orders: Numbers = ...,
+    delta: Number | None = ...,
+    count: int | str = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Result: ...
+
+
+@overload
+def subsample(
+    *specs: Spec,
+    q: Number | None = ...,
+    n: int | str | None = ...,
+    m: int | str | None = ...,
+    orders: Numbers = ...,
+    delta: Several,
+    count: int | str = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Results: ...
 
 
 def subsample(
@@ -159,12 +278,12 @@ def subsample(
     n: int | str | None = None,
     m: int | str | None = None,
     orders: Numbers = None,
-    delta: Number | None = None,
+    delta: Numbers = None,
     count: int | str = 1,
     relation: str | None = None,
     tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
-) -> Result:
+) -> Result | Results:
     """Say what sampling buys: the Renyi curve of what sees a sample, or epsilon after rounds of it.
 
         >>> import privcalc
@@ -181,7 +300,7 @@ def subsample(
         n: number of records, of which m are drawn without replacement.
         m: size of the sample.
         orders: of the Renyi curve, > 1.
-        delta: asks for epsilon instead of the curve.
+        delta: asks for epsilon instead of the curve; a list has an answer for each.
         count: number of rounds, each with a fresh sample, of which epsilon is.
         relation: None for the default of the sampling.
         tolerance: target relative width.
@@ -189,7 +308,7 @@ def subsample(
     """
     from privcalc.reporting.subsample import Subsampling, checked_sample
 
-    deltas, rounds = at_most_one("delta", delta), whole("count", count)
+    deltas, rounds = listed("delta", delta), whole("count", count)
     if not deltas:
         if rounds != 1:
             raise UsageError("a count of rounds needs the delta at which epsilon is asked")
@@ -209,18 +328,54 @@ def subsample(
         engine_named(engine),
         curve=not deltas,
     )
-    return Result(ask(asked(specs, relation))[-1])
+    return _answered(ask(asked(specs, relation)), delta)
+
+
+@overload
+def select(
+    *specs: Spec,
+    runs: str,
+    delta: Number | None = ...,
+    epsilon: Number | None = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Result: ...
+
+
+@overload
+def select(
+    *specs: Spec,
+    runs: str,
+    delta: Several,
+    epsilon: None = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Results: ...
+
+
+@overload
+def select(
+    *specs: Spec,
+    runs: str,
+    delta: None = ...,
+    epsilon: Several,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Results: ...
 
 
 def select(
     *specs: Spec,
     runs: str,
-    delta: Number | None = None,
-    epsilon: Number | None = None,
+    delta: Numbers = None,
+    epsilon: Numbers = None,
     relation: str | None = None,
     tolerance: Number = TOLERANCE,
     engine: Engine = "auto",
-) -> Result:
+) -> Result | Results:
     """Bracket the price of publishing the best of a random number of runs.
 
         >>> import privcalc
@@ -233,15 +388,15 @@ def select(
     Args:
         *specs: what one run costs; several are one sum.
         runs: distribution of the number of runs, as `--runs` takes it.
-        delta: where epsilon is asked.
-        epsilon: where delta is asked.
+        delta: where epsilon is asked; a list has an answer for each.
+        epsilon: where delta is asked; a list has, too.
         relation: None for the default.
         tolerance: target relative width of what one run costs.
         engine: for one run: auto, contour, fft or rdp.
     """
     from privcalc.reporting.select import Selecting, read_runs
 
-    deltas, epsilons = one_place(delta, epsilon)
+    deltas, epsilons = places(delta, epsilon)
     if not (deltas or epsilons):
         raise UsageError("select needs a delta or an epsilon")
     ask = Selecting(
@@ -252,7 +407,7 @@ def select(
         tolerance_of(tolerance),
         engine_named(engine),
     )
-    return Result(ask(asked(specs, relation))[-1])
+    return _answered(ask(asked(specs, relation)), delta, epsilon)
 
 
 def calibrate(
@@ -311,7 +466,7 @@ def calibrations(
     ratio: Numbers = None,
     relation: str | None = None,
     tolerance: Number = TOLERANCE,
-) -> tuple[Result, ...]:
+) -> Results:
     """Find the free parameter for each of several targets: every budget at every delta.
 
         >>> import privcalc
@@ -335,7 +490,7 @@ def _calibrated(
     ratio: Numbers,
     relation: str | None,
     tolerance: Number,
-) -> tuple[Result, ...]:
+) -> Results:
     from privcalc.reporting.calibrate import Calibrating, checked_targets, target_names
 
     known = {name: values for name, values in given.items() if values}
@@ -345,4 +500,47 @@ def _calibrated(
         relation_named(relation),
         tolerance_of(tolerance),
     )
-    return tuple(map(Result, ask(asked(specs, relation, holes=True))))
+    return Results(map(Result, ask(asked(specs, relation, holes=True))))
+
+
+def check(
+    file: str | PathLike[str],
+    *,
+    relation: str | None = None,
+    tolerance: Number = TOLERANCE,
+    engine: Engine = "auto",
+) -> Result:
+    """Check the budget of a file, as `compose --file` does: what its parts cost, and all of it.
+
+        >>> import privcalc, tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp(), "privacy.toml")
+        >>> _ = file.write_text('''
+        ...     [budget]
+        ...     epsilon = 3
+        ...     delta = 1e-5
+        ...     [[mechanism]]
+        ...     name = "training"
+        ...     spec = "gaussian:sigma=1.1@poisson:q=256/60000@14063"
+        ... ''')
+        >>> answer = privcalc.check(file)
+        >>> answer.verdict, round(answer.epsilon.upper, 6)
+        (<Verdict.WITHIN: 'within'>, 2.38169)
+
+    Args:
+        file: its name.
+        relation: None for that of the file, or the default.
+        tolerance: target relative width.
+        engine: for epsilon and mu: auto, contour, fft or rdp.
+
+    Raises:
+        FileError: something in the file is wrong; it says in which line.
+    """
+    from os import fspath
+
+    from privcalc.reporting.budget import Budget
+    from privcalc.reporting.compose import Composing
+    from privcalc.reporting.gate import checked
+
+    under = relation_named(relation)
+    ask = Composing((), (), under, tolerance_of(tolerance), engine_named(engine), Budget())
+    return Result(checked(text_of("file", fspath(file)), ask))

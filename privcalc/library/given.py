@@ -41,6 +41,9 @@ Number = float | str | Decimal | Fraction
 Numbers = Number | Sequence[Number] | None
 """One number or several; a text is read as on the command line: 1e-5, 1/60000, 0.1%."""
 
+Several = Sequence[float] | Sequence[Decimal] | Sequence[Fraction] | list[str] | tuple[str, ...]
+"""Several numbers, for each of which there is an answer."""
+
 
 class Recorded(str):
     """A specification as a text, with what it was read as: of that no length is too long.
@@ -146,6 +149,20 @@ def numbers(name: str, given: object) -> tuple[float, ...]:
     return tuple(_number(name, _plain(each)) for each in plain)
 
 
+def is_several(given: object) -> bool:
+    """Say whether it is a list of numbers, be it of one, and not a number."""
+    plain = _plain(given)
+    return isinstance(plain, Sequence) and not isinstance(plain, str | _BYTES)
+
+
+def listed(name: str, given: object) -> tuple[float, ...]:
+    """Return the numbers for each of which there is an answer: those of a list, one, or none."""
+    found = numbers(name, given)
+    if len(found) > 1 and not is_several(given):
+        raise UsageError(f"{name} is a text with {len(found)} numbers; give a list of them")
+    return found
+
+
 def at_most_one(name: str, given: object) -> tuple[float, ...]:
     """Return the one number that an answer is about as a tuple, or none; several are refused."""
     found = numbers(name, given)
@@ -154,11 +171,11 @@ def at_most_one(name: str, given: object) -> tuple[float, ...]:
     return found
 
 
-def one_place(delta: object, epsilon: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return where one bracket is asked: one delta, one epsilon, or neither."""
-    deltas, epsilons = at_most_one("delta", delta), at_most_one("epsilon", epsilon)
+def places(delta: object, epsilon: object) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return where brackets are asked: deltas, epsilons, or neither."""
+    deltas, epsilons = listed("delta", delta), listed("epsilon", epsilon)
     if deltas and epsilons:
-        raise UsageError("an answer is about one delta or one epsilon; ask for both in turn")
+        raise UsageError("an answer is about a delta or an epsilon; ask for both in turn")
     return deltas, epsilons
 
 

@@ -8,6 +8,11 @@ from privcalc.bounds import Bound
 from privcalc.record import record
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from os import PathLike
+
+    from privcalc.bounds import Verdict
+    from privcalc.picture.figure import Drawn
     from privcalc.render.report import Report
 
 
@@ -30,7 +35,7 @@ class Result:
         1.3
 
     A quantity that was not asked for is an AttributeError. Answers are frozen, are equal where they
-    print the same, and can be pickled.
+    print the same, and can be pickled. Notebooks show them as tables.
     """
 
     report: Report
@@ -81,6 +86,13 @@ class Result:
         return self.bound("advantage")
 
     @property
+    def verdict(self) -> Verdict:
+        """Whether the budget of a file is kept: within, exceeded or undecided; see `check`."""
+        if self.report.check is None:
+            raise AttributeError("no budget was checked; that of a bracket is bound.verdict(3)")
+        return self.report.check.verdict
+
+    @property
     def sufficient(self) -> float:
         """The value of the free parameter that is certain to meet the target."""
         found = self._found("sufficient")
@@ -128,22 +140,49 @@ class Result:
         found: dict[str, Any] = json.loads(self.to_json())
         return found
 
+    def plot(self, file: str | PathLike[str] | None = None) -> Drawn:
+        """Draw a curve by matplotlib; return the figure, which notebooks show.
+
+        Args:
+            file: where to draw it too; it ends in .svg, .png or .pdf.
+
+        Raises:
+            UsageError: it is no curve, matplotlib is missing, or the file cannot be written.
+        """
+        return _plotted([self.report], file)
+
     def __str__(self) -> str:
         """Return the table that the command line prints."""
         from privcalc.render.plain import lines
 
         return "\n".join(lines([self.report]))
 
-    def __repr__(self) -> str:
-        from privcalc.render.data import as_object, dumps
-        from privcalc.render.words import title
-        from privcalc.spec.text import SHOWN
+    def _repr_markdown_(self) -> str:
+        """Return the table as notebooks show it."""
+        from privcalc.render.plain import markdown_lines
 
-        found = as_object(self.report)
-        if len(self.text) > SHOWN:
-            del found["spec"]
-            found["text"] = title([self.report])
-        return f"<privcalc.Result {dumps(found)}>"
+        return "\n".join(markdown_lines([self.report]))
+
+    def __repr__(self) -> str:
+        from privcalc.render.words import title
+
+        return f"<privcalc.Result {title([self.report])}: {self._brief}>"
+
+    @property
+    def _brief(self) -> str:
+        """The first number on a few words, for a prompt."""
+        from privcalc.render.words import bracket, number, written
+
+        report = self.report
+        places = report.query.items()
+        at = "".join(f" at {k} {written(v)}" for k, v in places if k in ("delta", "epsilon", "fpr"))
+        if "sufficient" in report.result:
+            return f"{report.result['parameter']} {number(self.sufficient)} is sufficient"
+        name, first = next(iter(report.result.items()))
+        if isinstance(first, list):
+            return f"{', '.join(list(report.result)[1:])} at {len(first)} values of {name}"
+        brackets = ((k, v) for k, v in report.result.items() if isinstance(v, Bound))
+        return next((f"{k} {bracket(v)}{at}" for k, v in brackets), name)
 
     def __eq__(self, other: object) -> bool:
         return self.to_json() == other.to_json() if isinstance(other, Result) else NotImplemented
@@ -159,6 +198,55 @@ class Result:
     @property
     def _names(self) -> str:
         return ", ".join(self.report.result)
+
+
+class Results(tuple[Result, ...]):
+    """Answers to one question at several places, in their order.
+
+        >>> import privcalc
+        >>> answers = privcalc.compose("pure:epsilon=0.1@3", delta=[0, 0.25])
+        >>> answers[0]
+        <privcalc.Result pure:epsilon=0.1@3: epsilon [0.3, 0.3] at delta 0>
+        >>> [answer.epsilon.upper for answer in answers]
+        [0.3, 0.0]
+
+    A tuple, which prints as one table, and is drawn as one curve.
+    """
+
+    __slots__ = ()
+
+    def plot(self, file: str | PathLike[str] | None = None) -> Drawn:
+        """Draw the answers as a curve; see `Result.plot`."""
+        return _plotted([each.report for each in self], file)
+
+    def __str__(self) -> str:
+        """Return the table that the command line prints."""
+        from privcalc.render.plain import lines
+
+        return "\n".join(lines([each.report for each in self]))
+
+    def _repr_markdown_(self) -> str:
+        """Return the table as notebooks show it."""
+        from privcalc.render.plain import markdown_lines
+
+        return "\n".join(markdown_lines([each.report for each in self]))
+
+
+def _plotted(reports: Sequence[Report], file: str | PathLike[str] | None) -> Drawn:
+    """Draw answers, into a file too where one is given."""
+    from os import fspath
+
+    from privcalc.picture.file import check_file, check_library, write
+    from privcalc.picture.picture import picture
+
+    if file is None:
+        check_library("plot")
+        from privcalc.picture.figure import figure
+
+        return figure(picture(reports)[0])
+    name = fspath(file)
+    check_file(name, "plot")
+    return write(picture(reports)[0], name, "plot")
 
 
 def _printed(bound: Bound) -> Bound:

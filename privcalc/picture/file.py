@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from math import inf
 from pathlib import Path
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from privcalc import __version__
 from privcalc.errors import UsageError
-from privcalc.render.words import number
+from privcalc.version import __version__
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.axis import XAxis, YAxis
-
-    from privcalc.picture.picture import Curve, Picture
+    from privcalc.picture.figure import Drawn
+    from privcalc.picture.picture import Picture
 
 FORMATS = (".svg", ".png", ".pdf")
-# Each curve has a line and a mark of its own, so that nothing hangs on colour.
-LINES, MARKS, GREYS = ("-", "--", "-.", ":"), "os^D", ("0.0", "0.3", "0.45", "0.55")
-# The same picture is the same bytes: no date, and names that are not drawn by lot.
+# The same picture is the same bytes: no date.
 _METADATA = {
     ".svg": {"Date": None, "Creator": f"privcalc {__version__}"},
     ".pdf": {"CreationDate": None, "Creator": f"privcalc {__version__}"},
@@ -29,110 +22,42 @@ _METADATA = {
 }
 
 
-def check_file(name: str) -> None:
+def check_file(name: str, option: str = "--plot-file") -> None:
     """Refuse, before anything is computed, a file that cannot be drawn.
+
+    Args:
+        name: of the file.
+        option: what the file was given to.
 
     Raises:
         UsageError: it ends in no known format, its folder is missing, or matplotlib is.
     """
     path = Path(name)
     if path.suffix.lower() not in FORMATS:
-        raise UsageError(f"--plot-file ends in {', '.join(FORMATS[:-1])} or .pdf, got {name}")
+        raise UsageError(f"{option} ends in {', '.join(FORMATS[:-1])} or .pdf, got {name}")
     if not path.parent.is_dir():
-        raise UsageError(f"--plot-file: there is no folder {path.parent}")
+        raise UsageError(f"{option}: there is no folder {path.parent}")
+    check_library(option)
+
+
+def check_library(option: str) -> None:
+    """Refuse to draw where matplotlib, which is an extra, is missing."""
     if find_spec("matplotlib") is None:
-        raise UsageError("--plot-file needs matplotlib: pip install 'privcalc[plot]'")
+        raise UsageError(f"{option} needs matplotlib: pip install 'privcalc[plot]'")
 
 
-def write(picture: Picture, name: str) -> None:
-    """Draw a picture into a file.
+def write(picture: Picture, name: str, option: str = "--plot-file") -> Drawn:
+    """Draw a picture into a file, and return it.
 
     Raises:
         UsageError: the file cannot be written.
     """
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
+    from privcalc.picture.figure import figure, style
 
-    suffix = Path(name).suffix.lower()
-    with rc_context({"svg.hashsalt": "privcalc", "font.size": 9.0, "pdf.fonttype": 42}):
-        figure = Figure(figsize=(6.4, 4.8), dpi=150, layout="constrained")
-        axes = figure.add_subplot()
-        _draw(picture, axes)
-        head = wrap(picture.title, 86, break_on_hyphens=False)
-        head += [line for pair in picture.facts for line in wrap(": ".join(pair), 98)]
-        figure.suptitle("\n".join(head), x=0.01, ha="left", fontsize=8.0, parse_math=False)
-        foot = [line for remark in picture.remarks for line in wrap(remark, 98)]
-        figure.supxlabel(
-            "\n".join([*foot, f"privcalc {__version__}"]), x=0.01, ha="left", fontsize=7.0
-        )
+    with style():
+        found = figure(picture)
         try:
-            figure.savefig(name, metadata=_METADATA[suffix])
+            found.savefig(name, metadata=_METADATA[Path(name).suffix.lower()])
         except OSError as error:
-            raise UsageError(f"--plot-file: {name}: {error.strerror or error}") from None
-
-
-def _draw(picture: Picture, axes: Axes) -> None:
-    for axis, drawn in ((picture.x, axes.xaxis), (picture.y, axes.yaxis)):
-        drawn.set_label_text(axis.label, parse_math=False)
-        if axis.logarithmic:
-            _logarithmic(axes, drawn)
-    axes.grid(visible=True, color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    single = len(picture.curves) == 1
-    for index, curve in enumerate(picture.curves):
-        label = "" if single else f"{curve.name}, "
-        style = {
-            "linestyle": LINES[index % len(LINES)],
-            "marker": MARKS[index % len(MARKS)],
-            "color": GREYS[index % len(GREYS)],
-            "markersize": 4.0,
-            "linewidth": 1.0,
-        }
-        _lines(axes, curve, label, style)
-    # What is 0 lies below a logarithmic axis: bands end where it does.
-    low, high = axes.get_ylim()
-    for index, curve in enumerate(picture.curves):
-        _band(axes, curve, low if picture.y.logarithmic else -inf, shade=0.85 - 0.08 * index)
-    axes.set_ylim(low, high)
-    if picture.unit:
-        axes.plot([0, 1], [1, 0], color="0.5", linewidth=1.0, dashes=(1, 3), label="random guess")
-        axes.set_xlim(-0.02, 1.02)
-        axes.set_ylim(-0.02, 1.02)
-    axes.legend(fontsize=8.0, frameon=False)
-
-
-def _logarithmic(axes: Axes, axis: XAxis | YAxis) -> None:
-    """Make one axis logarithmic, with plain numbers at its ticks."""
-
-    def label(value: float, _: float = 0.0) -> str:
-        return number(float(f"{value:.3g}"))
-
-    def between(value: float, _: float) -> str:
-        """Label some of the ticks between powers of ten where there are few of these."""
-        low, high = axis.get_view_interval()
-        return label(value) if high < 30.0 * low and f"{value:e}"[0] in "2346" else ""
-
-    axes.set(**{f"{axis.axis_name}scale": "log"})
-    axis.set_major_formatter(label)
-    axis.set_minor_formatter(between)
-
-
-def _lines(axes: Axes, curve: Curve, label: str, style: dict[str, Any]) -> None:
-    """Draw both ends, full marks above and hollow ones below: ends that coincide are one mark."""
-    upper = [(p.x, p.upper) for p in curve.points if p.upper is not None]
-    lower = [(p.x, p.lower) for p in curve.points if p.lower]
-    if upper:
-        name = "both ends" if curve.narrow else "at most"
-        axes.plot(*zip(*upper, strict=True), label=label + name, **style)
-    if lower and not curve.narrow:
-        hollow = {"markerfacecolor": "white", "linestyle": ":", "zorder": 1.9}
-        axes.plot(*zip(*lower, strict=True), label=f"{label}at least", **style | hollow)
-
-
-def _band(axes: Axes, curve: Curve, floor: float, shade: float) -> None:
-    """Shade what lies between both ends."""
-    both = [(p.x, p.lower, p.upper) for p in curve.points if None not in (p.lower, p.upper)]
-    if both and not curve.narrow:
-        places, lower, upper = zip(*both, strict=True)
-        bottom = [max(each, floor) for each in lower]
-        axes.fill_between(places, bottom, upper, color=str(shade), linewidth=0.0, zorder=0.9)
+            raise UsageError(f"{option}: {name}: {error.strerror or error}") from None
+    return found

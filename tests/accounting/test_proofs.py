@@ -30,7 +30,7 @@ PROVED = [
 @pytest.mark.parametrize(("proof", "text", "question"), PROVED, ids=[p.name for p, _, _ in PROVED])
 def test_a_proof_has_a_name(proof: Proof, text: str, question: dict[str, float]) -> None:
     """JSON has the words for people, and the engine as scripts have always read it."""
-    method = privcalc.compose(text, **question).to_dict()["method"]  # type: ignore[arg-type]
+    method = privcalc.compose(text, **question).to_dict()["method"]  # type: ignore[call-overload]
     assert (method["proof"], method["engine"]) == (proof.words, proof.engine)
 
 

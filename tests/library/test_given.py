@@ -108,11 +108,8 @@ def test_junk_is_no_specification_and_no_budget(junk: object) -> None:
     [
         ("1e-5", 1e-5),
         ("0.1%", 1e-3),
-        ([1e-5], 1e-5),
-        (("1e-5",), 1e-5),
         (np.float64(1e-5), 1e-5),
         (np.array(1e-5), 1e-5),
-        (np.array([1e-5]), 1e-5),
         (Decimal("1e-5"), 1e-5),
         (Fraction(1, 8), 0.125),
         (0, 0.0),
@@ -126,12 +123,28 @@ def test_forms_of_a_number(given: Any, meant: float) -> None:
 
 
 @pytest.mark.parametrize(
+    "given",
+    [
+        [1e-5, 0.1],
+        (1e-5, "10%"),
+        np.array([1e-5, 0.1]),
+        [Decimal("1e-5"), Fraction(1, 10)],
+        ["1e-5", 0.1],
+    ],
+)
+def test_forms_of_several_numbers(given: Any) -> None:
+    """A list in any form has an answer for each of its numbers."""
+    found = privcalc.compose("pure:epsilon=1", delta=given)
+    assert isinstance(found, privcalc.Results)
+    assert found == tuple(privcalc.compose("pure:epsilon=1", delta=each) for each in (1e-5, 0.1))
+    assert len(privcalc.compose("pure:epsilon=1", delta=given[:1])) == 1
+
+
+@pytest.mark.parametrize(
     ("command", "keywords", "words"),
     [
-        ("compose", {"delta": [1e-5, 1e-6]}, "about one delta, got 2"),
-        ("compose", {"delta": np.array([1e-5, 1e-6])}, "about one delta, got 2"),
-        ("compose", {"epsilon": [1, 2]}, "about one epsilon, got 2"),
-        ("compose", {"epsilon": "1,2"}, "about one epsilon, got 2"),
+        ("compose", {"epsilon": "1,2"}, "epsilon is a text with 2 numbers; give a list"),
+        ("subsample", {"q": 0.1, "delta": "1e-5,1e-6"}, "a text with 2 numbers"),
         ("compose", {"epsilon": b"1"}, "epsilon takes a number such as 1e-5, got bytes"),
         ("compose", {"delta": "x"}, "delta takes a number"),
         ("compose", {"delta": "10"}, r"delta must be in \[0, 1\]"),

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 import privcalc
@@ -17,6 +18,7 @@ from tests.conftest import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.conftest import Outcome
 
@@ -153,7 +155,11 @@ def test_what_guarantees_nothing_is_no_specification() -> None:
         ("convert", (GAUSSIAN,), {"to": "x"}, privcalc.UsageError),
         ("convert", (GAUSSIAN,), {"to": "x", "points": 3}, privcalc.UsageError),
         ("convert", (GAUSSIAN,), {"to": "gdp", "fpr": 0.1}, privcalc.UsageError),
-        ("convert", (GAUSSIAN,), {"epsilon": (1, 2)}, privcalc.UsageError),
+        ("convert", (GAUSSIAN,), {"epsilon": "1,2"}, privcalc.UsageError),
+        ("convert", (GAUSSIAN,), {"epsilon": 1, "delta": (0.1,)}, privcalc.UsageError),
+        ("convert", (GAUSSIAN,), {"to": "gdp", "delta": (0.1, 0.2)}, privcalc.UsageError),
+        ("check", ("missing.toml",), {}, privcalc.DomainError),
+        ("check", (3,), {}, TypeError),
         ("select", (GAUSSIAN,), {"runs": "fixed:n=2"}, privcalc.UsageError),
         ("subsample", (GAUSSIAN,), {}, privcalc.UsageError),
         ("subsample", (GAUSSIAN,), {"q": 2}, privcalc.DomainError),
@@ -212,3 +218,110 @@ def test_errors_say_what_to_write() -> None:
     with pytest.raises(privcalc.UsageError) as no_hint:
         privcalc.select(GAUSSIAN, runs="fixed:n=2")
     assert str(no_hint.value) == no_hint.value.message == "select needs a delta or an epsilon"
+
+
+@pytest.mark.parametrize(
+    ("line", "specs", "keywords"),
+    [
+        (f"compose {SAMPLED} --delta 1e-5,1e-6", (SAMPLED,), {"delta": [1e-5, 1e-6]}),
+        (f"compose {GAUSSIAN} --epsilon 1,2", (GAUSSIAN,), {"epsilon": (1, 2)}),
+        (f"convert {GAUSSIAN} --delta 1e-5,1e-6", (GAUSSIAN,), {"delta": [1e-5, 1e-6]}),
+        (f"convert {GAUSSIAN} --epsilon 1", (GAUSSIAN,), {"epsilon": [1]}),
+        ("select pure:epsilon=1 --runs fixed:n=2 --delta 1e-5,0",
+         ("pure:epsilon=1",), {"runs": "fixed:n=2", "delta": [1e-5, 0]}),
+        (f"subsample {GAUSSIAN} --q 0.1 --delta 1e-5,1e-6 -t", (GAUSSIAN,),
+         {"q": 0.1, "delta": [1e-5, 1e-6]}),
+    ],
+)  # fmt: skip
+def test_several_answers(
+    line: str, specs: tuple[str, ...], keywords: dict[str, Any], run: Callable[..., Outcome]
+) -> None:
+    """A list has an answer for each of its numbers, and they are one table."""
+    command, *arguments = line.split()
+    found = getattr(privcalc, command)(*specs, **keywords)
+    assert isinstance(found, privcalc.Results)
+    assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301
+    if arguments[-1] == "-t":
+        printed = run(command, *arguments).stdout.splitlines()
+        assert len(printed) == len(found) == 2
+        return
+    printed = run(command, *arguments, "--json").stdout.splitlines()
+    assert [each.to_json() for each in found] == printed
+    assert f"{found}\n" == run(command, *arguments).stdout
+    markdown = run(command, *arguments, "--format", "markdown").stdout
+    assert f"{found._repr_markdown_()}\n" == markdown
+
+
+def test_prompts_and_notebooks() -> None:
+    """A prompt has one line, a notebook the table."""
+    answer = privcalc.compose(GAUSSIAN, delta=1e-5)
+    assert repr(answer) == (
+        "<privcalc.Result gaussian:sigma=3: epsilon [1.271087766, 1.271087767] at delta 1e-5>"
+    )
+    assert answer._repr_markdown_().startswith("**`gaussian:sigma=3`**\n\n| delta |")
+    profile = privcalc.compose(GAUSSIAN)
+    assert repr(profile) == "<privcalc.Result gaussian:sigma=3: delta at 21 values of epsilon>"
+    noise = privcalc.calibrate("gaussian:sigma=_", mu=1)
+    assert repr(noise) == "<privcalc.Result gaussian:sigma=1: sigma 1 is sufficient>"
+    upper = privcalc.compose("zcdp:rho=1", delta="1%")
+    assert repr(upper).endswith(f"epsilon at most {upper.epsilon.decimals()[1]} at delta 1%>")
+    risk = privcalc.convert(GAUSSIAN, to="risk")
+    assert repr(risk).startswith("<privcalc.Result gaussian:sigma=3: advantage [0.13")
+
+
+def test_pictures(tmp_path: Path) -> None:
+    """A curve, or several answers, are figures; they are what the command line draws."""
+    pytest.importorskip("matplotlib")
+    profile = privcalc.compose(GAUSSIAN)
+    file = tmp_path / "a.png"
+    figure = profile.plot(file)
+    assert file.read_bytes().startswith(b"\x89PNG")
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    (axes,) = figure.axes
+    assert axes.get_ylabel() == "delta"
+    several = privcalc.compose(GAUSSIAN, delta=[1e-5, 1e-6, 1e-7])
+    (axes,) = several.plot().axes
+    assert np.asarray(axes.lines[0].get_xdata()).size == 3
+    with pytest.raises(privcalc.UsageError, match="one number"):
+        several[0].plot()
+    with pytest.raises(privcalc.UsageError, match="got a"):
+        profile.plot("a.gif")
+
+
+def test_pictures_need_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an extra."""
+    monkeypatch.setattr("privcalc.picture.file.find_spec", lambda _: None)
+    with pytest.raises(privcalc.UsageError, match="pip install"):
+        privcalc.compose(GAUSSIAN).plot()
+
+
+BUDGET = """[budget]
+mu = 1
+relation = "replace-one"
+[[mechanism]]
+name = "a"
+spec = "gaussian:sigma=2"
+[[mechanism]]
+name = "b"
+spec = "gaussian:sigma=1"
+"""
+
+
+def test_budget_files(tmp_path: Path, run: Callable[..., Outcome]) -> None:
+    """They are checked as the command line checks them; what is wrong has its line."""
+    file = tmp_path / "privacy.toml"
+    file.write_text(BUDGET, encoding="utf-8")
+    found = privcalc.check(file)
+    assert found.verdict is privcalc.Verdict.EXCEEDED
+    assert found.to_json() == run("compose", "--file", str(file), "--json").stdout.strip()
+    assert str(found) == run("compose", "--file", str(file)).stdout.rstrip("\n")
+    assert [row["name"] for row in found.to_dict()["result"]["mechanisms"]] == ["a", "b"]
+    with pytest.raises(privcalc.FileError, match="holds under replace-one"):
+        privcalc.check(str(file), relation="add-or-remove-one")
+    file.write_text(BUDGET.replace("sigma=1", "sgma=1"), encoding="utf-8")
+    with pytest.raises(privcalc.FileError) as caught:
+        privcalc.check(file)
+    assert (caught.value.line, caught.value.file) == (9, str(file))
+    assert str(caught.value).endswith("gaussian has no parameter sgma (did you mean sigma?)")
+    with pytest.raises(AttributeError, match="no budget was checked"):
+        _ = privcalc.compose(GAUSSIAN, delta=1e-5).verdict

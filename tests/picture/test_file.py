@@ -57,9 +57,10 @@ def test_words_of_a_picture(tmp_path: Path, run: Callable[..., Outcome]) -> None
 
 def axes_of(picture: Picture) -> Any:
     """Return what matplotlib is given."""
-    figure = pytest.importorskip("matplotlib.figure").Figure()
-    axes = figure.add_subplot()
-    file._draw(picture, axes)
+    pytest.importorskip("matplotlib")
+    from privcalc.picture.figure import figure
+
+    (axes,) = figure(picture).axes
     return axes
 
 

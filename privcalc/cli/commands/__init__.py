@@ -127,7 +127,7 @@ def _status(
 ) -> ExitStatus:
     if "-" not in specs:
         if output.jobs > 1:
-            raise UsageError("--jobs says nothing to one question; it goes with -")
+            raise UsageError("--jobs says nothing to one question; it goes with - and --sweep")
         if len(specs) > 1 and not output.quiet and (said := summed_by_braces(specs)):
             complain(f"privcalc: note: {said}")
         asked = joined(specs, holes=holes, relation=ask.relation)

@@ -57,7 +57,7 @@ def compose(
     if file is not None and sweep is not None:
         raise UsageError("--sweep goes with SPEC, not with --file")
     if file is not None and output.jobs > 1:
-        raise UsageError("--jobs says nothing to one question; it goes with -")
+        raise UsageError("--jobs says nothing to one question; it goes with - and --sweep")
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
     estimate = engine is choices.Engine.AFA
