@@ -59,7 +59,10 @@ def read_runs(text: str) -> Parameters:
     if not isinstance(tree, Wrapped) or isinstance(tree.event, Wrapped):
         raise UsageError("--runs takes one distribution, such as geometric:mean=30")
     if holes(tree):
-        raise UsageError("--runs has a free parameter; calibrate finds the value of one")
+        raise UsageError(
+            "--runs has a free parameter; calibrate finds the value of one",
+            hint="privcalc compose SPEC@select:runs=geometric,mean=_ --sweep 10,100 sweeps it",
+        )
     return tree.parameters
 
 
