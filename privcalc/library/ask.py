@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from privcalc.render.report import Report
 
     Engine = Literal["auto", "contour", "fft", "rdp"]
+    # Targets that are one answer, however many numbers they are asked with.
+    OtherTarget = Literal["profile", "rdp", "zcdp", "gdp", "tradeoff", "risk"]
 
 
 def _answered(reports: Sequence[Report], *places: Numbers) -> Result | Results:
@@ -139,9 +141,9 @@ def compose(
 @overload
 def convert(
     *specs: Spec,
-    to: Target = ...,
+    to: Literal["dp"] = ...,
     delta: Number | None = ...,
-    epsilon: Numbers = ...,
+    epsilon: Number | None = ...,
     orders: Numbers = ...,
     points: int | str | None = ...,
     fpr: Numbers = ...,
@@ -158,7 +160,7 @@ def convert(
     *specs: Spec,
     to: Literal["dp"] = ...,
     delta: Several,
-    epsilon: Numbers = ...,
+    epsilon: None = ...,
     orders: Numbers = ...,
     points: int | str | None = ...,
     fpr: Numbers = ...,
@@ -168,6 +170,40 @@ def convert(
     tolerance: Number = ...,
     engine: Engine = ...,
 ) -> Results: ...
+
+
+@overload
+def convert(
+    *specs: Spec,
+    to: Literal["dp"] = ...,
+    delta: None = ...,
+    epsilon: Several,
+    orders: Numbers = ...,
+    points: int | str | None = ...,
+    fpr: Numbers = ...,
+    prior: Numbers = ...,
+    group: int | str = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Results: ...
+
+
+@overload
+def convert(
+    *specs: Spec,
+    to: OtherTarget,
+    delta: Numbers = ...,
+    epsilon: Numbers = ...,
+    orders: Numbers = ...,
+    points: int | str | None = ...,
+    fpr: Numbers = ...,
+    prior: Numbers = ...,
+    group: int | str = ...,
+    relation: str | None = ...,
+    tolerance: Number = ...,
+    engine: Engine = ...,
+) -> Result: ...
 
 
 def convert(

@@ -252,6 +252,13 @@ def test_several_answers(
     assert f"{found._repr_markdown_()}\n" == markdown
 
 
+def test_a_list_that_is_one_question() -> None:
+    """The epsilons of a profile are its points, and a mu is matched at one delta."""
+    profile = privcalc.convert(GAUSSIAN, to="profile", epsilon=[1, 2])
+    assert [place for place, _ in profile.curve] == [1.0, 2.0]
+    assert privcalc.convert(GAUSSIAN, to="gdp", delta=[1e-5]).query == {"delta": 1e-5}
+
+
 def test_prompts_and_notebooks() -> None:
     """A prompt has one line, a notebook the table."""
     answer = privcalc.compose(GAUSSIAN, delta=1e-5)
