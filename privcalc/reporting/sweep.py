@@ -19,6 +19,7 @@ from privcalc.reporting.questions import question, read_count, read_number, spli
 from privcalc.spec.entry import snake_case, word_text
 from privcalc.spec.parse import parse
 from privcalc.spec.registry import entry
+from privcalc.spec.text import to_text
 from privcalc.spec.tree import COUNT, Hole, Repeated, holes, names, owner, value_at
 from privcalc.spec.tree import written as paths_of
 
@@ -224,10 +225,10 @@ def swept(
     Raises:
         UsageError: it is not said, or said twice, what is swept; or that is no number.
     """
-    if not located.spans:
-        # Data, and sums of texts, have no places of their own; those of their text are the same.
-        parsed = parse(located.text)
-        located = replace(located, tree=parsed.tree, spans=parsed.spans)
+    if not set(_paths(located.tree)) <= located.spans.keys():
+        # Data, files and sums have no places of their own; those of their text are the same.
+        parsed = parse(to_text(located.tree))
+        located = replace(located, tree=parsed.tree, text=parsed.text, spans=parsed.spans)
     paths, parameter = _places(located, sweep.name, free=free)
     whole = parameter.kind == "integer"
     spans = tuple(located.spans[path] for path in paths)
@@ -277,6 +278,12 @@ def _places(located: Question, name: str, *, free: bool) -> tuple[list[Path], Pa
     return [path], parameter
 
 
+def _paths(tree: Node) -> Iterator[Path]:
+    """Yield the paths of all that is written."""
+    for long_name in names(tree):
+        yield from paths_of(tree, long_name)
+
+
 def _in_order(located: Question, paths: Iterable[Path]) -> list[Path]:
     return sorted(paths, key=lambda path: located.spans[path])
 
@@ -302,27 +309,22 @@ def _of_holes(tree: Node, open_places: tuple[Path, ...], name: str) -> Parameter
 def _named(tree: Node, word: str) -> list[Path]:
     """Return the places of what has a name."""
     wanted = snake_case(word)
-    return [
-        path
-        for long_name in names(tree)
-        for path in paths_of(tree, long_name)
-        if wanted in _parameter(tree, path).spellings
-    ]
+    return [path for path in _paths(tree) if wanted in _parameter(tree, path).spellings]
 
 
 def _refuse_unknown(tree: Node, word: str) -> None:
     """Say what a sweep can be over."""
     known = {
         COUNT if path[-1] == COUNT else word_text(_parameter(tree, path).spelling)
-        for long_name in names(tree)
-        for path in paths_of(tree, long_name)
+        for path in _paths(tree)
         if _parameter(tree, path).kind in ("number", "integer")
         and not isinstance(value_at(tree, path), Hole)
     }
     if not known:
+        but = " but the free parameter" if holes(tree) else ""
         raise UsageError(
-            f"nothing is called {word} here, and nothing but the free parameter could be"
-            " swept: a sweep is over a number of the specification"
+            f"nothing is called {word} here, and nothing{but} could be swept: a sweep is over a"
+            " number of the specification"
         )
     listed = ", ".join(sorted(known))
     raise UsageError(f"nothing is called {word} here; a sweep can be over {listed}")

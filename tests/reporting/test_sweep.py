@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import random
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +15,9 @@ from privcalc.relation import Relation
 from privcalc.reporting import sweep
 from privcalc.reporting.questions import joined
 from privcalc.reporting.sweep import read_sweep, swept
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def values(text: str, *, whole: bool = False) -> tuple[str, ...]:
@@ -104,6 +108,20 @@ def test_places(spec: str, text: str, free: bool, expected: list[str]) -> None:
     assert texts(spec, text, free=free) == expected
 
 
+def test_what_has_no_places_in_its_text(tmp_path: Path) -> None:
+    """A number of a history in a file, or of a sum, stands in the text of what was read."""
+    file = tmp_path / "h.json"
+    file.write_text('{"history": [[1.1, 0.25, 5], [2.0, 0.5, 7]], "mechanism": "rdp"}')
+    assert texts(f"opacus:file={file}", "q#2=1/3") == [
+        "gaussian:noise_multiplier=1.1@poisson:q=0.25@5+gaussian:noise_multiplier=2@poisson:q=1/3@7"
+    ]
+    found = swept(joined(["gaussian:sigma=1@10", "laplace:scale=2%"]), read_sweep("scale=3"))
+    assert found.question("3").text == "gaussian:sigma=1@10+laplace:scale=3"
+    inside = "ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=0.1"
+    [text] = texts(inside, "sigma#2=5")
+    assert text == inside.replace("sigma=4", "sigma=5")
+
+
 def test_an_answer_brings_its_relation() -> None:
     """Its guarantee holds under that."""
     answer = (
@@ -143,6 +161,7 @@ def test_an_answer_brings_its_relation() -> None:
         ("gaussian:sigma=_@10", "sigma=1,2", True, "is the free parameter"),
         ("gaussian:sigma=_@10", "1,2", True, "needs the name"),
         ("gaussian:sigma=_", "q=1,2", True, "nothing but the free parameter"),
+        ("pmf:file=./x.txt", "q=1,2", False, "nothing could be swept"),
         (
             "gaussian:sigma=1@select:runs=geometric,mean=3",
             "runs=1",
