@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import random
 from fractions import Fraction
@@ -272,5 +274,5 @@ def test_what_is_printed_proves_the_verdict(
     assert Fraction(str(most)) <= Fraction(budget)
     if status:
         assert answer["result"]["epsilon"]["upper"] > most
-    row = run(*ask, "--format", "csv").stdout.splitlines()[1].split(",")
-    assert float(row[-2]) == most
+    [row] = csv.DictReader(io.StringIO(run(*ask, "--format", "csv").stdout))
+    assert float(row["budget"]) == most
