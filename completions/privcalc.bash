@@ -140,7 +140,7 @@ _privcalc() {
             return
             ;;
         :--schema)
-            COMPREPLY=($(compgen -W 'result spec error' -- "$value"))
+            COMPREPLY=($(compgen -W 'result spec error certificate' -- "$value"))
             return
             ;;
         :--show-completion)
@@ -156,6 +156,11 @@ _privcalc() {
             return
             ;;
         compose:--file)
+            compopt -o filenames 2> /dev/null
+            COMPREPLY=($(compgen -f -- "$value"))
+            return
+            ;;
+        compose:--certificate)
             compopt -o filenames 2> /dev/null
             COMPREPLY=($(compgen -f -- "$value"))
             return
@@ -274,7 +279,7 @@ _privcalc() {
     fi
     case $command:$word in
         :-*) COMPREPLY=($(compgen -W '--version --help-spec --schema --show-completion --help-all -h --help' -- "$word")); return ;;
-        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --relation --tolerance --engine --file --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
+        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --relation --tolerance --engine --file --certificate --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --max-epsilon --max-delta --max-rho --max-mu --max-advantage --exit-zero --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --max-epsilon --max-delta --exit-zero --thresholds --epsilon-q --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;

@@ -173,7 +173,7 @@ end
 complete -c privcalc -f
 complete -c privcalc -n __fish_use_subcommand -l version -d 'Print the version.'
 complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max' -d 'Explain the specification language, or one name in it.'
-complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error' -d 'Print a JSON Schema.'
+complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error certificate' -d 'Print a JSON Schema.'
 complete -c privcalc -n __fish_use_subcommand -l show-completion -x -a 'bash zsh fish' -d 'Print the completions for a shell.'
 complete -c privcalc -n __fish_use_subcommand -l help-all -d 'Explain every option.'
 complete -c privcalc -n __fish_use_subcommand -s h -l help -d 'Show the help and exit.'
@@ -192,6 +192,7 @@ complete -c privcalc -n '__fish_seen_subcommand_from compose' -l relation -x -a 
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l tolerance -x -d 'Target relative width of the bracket, > 0 and < 1; what costs nothing is narrower. A bracket of epsilon narrower than 1e-12 always counts as narrow enough.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l engine -x -a 'auto contour fft rdp afa' -d 'Which engine proves it. auto asks what is predicted to meet the tolerance for the least work: closed form, contour, fft, Renyi. Or ask one only: contour, fft, rdp (upper end only), afa (an estimate without certificate).'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l file -r -F -d 'Check the budget of a TOML file that lists what touches the data. In place of SPEC: exit with status 1 unless the whole is proved to be within it.'
+complete -c privcalc -n '__fish_seen_subcommand_from compose' -l certificate -r -F -d 'Write into FILE what another program needs to prove the answer again. For one delta or epsilon. See CONTRIBUTING.md for one that does.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l json -d 'Print one JSON object for each answer; same as --format json.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -l format -x -a 'table json csv markdown github statement' -d 'Output format. Without it: table. statement: two sentences and a table for a paper or a model card, in Markdown.'
 complete -c privcalc -n '__fish_seen_subcommand_from compose' -s t -l terse -d 'Print the safe number alone: an upper end, or sufficient.'

@@ -15,7 +15,7 @@ ColorMode = StrEnum("ColorMode", ["AUTO", "ALWAYS", "NEVER"])
 Engine = StrEnum("Engine", ["AUTO", "CONTOUR", "FFT", "RDP", "AFA"])
 ProvedEngine = StrEnum("ProvedEngine", ["AUTO", "CONTOUR", "FFT", "RDP"])
 # JSON Schemas that are shipped, and shells with completions.
-SchemaName = StrEnum("SchemaName", ["RESULT", "SPEC", "ERROR"])
+SchemaName = StrEnum("SchemaName", ["RESULT", "SPEC", "ERROR", "CERTIFICATE"])
 Shell = StrEnum("Shell", ["BASH", "ZSH", "FISH"])
 
 

@@ -339,6 +339,15 @@ PlotFileOption = Annotated[
         "Draw the curve into FILE too, which ends in .svg, .png or .pdf. Needs matplotlib.",
     ),
 ]
+CertificateOption = Annotated[
+    Text,
+    _option(
+        "--certificate",
+        "FILE",
+        "Write into FILE what another program needs to prove the answer again. For one delta "
+        "or epsilon. See CONTRIBUTING.md for one that does.",
+    ),
+]
 TerseOption = Annotated[
     bool,
     typer.Option("--terse", "-t", help="Print the safe number alone: an upper end, or sufficient."),

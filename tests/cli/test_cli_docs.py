@@ -105,7 +105,7 @@ def bash_completes(line: str) -> list[str]:
     [
         ("privcalc ", ["compose", "convert", "subsample", "select", "calibrate"]),
         ("privcalc --sch", ["--schema"]),
-        ("privcalc --schema ", ["result", "spec", "error"]),
+        ("privcalc --schema ", ["result", "spec", "error", "certificate"]),
         ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
         ("privcalc compose gaussian:sigma=1 lap", ["laplace:"]),
         ("privcalc compose gaussian:sig", ["sigma="]),

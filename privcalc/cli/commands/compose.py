@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
 from privcalc.cli.choices import read_budget
 from privcalc.cli.commands import answered, forgiven
 from privcalc.errors import UsageError
+from privcalc.record import record
 from privcalc.reporting.compose import Composing
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from privcalc.cli import options
     from privcalc.cli.output import Output
+    from privcalc.relation import Relation
+    from privcalc.render.report import Report
+    from privcalc.reporting.questions import Asking
+    from privcalc.spec.read import Question
 
 
 EXAMPLES = """\
@@ -38,6 +46,7 @@ def compose(
     engine: options.EngineOption = choices.Engine.AUTO,
     output: Output,
     file: options.FileOption = None,
+    certificate: options.CertificateOption = None,
 ) -> int:
     """Compute the privacy cost of a composition: epsilon at each delta, or delta at each epsilon.
 
@@ -60,6 +69,8 @@ def compose(
         raise UsageError("--engine afa gives an estimate only; a budget check needs a proof")
     if output.terse and estimate:
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
+    if certificate is not None:
+        _check_certificate(certificate, (specs or ()), len(deltas) + len(epsilons), file, engine)
     ask = Composing(
         deltas,
         epsilons,
@@ -74,10 +85,48 @@ def compose(
             estimate=estimate,
         ),
         hints=not output.quiet,
+        keep=certificate is not None,
     )
     if file is not None:
         from privcalc.cli.gate import check_file
 
         return forgiven(check_file(file, ask, output), exit_zero=exit_zero)
     places = (deltas, epsilons) if deltas or epsilons else None
-    return answered(specs or (), ask, output, exit_zero=exit_zero, places=places)
+    asking: Asking = ask if certificate is None else _Certifying(ask, certificate)
+    return answered(specs or (), asking, output, exit_zero=exit_zero, places=places)
+
+
+@record
+class _Certifying:
+    """Asks, and writes the certificate before anything is printed."""
+
+    ask: Composing
+    name: str
+
+    @property
+    def relation(self) -> Relation | None:
+        """Return the relation that was asked for."""
+        return self.ask.relation
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question, and write down what proves the answer."""
+        from privcalc.render.certificate import certificate
+
+        [report] = self.ask(question)
+        try:
+            Path(self.name).write_text(certificate(report), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--certificate: cannot write {self.name}: {error.strerror}") from None
+        return [report]
+
+
+def _check_certificate(
+    name: str, specs: Sequence[str], places: int, file: str | None, engine: choices.Engine
+) -> None:
+    """Refuse, before anything is computed, what has no certificate."""
+    if file is not None or "-" in specs or places != 1:
+        raise UsageError("--certificate takes one question: a SPEC with one --delta or --epsilon")
+    if engine is choices.Engine.AFA:
+        raise UsageError("--certificate writes what is proved; --engine afa gives an estimate only")
+    if not Path(name).parent.is_dir():
+        raise UsageError(f"--certificate: there is no folder {Path(name).parent}")
