@@ -61,6 +61,7 @@ SPELLED = {"trials": "n", "probability": "p"}
             # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
             # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "shape",
@@ -78,6 +79,7 @@ SPELLED = {"trials": "n", "probability": "p"}
             open_maximum=True,
             default_text="from the mean",
             cost="decreases",
+            cost_of_bound=True,
         ),
         Parameter(
             "trials",
@@ -96,6 +98,7 @@ SPELLED = {"trials": "n", "probability": "p"}
             open_minimum=True,
             default_text="from the mean",
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "file",

@@ -46,6 +46,7 @@ ACCURACY = 1e-7
     ),
     relations=frozenset({Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
+    keeps_order=False,
     example="rr:epsilon=1@shuffle:n=10000",
 )
 class ShuffledReports(Wrapper):

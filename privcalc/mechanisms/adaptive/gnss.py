@@ -36,6 +36,7 @@ DIGITS = 50
             minimum=0.0,
             open_minimum=True,
             cost="decreases",
+            cost_of_bound=True,
         ),
         Parameter(
             "beta",
@@ -44,6 +45,7 @@ DIGITS = 50
             open_minimum=True,
             default_text="by delta",
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "epsilon",

@@ -43,6 +43,7 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "regularization",
@@ -51,6 +52,7 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             cost="decreases",
+            cost_of_bound=True,
         ),
         Parameter(
             "records",
@@ -60,6 +62,7 @@ ROUNDED = 1e-12
             minimum=1,
             maximum=10**12,
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "row_norm",
@@ -68,6 +71,7 @@ ROUNDED = 1e-12
             open_minimum=True,
             default=1.0,
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "response",
@@ -76,6 +80,7 @@ ROUNDED = 1e-12
             open_minimum=True,
             default=1.0,
             cost="increases",
+            cost_of_bound=True,
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
