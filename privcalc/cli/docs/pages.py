@@ -1,7 +1,7 @@
 """Manual pages, whose prose is written by hand in mdoc(7), and the list in the README.
 
 What is generated in a page is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`,
-`@MECHANISMS@` or `@WRAPPERS@`; in the README it stands between two marks.
+`@MECHANISMS@`, `@WRAPPERS@` or `@LOOPS@`; in the README it stands between two marks.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import word_text
+from privcalc.spec.loops import LOOPS
 from privcalc.spec.text import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from privcalc.cli.docs.commands import Option, Program
+    from privcalc.spec.loops import Loop
     from privcalc.spec.registry import Entry, Parameter
 
 _HOLE = re.compile(r"@([A-Z]+)(?: ([a-z]+))?@")
@@ -37,6 +39,9 @@ def _filled(program: Program, kind: str, command: str | None) -> Iterator[str]:
 
     if kind == "OPTIONS":
         yield from _options(program, command)
+    elif kind == "LOOPS":
+        for loop in LOOPS:
+            yield from _loop(loop)
     elif kind == "COMMANDS":
         yield ".Bl -tag -width Ds"
         for each in program.commands:
@@ -98,6 +103,30 @@ def _entry(entry: Entry) -> Iterator[str]:
         yield from _prose(f"Give {' or '.join(groups)}.")
     yield "Example:"
     yield f".Ql {_escaped(entry.example)}"
+
+
+# What fits between the margins of a page of 80 columns.
+_LINE = 67
+
+
+def _loop(loop: Loop) -> Iterator[str]:
+    """Yield code, its specification, and what the nearest other one gets wrong."""
+    yield f".Ss {_escaped(loop.title)}"
+    yield ".Bd -literal -offset indent"
+    yield from map(_escaped, loop.code)
+    yield ".Ed"
+    if len(loop.spec) <= _LINE:
+        yield ".Pp"
+        yield f".Dl {_escaped(loop.spec)}"
+    else:
+        # Blanks are allowed between parts, so that a quoted one may be broken after a comma.
+        first, between, rest = loop.spec.partition(",probabilities")
+        yield from (".Bd -literal -offset indent", f"\\(aq{_escaped(first)},")
+        yield from (f" {_escaped((between + rest)[1:])}\\(aq", ".Ed")
+    yield ".Pp"
+    yield from _prose(loop.why)
+    yield from ("Not", f".Ql {_escaped(loop.other)} :")
+    yield from _prose(loop.wrong)
 
 
 def _keys(first: str, spellings: Iterable[str]) -> str:
