@@ -161,7 +161,7 @@ _privcalc() {
             return
             ;;
         compose:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         compose:--color)
@@ -192,7 +192,7 @@ _privcalc() {
             return
             ;;
         convert:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         convert:--color)
@@ -214,7 +214,7 @@ _privcalc() {
             return
             ;;
         subsample:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         subsample:--color)
@@ -237,7 +237,7 @@ _privcalc() {
             return
             ;;
         select:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         select:--color)
@@ -255,7 +255,7 @@ _privcalc() {
             return
             ;;
         calibrate:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         calibrate:--color)

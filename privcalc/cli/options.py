@@ -320,7 +320,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         help="Output format. Without it: table. statement: two sentences and a table for a paper "
-        "or a model card, in Markdown.",
+        "or a model card, in Markdown. github, junit, gitlab: what continuous integration shows.",
     ),
 ]
 PlotOption = Annotated[
