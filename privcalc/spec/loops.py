@@ -52,7 +52,7 @@ LOOPS = (
         " batch counts; 60 epochs have 60 x 235 steps.",
         "gaussian:sigma=1.1@batches:t=235,b=256@60",
         "it is what shuffle=True would do, and that loader is not used.",
-        brief="`make_private(...)` (Opacus: `poisson_sampling=True` is the default)",
+        brief="`make_private(...)` (Opacus, where `poisson_sampling=True` is the default)",
     ),
     Loop(
         "Opacus with the loader left as it is",
@@ -67,7 +67,7 @@ LOOPS = (
         " Poisson sampling would have cost all the same.",
         "gaussian:sigma=1.1@poisson:q=1/234@14040",
         "nothing is drawn by coin tosses; epsilon at delta 1e-5 would be 2.4 where it is above 11.",
-        brief="`make_private(..., poisson_sampling=False)`, loader as below",
+        brief="`make_private(..., poisson_sampling=False)`, of a loader that shuffles",
     ),
     Loop(
         "A plain loop of PyTorch, all batches full",
@@ -108,7 +108,7 @@ LOOPS = (
         "The count is the number of epochs, and t the steps of one.",
         "gaussian:sigma=1.1@batches:t=702,b=256",
         "with 3 x 234 = 702 batches a record would be in one of them, where it is in three.",
-        brief="the same for 3 epochs",
+        brief="the same, 3 epochs of it",
     ),
     Loop(
         "Data in an order that stays",
@@ -171,7 +171,7 @@ LOOPS = (
         "A step is where noise is added: 234 / 2 steps an epoch, each of 2 x 256 records.",
         "gaussian:sigma=1.1@batches:t=234,b=256@60",
         "it counts batches that are published without noise of their own.",
-        brief="the same, noise added after every second batch",
+        brief="`shuffle=True` as above, and noise after every second batch",
     ),
     Loop(
         "Gradient accumulation of Poisson samples",
@@ -210,7 +210,7 @@ LOOPS = (
         " not the size of the sample, which is secret.",
         "gaussian:sigma=1.1@poisson:q=256/60000@60",
         "the count is of steps, not of epochs.",
-        brief="`batch = data[rng.random(n) < 256 / n]`",
+        brief="`batch = data[rng.random(n) < 256 / n]` (Poisson samples)",
     ),
     Loop(
         "A batch of fixed size, drawn anew in every step",
@@ -270,7 +270,6 @@ LOOPS = (
         "Padding adds records that are zero, and changes nothing.",
         "gaussian:sigma=1.1@wor:n=60000,m=256@14063",
         "a sample has 256 records on average only.",
-        brief="`CyclicPoissonSampling(sampling_prob=256 / 60000, iterations=14063)` (JAX-Privacy)",
     ),
     Loop(
         "JAX-Privacy, Poisson samples with a cap",
@@ -283,7 +282,7 @@ LOOPS = (
         " is four deviations above the mean: 256 + 4 x 16 = 320.",
         "gaussian:sigma=1.1@poisson:q=256/60000@14063",
         "where the cap binds, a record pushes another one out.",
-        brief="`CyclicPoissonSampling(..., truncated_batch_size=320)`",
+        brief="`CyclicPoissonSampling(..., truncated_batch_size=320)` (JAX-Privacy)",
     ),
     Loop(
         "JAX-Privacy, an order that stays",

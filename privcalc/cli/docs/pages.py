@@ -1,4 +1,4 @@
-"""Manual pages, whose prose is written by hand in mdoc(7), and the list in the README.
+"""Manual pages, whose prose is written by hand in mdoc(7), and what the README has of them.
 
 What is generated in a page is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`,
 `@MECHANISMS@`, `@WRAPPERS@` or `@LOOPS@`; in the README it stands between two marks.
@@ -159,14 +159,21 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\e").replace("-", "\\-")
 
 
-_BEGIN = "<!-- The list is written by python -m privcalc.cli.docs. -->"
-_END = "<!-- End of the list. -->"
-
-
 def readme(text: str) -> str:
-    """Return the README with the list written anew."""
-    between = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
-    return between.sub(lambda _: "\n".join((_BEGIN, *_list(), _END)), text)
+    """Return the README with the list of names and the table of loops written anew."""
+    for word, lines in (("list", _list()), ("table", _table())):
+        begin = f"<!-- The {word} is written by python -m privcalc.cli.docs. -->"
+        end = f"<!-- End of the {word}. -->"
+        before, found, rest = text.partition(begin)
+        if found:
+            text = "\n".join((before + begin, *lines, end + rest.partition(end)[2]))
+    return text
+
+
+def _table() -> list[str]:
+    """Return the loops that have a short form, as a table in Markdown."""
+    rows = [f"| {loop.brief} | `{loop.spec}` |" for loop in LOOPS if loop.brief]
+    return ["| what the code does | specification |", "|---|---|", *rows, ""]
 
 
 def _list() -> list[str]:
@@ -177,4 +184,4 @@ def _list() -> list[str]:
         names[row.kind].append(f"`{'@' * (row.kind == 'wrapper')}{row.name}`")
     mechanisms, wrappers = map(", ".join, names.values())
     text = f"The mechanisms are {mechanisms}; the wrappers are {wrappers}."
-    return wrap(text, 110, break_on_hyphens=False)
+    return wrap(text, 119, break_on_hyphens=False)
