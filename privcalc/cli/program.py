@@ -73,8 +73,8 @@ def _print_and_stop(text: str) -> None:
 
 HELP = """Certified differential-privacy accounting.
 
-Describe what touched the data in one line; every answer is a bracket that is proved to contain
-the number.
+Describe in one line what was done with the data; every answer is a bracket that is proved to
+contain the number.
 
 \b
 Examples:

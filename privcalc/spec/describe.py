@@ -34,7 +34,7 @@ _WIDTH = 79
 _NAMES = 21
 
 _GRAMMAR = """\
-What touched the data, from left to right: a mechanism, then what is done to it.
+A specification says what was done with the data, from left to right:
 
   gaussian:sigma=1.1                              one answer with Gaussian noise
   gaussian:sigma=1.1@poisson:q=256/60000@14063    DP-SGD: sampled, 14063 steps
