@@ -151,7 +151,7 @@ FullHelp = Annotated[
     ),
 ]
 FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=FullHelp)
-SPEC_HELP = "Explain the specification language, or one name in it."
+SPEC_HELP = "Explain the specification language, one name in it, or sampling."
 
 
 def privcalc(

@@ -158,6 +158,7 @@ def page(name: str) -> str:
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
         f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
+        _code(entry),
         _file(entry),
     ]
     return "\n\n".join(section for section in sections if section)
@@ -230,6 +231,12 @@ def _default(parameter: Parameter) -> str:
     if isinstance(parameter.default, str):
         return word_text(parameter.default)
     return number_text(parameter.default)
+
+
+def _code(entry: Entry) -> str:
+    """Return lines of code that draw records as a wrapper does."""
+    rows = loops.of_wrapper(entry.spelling) if entry.kind == "wrapper" else ""
+    return f"Code, with n = 60000, b = 256, 60 epochs\n{rows}" if rows else ""
 
 
 def _file(entry: Entry) -> str:

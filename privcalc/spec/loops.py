@@ -360,6 +360,16 @@ def page() -> str:
     return "\n\n".join([_OPENING, *map(_shown, LOOPS), _END])
 
 
+def of_wrapper(name: str) -> str:
+    """Return the rows of one wrapper in short, or "": its name as the canonical text prints it."""
+    rows = [
+        f"  {loop.brief.replace('`', '')}\n      {loop.spec}"
+        for loop in LOOPS
+        if loop.brief and f"@{name}:" in loop.spec
+    ]
+    return "\n".join([*rows, f"  More: privcalc --help-spec {TOPIC}"]) if rows else ""
+
+
 def _shown(loop: Loop) -> str:
     """Return one row: the code, the specification, why, and what the nearest other one misses."""
     text = f"{loop.why} Not {loop.other}: {loop.wrong}"

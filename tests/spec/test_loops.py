@@ -77,6 +77,25 @@ def test_what_people_write_is_found(words: str) -> None:
     assert words in page("sampling")
 
 
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("wor", "rng.choice(n, 256, replace=False)"),
+        ("batches", "shuffle=True"),
+        ("poisson", "make_private(...)"),
+        ("allocation", "rng.integers(234, size=n)"),
+        ("shuffle", "people report"),
+    ],
+)
+def test_pages_of_samplings_have_their_code(name: str, code: str) -> None:
+    """In short, with the specification below it, and where there is more."""
+    text = page(name).partition("\nCode, ")[2]
+    assert code in text
+    assert f"@{name}:" in text
+    assert "--help-spec sampling" in text
+    assert max(map(len, page(name).splitlines())) <= 80
+
+
 def test_the_page_fits_a_terminal() -> None:
     """Lines are short, but for one specification that must not be broken."""
     text = page("Sampling")
