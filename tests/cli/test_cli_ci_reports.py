@@ -165,19 +165,19 @@ def test_junit_of_every_command(line: str, run: Callable[..., Outcome]) -> None:
     assert case.get("classname") == f"privcalc.{line.split(maxsplit=1)[0]}"
 
 
+@pytest.mark.parametrize("name", ["a&b<c>.toml", "a\x01b.toml", 'a"b.toml'])
 def test_what_xml_has_no_form_for(
-    run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Names of files are written so that any reader of XML takes them."""
     monkeypatch.chdir(tmp_path)
-    for name in ("a&b<c>.csv", "a\x01b.csv", 'a"b.csv'):
-        (tmp_path / name).write_text("first other\n0.5 0.25\n0.5 0.75\n", encoding="utf-8")
-    for name in ("'a&b<c>.csv'", '"a\x01b.csv"'):
-        done = run("compose", f"pmf:file={name}", "--delta", "0.1", "--format", "junit")
-        if done.status == 0:
-            document(done.stdout)
-        else:
-            assert "Traceback" not in done.stderr
+    (tmp_path / name).write_text(BUDGET.format(0.1, "laplace:scale=2"), encoding="utf-8")
+    done = run("compose", "--file", name, "--format", "junit")
+    assert done.status == 1
+    (case,) = document(done.stdout).iter("testcase")
+    shown = name.replace("\x01", "\ufffd")
+    assert str(case.get("name")).endswith(f" of {shown}")
+    assert str(case[0].text).startswith(f"{shown}:11: over budget")
 
 
 @pytest.mark.parametrize("form", ["junit", "gitlab"])
