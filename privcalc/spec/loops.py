@@ -108,7 +108,6 @@ LOOPS = (
         "The count is the number of epochs, and t the steps of one.",
         "gaussian:sigma=1.1@batches:t=702,b=256",
         "with 3 x 234 = 702 batches a record would be in one of them, where it is in three.",
-        brief="the same, 3 epochs of it",
     ),
     Loop(
         "Data in an order that stays",
