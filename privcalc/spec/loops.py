@@ -349,9 +349,9 @@ of each record is clipped. Put your numbers in their places.
 Steps of a pass: t = n / b. Steps in all: epochs x n / b. The count of @batches
 and @allocation is that of epochs, the count of @poisson and @wor that of steps."""
 _END = """\
-Shuffled batches are no Poisson samples: with 1000 of them and sigma 4 or more
-they cost at most twice as much, at sigma 1 nineteen times as much or more, and
-below that about as much as no sampling.
+Shuffled batches are no Poisson samples: with 1000 of them and sigma from 4 to
+12 they cost at most twice as much, at sigma 1 nineteen times as much or more,
+and below that about as much as no sampling.
 
 Samples that are drawn with replacement are not accounted for. Where a person
 has several records, write @group:k=3 at the end, or clip what a person adds.

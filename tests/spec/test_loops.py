@@ -99,7 +99,7 @@ def test_pages_of_samplings_have_their_code(name: str, code: str) -> None:
 def test_the_page_says_when_shuffling_is_cheap() -> None:
     """From which noise on, as the manual page has it, whose numbers are recomputed."""
     text = " ".join(page("sampling").split())
-    assert "1000 of them and sigma 4 or more they cost at most twice as much" in text
+    assert "1000 of them and sigma from 4 to 12 they cost at most twice as much" in text
     assert "at sigma 1 nineteen times as much or more" in text
 
 
