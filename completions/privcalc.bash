@@ -136,7 +136,7 @@ _privcalc() {
     COMPREPLY=()
     case $command:$previous in
         :--help-spec)
-            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max' -- "$value"))
+            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -- "$value"))
             return
             ;;
         :--schema)
@@ -166,7 +166,7 @@ _privcalc() {
             return
             ;;
         compose:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         compose:--color)
@@ -197,7 +197,7 @@ _privcalc() {
             return
             ;;
         convert:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         convert:--color)
@@ -219,7 +219,7 @@ _privcalc() {
             return
             ;;
         subsample:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         subsample:--color)
@@ -242,7 +242,7 @@ _privcalc() {
             return
             ;;
         select:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         select:--color)
@@ -260,7 +260,7 @@ _privcalc() {
             return
             ;;
         calibrate:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         calibrate:--color)

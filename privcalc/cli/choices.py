@@ -9,7 +9,9 @@ from privcalc.relation import Relation
 from privcalc.reporting.budget import Budget
 from privcalc.reporting.questions import read_delta, read_epsilon
 
-Format = StrEnum("Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB", "STATEMENT"])
+Format = StrEnum(
+    "Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB", "JUNIT", "GITLAB", "STATEMENT"]
+)
 ColorMode = StrEnum("ColorMode", ["AUTO", "ALWAYS", "NEVER"])
 # Engines that can be forced, and those of them that prove what they answer.
 Engine = StrEnum("Engine", ["AUTO", "CONTOUR", "FFT", "RDP", "AFA"])

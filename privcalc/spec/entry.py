@@ -193,6 +193,7 @@ class Entry:
         example: a whole specification that uses it.
         condition: why other relations are refused, one clause for the error message, or "".
         example_file: what stands in the file that the example names, or "".
+        line: what it is in at most 60 characters, for lists of names.
         plain: one sentence for readers who know none of the mathematics, or "".
         place: documentation lists smaller ones first, and equal ones as they were registered.
         factory: the class; its constructor takes the long parameter names as keywords.
@@ -211,6 +212,7 @@ class Entry:
     relations: frozenset[Relation] = ALL
     inner_relation: Relation | None = None
     keeps_order: bool = True
+    line: str = ""
     plain: str = ""
     example_file: str = ""
     condition: str = ""

@@ -37,6 +37,7 @@ SPELLED = {"trials": "n", "probability": "p"}
 
 @wrapper(
     name="repeat_and_select",
+    line="only the best of a random number of runs is published",
     place=40,
     plain=(
         "Runs the program a random number of times, and publishes only the best result: how "

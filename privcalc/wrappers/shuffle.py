@@ -26,6 +26,7 @@ ACCURACY = 1e-7
 
 @wrapper(
     name="shuffled_reports",
+    line="the shuffle model: one report each, without names",
     place=26,
     plain=(
         "Each of n people sends one report that is private by itself, and only the reports are"

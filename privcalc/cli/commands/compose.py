@@ -57,7 +57,9 @@ def compose(
     if file is None and not specs:
         raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
     if file is not None and (specs or delta or epsilon or max_epsilon or max_delta):
-        raise UsageError("--file has what touches the data, and the budget; give neither as well")
+        raise UsageError(
+            "--file has what is done with the data, and the budget; give neither as well"
+        )
     if file is not None and output.jobs > 1:
         raise UsageError("--jobs says nothing to one question; it goes with -")
     deltas = read_all(read_delta, "--delta", delta)

@@ -26,6 +26,7 @@ MOST_BITS = 900
 
 @mechanism(
     name="above_threshold",
+    line="sparse vector: which answers are above a threshold",
     short="svt",
     place=87,
     plain=(

@@ -23,6 +23,7 @@ DIGITS = 50
 
 @mechanism(
     name="gnss",
+    line="a statistic with noise of its smooth sensitivity",
     place=84,
     plain=(
         "Publishes a number with noise that is as large as the data at hand ask for, and how large "

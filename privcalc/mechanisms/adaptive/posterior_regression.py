@@ -29,6 +29,7 @@ ROUNDED = 1e-12
 
 @mechanism(
     name="posterior_regression",
+    line="one posterior sample of ridge regression",
     short="ops",
     place=81,
     plain=(
