@@ -136,11 +136,11 @@ _privcalc() {
     COMPREPLY=()
     case $command:$previous in
         :--help-spec)
-            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max' -- "$value"))
+            COMPREPLY=($(compgen -W 'gaussian laplace truncated-laplace discrete-gaussian discrete-laplace staircase matrix-gaussian randomized-response rr exponential noisy-max ops posterior-regression noisy-screening gnmax gnss thresholded-counts partition-selection svt above-threshold ptr stability pure approx gdp zcdp rdp profile pmf gaussian-mixture gaussian-pair bernoulli-pair opacus poisson poisson-sampled wor sampled-without-replacement allocation randomly-allocated batches shuffled-batches shuffle shuffled-reports group select repeat-and-select max sampling' -- "$value"))
             return
             ;;
         :--schema)
-            COMPREPLY=($(compgen -W 'result spec error' -- "$value"))
+            COMPREPLY=($(compgen -W 'result spec error certificate' -- "$value"))
             return
             ;;
         :--show-completion)
@@ -160,8 +160,13 @@ _privcalc() {
             COMPREPLY=($(compgen -f -- "$value"))
             return
             ;;
+        compose:--certificate)
+            compopt -o filenames 2> /dev/null
+            COMPREPLY=($(compgen -f -- "$value"))
+            return
+            ;;
         compose:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         compose:--color)
@@ -192,7 +197,7 @@ _privcalc() {
             return
             ;;
         convert:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         convert:--color)
@@ -214,7 +219,7 @@ _privcalc() {
             return
             ;;
         subsample:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         subsample:--color)
@@ -237,7 +242,7 @@ _privcalc() {
             return
             ;;
         select:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         select:--color)
@@ -255,7 +260,7 @@ _privcalc() {
             return
             ;;
         calibrate:--format)
-            COMPREPLY=($(compgen -W 'table json csv markdown github statement' -- "$value"))
+            COMPREPLY=($(compgen -W 'table json csv markdown github junit gitlab statement' -- "$value"))
             return
             ;;
         calibrate:--color)
@@ -274,7 +279,7 @@ _privcalc() {
     fi
     case $command:$word in
         :-*) COMPREPLY=($(compgen -W '--version --help-spec --schema --show-completion --help-all -h --help' -- "$word")); return ;;
-        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --sweep --relation --tolerance --engine --file --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
+        compose:-*) COMPREPLY=($(compgen -W '--delta --epsilon --max-epsilon --max-delta --exit-zero --sweep --relation --tolerance --engine --file --certificate --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         convert:-*) COMPREPLY=($(compgen -W '--to --delta --epsilon --orders --points --fpr --prior --group --max-epsilon --max-delta --max-rho --max-mu --max-advantage --exit-zero --sweep --relation --tolerance --engine --data-dependent --filter --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         subsample:-*) COMPREPLY=($(compgen -W '--q --n --m --orders --delta --count --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;
         select:-*) COMPREPLY=($(compgen -W '--runs --delta --epsilon --max-epsilon --max-delta --exit-zero --thresholds --epsilon-q --sweep --relation --tolerance --engine --json --format -t --terse -q --quiet -v --verbose --color --jobs --plot --plot-file --help-all -h --help' -- "$word")); return ;;

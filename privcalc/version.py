@@ -1,3 +1,3 @@
 """The version, in a place of its own: what prints it needs nothing else."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -38,6 +38,7 @@ class FakeAccounting:
         engine: str = "auto",
         max_epsilon: float | None = None,
         max_delta: float | None = None,
+        keep: bool = False,  # noqa: ARG002  (no bracket of it has a certificate)
     ) -> ComposedAnswers:
         """Answer every question with the same bracket."""
         self.calls.append(

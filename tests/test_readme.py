@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from privcalc.spec.loops import LOOPS
 from tests.conftest import ROOT
 
 if TYPE_CHECKING:
@@ -140,15 +141,19 @@ def test_task_is_one_command(
     assert "Traceback" not in done.stdout
 
 
-def test_every_sampling_has_an_answer(run: Callable[..., Outcome]) -> None:
-    """What the table of samplings offers is a specification of the language, and has an epsilon."""
+def test_the_samplings_are_those_of_the_help() -> None:
+    """The table is a part of that of `--help-spec sampling`, each specification of which is run."""
     table = README.partition("## Which sampling is mine?")[2].partition("\n## ")[0]
-    specs = re.findall(r"`(gaussian:[^`]*)`", table)
-    assert len(specs) == 6
-    for spec in specs:
-        assert run("compose", spec, "--delta", "1e-5", "--max-epsilon", "30", "-t").status == 0, (
-            spec
-        )
+    rows = re.findall(r"^\| (.*) \| `([^`|]*)` \|$", table, re.MULTILINE)
+    assert rows == [(loop.brief, loop.spec) for loop in LOOPS if loop.brief]
+    assert len(rows) > 10
+
+
+def test_the_first_screen_is_a_command_its_output_and_a_picture() -> None:
+    """Nothing stands before them but what it is, and a line of what the command says."""
+    first = README.partition("\n## ")[0]
+    assert first.index("```console\n$ privcalc compose ") < first.index("<img src=")
+    assert len(first.splitlines()) < 25
 
 
 def test_picture_is_the_one_of_its_command(run: Callable[..., Outcome], tmp_path: Path) -> None:
@@ -156,7 +161,7 @@ def test_picture_is_the_one_of_its_command(run: Callable[..., Outcome], tmp_path
     pytest.importorskip("matplotlib")
     path = ROOT / "man" / "tradeoff.svg"
     assert path.stat().st_size < 60_000
-    assert f"]({path.relative_to(ROOT).as_posix()})" in README
+    assert f'<img src="{path.relative_to(ROOT).as_posix()}"' in README
     [command] = re.findall(r"^\$ privcalc (.*--plot-file tradeoff.svg.*)$", README, re.MULTILINE)
     assert run(*command.replace("tradeoff.svg", str(tmp_path / "new.svg")).split()).status == 0
     # Of every text that is drawn matplotlib leaves a comment.

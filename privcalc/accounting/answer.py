@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from privcalc.bounds import Bound, Proof
+    from privcalc.engine.certified import Evidence
     from privcalc.relation import Relation
 
     # A line of a table, and what may stand in an answer under one name.
@@ -54,12 +55,21 @@ class Method:
 
 @record
 class Direction:
-    """The answer for one adjacency (add, remove, replace, or both when they are the same)."""
+    """The answer for one adjacency (add, remove, replace, or both when they are the same).
+
+    Attributes:
+        adjacency: its name.
+        bound: the bracket, or None.
+        estimate: of the engine afa.
+        method: how it was obtained.
+        evidence: what proved the narrowest bracket of the composition above, if that is kept.
+    """
 
     adjacency: str
     bound: Bound | None
     estimate: float | None
     method: Method
+    evidence: Evidence | None = None
 
 
 @record

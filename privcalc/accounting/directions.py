@@ -16,7 +16,7 @@ import numpy as np
 
 from privcalc.accounting.answer import Answer, Direction, Method
 from privcalc.bounds import Bound, Verdict
-from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR
+from privcalc.engine.certified import DELTA_FLOOR, EPSILON_FLOOR, about, best
 from privcalc.engine.limits import limit_delta
 from privcalc.engine.planner import StoppingRule
 from privcalc.engine.terms import reverse_of
@@ -245,7 +245,7 @@ class Directions:
             method = Method(
                 result.proof, met, result.terms, result.notes, result.order, result.conversion
             )
-            found.append(Direction(name, result.bound, None, method))
+            found.append(Direction(name, result.bound, None, method, best(part.upper)))
         return found, failed
 
     def _certified(
@@ -269,7 +269,8 @@ class Directions:
             above = stop.under(highest) if part.lower is not part.upper else stop
 
             def solved(composition: Composition) -> Certified:
-                return solve(composition, wanted, wish, engine=self.engine, stop=above)
+                with about(composition):
+                    return solve(composition, wanted, wish, engine=self.engine, stop=above)
 
             answers = _above(part, solved, lambda each: above.suffices(each.bound))
             found = min(answers, key=_upper)

@@ -2,7 +2,8 @@
 
 A part whose numbers are, each, those of the costliest in a group of parts costs no less than any of
 them: which way the cost goes with a number is declared with it (`Parameter.cost`), as an order of
-profiles at every real epsilon and in every direction, which composition and sampling keep. So a
+profiles at every real epsilon and in every direction, which composition and sampling keep; what is
+inside a wrapper that does not (`Entry.keeps_order`) is the same in a group. So a
 specification whose groups are replaced by that part, as often as the group has uses, is above the
 one that was asked about, and one with the least costly numbers is below it. Neither rounds a
 number: each that is used was written.
@@ -92,7 +93,8 @@ def _key(node: Node, numbers: list[tuple[float, bool]]) -> object:
     """Return what is not a number of known order, and append those that are."""
     if isinstance(node, Wrapped):
         own = _call_key(node, numbers)
-        return "wrapped", own, _key(node.event, numbers)
+        inner = _key(node.event, numbers) if _keeps_order(node) else distinct(node.event)
+        return "wrapped", own, inner
     if isinstance(node, Leaf):
         return "leaf", _call_key(node, numbers)
     if isinstance(node, Repeated):
@@ -112,12 +114,19 @@ def _call_key(call: Leaf | Wrapped, numbers: list[tuple[float, bool]]) -> object
     return tuple(found)
 
 
+def _keeps_order(node: Wrapped) -> bool:
+    """Say whether a costlier event makes a costlier whole."""
+    return registry.entry(node.name).keeps_order_with(name for name, _ in node.parameters)
+
+
 def _order(call: Leaf | Wrapped, name: str, value: Value) -> bool | None:
     """Say whether a larger number costs more; None where that is not known."""
     parameter = registry.entry(call.name).parameter(name)
     if parameter is None or isinstance(value, bool) or not isinstance(value, float | int):
         return None
-    if not parameter.cost or parameter.cost_note or parameter.kind not in ("number", "integer"):
+    if not parameter.cost or parameter.cost_of_bound or parameter.cost_note:
+        return None
+    if parameter.kind not in ("number", "integer"):
         return None
     written = {each for each, _ in call.parameters}
     needed = not parameter.cost_needs or not written.isdisjoint(parameter.cost_needs)
@@ -193,6 +202,6 @@ def _with_numbers(node: Node, numbers: Iterator[float]) -> Node:
         for name, value in node.parameters
     )
     node = replace(node, parameters=parameters)
-    if isinstance(node, Wrapped):
+    if isinstance(node, Wrapped) and _keeps_order(node):
         return replace(node, event=_with_numbers(node.event, numbers))
     return node

@@ -376,7 +376,9 @@ def _dominates(tree: Node, other: Node) -> bool:
     if isinstance(tree, Leaf) and isinstance(other, Leaf):
         return _costlier(tree, other)
     if isinstance(tree, Wrapped) and isinstance(other, Wrapped):
-        return _costlier(tree, other) and _dominates(tree.event, other.event)
+        same = distinct(tree.event) == distinct(other.event)
+        keeps = registry.entry(tree.name).keeps_order_with(name for name, _ in tree.parameters)
+        return _costlier(tree, other) and (same or (keeps and _dominates(tree.event, other.event)))
     return False
 
 

@@ -9,13 +9,15 @@ from privcalc.relation import Relation
 from privcalc.reporting.budget import Budget
 from privcalc.reporting.questions import read_delta, read_epsilon
 
-Format = StrEnum("Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB", "STATEMENT"])
+Format = StrEnum(
+    "Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB", "JUNIT", "GITLAB", "STATEMENT"]
+)
 ColorMode = StrEnum("ColorMode", ["AUTO", "ALWAYS", "NEVER"])
 # Engines that can be forced, and those of them that prove what they answer.
 Engine = StrEnum("Engine", ["AUTO", "CONTOUR", "FFT", "RDP", "AFA"])
 ProvedEngine = StrEnum("ProvedEngine", ["AUTO", "CONTOUR", "FFT", "RDP"])
 # JSON Schemas that are shipped, and shells with completions.
-SchemaName = StrEnum("SchemaName", ["RESULT", "SPEC", "ERROR"])
+SchemaName = StrEnum("SchemaName", ["RESULT", "SPEC", "ERROR", "CERTIFICATE"])
 Shell = StrEnum("Shell", ["BASH", "ZSH", "FISH"])
 
 

@@ -87,7 +87,8 @@ SpecsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SPEC...",
-        help="What touched the data; several are one sum. - reads questions from standard input.",
+        help="What was done with the data; several are one sum. "
+        "- reads questions from standard input.",
         show_default=False,
     ),
 ]
@@ -95,7 +96,8 @@ SummedArgument = Annotated[
     Texts,
     typer.Argument(
         metavar="SPEC...",
-        help="What touched the data; several are one sum. - reads questions from standard input.",
+        help="What was done with the data; several are one sum. "
+        "- reads questions from standard input.",
         show_default=False,
     ),
 ]
@@ -320,7 +322,7 @@ FormatOption = Annotated[
     typer.Option(
         "--format",
         help="Output format. Without it: table. statement: two sentences and a table for a paper "
-        "or a model card, in Markdown.",
+        "or a model card, in Markdown. github, junit, gitlab: what continuous integration shows.",
     ),
 ]
 PlotOption = Annotated[
@@ -337,6 +339,15 @@ PlotFileOption = Annotated[
         "--plot-file",
         "FILE",
         "Draw the curve into FILE too, which ends in .svg, .png or .pdf. Needs matplotlib.",
+    ),
+]
+CertificateOption = Annotated[
+    Text,
+    _option(
+        "--certificate",
+        "FILE",
+        "Write into FILE what another program needs to prove the answer again. For one delta "
+        "or epsilon. See CONTRIBUTING.md for one that does.",
     ),
 ]
 TerseOption = Annotated[
@@ -370,8 +381,8 @@ FileOption = Annotated[
     _option(
         "--file",
         "FILE",
-        "Check the budget of a TOML file that lists what touches the data. In place of SPEC: exit "
-        "with status 1 unless the whole is proved to be within it.",
+        "Check the budget of a TOML file that lists what is done with the data. In place of SPEC: "
+        "exit with status 1 unless the whole is proved to be within it.",
     ),
 ]
 SweepOption = Annotated[
@@ -390,8 +401,8 @@ HoleArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="SPEC...",
-        help="What will touch the data, with _ for the value that is wanted; several are one sum. "
-        "- reads questions from standard input.",
+        help="What will be done with the data, with _ for the value that is wanted; several are "
+        "one sum. - reads questions from standard input.",
         show_default=False,
     ),
 ]

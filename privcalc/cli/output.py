@@ -69,6 +69,8 @@ def shows_more() -> bool:
 
 
 MOST_JOBS = 256
+# One document for one question; what prints many answers would not be one.
+DOCUMENTS = (Format.JUNIT, Format.GITLAB)
 
 
 @record
@@ -252,6 +254,10 @@ class Printer:
 
             for report in reports:
                 yield from github.lines(report)
+        elif form in DOCUMENTS:
+            from privcalc.render import checks
+
+            yield from (checks.junit if form is Format.JUNIT else checks.gitlab)(reports)
         else:
             yield from self._page(reports, text)
 
@@ -309,7 +315,7 @@ class Printer:
         if self._output.verbose:
             yield from messages.details(reports, place)
         yield from messages.warnings(reports, place, verbose=self._output.verbose)
-        if self._output.terse or self._output.format in (Format.JSON, Format.CSV):
+        if self._output.terse or self._output.format in (Format.JSON, Format.CSV, *DOCUMENTS):
             yield from messages.failed_checks(reports, place)
 
 

@@ -73,8 +73,8 @@ def _print_and_stop(text: str) -> None:
 
 HELP = """Certified differential-privacy accounting.
 
-Describe what touched the data in one line; every answer is a bracket that is proved to contain
-the number.
+Describe in one line what was done with the data; every answer is a bracket that is proved to
+contain the number.
 
 \b
 Examples:
@@ -151,7 +151,7 @@ FullHelp = Annotated[
     ),
 ]
 FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=FullHelp)
-SPEC_HELP = "Explain the specification language, or one name in it."
+SPEC_HELP = "Explain the specification language, one name in it, or sampling."
 
 
 def privcalc(

@@ -1,14 +1,24 @@
-"""What an engine returns, and how two answers to one question become one."""
+"""What an engine returns, how two answers become one, and what is kept of a proof.
+
+Only who writes a certificate keeps anything (`kept`): what a source proves is written down where it
+is proved (`saw`), with the composition that it is about (`about`), and no bracket is different for
+it. A reader needs no more than the line that was summed: that its sum bounds delta is a theorem
+(`inversion/certificate.py`), and every value can be worked out again.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Protocol
 
 from privcalc.bounds import Proof
 from privcalc.errors import DisagreementError
-from privcalc.record import field, record, replace
+from privcalc.record import field, mutable, record, replace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from privcalc.bounds import Bound
 
 # Brackets are padded to this part of the tolerance on each side. The pad hides the last digits
@@ -68,3 +78,119 @@ class Certified:
         first = self.bound.width <= other.bound.width
         better, rest = (self, other) if first else (other, self)
         return replace(better, bound=bound, notes=(*better.notes, *rest.notes))
+
+
+@record
+class WholeLine:
+    """One vertical line with all of its nodes: c + ikh for |k| <= n.
+
+    Attributes:
+        abscissa: c.
+        step: h.
+        nodes: n.
+        smoothing: tau of the payoff that is smoothed, or 0.
+        right: the c' > c whose moment bounds the aliases beyond epsilon.
+    """
+
+    abscissa: float
+    step: float
+    nodes: int
+    smoothing: float
+    right: float
+
+
+@record
+class SplitLines:
+    """A loss at which samples are split, and the lines of both sides (`inversion/tail_split.py`).
+
+    Attributes:
+        level: the loss.
+        right: of the outcomes without a larger loss.
+        left: of the reversed pair where there is one; None where that is negligible.
+    """
+
+    level: float
+    right: WholeLine
+    left: WholeLine | None
+
+
+@record
+class Evidence:
+    """A bracket of one composition that a source has proved.
+
+    Attributes:
+        composition: what it is about.
+        bound: of epsilon or delta, whichever was asked for.
+        proof: the kind.
+        terms: its error terms, relative to delta.
+        line: the line, where one line proves it by itself.
+        split: the lines, where two do.
+    """
+
+    composition: object
+    bound: Bound
+    proof: Proof
+    terms: dict[str, float]
+    line: WholeLine | None = None
+    split: SplitLines | None = None
+
+
+@mutable
+class _Kept:
+    found: list[Evidence] = field(factory=list)
+    composition: object = None
+
+
+_kept: ContextVar[_Kept | None] = ContextVar("evidence", default=None)
+
+
+@contextmanager
+def kept() -> Iterator[list[Evidence]]:
+    """Keep what is proved inside."""
+    here = _Kept()
+    token = _kept.set(here)
+    try:
+        yield here.found
+    finally:
+        _kept.reset(token)
+
+
+def best(composition: object) -> Evidence | None:
+    """Return the narrowest bracket that is kept of a composition, rather one of one line."""
+    here = _kept.get()
+    found = [] if here is None else [e for e in here.found if e.composition is composition]
+    return min(
+        found, key=lambda each: (not (each.line or each.split), each.bound.width), default=None
+    )
+
+
+@contextmanager
+def about(composition: object) -> Iterator[None]:
+    """Say that what is proved inside is about a composition, or about what stands in for it."""
+    here = _kept.get()
+    if here is None:
+        yield
+        return
+    outer, here.composition = here.composition, composition
+    try:
+        yield
+    finally:
+        here.composition = outer
+
+
+class Proving(Protocol):
+    """What has proved something."""
+
+    @property
+    def proof(self) -> Proof:
+        """Return what kind of proof it is."""
+        ...
+
+
+def saw(source: Proving, bound: Bound, terms: dict[str, float]) -> None:
+    """Keep a bracket, if anybody does."""
+    here = _kept.get()
+    if here is None or here.composition is None:
+        return
+    line, split = (getattr(source, name, None) for name in ("alone", "split"))
+    here.found.append(Evidence(here.composition, bound, source.proof, terms, line, split))

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 # Deviations of u under P up to which it is not cut; cells of a deviation of S; and at most.
 REACH, CELLS, MOST = 3.5, 200.0, 5_000
+# Exponents beyond which means are no doubles.
+LARGEST = 700.0
 # What is left out of a sum at either end, about; outcomes that are kept apart.
 TINY, OUTCOMES = 1e-25, 500
 # Relative error that is allowed for masses, and the least that is taken off.
@@ -105,6 +107,8 @@ def sum_law(v: float, steps: int, k: int, other: LossLaw, *, remove: bool) -> Lo
         remove: whether P has the record.
     """
     spread = math.sqrt(steps * min(math.expm1(min(v * v, 700.0)), math.exp(REACH * v)))
+    if not v * (0.5 * v + REACH) < LARGEST:
+        return None
     most = math.exp(0.5 * v * v + REACH * v)
     step = max(spread / CELLS, k * most / MOST)
     count = math.ceil(most / step)

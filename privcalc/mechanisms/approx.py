@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="approx",
+    line="anything that is (epsilon, delta)-DP",
     place=100,
     plain=(
         "Stands for any program that keeps the promise of `pure`, except that with "

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="bernoulli_pair",
+    line="yes or no, with two probabilities of yes",
     place=170,
     plain=(
         "A program that answers yes or no, of which it is known how likely a yes is without the "

@@ -22,6 +22,7 @@ LARGEST_SHIFT = 10_000
 
 @mechanism(
     name="discrete_gaussian",
+    line="Gaussian noise on whole numbers, as in a census",
     place=30,
     plain=(
         "Adds a random whole number with the shape of a bell curve to a count, so that the "

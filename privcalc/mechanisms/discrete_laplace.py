@@ -26,6 +26,7 @@ DIGITS = 150
 
 @mechanism(
     name="discrete_laplace",
+    line="Laplace noise on whole numbers (two-sided geometric)",
     place=40,
     plain=(
         "Adds random whole numbers with a sharp peak and long tails to a count before it is "

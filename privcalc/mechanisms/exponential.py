@@ -20,6 +20,7 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
 
 @mechanism(
     name="exponential",
+    line="one of many candidates, better ones more often",
     place=70,
     plain=(
         "Picks one of several candidates at random, better ones more often, so that the choice "

@@ -27,6 +27,7 @@ SMALLEST_PROBABILITY, MOST_TERMS = Fraction(1, 10**250), 1000
 
 @mechanism(
     name="gaussian_mixture",
+    line="Gaussian noise where a record counts a random number",
     place=155,
     plain=(
         "Adds noise with the shape of a bell curve to a number in which a person may have a small"

@@ -25,6 +25,7 @@ LARGEST_RATIO = 1e6
 
 @mechanism(
     name="gaussian_pair",
+    line="two bell curves, without the record and with it",
     place=160,
     plain=(
         "A program that publishes a number with the spread of a bell curve, of which it is known "

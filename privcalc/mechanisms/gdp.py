@@ -11,6 +11,7 @@ from privcalc.spec.registry import Parameter, mechanism
 
 @mechanism(
     name="gdp",
+    line="anything that is mu-GDP",
     place=110,
     plain=(
         "Stands for any program of which only this is known: finding out about one record is at "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="laplace",
+    line="Laplace noise on a query of bounded L1 sensitivity",
     place=20,
     plain=(
         "Adds random noise with a sharp peak and long tails to a number, such as a "

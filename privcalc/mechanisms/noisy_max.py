@@ -26,6 +26,7 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
 
 @mechanism(
     name="noisy_max",
+    line="which candidate has the largest noisy score",
     place=80,
     plain=(
         "Adds random noise to the scores of several candidates and publishes only which candidate "

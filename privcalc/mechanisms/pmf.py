@@ -25,6 +25,7 @@ MOST_BITS = 8_000
 
 @mechanism(
     name="pmf",
+    line="outputs whose probabilities stand in a file",
     place=150,
     plain=(
         "A program of which it is known how likely each of its outputs is, once without the "

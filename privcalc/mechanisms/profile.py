@@ -21,6 +21,7 @@ _INFINITY = frozenset({"inf", "infinity", "+inf", "+infinity"})
 
 @mechanism(
     name="profile",
+    line="anything of which several (epsilon, delta) are known",
     place=140,
     plain=(
         "Stands for any program of which a list of promises is known: for each epsilon in a file, "

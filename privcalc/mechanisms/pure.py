@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Above 700 the probabilities of the pair are no doubles any more.
 @mechanism(
     name="pure",
+    line="anything that is epsilon-DP",
     place=90,
     plain=(
         "Stands for any program of which only this is known: no record makes any output "

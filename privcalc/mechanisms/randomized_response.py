@@ -24,6 +24,7 @@ LARGEST_EPSILON = 700.0
 
 @mechanism(
     name="randomized_response",
+    line="an answer that may be another one, by chance",
     place=60,
     plain=(
         "Each person answers truthfully with some probability and otherwise gives one "

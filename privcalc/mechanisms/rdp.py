@@ -22,6 +22,7 @@ LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
 
 @mechanism(
     name="rdp",
+    line="anything of which Renyi divergences are known",
     place=130,
     plain=(
         "Stands for any program of which a list of Renyi divergences is known, such as the one "

@@ -25,6 +25,7 @@ DIGITS = 150
 
 @mechanism(
     name="staircase",
+    line="noise in equal steps, which can be less than Laplace",
     place=50,
     plain=(
         "Adds random noise whose likelihood falls in equal steps, like a staircase, to a number "

@@ -22,6 +22,7 @@ WORST_ERROR = 1e-9
 
 @mechanism(
     name="truncated_laplace",
+    line="Laplace noise that never exceeds a bound",
     place=25,
     plain=(
         "Adds Laplace noise that never exceeds a bound to a number; what only one of two "

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="zcdp",
+    line="anything that is rho-zCDP",
     place=120,
     plain=(
         "Stands for any program of which only this is known: its Renyi divergences grow at most "

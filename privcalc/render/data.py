@@ -76,11 +76,11 @@ def _renyi(method: Method) -> dict[str, object]:
 
 def dumps(data: object) -> str:
     """Write plain data and brackets as JSON on one line."""
-    return json.dumps(_encoded(data), allow_nan=False)
+    return json.dumps(encoded(data), allow_nan=False)
 
 
-def _encoded(value: object) -> object:
-    """Replace what JSON has no form for.
+def encoded(value: object) -> object:
+    """Replace what JSON has no form for; the rest is plain data.
 
     Infinity is a string because readers turn the bare word, or null, into something that a
     budget check takes for a small number (jq: `null <= 3` is true).
@@ -93,15 +93,15 @@ def _encoded(value: object) -> object:
     if isinstance(value, Bound):
         lower, upper = value.printed
         ends = {"upper": upper} if lower is None else {"lower": lower, "upper": upper}
-        return _encoded(ends)
+        return encoded(ends)
     if isinstance(value, Estimate):
-        return {"estimate": _encoded(value.value)}
+        return {"estimate": encoded(value.value)}
     if isinstance(value, OneSided):
-        return _encoded(value.printed)
+        return encoded(value.printed)
     if isinstance(value, Mapping):
-        return {key: _encoded(item) for key, item in value.items()}
+        return {key: encoded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_encoded(item) for item in value]
+        return [encoded(item) for item in value]
     return value
 
 

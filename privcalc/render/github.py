@@ -28,13 +28,21 @@ if TYPE_CHECKING:
 
 def lines(report: Report) -> Iterator[str]:
     """Render one answer: an error if it fails its check, a notice otherwise."""
+    if report.check is not None:
+        level = "notice" if report.check.verdict is Verdict.WITHIN else "error"
+        yield annotation(level, "privacy budget", sentence(report), report.source)
+    elif report.caution:
+        yield annotation("warning", "no privacy guarantee", sentence(report))
+    else:
+        yield annotation("notice", "privacy", sentence(report))
+
+
+def sentence(report: Report) -> str:
+    """Say what was found, and of what, on one line: what a check proved, or the numbers."""
     about = f"{title([report])}; relation {report.relation.text}, sampling {sampling_name(report)}"
     about = f"{report.name}: {about}" if report.name else about
-    check = report.check
-    if check is not None:
-        level = "notice" if check.verdict is Verdict.WITHIN else "error"
-        yield annotation(level, "privacy budget", f"{check.sentence} ({about})", report.source)
-        return
+    if report.check is not None:
+        return f"{report.check.sentence} ({about})"
     shown = {name for table in report.tables for name in table} or set(report.result)
     found = [
         text
@@ -43,10 +51,7 @@ def lines(report: Report) -> Iterator[str]:
     ]
     at = f" at {report.place[0]} {written(report.place[1])}" if report.place else ""
     words = f"{', '.join(found)}{at} ({about})"
-    if report.caution:
-        yield annotation("warning", "no privacy guarantee", f"{report.caution}: {words}")
-        return
-    yield annotation("notice", "privacy", words)
+    return f"{report.caution}: {words}" if report.caution else words
 
 
 def annotation(level: str, title: str, message: str, source: tuple[str, int] | None = None) -> str:

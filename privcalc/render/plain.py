@@ -6,7 +6,9 @@ that fit: headings in several lines, and where that is not enough each row as a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from decimal import Decimal
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -51,7 +53,37 @@ def grids(reports: Sequence[Report]) -> Iterator[Grid]:
     """Put successive answers with the same columns into one grid."""
     tables = [table for report in reports for table in _tables(report)]
     for header, group in groupby(tables, key=_header):
-        yield Grid(header, tuple(row for table in group for row in _rows(table)))
+        rows = [row for table in group for row in _rows(table)]
+        yield Grid(header, tuple(_in_one_notation(header, rows)))
+
+
+def _in_one_notation(header: tuple[str, ...], rows: Sequence[_Row]) -> Iterator[_Row]:
+    """Yield rows in which both ends of a number have exponents if any row has one.
+
+    Places, where numbers are asked for, stay as they were written. No digit changes.
+    """
+    names = [re.sub(" (lower|upper) bound$", "", heading) for heading in header]
+    given = {names[0]} if names[0] == header[0] else set()
+    mixed = {
+        name
+        for row in rows
+        for name, cell in zip(names, row, strict=True)
+        if name not in given and _EXPONENT.fullmatch(cell)
+    }
+    for row in rows:
+        yield tuple(
+            _with_exponent(cell) if name in mixed and _DECIMAL.fullmatch(cell) else cell
+            for name, cell in zip(names, row, strict=True)
+        )
+
+
+_EXPONENT, _DECIMAL = re.compile(r"-?[0-9.]+e-?[0-9]+"), re.compile(r"-?[0-9]*\.?[0-9]+")
+
+
+def _with_exponent(cell: str) -> str:
+    """Write a decimal with an exponent, all its digits kept; nothing else is 0."""
+    number = Decimal(cell)
+    return cell if number == 0 else f"{number:e}".replace("e+", "e")
 
 
 def boxed_width(reports: Sequence[Report]) -> int:

@@ -28,6 +28,7 @@ class Composing:
     engine: str
     budget: Budget
     hints: bool = True
+    keep: bool = False
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -42,6 +43,7 @@ class Composing:
             engine=self.engine,
             max_epsilon=self.budget.max_epsilon,
             max_delta=self.budget.max_delta,
+            keep=self.keep,
         )
         return [self._report(question, composition, each) for each in composition.answers]
 

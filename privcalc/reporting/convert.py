@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privcalc.bounds import Bound, Proof
+from privcalc.bounds import Bound, Proof, round_up
 from privcalc.errors import UsageError
 from privcalc.record import record, replace
 from privcalc.render.words import proof_remarks
@@ -14,7 +14,7 @@ from privcalc.reporting.questions import relation_in_force
 from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from privcalc.accounting.answer import Value
     from privcalc.accounting.convert import Conversion, ConvertedAnswer, Target
@@ -31,6 +31,13 @@ FILTER = (
 # What adds up in a budget of each kind.
 SPENT = {"gdp": "mu^2", "zcdp": "rho", "rdp": "epsilon at the order of the budget"}
 NO_GUARANTEE = "data-dependent: no guarantee, and itself sensitive"
+# What is said of one number for a whole curve where it is large for that reason.
+LARGE = {
+    "gdp": "mu holds at every delta, however small; at delta {delta} epsilon is at most {epsilon},"
+    " which is that of mu = {other}",
+    "zcdp": "rho holds at every Renyi order, however large; at delta {delta} epsilon is at most"
+    " {epsilon}, where rho alone proves {other}",
+}
 # What each number of `--to risk` means, and where it is from.
 DEFINITIONS = {
     "advantage": "largest true positive minus false positive rate of a membership attack (Yeom et"
@@ -112,7 +119,10 @@ class Converting:
             )
         # What a group of records costs is another specification.
         written = question.text if found.tree is question.tree else ""
-        return [self._report(found, answer, written) for answer in found.answers]
+        first, *others = (self._report(found, answer, written) for answer in found.answers)
+        if self.to in LARGE and self.budget is None and not self.data:
+            first = replace(first, remarks=(*first.remarks, *_why_large(found, self.to)))
+        return [first, *others]
 
     def _report(self, found: Conversion, answer: ConvertedAnswer, written: str) -> Report:
         from privcalc.render.report import Report
@@ -143,6 +153,20 @@ class Converting:
             details=() if self.data else _textbook(found, answer),
             caution=NO_GUARANTEE if self.data else "",
             written=written,
+        )
+
+
+def _why_large(found: Conversion, to: str) -> Iterator[tuple[str, str]]:
+    """Yield why a mu or rho is large, where a delta in use asks for less."""
+    from privcalc.accounting.one_number import at_one_delta
+    from privcalc.render.words import written
+
+    known = at_one_delta(found)
+    if known is not None:
+        epsilon, other = (round_up(value, 4) for value in (known.epsilon, known.other))
+        yield (
+            "why large",
+            LARGE[to].format(delta=written(known.delta), epsilon=epsilon, other=other),
         )
 
 

@@ -1,4 +1,4 @@
-"""The gate: all that touches the data, composed, against the budget of a file.
+"""The gate: all that is done with the data, composed, against the budget of a file.
 
 The file is TOML, and what is wrong in it is said with its line, which the standard reader does not
 tell:
@@ -108,7 +108,7 @@ class _Number(str):
 
 @record
 class Part:
-    """One thing that touches the data.
+    """One thing that is done with the data.
 
     Attributes:
         name: what people call it.
@@ -133,7 +133,7 @@ class BudgetFile:
         most: how much of it may be spent.
         delta: where epsilon is asked; None for others.
         relation: the neighbouring relation, or None for the default.
-        parts: what touches the data, in the order of the file.
+        parts: what is done with the data, in the order of the file.
     """
 
     file: str

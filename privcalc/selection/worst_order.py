@@ -347,6 +347,8 @@ FIRST_STEP, GROWTH = 1e-4, 2.0
 # A change of log phi', and which part of the place where it happens is too small to be split.
 CHANGE, SMALL = 0.01, 0.01
 LARGEST_EPSILON = 600.0
+# Of a double.
+LARGEST_LOG = 709.0
 # The last epsilon of an order is sought to this part of itself.
 FINE = 1e-10
 # Of the table of log phi': its last log of the odds, its size, and what stands for less.
@@ -366,7 +368,12 @@ class Order:
     high: Array
 
     def delta(self, epsilon: float) -> float:
-        """Return a lower end of the sum of (A - e^epsilon A')_+; 10 units for e^epsilon A'."""
+        """Return a lower end of the sum of (A - e^epsilon A')_+; 10 units for e^epsilon A'.
+
+        Where no double is e^epsilon, what is left are outcomes that A' never has.
+        """
+        if epsilon > LARGEST_LOG:
+            return float(self.low[self.high == 0.0].sum()) * (1.0 - (len(self.low) + 8.0) * UNIT)
         gains = self.low - math.exp(epsilon) * self.high * (1.0 + 12.0 * UNIT)
         return float(np.maximum(gains, 0.0).sum()) * (1.0 - (len(gains) + 8.0) * UNIT)
 

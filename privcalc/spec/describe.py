@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import SpecError
 from privcalc.record import record
 from privcalc.relation import Relation
+from privcalc.spec import loops
 from privcalc.spec.entry import (
     MAX_DEPTH,
     MAX_INTEGER,
@@ -29,14 +30,15 @@ if TYPE_CHECKING:
     from privcalc.spec.entry import Entry, Kind, Parameter
 
 _WIDTH = 79
-# Of the column of names.
-_NAMES = 19
+# Of the column of names, the longest of which is randomized-response.
+_NAMES = 21
 
 _GRAMMAR = """\
-What touched the data, from left to right: a mechanism, then what is done to it.
+A specification says what was done with the data, from left to right:
 
   gaussian:sigma=1.1                              one answer with Gaussian noise
   gaussian:sigma=1.1@poisson:q=256/60000@14063    DP-SGD: sampled, 14063 steps
+  gaussian:sigma=4@batches:t=234,b=256@60         60 passes over shuffled data
   '(laplace:scale=2@10+gaussian:sigma=5)@50'      eleven answers, 50 times
   'max(laplace:scale=2,pure:epsilon=0.1)'         disjoint data: --help-spec max
 
@@ -49,8 +51,11 @@ What touched the data, from left to right: a mechanism, then what is done to it.
 
 _MOST = brief_text(MAX_INTEGER)
 _END = f"""\
+--help-spec NAME has the parameters of one, and an example; --help-spec sampling
+has lines of code and their specifications.
+
 At most {MAX_LENGTH:,} characters, {MAX_DEPTH} levels and counts of {_MOST}; or JSON, with long
-names ({{"type": "gaussian", ...}}), or a DpEvent. --help-spec NAME explains one."""
+names ({{"type": "gaussian", ...}}), or a DpEvent."""
 
 # What stands for disjoint parts of the data is no mechanism, and explained like one.
 PARTS = "max"
@@ -75,6 +80,13 @@ Example
   'max(gaussian:sigma=2,laplace:scale=3)@10+discrete-laplace:scale=20'
   {"type": "parallel_composed", "events": [...]}"""
 
+# What has a page and is no name of a mechanism or wrapper, each with its line.
+TOPICS = {
+    PARTS: "mechanisms on disjoint parts of the data",
+    loops.TOPIC: "lines of code, and which specification each of them is",
+}
+_TOPICS = {PARTS: lambda: _PARTS, loops.TOPIC: loops.page}
+
 
 @record
 class Row:
@@ -84,14 +96,14 @@ class Row:
         kind: mechanism or wrapper.
         name: as the canonical text has it.
         aliases: other spellings that text accepts.
-        parameters: "sigma or noise_multiplier, sensitivity (1)".
+        line: what it is, in at most 60 characters.
         summary: what it is, a clause without a full stop.
     """
 
     kind: Kind
     name: str
     aliases: tuple[str, ...]
-    parameters: str
+    line: str
     summary: str
 
 
@@ -102,7 +114,7 @@ def rows() -> tuple[Row, ...]:
             entry.kind,
             entry.spelling,
             tuple(word_text(name) for name in entry.spellings if word_text(name) != entry.spelling),
-            _parameters(entry),
+            entry.line,
             entry.summary,
         )
         for entry in (*mechanisms(), OPACUS, *wrappers())
@@ -110,37 +122,27 @@ def rows() -> tuple[Row, ...]:
 
 
 def overview() -> str:
-    """Return the whole language on one screen."""
-    table = rows()
+    """Return the whole language on one screen: every name has a line."""
     lines = [_GRAMMAR]
-    for title, kind in (("Mechanisms", "mechanism"), ("Wrappers", "wrapper")):
-        names = {", ".join((row.name, *row.aliases)): row for row in table if row.kind == kind}
-        # The longest names push their parameters to the right.
-        width = min(max(map(len, names)), _NAMES) + 2
-        lines.append(f"{title:<{width + 2}}parameters (default)")
-        for name, row in names.items():
-            lines += wrap(
-                row.parameters,
-                _WIDTH,
-                initial_indent=f"  {name:<{width - 2}}  ",
-                subsequent_indent=" " * (width + 2),
-            )
+    for title, kind in (("Mechanisms", "mechanism"), ("Wrappers, after @", "wrapper")):
+        lines.append(title)
+        lines += [f"  {row.name:<{_NAMES}}{row.line}" for row in rows() if row.kind == kind]
         lines.append("")
     return "\n".join([*lines, _END])
 
 
 def page(name: str) -> str:
-    """Return all that is known of one mechanism or wrapper.
+    """Return all that is known of one mechanism or wrapper, or of a topic.
 
     Raises:
         SpecError: there is none of this name.
     """
-    if snake_case(name) == PARTS:
-        return _PARTS
+    if snake_case(name) in _TOPICS:
+        return _TOPICS[snake_case(name)]()
     known = (*mechanisms(), OPACUS, *wrappers())
     entry = next((each for each in known if snake_case(name) in each.spellings), None)
     if entry is None:
-        words = [word_text(word) for each in known for word in each.spellings] + [PARTS]
+        words = [word_text(word) for each in known for word in each.spellings] + [*TOPICS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,
@@ -156,6 +158,7 @@ def page(name: str) -> str:
         *_rules(entry),
         "Relations\n" + _paragraph(_relations(entry)),
         f"Example\n  {entry.example}\n{_paragraph(twin)}".rstrip("\n"),
+        _code(entry),
         _file(entry),
     ]
     return "\n\n".join(section for section in sections if section)
@@ -218,25 +221,6 @@ def _relations(entry: Entry) -> str:
     return text
 
 
-def _parameters(entry: Entry) -> str:
-    """Return the parameters on one line: alternatives first, then the rest.
-
-    For a default of several words only the page of the entry has room.
-    """
-    spelling = {parameter.name: parameter.spelling for parameter in entry.parameters}
-    in_groups = {name for group in entry.one_of for name in group}
-    parts = []
-    if entry.one_of:
-        groups = (" with ".join(spelling[name] for name in group) for group in entry.one_of)
-        parts.append(" or ".join(groups))
-    for parameter in entry.parameters:
-        if parameter.name not in in_groups:
-            default = _default(parameter)
-            short = default and " " not in default
-            parts.append(f"{parameter.spelling} ({default})" if short else parameter.spelling)
-    return ", ".join(parts)
-
-
 def _default(parameter: Parameter) -> str:
     if parameter.default_text:
         return parameter.default_text
@@ -247,6 +231,12 @@ def _default(parameter: Parameter) -> str:
     if isinstance(parameter.default, str):
         return word_text(parameter.default)
     return number_text(parameter.default)
+
+
+def _code(entry: Entry) -> str:
+    """Return lines of code that draw records as a wrapper does."""
+    rows = loops.of_wrapper(entry.spelling) if entry.kind == "wrapper" else ""
+    return f"Code, with n = 60000, b = 256, 60 epochs\n{rows}" if rows else ""
 
 
 def _file(entry: Entry) -> str:

@@ -93,6 +93,7 @@ class Parameter:
         cost_unless: of a specification, names of parameters with which the cost is not known to
             move with it, or with anything in it, or ().
         relations: the relations under which it may be written.
+        cost_of_bound: whether it is the upper bound that is known to move so, and not the cost.
         cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
             proved at the two values themselves, and `cost` only says that nothing is between them.
     """
@@ -112,6 +113,7 @@ class Parameter:
     cost: Cost = ""
     cost_needs: tuple[str, ...] = ()
     cost_unless: tuple[str, ...] = ()
+    cost_of_bound: bool = False
     cost_note: str = ""
     relations: frozenset[Relation] = ALL
 
@@ -185,9 +187,13 @@ class Entry:
         relations: the relations under which it is defined.
         inner_relation: of a wrapper, the relation under which its event is read whatever the
             result is asked for, or None where it is the relation in force.
+        keeps_order: of a wrapper, whether the order of the profiles of two events is that of what
+            it makes of them. Of shuffled reports it is not: what others send hides the less, the
+            more categories there are, while one report by itself costs less.
         example: a whole specification that uses it.
         condition: why other relations are refused, one clause for the error message, or "".
         example_file: what stands in the file that the example names, or "".
+        line: what it is in at most 60 characters, for lists of names.
         plain: one sentence for readers who know none of the mathematics, or "".
         place: documentation lists smaller ones first, and equal ones as they were registered.
         factory: the class; its constructor takes the long parameter names as keywords.
@@ -205,6 +211,8 @@ class Entry:
     ordered: tuple[tuple[str, str], ...] = ()
     relations: frozenset[Relation] = ALL
     inner_relation: Relation | None = None
+    keeps_order: bool = True
+    line: str = ""
     plain: str = ""
     example_file: str = ""
     condition: str = ""
@@ -229,6 +237,11 @@ class Entry:
     def summary(self) -> str:
         """What it is: the first sentence of the docstring, without its full stop."""
         return " ".join(self.documentation.split("\n\n", 1)[0].split()).removesuffix(".")
+
+    def keeps_order_with(self, written: Iterable[str]) -> bool:
+        """Say whether the order of events is kept where these parameters are written."""
+        unless = {name for each in self.parameters for name in each.cost_unless}
+        return self.keeps_order and unless.isdisjoint(written)
 
     def parameter(self, key: str) -> Parameter | None:
         """Find a parameter by its long name in snake_case."""

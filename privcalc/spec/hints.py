@@ -135,7 +135,9 @@ def for_ratio(key: str, written: str) -> str:
     whole, rest = divmod(top, bottom)
     if not rest:
         return f"write {key}={whole}"
-    return f"write {key}={whole + 1} with a partial one at the end, {key}={whole} without"
+    return (
+        f"write {key}={whole} where a partial one at the end is dropped; else --help-spec sampling"
+    )
 
 
 def for_number_out_of_range(key: str, value: float, written: str, most: float | None) -> str:

@@ -61,7 +61,7 @@ def spec_schema() -> _Schema:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:privcalc:spec:v1",
         "title": "privcalc specification",
-        "description": "What touched the data: mechanisms, and what is done to them.",
+        "description": "What was done with the data: mechanisms, and how they were used.",
         "$ref": "#/$defs/spec",
         "$defs": definitions,
     }

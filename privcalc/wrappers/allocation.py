@@ -50,6 +50,7 @@ STEPS = Parameter(
 
 @wrapper(
     name="randomly_allocated",
+    line="each record joins one step of an epoch, by lot (or k)",
     place=22,
     plain=(
         "Each record takes part in exactly one step of an epoch (balls in bins), drawn by itself "

@@ -34,6 +34,7 @@ MOST_ROUGH, BETWEEN = 50.0, 2.0
 
 @wrapper(
     name="shuffled_batches",
+    line="a pass over a permuted data set in batches",
     place=24,
     plain=(
         "One pass over a permuted data set in batches of a fixed size. A record that is missing"

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 @wrapper(
     name="group",
+    line="several records together, as of one person",
     place=30,
     plain=(
         "Asks for the privacy of several records together, such as all records of one "

@@ -159,6 +159,7 @@ def _coin(odds: Odds, once: LossLaw, twice: LossLaw, below: LossLaw) -> Terms:
 
 @wrapper(
     name="poisson_sampled",
+    line="each record joins each step by a coin toss of its own",
     place=10,
     plain=(
         "Each record takes part only if its own toss of a coin says so, anew in every "

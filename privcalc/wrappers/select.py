@@ -37,6 +37,7 @@ SPELLED = {"trials": "n", "probability": "p"}
 
 @wrapper(
     name="repeat_and_select",
+    line="only the best of a random number of runs is published",
     place=40,
     plain=(
         "Runs the program a random number of times, and publishes only the best result: how "
@@ -61,6 +62,7 @@ SPELLED = {"trials": "n", "probability": "p"}
             # / phi', which grows with the mean: it is (shape + 1) g / (1 - g x), g = 1 - gamma, for
             # tnb runs, the mean for Poisson and (n - 1) p / (1 - p + p x) for binomial ones.
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "shape",
@@ -78,6 +80,7 @@ SPELLED = {"trials": "n", "probability": "p"}
             open_maximum=True,
             default_text="from the mean",
             cost="decreases",
+            cost_of_bound=True,
         ),
         Parameter(
             "trials",
@@ -96,6 +99,7 @@ SPELLED = {"trials": "n", "probability": "p"}
             open_minimum=True,
             default_text="from the mean",
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "file",

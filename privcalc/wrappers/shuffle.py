@@ -26,6 +26,7 @@ ACCURACY = 1e-7
 
 @wrapper(
     name="shuffled_reports",
+    line="the shuffle model: one report each, without names",
     place=26,
     plain=(
         "Each of n people sends one report that is private by itself, and only the reports are"
@@ -46,6 +47,7 @@ ACCURACY = 1e-7
     ),
     relations=frozenset({Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
+    keeps_order=False,
     example="rr:epsilon=1@shuffle:n=10000",
 )
 class ShuffledReports(Wrapper):

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 @wrapper(
     name="sampled_without_replacement",
+    line="each step draws a fixed number of records anew",
     place=20,
     plain=(
         "A fixed number of records is drawn by lot, anew in every step; records that are not "

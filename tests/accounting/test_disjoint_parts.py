@@ -407,3 +407,36 @@ def test_equal_alternatives_are_composed_once() -> None:
     assert len(texts(many)) == 16
     found = realize(parse("max(gaussian:sigma=1+gaussian:sigma=1,gaussian:sigma=1@2)").tree, ADD)
     assert len(found) == 1
+
+
+def test_more_noise_that_costs_more_is_not_left_out() -> None:
+    """Where no query is negative, a stream with little noise on its low threshold ends at once.
+
+    With much noise the noisy threshold is often above 0. The attack on it is worked out by itself:
+    200 queries 0 or 1, then 300 that are 1 or 0, over a grid of the threshold's noise.
+    """
+    low, high = (
+        f"svt:noise=gaussian,threshold_noise={s},query_noise=2,length=500,threshold=-40"
+        for s in (2, 40)
+    )
+    places = [mpf(k) / 10 for k in range(-360, 361, 4)]
+    weights = [mp.exp(-z * z / 2) for z in places]
+
+    def stops(first: int, second: int) -> list[mpf]:
+        found = [mpf(0)] * 4
+        for z, weight in zip(places, weights, strict=True):
+            a, b = (mp.ncdf((-40 + 40 * z - x) / 2) for x in (first, second))
+            # Stops in the first part, in the second, never.
+            parts = (1 - a**200, a**200 * (1 - b**300), a**200 * b**300)
+            for k, part in enumerate(parts):
+                found[k] += weight * part / sum(weights)
+        return found
+
+    with_it, without = stops(0, 1), stops(1, 0)
+    attack = sum(max(p - mp.exp(2) * q, mpf(0)) for p, q in zip(with_it, without, strict=True))
+    both, alone = delta(f"max({low},{high})", 2.0), delta(high, 2.0)
+    assert attack < both.upper
+    assert both.upper >= alone.upper
+    assert both.lower == pytest.approx(alone.lower)
+    assert alone.lower is not None
+    assert delta(low, 2.0).upper < 1e-8 < alone.lower

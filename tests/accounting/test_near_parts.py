@@ -96,6 +96,22 @@ def test_numbers_are_the_outermost_and_uses_are_kept() -> None:
             ),
             None,
         ),
+        # One report of more categories costs less, but not among those of others.
+        ("+".join(f"rr:epsilon=2,categories={k}@shuffle:n=20@3" for k in range(2, 8)), None),
+        ("+".join(f"rr:epsilon=0.{k}@shuffle:n=20@3" for k in range(2, 8)), None),
+        # With a highest threshold more noise may cost more.
+        (
+            "+".join(
+                f"svt:noise=gaussian,threshold_noise={k},query_noise=9,length=5,threshold=-9@2"
+                for k in range(3, 9)
+            ),
+            None,
+        ),
+        # Only upper bounds are known to be ordered.
+        ("+".join(f"gnss:sigma={k},beta=0.01@2" for k in range(30, 36)), None),
+        ("+".join(f"gaussian:sigma=9@select:runs=poisson,mean={k}" for k in range(3, 9)), None),
+        # k of t: the order in t, and of what is in it, is not known.
+        ("+".join(f"gaussian:sigma={k}@allocation:t=9,k=3@2" for k in range(3, 9)), None),
     ],
 )
 def test_only_what_is_ordered_is_grouped(spec: str, parts: int | None) -> None:

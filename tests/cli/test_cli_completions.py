@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.cli.shells import fish, typed
+from tests.cli.shells import fish, listed, typed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,6 +20,7 @@ POSITIONS = [
     ("privcalc ", "", ["calibrate", "compose", "convert", "select", "subsample"]),
     ("privcalc --sch", "", ["--schema"]),
     ("privcalc --help-spec gau", "", ["gaussian", "gaussian-mixture", "gaussian-pair"]),
+    ("privcalc --help-spec sam", "", ["sampled-without-replacement", "sampling"]),
     ("privcalc --help-spec above", "", ["above-threshold"]),
     ("privcalc --help-spec poi", "", ["poisson", "poisson-sampled"]),
     ("privcalc compose gau", "", ["gaussian-mixture:", "gaussian-pair:", "gaussian:"]),
@@ -123,8 +125,8 @@ def test_sweep_has_no_action_in_zsh(tmp_path: Path) -> None:
 
 
 def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
-    """--help-spec takes each mechanism and wrapper by each of its names, and `max`."""
-    from privcalc.spec.describe import PARTS
+    """--help-spec takes each mechanism and wrapper by each of its names, and each topic."""
+    from privcalc.spec.describe import TOPICS
     from privcalc.spec.entry import word_text
     from privcalc.spec.events.history import OPACUS
     from privcalc.spec.registry import mechanisms, wrappers
@@ -133,7 +135,30 @@ def test_every_name_is_explained_in_fish(tmp_path: Path) -> None:
     (offered,) = fish(["privcalc --help-spec "], tmp_path)
     entries = (*mechanisms(), OPACUS, *wrappers())
     names = {word_text(name) for each in entries for name in each.spellings}
-    assert set(offered) == {*names, PARTS}
+    assert set(offered) == {*names, *TOPICS}
+
+
+def test_names_have_their_lines(tmp_path: Path) -> None:
+    """What a name is stands beside it in fish, also in help; zsh has the same lines."""
+    from privcalc.spec.describe import TOPICS, rows
+
+    needs("fish")
+    lines = {row.name: row.line for row in rows()}
+    shown = fish(["privcalc compose ", "privcalc --help-spec "], tmp_path, described=True)
+    compose, pages = (dict(each.split("\t") for each in found if "\t" in each) for found in shown)
+    assert {name: compose[f"{name}:"] for name in ("gaussian", "svt", "opacus")} == {
+        name: lines[name] for name in ("gaussian", "svt", "opacus")
+    }
+    assert {name: pages[name] for name in lines | TOPICS} == lines | TOPICS
+    text = _text("_privcalc")
+    assert all(f"{name}'" in text and line in text for name, line in (lines | TOPICS).items())
+
+
+def test_zsh_lists_names_with_lines(tmp_path: Path) -> None:
+    """Each name stands on a line of its own, beside what it is."""
+    needs("zsh")
+    found = listed("privcalc compose gaussian:sigma=1@", "fixed number of records", tmp_path)
+    assert re.search(r"^poisson: +each record joins each step by a coin toss", found, re.MULTILINE)
 
 
 def _text(name: str) -> str:

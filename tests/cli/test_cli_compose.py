@@ -337,7 +337,7 @@ class TestTalk:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--file", "x.toml"), "--file has what touches the data, and the budget"),
+        (("--file", "x.toml"), "--file has what is done with the data, and the budget"),
         (("--json", "--format", "csv"), "--json contradicts --format csv"),
         (("--json", "-t", "--delta", "1e-5"), "-t prints a bare number"),
         (("-t",), "add --delta D or --epsilon E"),

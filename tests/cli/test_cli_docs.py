@@ -105,13 +105,14 @@ def bash_completes(line: str) -> list[str]:
     [
         ("privcalc ", ["compose", "convert", "subsample", "select", "calibrate"]),
         ("privcalc --sch", ["--schema"]),
-        ("privcalc --schema ", ["result", "spec", "error"]),
+        ("privcalc --schema ", ["result", "spec", "error", "certificate"]),
         ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
         ("privcalc compose gaussian:sigma=1 lap", ["laplace:"]),
         ("privcalc compose gaussian:sig", ["sigma="]),
         ("privcalc compose --max-", ["--max-epsilon", "--max-delta"]),
-        ("privcalc compose --format gi", ["github"]),
-        ("privcalc compose --format=gi", ["github"]),
+        ("privcalc compose --format gi", ["github", "gitlab"]),
+        ("privcalc compose --format=gi", ["github", "gitlab"]),
+        ("privcalc compose --format ju", ["junit"]),
         ("privcalc compose --delta ", []),
     ],
 )
@@ -126,7 +127,7 @@ def test_bash_completes(line: str, expected: list[str]) -> None:
     [
         ("privcalc co", ["compose", "convert"]),
         ("privcalc compose gau", ["gaussian:", "gaussian-mixture:", "gaussian-pair:"]),
-        ("privcalc compose --format gi", ["github"]),
+        ("privcalc compose --format gi", ["github", "gitlab"]),
     ],
 )
 def test_fish_completes(line: str, expected: list[str], tmp_path: Path) -> None:

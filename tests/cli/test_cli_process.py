@@ -145,7 +145,7 @@ class TestPipes:
         done = subprocess.run(
             ["bash", "-c", command], capture_output=True, text=True, check=True, timeout=60
         )
-        assert (done.stdout, done.stderr) == ("W0\n", "")
+        assert (done.stdout, done.stderr) == ("A0\n", "")
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
     def test_full_disk_is_an_error(self) -> None:

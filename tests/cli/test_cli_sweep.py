@@ -157,6 +157,7 @@ def test_budgets(budget: str, status: int, run: Callable[..., Outcome]) -> None:
         ("compose gdp:mu=1 --sweep mu=1,2", "one --delta D or one --epsilon E"),
         ("compose gdp:mu=1 --delta 0.1,0.2 --sweep mu=1,2", "not with a list"),
         ("compose gdp:mu=1 --delta 0.1 --epsilon 1 --sweep mu=1,2", "not with a list"),
+        ("compose gdp:mu=1 --delta 0.1 --certificate x.json --sweep mu=1,2", "one question"),
         ("compose --file x.toml --sweep mu=1,2", "not with --file"),
         ("compose gdp:mu=1 --delta 0.1 --sweep mu=1,2 --format statement", "a statement is about"),
         ("convert gdp:mu=1 --to rdp --sweep mu=1,2", "--to rdp has none"),

@@ -492,3 +492,33 @@ def test_colour_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     found = terminal(ColorMode.AUTO)
     assert found.colour
     assert not found.boxed
+
+
+def test_a_column_has_one_notation() -> None:
+    """Both ends have exponents where any does; no digit changes, and places stay as they are."""
+
+    def rows(*deltas: Bound) -> tuple[tuple[str, ...], ...]:
+        curve = replace(report(BRACKET), query={})
+        curve = replace(curve, result={"epsilon": [0.0, 1e-5, 2.0], "delta": [*deltas]})
+        (grid,) = plain.grids([curve])
+        assert grid.header == ("epsilon", "delta lower bound", "delta upper bound")
+        return grid.rows
+
+    assert rows(Bound(0.25, 0.125), Bound(2.0**-20, 2.0**-21), Bound(0.0, 0.0)) == (
+        ("0", "1.25e-1", "2.5e-1"),
+        ("1e-5", "4.76e-7", "9.54e-7"),
+        ("2", "0", "0"),
+    )
+    assert {row[1:] for row in rows(*[Bound(0.25, 0.125)] * 3)} == {("0.125", "0.25")}
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [("0.3125181000", "3.125181000e-1"), ("10.24000001", "1.024000001e1"), ("3", "3e0")],
+)
+def test_a_decimal_keeps_its_digits(cell: str, expected: str) -> None:
+    """Zeros that say how precise a number is stay."""
+    from privcalc.render.plain import _with_exponent
+
+    assert _with_exponent(cell) == expected
+    assert float(expected) == float(cell)

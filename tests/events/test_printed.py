@@ -119,6 +119,29 @@ def test_one_step_in_parentheses() -> None:
     assert read("(gaussian:sigma=1)@3").text == "(gaussian:sigma=1)@3"
 
 
+SWAPPED = "sensitivity=1, noise_parameter=2"
+TUPLE = "NamedTupleWrapper(module_name='dp_accounting.dp_event', class_name="
+
+
+@pytest.mark.parametrize(
+    ("text", "spec"),
+    [
+        (
+            f"_DiscreteLaplaceDpEvent{TUPLE}'DiscreteLaplaceDpEvent', {SWAPPED})",
+            "discrete-laplace:epsilon=2,sensitivity=1",
+        ),
+        (
+            f"_EpsilonDeltaDpEvent{TUPLE}'EpsilonDeltaDpEvent', delta=0.5, epsilon=1e-6)",
+            "approx:epsilon=1e-06,delta=0.5",
+        ),
+        (f"_ZCDpEvent{TUPLE}'ZCDpEvent', rho=0.1)", "zcdp:rho=0.1,xi=0"),
+    ],
+)
+def test_fields_are_read_by_name(text: str, spec: str) -> None:
+    """Whatever their order is; those that are left out have their defaults."""
+    assert to_text(read(text).tree) == spec
+
+
 @pytest.mark.parametrize(
     ("text", "message", "marked"),
     [
@@ -150,6 +173,22 @@ def test_one_step_in_parentheses() -> None:
             "there are 2 histories, at a and b[0]",
             "",
         ),
+        (
+            f"_ZCDpEvent{TUPLE}'ZCDpEvent', xi=0.1)",
+            "ZCDpEvent needs rho",
+            "_ZCDpEvent",
+        ),
+        (
+            f"_GaussianDpEvent{TUPLE}'GaussianDpEvent', std=2.0)",
+            "GaussianDpEvent has no field std",
+            "std",
+        ),
+        (
+            f"_GaussianDpEvent{TUPLE}'LaplaceDpEvent', noise_multiplier=2.0)",
+            "the named tuple of a GaussianDpEvent says so in class_name",
+            "_GaussianDpEvent",
+        ),
+        ("[(1.1, 0.1, 010)]", "Python prints no 010", "010"),
     ],
 )
 def test_refuses(text: str, message: str, marked: str) -> None:

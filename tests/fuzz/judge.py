@@ -17,6 +17,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+from xml.etree import ElementTree as ET
 
 from privcalc.cli.app import main
 from privcalc.numerics.work import allowance
@@ -116,7 +117,20 @@ def faults(line: Line, done: Done) -> list[str]:
         found += _of_rows(list(csv.reader(io.StringIO(done.stdout))), "lower", "upper")
     if form == "table" and done.stdout:
         found += _of_table(done.stdout)
+    if form == "junit" and done.stdout:
+        found += _of_document(done.stdout)
     return found
+
+
+def _of_document(stdout: str) -> list[str]:
+    """Say whether a report is no XML, or counts what is not there."""
+    try:
+        root = ET.fromstring(stdout)  # noqa: S314  (it was written here)
+    except ET.ParseError as error:
+        return [f"no XML: {error}"]
+    counted = root.get("tests"), root.get("failures")
+    there = len([*root.iter("testcase")]), len([*root.iter("failure")])
+    return [] if counted == tuple(map(str, there)) else [f"counts {counted} of {there}"]
 
 
 def _form(line: Line) -> str:

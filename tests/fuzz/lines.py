@@ -29,7 +29,7 @@ ODD = (
     b"]", b'"', b"[]", b"{}", b"\xff", b"\x00", b"# x", b"\xef\xbb\xbf", b"1", b"[1]", b"null",
     b'["pure:epsilon=1"]', b"\x0b", b"\x0c", b"\r", b"[[", b"-",
 )  # fmt: skip
-FORMATS = ("table", "json", "json", "csv", "markdown", "github", "statement")
+FORMATS = ("table", "json", "json", "csv", "markdown", "github", "junit", "gitlab", "statement")
 RELATIONS = (*("add-or-remove-one", "replace-one", "replace-special") * 6, "x", "")
 ENGINES = (*("auto", "contour", "fft", "rdp", "afa") * 4, "x")
 TARGETS = ("dp", "profile", "rdp", "zcdp", "gdp", "tradeoff", "risk", "dp-event")

@@ -13,7 +13,7 @@ import pytest
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.pointwise import Pointwise
 from privcalc.selection.runs.make import make_runs
-from privcalc.selection.worst_order import FinitePair, Places, Ranking, WorstOrder, places
+from privcalc.selection.worst_order import FinitePair, Order, Places, Ranking, WorstOrder, places
 from tests.finite_base import FiniteBase
 
 if TYPE_CHECKING:
@@ -151,3 +151,11 @@ class TestOneOrder:
                 above = where.before + (count - where.behind)
                 assert sorted(above.tolist()) == list(range(count))
                 assert ranking.order(epsilon).delta(epsilon) <= upper
+
+
+def test_an_order_far_out() -> None:
+    """Where no double is e^epsilon, outcomes that the other data set never has are left."""
+    order = Order(np.array([0.25, 0.5]), np.array([0.0, 1e-300]))
+    assert order.delta(680.0) == pytest.approx(0.75 - 1e-300 * math.exp(680.0), rel=1e-12)
+    for epsilon in (710.0, 1e5):
+        assert 0.25 * (1.0 - 1e-14) < order.delta(epsilon) <= 0.25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import pytest
 from privcalc.accounting.compose import compose
 from privcalc.errors import SpecError
 from privcalc.spec import registry
-from privcalc.spec.describe import overview, page, rows
+from privcalc.spec.describe import TOPICS, overview, page, rows
 from privcalc.spec.json import from_json
 from privcalc.spec.parse import parse
 from privcalc.spec.schema import spec_schema, spec_schema_text
@@ -37,22 +38,26 @@ def test_the_overview_fits_a_screen_and_names_everything() -> None:
     assert max(map(len, text.splitlines())) <= 80
     assert len(text.splitlines()) <= 60
     for row in rows():
-        assert row.name in text
-        assert row.parameters in " ".join(text.split())
-    examples = [line.split("  ")[1].strip("' ") for line in text.splitlines()[2:6]]
+        assert re.search(rf"^  {row.name} +{re.escape(row.line)}$", text, re.MULTILINE)
+    examples = [line.split("  ")[1].strip("' ") for line in text.splitlines()[2:7]]
     for example in examples:
         assert parse(example)
 
 
 def test_the_rows_of_the_manual() -> None:
-    """Alternatives come first, then the rest with defaults."""
+    """Each has the spellings of its name, and a clause."""
     table = {row.name: row for row in rows()}
-    assert table["gaussian"].parameters == "sigma or noise_multiplier, sensitivity (1)"
     assert table["randomized-response"].aliases == ("rr",)
-    assert table["randomized-response"].parameters == "p or epsilon, categories (2)"
     assert table["poisson"].aliases == ("poisson-sampled",)
     assert table["poisson"].kind == "wrapper"
     assert all(row.summary and not row.summary.endswith(".") for row in table.values())
+
+
+def test_every_name_has_a_line() -> None:
+    """It fits beside the name in a list, and ends without a full stop; no two are the same."""
+    lines = [*(row.line for row in rows()), *TOPICS.values()]
+    assert all(0 < len(line) <= 60 and not line.endswith(".") for line in lines), lines
+    assert len(set(lines)) == len(lines)
 
 
 @pytest.mark.usefixtures("extra")

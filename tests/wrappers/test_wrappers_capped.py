@@ -211,3 +211,32 @@ def test_other_relations_are_refused(relation: Relation) -> None:
     tree = parse("gaussian:sigma=1@poisson:q=0.1,max=3,n=9").tree
     with pytest.raises(UnsupportedError, match="pass --relation add-or-remove-one"):
         compose(tree, deltas=[1e-6], relation=relation)
+
+
+@pytest.mark.parametrize("q", ["0.9999999997", "0.99999999999", "0.99999999999735"])
+def test_rates_next_to_one(q: str) -> None:
+    """The lower end that others make is not above what samples cost that are told apart.
+
+    Without noise, P of a sample is above e^epsilon times Q of it at most by the former.
+    """
+    rate, size, most = Fraction(q), 10, 9
+    p, other = mpf(rate.numerator) / rate.denominator, mp.exp(4)
+    # The number s of others that are drawn; B of them at most are kept, or B - 1 and the record.
+    law = [mp.binomial(size - 1, s) * p**s * (1 - p) ** (size - 1 - s) for s in range(size)]
+    with_it: dict[tuple[int, bool], mpf] = {}
+    for s, mass in enumerate(law):
+        chance = p if s < most else p * most / (s + 1)
+        kept = min(s, most)
+        for drawn, weight in ((True, chance), (False, 1 - chance)):
+            key = (min(kept, most - 1) if drawn else kept, drawn)
+            with_it[key] = with_it.get(key, mpf(0)) + mass * weight
+    without: dict[tuple[int, bool], mpf] = {}
+    for s, mass in enumerate(law):
+        key = (min(s, most), False)
+        without[key] = without.get(key, mpf(0)) + mass
+    truth = sum(max(m - other * with_it.get(k, mpf(0)), mpf(0)) for k, m in without.items())
+    text = f"gaussian:sigma=0.025@poisson:q={q},max={most},n={size}"
+    answer = compose(parse(text).tree, epsilons=[4.0]).answers[0]
+    [add] = [each.bound for each in answer.directions if each.adjacency == "add"]
+    assert add is not None
+    assert (add.lower or 0.0) <= truth * (1 + mpf(10) ** -12)

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from privcalc.cli.failure import ExitStatus, complain
-from privcalc.cli.output import OPTIONS, Printer, read_output
+from privcalc.cli.output import DOCUMENTS, OPTIONS, Printer, read_output
 from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.reporting.questions import joined, summed_by_braces
@@ -134,6 +134,9 @@ def _status(
         return Printer(output).print(watching(lambda: ask(asked), output))
     if output.plot_file is not None:
         raise UsageError("--plot-file draws one question; - may ask many")
+    if output.format in DOCUMENTS:
+        form = output.format.value
+        raise UsageError(f"--format {form} is one document; - may ask many questions")
     if len(specs) > 1:
         raise UsageError("- reads whole questions from standard input; it stands alone")
     if sys.stdin is not None and sys.stdin.isatty():

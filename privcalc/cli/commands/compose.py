@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privcalc.cli import choices
@@ -10,6 +11,7 @@ from privcalc.cli.choices import read_budget
 from privcalc.cli.commands import answered, check_swept, forgiven, watching
 from privcalc.cli.output import Printer
 from privcalc.errors import UsageError
+from privcalc.record import record
 from privcalc.reporting.compose import Composing
 from privcalc.reporting.questions import read_all, read_delta, read_epsilon, read_tolerance
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from privcalc.cli import options
     from privcalc.cli.failure import ExitStatus
     from privcalc.cli.output import Output
+    from privcalc.relation import Relation
+    from privcalc.render.report import Report
+    from privcalc.reporting.questions import Asking
+    from privcalc.spec.read import Question
 
 
 EXAMPLES = """\
@@ -43,6 +49,7 @@ def compose(
     engine: options.EngineOption = choices.Engine.AUTO,
     output: Output,
     file: options.FileOption = None,
+    certificate: options.CertificateOption = None,
 ) -> int:
     """Compute the privacy cost of a composition: epsilon at each delta, or delta at each epsilon.
 
@@ -52,23 +59,22 @@ def compose(
     """
     if file is None and not specs:
         raise UsageError("missing argument 'SPEC...' (see privcalc compose --help)")
-    if file is not None and (specs or delta or epsilon or max_epsilon or max_delta):
-        raise UsageError("--file has what touches the data, and the budget; give neither as well")
-    if file is not None and sweep is not None:
-        raise UsageError("--sweep goes with SPEC, not with --file")
-    if file is not None and output.jobs > 1:
-        raise UsageError("--jobs says nothing to one question; it goes with - and --sweep")
     deltas = read_all(read_delta, "--delta", delta)
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
     estimate = engine is choices.Engine.AFA
+    if file is not None:
+        asked = bool(specs or deltas or epsilons or max_epsilon or max_delta)
+        _check_alone(output, asked=asked, swept=sweep is not None, estimate=estimate)
     if output.terse and not (deltas or epsilons or file):
         raise UsageError("-t prints one number for each question: add --delta D or --epsilon E")
-    if file is not None and estimate:
-        raise UsageError("--engine afa gives an estimate only; a budget check needs a proof")
     if output.terse and estimate:
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
+    places = len(deltas) + len(epsilons)
     if sweep is not None:
         check_swept((deltas, epsilons))
+    if certificate is not None:
+        one = places == 1 and file is None and sweep is None and "-" not in (specs or ())
+        _check_certificate(certificate, engine, one=one)
     ask = Composing(
         deltas,
         epsilons,
@@ -83,11 +89,27 @@ def compose(
             estimate=estimate,
         ),
         hints=not output.quiet and sweep is None,
+        keep=certificate is not None,
     )
     if file is not None:
         return forgiven(check_file(file, ask, output), exit_zero=exit_zero)
-    places = (deltas, epsilons) if deltas or epsilons else None
-    return answered(specs or (), ask, output, exit_zero=exit_zero, places=places, sweep=sweep)
+    kinds = (deltas, epsilons) if places else None
+    asking: Asking = ask if certificate is None else _Certifying(ask, certificate)
+    return answered(specs or (), asking, output, exit_zero=exit_zero, places=kinds, sweep=sweep)
+
+
+def _check_alone(output: Output, *, asked: bool, swept: bool, estimate: bool) -> None:
+    """Refuse what says nothing to a budget file."""
+    if asked:
+        raise UsageError(
+            "--file has what is done with the data, and the budget; give neither as well"
+        )
+    if swept:
+        raise UsageError("--sweep goes with SPEC, not with --file")
+    if output.jobs > 1:
+        raise UsageError("--jobs says nothing to one question; it goes with - and --sweep")
+    if estimate:
+        raise UsageError("--engine afa gives an estimate only; a budget check needs a proof")
 
 
 def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
@@ -103,3 +125,37 @@ def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
     # It is refused before it fills memory.
     text = decoded(STANDARD_INPUT, sys.stdin.buffer.read(4 * MAX_LENGTH + 4))
     return Printer(output).print([watching(lambda: checked(STANDARD_INPUT, ask, text), output)])
+
+
+@record
+class _Certifying:
+    """Asks, and writes the certificate before anything is printed."""
+
+    ask: Composing
+    name: str
+
+    @property
+    def relation(self) -> Relation | None:
+        """Return the relation that was asked for."""
+        return self.ask.relation
+
+    def __call__(self, question: Question) -> list[Report]:
+        """Answer one question, and write down what proves the answer."""
+        from privcalc.render.certificate import certificate
+
+        [report] = self.ask(question)
+        try:
+            Path(self.name).write_text(certificate(report), encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"--certificate: cannot write {self.name}: {error.strerror}") from None
+        return [report]
+
+
+def _check_certificate(name: str, engine: choices.Engine, *, one: bool) -> None:
+    """Refuse, before anything is computed, what has no certificate."""
+    if not one:
+        raise UsageError("--certificate takes one question: a SPEC with one --delta or --epsilon")
+    if engine is choices.Engine.AFA:
+        raise UsageError("--certificate writes what is proved; --engine afa gives an estimate only")
+    if not Path(name).parent.is_dir():
+        raise UsageError(f"--certificate: there is no folder {Path(name).parent}")

@@ -32,6 +32,7 @@ class Option:
         offers: what completions offer for its value.
         default: what holds without it, or "".
         output: whether it is about the output, as all commands have it.
+        lines: what each of the offers is, if that is said.
     """
 
     flags: tuple[str, ...]
@@ -41,6 +42,7 @@ class Option:
     offers: tuple[str, ...]
     default: str
     output: bool = False
+    lines: tuple[str, ...] = ()
 
     @property
     def takes_call(self) -> bool:
@@ -84,12 +86,14 @@ class Call:
         names: its spellings, the one to offer first.
         keys: of its parameters.
         values: for a key the words that its value may be; FILES for the name of a file.
+        line: what it is, in a few words.
     """
 
     kind: str
     names: tuple[str, ...]
     keys: tuple[str, ...]
     values: Mapping[str, tuple[str, ...]]
+    line: str = ""
 
 
 # No word of the language: stands for all files.
@@ -117,7 +121,7 @@ class Program:
 
 def program(parser: Parser) -> Program:
     """Read the parser and the registry."""
-    from privcalc.spec.describe import PARTS
+    from privcalc.spec.describe import TOPICS
     from privcalc.spec.events.history import OPACUS
     from privcalc.spec.registry import mechanisms, wrappers
 
@@ -127,9 +131,11 @@ def program(parser: Parser) -> Program:
         for option in command.options:
             calls += _patterns(option)
     # The option that explains a name takes all of them.
-    names = (name for call in calls if call.kind != "=" for name in call.names)
-    every = (*names, PARTS)
-    own = [replace(o, offers=every) if "--help-spec" in o.long else o for o in options(parser)]
+    every = {name: call.line for call in calls if call.kind != "=" for name in call.names} | TOPICS
+    own = [
+        replace(o, offers=(*every,), lines=(*every.values(),)) if "--help-spec" in o.long else o
+        for o in options(parser)
+    ]
     return Program(tuple(own), commands, tuple(calls))
 
 
@@ -141,6 +147,7 @@ def _call(entry: Entry) -> Call:
         (entry.spelling, *others),
         tuple(each.spelling for each in entry.parameters),
         {each.spelling: words for each in entry.parameters if (words := _words(each))},
+        entry.line,
     )
 
 

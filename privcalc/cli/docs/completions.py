@@ -1,4 +1,7 @@
-"""Completions for bash (without need of the bash-completion package), zsh and fish."""
+"""Completions for bash (without need of the bash-completion package), zsh and fish.
+
+zsh and fish show a line beside each name; bash has no place for one.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,16 @@ if TYPE_CHECKING:
     from typer._click import Command as Parser
 
     from privcalc.cli.docs.commands import Command, Option, Program
+
+
+# Of the column of names in zsh.
+_WIDTH = 22
+
+
+def _lines(program: Program) -> dict[str, str]:
+    """Return every name that has a page, with its line."""
+    (option,) = (each for each in program.options if each.lines)
+    return dict(zip(option.offers, option.lines, strict=True))
 
 
 def bash(program: Program) -> str:
@@ -178,8 +191,34 @@ _privcalc_offers() {
     offers=''
     case $1 in"""
     yield from cases(program)
-    yield f"""\
+    yield """\
     esac
+}
+
+# What a name is; words that _arguments has no place for.
+_privcalc_line() {
+  line=''
+  case $1 in"""
+    for name, line in _lines(program).items():
+        yield f"    {_zsh_quoted(name)}) line={_zsh_quoted(line)} ;;"
+    yield f"""\
+  esac
+}}
+
+_privcalc_names() {{
+  local -a found=({" ".join(_lines(program))})
+  _privcalc_shown
+}}
+
+# Offer what is in found, with lines beside it.
+_privcalc_shown() {{
+  local each line
+  local -a shown
+  for each in $found; do
+    _privcalc_line ${{each%:}}
+    shown+=("${{(r:{_WIDTH}:)each}}$line")
+  done
+  compadd "$@" -l -d shown -a found
 }}
 
 # Complete the end of a specification; $1 is = for the value of an option.
@@ -212,7 +251,11 @@ _privcalc_call() {{
   for each in ${{=offers}}; do
     [[ ",${{call#*:}}" == *",$each"* ]] || found+=("$each")
   done
-  compadd -S '' -a found
+  if [[ -z $kind || $kind == @ ]]; then
+    _privcalc_shown -S ''
+  else
+    compadd -S '' -a found
+  fi
 }}
 
 _privcalc_value() {{
@@ -280,6 +323,8 @@ def _arguments(options: tuple[Option, ...], *, indent: str) -> Iterator[str]:
 def _action(option: Option) -> str:
     if option.takes_call:
         return "_privcalc_value"
+    if option.lines:
+        return "_privcalc_names"
     if option.offers == FILES:
         return "_files"
     return f"({' '.join(option.offers)})" if option.offers else " "
@@ -306,8 +351,15 @@ def _fish_lines(program: Program) -> Iterator[str]:
 function __privcalc_words
     switch $argv[1]"""
     yield from _cases(program)
-    yield f"""\
+    yield """\
     end
+end
+
+# Names with what they are, for --help-spec.
+function __privcalc_names"""
+    for name, line in _lines(program).items():
+        yield f"    printf '%s\\t%s\\n' {name} {_fish_quoted(line)}"
+    yield f"""\
 end
 
 # Complete the end of a specification; the argument is = for the value of an option.
@@ -364,8 +416,13 @@ complete -c privcalc -f"""
 
 def _cases(program: Program) -> Iterator[str]:
     """Yield a case for each call, and each value of a few words."""
-    for kind in ("", "@", "="):
-        yield from _case([kind], [f"{name}:" for name in program.names(kind)])
+    for kind in ("", "@"):
+        yield f"        case {_fish_quoted(kind)}"
+        for call in program.calls:
+            if call.kind == kind:
+                name = f"{call.names[0]}:"
+                yield f"            printf '%s\\t%s\\n' {name} {_fish_quoted(call.line)}"
+    yield from _case(["="], [f"{name}:" for name in program.names("=")])
     for call in program.calls:
         names = [f"{call.kind}{name}:" for name in call.names]
         yield from _case(names, [f"{key}=" for key in call.keys])
@@ -384,6 +441,8 @@ def _option(condition: str, option: Option) -> str:
     words += [f"-l {flag[2:]}" for flag in option.long]
     if option.takes_call:
         words.append("-x -a '(__privcalc_call =)'")
+    elif option.lines:
+        words.append("-x -a '(__privcalc_names)'")
     elif option.offers == FILES:
         words.append("-r -F")
     elif option.offers:

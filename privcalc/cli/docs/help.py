@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 COLUMNS, LINES = 78, 23
 EXAMPLES = 3
 _NAMES = 20
-# Choices that are longer are named, not listed.
-_CHOICES = 44
+# Choices that are longer are named, not listed; formats are what people look for.
+_CHOICES, _FORMATS = 44, 54
 # Narrower ones have no room next to names, and no screen of 24 lines is enough.
 _NARROW = 60
 
@@ -148,7 +148,8 @@ def _listed(title: str, found: Sequence[Option], width: int) -> list[str]:
         # `~` holds together what no line break may part.
         name = option.short[0] if option.short else option.long[0]
         value = "|".join(option.choices)
-        value = value if value and len(value) <= _CHOICES else option.metavar
+        most = _FORMATS if option.output else _CHOICES
+        value = value if value and len(value) <= most else option.metavar
         words.append(f"{name}~{value}" if value else name)
     lines = wrap(", ".join(words), width - 11, break_on_hyphens=False, break_long_words=False)
     heads = [title, *([""] * len(lines))]

@@ -1,7 +1,7 @@
-"""Manual pages, whose prose is written by hand in mdoc(7), and the list in the README.
+"""Manual pages, whose prose is written by hand in mdoc(7), and what the README has of them.
 
 What is generated in a page is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`,
-`@MECHANISMS@` or `@WRAPPERS@`; in the README it stands between two marks.
+`@MECHANISMS@`, `@WRAPPERS@` or `@LOOPS@`; in the README it stands between two marks.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import word_text
+from privcalc.spec.loops import LOOPS
 from privcalc.spec.text import value_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from privcalc.cli.docs.commands import Option, Program
+    from privcalc.spec.loops import Loop
     from privcalc.spec.registry import Entry, Parameter
 
 _HOLE = re.compile(r"@([A-Z]+)(?: ([a-z]+))?@")
@@ -37,6 +39,9 @@ def _filled(program: Program, kind: str, command: str | None) -> Iterator[str]:
 
     if kind == "OPTIONS":
         yield from _options(program, command)
+    elif kind == "LOOPS":
+        for loop in LOOPS:
+            yield from _loop(loop)
     elif kind == "COMMANDS":
         yield ".Bl -tag -width Ds"
         for each in program.commands:
@@ -100,6 +105,30 @@ def _entry(entry: Entry) -> Iterator[str]:
     yield f".Ql {_escaped(entry.example)}"
 
 
+# What fits between the margins of a page of 80 columns.
+_LINE = 67
+
+
+def _loop(loop: Loop) -> Iterator[str]:
+    """Yield code, its specification, and what the nearest other one gets wrong."""
+    yield f".Ss {_escaped(loop.title)}"
+    yield ".Bd -literal -offset indent"
+    yield from map(_escaped, loop.code)
+    yield ".Ed"
+    if len(loop.spec) <= _LINE:
+        yield ".Pp"
+        yield f".Dl {_escaped(loop.spec)}"
+    else:
+        # Blanks are allowed between parts, so that a quoted one may be broken after a comma.
+        first, between, rest = loop.spec.partition(",probabilities")
+        yield from (".Bd -literal -offset indent", f"\\(aq{_escaped(first)},")
+        yield from (f" {_escaped((between + rest)[1:])}\\(aq", ".Ed")
+    yield ".Pp"
+    yield from _prose(loop.why)
+    yield from ("Not", f".Ql {_escaped(loop.other)} :")
+    yield from _prose(loop.wrong)
+
+
 def _keys(first: str, spellings: Iterable[str]) -> str:
     words = [first, *(word for word in spellings if word != first)]
     return f".It {' , '.join(f'Cm {_escaped(word)}' for word in words)}"
@@ -130,14 +159,21 @@ def _escaped(text: str) -> str:
     return text.replace("\\", "\\e").replace("-", "\\-")
 
 
-_BEGIN = "<!-- The list is written by python -m privcalc.cli.docs. -->"
-_END = "<!-- End of the list. -->"
-
-
 def readme(text: str) -> str:
-    """Return the README with the list written anew."""
-    between = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
-    return between.sub(lambda _: "\n".join((_BEGIN, *_list(), _END)), text)
+    """Return the README with the list of names and the table of loops written anew."""
+    for word, lines in (("list", _list()), ("table", _table())):
+        begin = f"<!-- The {word} is written by python -m privcalc.cli.docs. -->"
+        end = f"<!-- End of the {word}. -->"
+        before, found, rest = text.partition(begin)
+        if found:
+            text = "\n".join((before + begin, *lines, end + rest.partition(end)[2]))
+    return text
+
+
+def _table() -> list[str]:
+    """Return the loops that have a short form, as a table in Markdown."""
+    rows = [f"| {loop.brief} | `{loop.spec}` |" for loop in LOOPS if loop.brief]
+    return ["| what the code does | specification |", "|---|---|", *rows, ""]
 
 
 def _list() -> list[str]:
@@ -148,4 +184,4 @@ def _list() -> list[str]:
         names[row.kind].append(f"`{'@' * (row.kind == 'wrapper')}{row.name}`")
     mechanisms, wrappers = map(", ".join, names.values())
     text = f"The mechanisms are {mechanisms}; the wrappers are {wrappers}."
-    return wrap(text, 110, break_on_hyphens=False)
+    return wrap(text, 119, break_on_hyphens=False)

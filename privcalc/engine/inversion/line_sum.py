@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from privcalc.bounds import Proof
-from privcalc.engine.certified import PAD
+from privcalc.engine.certified import PAD, WholeLine
 from privcalc.engine.inversion.certificate import (
     LARGEST_EXPONENT,
     SLACK,
@@ -172,6 +172,16 @@ class LineSum:
     def proof(self) -> Proof:
         """Return what the sum is."""
         return Proof.SMOOTHED if self.line.tau > 0.0 else Proof.INVERSION
+
+    @property
+    def alone(self) -> WholeLine | None:
+        """Return the line where all of its nodes are summed: what another program can sum."""
+        line, blocks = self.line, self.blocks
+        gaps = np.diff(blocks.starts) > blocks.size * blocks.step * (1.0 + 1e-9)
+        if blocks.skipped > 0.0 or gaps.any():
+            return None
+        nodes = round(blocks.end / blocks.step - 0.5)
+        return WholeLine(line.c, blocks.step, nodes, line.tau, line.right[0])
 
     @property
     def count(self) -> int:

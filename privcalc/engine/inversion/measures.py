@@ -15,6 +15,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.bounds import Proof
+    from privcalc.engine.certified import SplitLines, WholeLine
     from privcalc.engine.inversion.line_sum import LineSum
     from privcalc.numerics.arrays import Array
 
@@ -99,6 +100,8 @@ class Measures:
         epsilon: where they were prepared.
         log_scale: of delta there, about.
         farthest: logarithms by which terms may have changed where something is still claimed.
+        alone: the line, where one is all there is: for certificates.
+        split: the lines, where it is split in the plain way: for certificates.
     """
 
     proof: Proof
@@ -108,6 +111,8 @@ class Measures:
     epsilon: float
     log_scale: float
     farthest: float = math.inf
+    alone: WholeLine | None = None
+    split: SplitLines | None = None
 
     pad: ClassVar[float] = PAD
 

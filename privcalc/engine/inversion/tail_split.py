@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privcalc.bounds import Proof
+from privcalc.engine.certified import SplitLines
 from privcalc.engine.inverse import LEAST_ERROR, error_for
 from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
 from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
@@ -52,11 +53,12 @@ from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.atomic.atoms import MASS_ULPS
 from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record
+from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from privcalc.engine.certified import WholeLine
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.measures import Part
     from privcalc.engine.inversion.tail_search import Choice
@@ -231,10 +233,13 @@ def split(
     above = [*below, *_truncated(frame)]
     terms: list[Part] = []
     right, small = _parted(frame, choice)
+    lines: list[WholeLine | None] = [None, None]
     above += [small] if small else []
     if right:
         log_mass, start = right.log_mass if small else 0.0, choice.right * tuning.shift
-        terms.append(make_side(right, start, log_mass, right=True, refine=refine).sum())
+        side = make_side(right, start, log_mass, right=True, refine=refine).sum()
+        lines[0] = None if small else side.alone
+        terms.append(side)
     if choice.left is None or closed.q == 0.0:
         # B itself is negligible; P is R for adding.
         mass = closed.p if parts.remove else closed.q
@@ -249,11 +254,17 @@ def split(
         if negligible is None:
             start = choice.left * tuning.shift
             left = make_side(frame, start, closed.log_q, right=False, refine=refine).sum()
+            lines[1] = left.alone
             terms.append(Reversed(left))
         else:
             above.append(negligible)
     bounds = tuple(above), tuple(below)
-    return Measures(Proof.BULK_AND_TAIL, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
+    found = Measures(Proof.BULK_AND_TAIL, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
+    if lines[0] is None:
+        return found
+    if not parts.remove:
+        return replace(found, alone=lines[0])
+    return replace(found, split=SplitLines(choice.level, lines[0], lines[1]))
 
 
 def _parted(frame: Frame, choice: Choice) -> tuple[Frame | None, Exponential | None]:

@@ -20,7 +20,10 @@ the log of a normal tail by (|z| + 1) times that. The mass between two edges is 
 the tails on its own side, of which the larger exceeds the smaller by a factor of at least 1 +
 SPACED / 2, so that relative errors grow by 2 / SPACED + 1 at most. Sums are of positive terms. All
 of it is far below SLACK, by which masses under P are lowered and those under Q raised; what the
-window of s truncates is added to the latter.
+window of s truncates is added to the latter. The double for q is off by 2 units, which moves
+q^s (1 - q)^(n - 1 - s) by s of these and by n - 1 - s times those of 1 - q, that is 2 q / (1 - q)
+units, and the chance of no change by as much once: that is added to SLACK, and refused beyond
+MOST_OFF.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ import numpy as np
 
 from privcalc.losses.atomic.profiles import likeliest_law
 from privcalc.losses.shuffled import TRUNCATED, window
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge, remembered
 
 if TYPE_CHECKING:
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 SPACED, BEYOND = 0.05, 9.0
 # Relative error that is allowed for probabilities.
 SLACK = 1e-8
+# The most that the double for q may move them.
+MOST_OFF = 1e-6
 # Of more different sums, or where the cap binds less often than this, others that add nothing cost
 # more in all that was tried.
 MOST_SUMS, LEAST_BINDING = 400, 0.05
@@ -57,7 +63,7 @@ def opposite_law(
 
     Args:
         mu: what one record adds, in deviations of the noise; or a little less.
-        sample: q in (0, 1] to a few units, B < n, and n.
+        sample: q in (0, 1] to 2 units, B < n, and n.
         other: the law of a record among others that add nothing, which is below as well.
         remove: whether P has the record.
 
@@ -71,6 +77,12 @@ def opposite_law(
     drawn, masses, wrong = window(size - 1, q, 1.0 - q) if q < 1.0 else everybody
     free = drawn < most
     binding = float(masses[~free].sum())
+    off = 0.0
+    if q < 1.0:
+        rest = size - 1.0 - float(drawn[0])
+        off = 2.0 * UNIT * (float(drawn[-1]) + 1.0 + (rest + 2.0) * q / (1.0 - q)) * MARGIN
+    if not off < MOST_OFF:
+        return None
     if binding < LEAST_BINDING or int(free.sum()) > MOST_SUMS or not wrong < 1e-9:
         return None
     # Places are counted from B others, in multiples of mu, upward.
@@ -84,7 +96,7 @@ def opposite_law(
     have: Array = with_it @ between
     have_not: Array = without @ between
     pair = (have, have_not) if remove else (have_not, have)
-    return likeliest_law(pair, SLACK, 2.0 * TRUNCATED, other)
+    return likeliest_law(pair, SLACK + off, 2.0 * TRUNCATED, other)
 
 
 def _between(z: Array) -> Array:

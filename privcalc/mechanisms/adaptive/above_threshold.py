@@ -26,6 +26,7 @@ MOST_BITS = 900
 
 @mechanism(
     name="above_threshold",
+    line="sparse vector: which answers are above a threshold",
     short="svt",
     place=87,
     plain=(
@@ -46,8 +47,10 @@ MOST_BITS = 900
             minimum=0.0,
             open_minimum=True,
             unit="unit of the queries",
-            # Of the upper end, which falls with it.
+            # More noise is less noise and a threshold that is moved at random. With `threshold` it
+            # would be moved above the highest one, too: a stream that ends at once costs nothing.
             cost="decreases",
+            cost_unless=("threshold",),
         ),
         Parameter(
             "query_noise",
@@ -55,7 +58,9 @@ MOST_BITS = 900
             minimum=0.0,
             open_minimum=True,
             unit="unit of the queries",
+            # The same for a query, which would be moved below 0, too.
             cost="decreases",
+            cost_unless=("threshold",),
         ),
         Parameter(
             "cutoff",

@@ -23,6 +23,7 @@ DIGITS = 50
 
 @mechanism(
     name="gnss",
+    line="a statistic with noise of its smooth sensitivity",
     place=84,
     plain=(
         "Publishes a number with noise that is as large as the data at hand ask for, and how large "
@@ -36,6 +37,7 @@ DIGITS = 50
             minimum=0.0,
             open_minimum=True,
             cost="decreases",
+            cost_of_bound=True,
         ),
         Parameter(
             "beta",
@@ -44,6 +46,7 @@ DIGITS = 50
             open_minimum=True,
             default_text="by delta",
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "epsilon",

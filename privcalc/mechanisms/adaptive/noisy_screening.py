@@ -23,6 +23,7 @@ LARGEST_STEP = 12
 
 @mechanism(
     name="noisy_screening",
+    line="whether the most frequent answer has enough votes",
     place=82,
     plain=(
         "Tells whether the most frequent answer of some neighbours or teachers got at least so "

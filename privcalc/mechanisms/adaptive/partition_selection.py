@@ -29,6 +29,7 @@ TRIED = 32
 
 @mechanism(
     name="partition_selection",
+    line="publishing as many unknown keys as privacy allows",
     place=86,
     plain=(
         "Decides by chance which keys, such as search queries, may be published at all, so that "

@@ -29,6 +29,7 @@ ROUNDED = 1e-12
 
 @mechanism(
     name="posterior_regression",
+    line="one posterior sample of ridge regression",
     short="ops",
     place=81,
     plain=(
@@ -43,6 +44,7 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "regularization",
@@ -51,6 +53,7 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             cost="decreases",
+            cost_of_bound=True,
         ),
         Parameter(
             "records",
@@ -60,6 +63,7 @@ ROUNDED = 1e-12
             minimum=1,
             maximum=10**12,
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "row_norm",
@@ -68,6 +72,7 @@ ROUNDED = 1e-12
             open_minimum=True,
             default=1.0,
             cost="increases",
+            cost_of_bound=True,
         ),
         Parameter(
             "response",
@@ -76,6 +81,7 @@ ROUNDED = 1e-12
             open_minimum=True,
             default=1.0,
             cost="increases",
+            cost_of_bound=True,
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),

@@ -26,6 +26,7 @@ SMALLEST = 1e-300
 
 @mechanism(
     name="ptr",
+    line="propose-test-release: runs where a test says it is safe",
     place=88,
     plain=(
         "Tests in private whether a program is safe on these very data, and runs it only if so; "

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 @mechanism(
     name="stability",
+    line="an answer without noise, where it is stable",
     place=89,
     plain=(
         "Publishes an answer as it is if many records would have to change before it does, which a "

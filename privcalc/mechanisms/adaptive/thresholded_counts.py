@@ -37,6 +37,7 @@ DIGITS = 60
 
 @mechanism(
     name="thresholded_counts",
+    line="counts of unknown keys, published above a threshold",
     place=85,
     plain=(
         "Counts how many people have each key, such as a search query, adds noise, and publishes "

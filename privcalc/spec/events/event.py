@@ -29,6 +29,7 @@ class Event:
 
 # Fields in their order; None is one that has to be given. As of version 0.6.0, and of the
 # repository after it (EpsilonDelta, DiscreteGaussian, ExponentialMechanism, PermuteAndFlip).
+SUFFIX = "DpEvent"
 FIELDS: dict[str, dict[str, float | None]] = {
     "NoOp": {},
     "Gaussian": {"noise_multiplier": None},

@@ -21,6 +21,7 @@ from typing import NoReturn, cast
 from privcalc.errors import SpecError
 from privcalc.record import record
 from privcalc.spec.entry import MAX_DEPTH, shorten
+from privcalc.spec.events.event import FIELDS, SUFFIX
 from privcalc.spec.json import load_json, read_float
 from privcalc.spec.syntax import MAX_LENGTH
 
@@ -233,18 +234,44 @@ class _Reader:
         )
 
     def keywords(self, token: _Token) -> list[object]:
-        """Read the values of a named tuple, whose parenthesis is open, in their order."""
-        found: list[object] = []
+        """Read a named tuple of an event, whose parenthesis is open, as the list it is in JSON."""
+        given: dict[str, tuple[_Token, object]] = {}
         self.deeper(token)
         while not self.take(")"):
             key = self.next()
             self.place = key.span[1]
             if key.kind != "name" or not self.take("="):
                 self.fail("a named tuple has NAME=VALUE", key)
-            found.append(self.value())
+            if key.text in given:
+                self.fail(f"{shorten(key.text)} is given twice", key)
+            given[key.text] = key, self.value()
             if not self.take(",") and self.next().text != ")":
                 self.unclosed(token)
         self.depth -= 1
+        named = token.text.rpartition(".")[2].removeprefix("_").removesuffix(_TUPLE)
+        module, event = (
+            given.pop(name, (token, None))[1] for name in ("module_name", "class_name")
+        )
+        if event != named:
+            self.fail(f"the named tuple of a {shorten(named)} says so in class_name", token)
+        return [module, event, *self.in_order(named, given, token)]
+
+    def in_order(
+        self, event: str, given: dict[str, tuple[_Token, object]], token: _Token
+    ) -> list[object]:
+        """Return the fields of an event in their order, in which lists have them."""
+        known = FIELDS.get(event.removesuffix(SUFFIX))
+        if known is None:
+            # Refused by name where events are read.
+            return [value for _, value in given.values()]
+        for key, (place, _) in given.items():
+            if key not in known:
+                self.fail(f"{event} has no field {shorten(key)}", place)
+        found = []
+        for key, default in known.items():
+            if key not in given and default is None:
+                self.fail(f"{event} needs {key}", token)
+            found.append(given[key][1] if key in given else default)
         return found
 
     def argument(self, token: _Token) -> object:
@@ -262,6 +289,10 @@ class _Reader:
         try:
             if not written.removeprefix("-").isdecimal():
                 return read_float(written)
+            if re.fullmatch(r"-?0+[1-9].*", written):
+                self.fail(
+                    f"Python prints no {shorten(written)}: a number does not begin with 0", token
+                )
             if len(written) <= _MOST_DIGITS:
                 return int(written)
         except SpecError as error:

@@ -9,12 +9,11 @@ from typing import NoReturn, cast
 
 from privcalc.errors import SpecError
 from privcalc.spec.entry import shorten, suggestion
-from privcalc.spec.events.event import FIELDS, REFUSED, Event
+from privcalc.spec.events.event import FIELDS, REFUSED, SUFFIX, Event
 from privcalc.spec.events.literal import NUMBERS, SHORT, stored
 from privcalc.spec.json import quoted, read_float
 from privcalc.spec.syntax import MAX_LENGTH
 
-SUFFIX = "DpEvent"
 _CALL = re.compile(r"\s*(?:[A-Za-z_]\w*\.)*\w*DpEvent\s*\(", re.ASCII)
 _MODULE = re.compile(r"(?:[a-z_]+\.)*dp_event", re.ASCII)
 # All that the repr of an event has in it. Words do not follow one another, and calls not what was

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NoReturn
 from privcalc.errors import UnsupportedError
 from privcalc.exact import Enclosed, Written, decimal_above, decimal_below, exact
 from privcalc.spec.brief import brief
-from privcalc.spec.events.event import Event
-from privcalc.spec.events.reading import SUFFIX
+from privcalc.spec.events.event import SUFFIX, Event
 from privcalc.spec.events.to_tree import SHAPES, meaning
 from privcalc.spec.tree import Composed, Hole, Leaf, Node, Parallel, Repeated, Wrapped
 

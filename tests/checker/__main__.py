@@ -1,0 +1,22 @@
+"""Check certificates: python -m tests.checker FILE..."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from tests.checker.check import check
+
+
+def main(names: list[str]) -> int:
+    """Print what is found of each file; return 0 if all are accepted."""
+    worst = 0
+    for name in names:
+        verdict = check(Path(name).read_text(encoding="utf-8"))
+        print(f"{name}: {verdict.word}{': ' if verdict.why else ''}{verdict.why}")
+        worst = max(worst, {"accepted": 0, "not checked": 1, "refused": 2}[verdict.word])
+    return worst if names else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,164 @@
+"""What is checked of a certificate, in order: its form, its digest, then its two ends.
+
+The upper end has to be proved in every direction, the lower end in one. The certificate says which
+line to sum; where it names none, pure Gaussians are known in closed form and few outcomes can be
+listed, and an order of the Renyi divergence proves an upper end. Nothing else is believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flint import arb
+
+from tests.checker.laws import Clock, TooLongError, ball
+from tests.checker.lines import (
+    Line,
+    Parts,
+    Product,
+    chernoff,
+    finer,
+    in_closed_form,
+    infinite_mass,
+    listed,
+    number,
+    on_line,
+)
+from tests.checker.questions import NotCheckedError, directions, rational
+from tests.checker.split import Split, on_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+SCHEMA = "privcalc/certificate/v1"
+# What is said of an end that cannot be.
+WRONG = "it is contradicted"
+REVERSE = {"add": "remove", "remove": "add", "both": "both"}
+
+
+class Verdict(NamedTuple):
+    """What is found: accepted, refused or not checked, and why."""
+
+    word: str
+    why: str = ""
+
+
+def check(text: str) -> Verdict:
+    """Check a certificate."""
+    Clock.spent = 0
+    try:
+        document = json.loads(text, parse_float=Fraction, parse_int=Fraction)
+        if document["schema"] != SCHEMA:
+            return Verdict("refused", f"the schema is not {SCHEMA}")
+        if document["digest"] != digest(text):
+            return Verdict("refused", "the digest is not that of the text")
+        return _proved(document)
+    except (NotCheckedError, TooLongError) as unknown:
+        return Verdict("not checked", str(unknown))
+    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+        return Verdict("refused", f"it is no certificate: {error!r}")
+
+
+def digest(text: str) -> str:
+    """Return the SHA-256 of the text without what stands for its own digest."""
+    bare = re.sub(r'("digest":\s*")[^"]*(")', r"\1\2", text)
+    return "sha256:" + hashlib.sha256(bare.encode()).hexdigest()
+
+
+def _proved(document: Mapping[str, Any]) -> Verdict:
+    """Prove both ends, the upper one in every direction and the lower one in some."""
+    quantity, ends = next(iter(document["result"].items()))
+    found = directions(document["spec"], document["relation"])
+    missing, refuted = [], False
+    for end, value in ends.items():
+        if end == "lower" and rational(value) == 0:
+            continue
+        at, target = _claim(document, quantity, rational(value))
+        reasons, open_ = [], []
+        for name, parts in found.items():
+            try:
+                pair = parts, found.get(REVERSE[name], ())
+                reason = _reason(pair, (ball(at), ball(target)), _evidence(document, name), end)
+            except NotCheckedError as unknown:
+                open_.append(str(unknown))
+                continue
+            reasons.append(f"{name}: {reason}" if reason else "")
+        if "" in reasons and end == "lower":
+            continue
+        if open_:
+            raise NotCheckedError(f"{end} end: {open_[0]}")
+        if any(reasons):
+            missing.append(f"the {end} end is not proved ({'; '.join(filter(None, reasons))})")
+            # A lower end is contradicted where each direction costs less.
+            wrong = [WRONG in reason for reason in reasons]
+            refuted |= any(wrong) if end == "upper" else all(wrong)
+    if not missing:
+        return Verdict("accepted")
+    return Verdict("refused" if refuted else "not checked", "; ".join(missing))
+
+
+def _reason(
+    pair: tuple[Parts, Parts], claim: tuple[arb, arb], evidence: Mapping[str, Any], end: str
+) -> str:
+    """Return why an end is not proved in a direction, or nothing."""
+    at, target = claim
+    below = above = target
+    for below, above in _deltas(*pair, claim, evidence, end):
+        if above <= target if end == "upper" else below >= target:
+            return ""
+    known = f"delta at {float(at):.12g} is between {number(below):.15g} and {number(above):.15g}"
+    wrong = below > target if end == "upper" else above < target
+    return f"{WRONG}, {known}" if wrong else known
+
+
+def _claim(document: Mapping[str, Any], quantity: str, end: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the epsilon and the delta that an end says to bound one another."""
+    query = {name: rational(value) for name, value in document["query"].items()}
+    return (end, query["delta"]) if quantity == "epsilon" else (query["epsilon"], end)
+
+
+def _evidence(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return what the certificate says of a direction; "both" stands for each."""
+    known = document["directions"]
+    found = (
+        known.get(name)
+        or known.get("both")
+        or (next(iter(known.values())) if name == "both" else None)
+    )
+    if found is None:
+        raise ValueError(f"it says nothing of the direction {name}")
+    return found  # type: ignore[no-any-return]
+
+
+def _deltas(
+    parts: Parts, back: Parts, claim: tuple[arb, arb], evidence: Mapping[str, Any], end: str
+) -> Iterator[tuple[arb, arb]]:
+    """Yield proved bounds on delta: of the line, and of the same line with more nodes."""
+    epsilon, delta = claim
+    known = in_closed_form(parts, epsilon) or listed(parts, epsilon)
+    if known is not None:
+        yield known
+    elif "line" in evidence:
+        measure, mass = Product(parts), infinite_mass(parts)
+        for line in finer(measure, epsilon, _line(evidence["line"]), delta):
+            below, above = on_line(measure, epsilon, line)
+            yield below + mass, above + mass
+    elif "split" in evidence and back:
+        said = evidence["split"]
+        right, left = _line(said["right"]), _line(said["left"]) if "left" in said else None
+        split = Split(rational(said["level"]), right, left)
+        yield on_split(parts, back, (epsilon, delta), split)
+    elif "order" in evidence and end == "upper":
+        yield arb(0), chernoff(parts, epsilon, rational(evidence["order"]) - 1)
+    else:
+        raise NotCheckedError(f"it rests on: {evidence.get('proof', 'nothing that is named')}")
+
+
+def _line(said: Mapping[str, Any]) -> Line:
+    """Read a line."""
+    known = {name: rational(value) for name, value in said.items()}
+    return Line(known["abscissa"], known["step"], int(known["nodes"]), known["smoothing"])

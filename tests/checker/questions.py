@@ -1,0 +1,137 @@
+"""From the specification in a certificate to the pairs whose cost is to be bounded.
+
+Known here are the mechanisms whose dominating pair is in the literature and attained: Gaussian and
+Laplace noise, randomized response, two-sided geometric noise, a guarantee `pure`, `approx` or
+`gdp`, their Poisson samples (Zhu, Dong, Wang 2022, Theorem 11, for both directions), and sums and
+repetitions of all of them (Theorem 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from tests.checker.laws import Finite, Gaussian, Laplace, Law, SampledGaussian, ball
+
+Event = Mapping[str, Any]
+
+
+class NotCheckedError(Exception):
+    """The check knows nothing of it: no word against the certificate."""
+
+
+def rational(value: object) -> Fraction:
+    """Read what is written: a number, a ratio or a percentage, exactly."""
+    if isinstance(value, bool) or not isinstance(value, Fraction | int | str):
+        raise NotCheckedError(f"{value!r} is no number")
+    if isinstance(value, str):
+        text, percent = value.rstrip("%"), value.endswith("%")
+        upper, _, lower = text.partition("/")
+        found = Fraction(upper) / (Fraction(lower) if lower else 1)
+        return found / 100 if percent else found
+    return Fraction(value)
+
+
+def directions(spec: Event, relation: str) -> dict[str, list[tuple[Law, int]]]:
+    """Return the laws with their counts, in each order of the neighbours."""
+    leaves = list(_leaves(spec, 1))
+    sampled = any(rate is not None for _, rate, _ in leaves)
+    if relation == "add_or_remove_one":
+        return {
+            name: [(_law(leaf, rate, remove=name == "remove"), n) for leaf, rate, n in leaves]
+            for name in ("remove", "add")
+        }
+    if relation == "replace_one" and not sampled:
+        return {"both": [(_law(leaf, None, remove=True), n) for leaf, _, n in leaves]}
+    raise NotCheckedError(f"the relation {relation} of a sample is not known here")
+
+
+def _leaves(event: Event, count: int) -> Any:
+    """Yield the mechanisms, the rate at which each sees a sample or None, and its count."""
+    kind = event["type"]
+    if kind == "composed":
+        _only(event, "events")
+        for each in event["events"]:
+            yield from _leaves(each, count)
+    elif kind == "self_composed":
+        _only(event, "event", "count")
+        yield from _leaves(event["event"], count * int(event["count"]))
+    elif kind == "poisson_sampled":
+        _only(event, "event", "sampling_probability")
+        yield event["event"], rational(event["sampling_probability"]), count
+    else:
+        yield event, None, count
+
+
+def _only(event: Event, *known: str) -> None:
+    unknown = set(event) - {"type", *known}
+    if unknown:
+        raise NotCheckedError(
+            f"{event['type']} with {', '.join(sorted(unknown))} is not known here"
+        )
+
+
+def _law(leaf: Event, rate: Fraction | None, *, remove: bool) -> Law:
+    """Return the law of one use."""
+    kind = leaf["type"]
+    if rate is not None and not 0 < rate <= 1:
+        raise NotCheckedError("a sampling probability is in (0, 1]")
+    if kind in ("gaussian", "gdp"):
+        multiplier = 1 / rational(leaf["mu"]) if kind == "gdp" else _multiplier(leaf)
+        if rate is None or rate == 1:
+            return Gaussian(1 / multiplier**2)
+        if kind == "gdp":
+            raise NotCheckedError("samples of gdp are not known here")
+        return SampledGaussian(multiplier, rate, remove=remove)
+    if kind == "laplace" and rate in (None, Fraction(1)):
+        return Laplace(1 / _multiplier(leaf))
+    base = _finite(leaf)
+    return base if rate is None else base.sampled(rate, remove=remove)
+
+
+def _multiplier(leaf: Event) -> Fraction:
+    """Return noise over sensitivity."""
+    size = "standard_deviation" if leaf["type"] == "gaussian" else "scale"
+    _only(leaf, "sensitivity", "noise_multiplier", size)
+    if "noise_multiplier" in leaf:
+        return rational(leaf["noise_multiplier"])
+    return rational(leaf[size]) / rational(leaf.get("sensitivity", 1))
+
+
+def _finite(leaf: Event) -> Finite:
+    """Return the pair of a mechanism of finitely many outcomes."""
+    kind, one = leaf["type"], ball(1)
+    if kind == "randomized_response":
+        _only(leaf, "probability", "epsilon", "categories")
+        categories = int(leaf.get("categories", 2))
+        if "probability" in leaf:
+            p = ball(rational(leaf["probability"]))
+        else:
+            power = ball(rational(leaf["epsilon"])).exp()
+            p = power / (power + categories - 1)
+        other = (1 - p) / (categories - 1)
+        return Finite([(p, other), (other, p)] + [(other, other)] * (categories - 2))
+    if kind in ("pure", "approx"):
+        _only(leaf, "epsilon", "delta")
+        power = ball(rational(leaf["epsilon"])).exp()
+        delta = ball(rational(leaf.get("delta", 0)))
+        rest = (1 - delta) / (1 + power)
+        pairs = [(rest * power, rest), (rest, rest * power)]
+        if "delta" in leaf and rational(leaf["delta"]) > 0:
+            pairs += [(delta, one * 0), (one * 0, delta)]
+        return Finite(pairs)
+    if kind == "discrete_laplace":
+        _only(leaf, "scale", "epsilon", "sensitivity")
+        shift = int(rational(leaf.get("sensitivity", 1)))
+        inverse = 1 / rational(leaf["scale"]) if "scale" in leaf else None
+        if inverse is None:
+            inverse = rational(leaf["epsilon"]) / shift
+        alpha = (-ball(inverse)).exp()
+        end = one / (1 + alpha)
+        masses = [(end, end * alpha**shift)]
+        for x in range(1, shift):
+            scale = (1 - alpha) / (1 + alpha)
+            masses.append((scale * alpha**x, scale * alpha ** (shift - x)))
+        return Finite([*masses, (end * alpha**shift, end)])
+    raise NotCheckedError(f"{kind} is not known here")

@@ -1,0 +1,306 @@
+"""Certificates are accepted by a program that shares nothing with privcalc, and forged ones not."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import jsonschema
+import mpmath
+import pytest
+from flint import acb, arb
+
+from tests.checker.check import check, digest
+from tests.checker.laws import Finite, Gaussian, Laplace, Law, SampledGaussian, ball
+from tests.checker.lines import beyond, variance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.conftest import Outcome
+
+    Run = Callable[..., Outcome]
+
+QUESTIONS = (
+    "gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5",
+    "gaussian:sigma=4@20+laplace:scale=8@10 --delta 1e-6",
+    "laplace:scale=20@1000 --delta 1e-5",
+    "gaussian:sigma=1.6@poisson:q=0.3@88 --epsilon 5",
+    "gaussian:sigma=3@poisson:q=0.00133@101036 --delta 3.76e-06",
+    "gaussian:noise_multiplier=2@30 --delta 1e-30",
+    "laplace:scale=14.8@9+laplace:scale=5.31@38 --delta 1e-7",
+    "rr:p=0.7@100 --delta 1e-5",
+    "rr:p=0.8@poisson:q=0.1@300 --epsilon 3",
+    "approx:epsilon=0.1,delta=1e-8@40 --delta 1e-5",
+    "discrete-laplace:scale=3,sensitivity=2@40 --relation replace-one --delta 1e-9",
+    "gdp:mu=0.5@7+gaussian:sigma=3 --epsilon 2",
+    "gaussian:sigma=1@poisson:q=0.01@1000+rr:p=0.6@5 --delta 1e-5",
+    "gaussian:sigma=0.69@poisson:q=0.000132@22271 --delta 1e-6",
+)
+
+
+def written(run: Run, question: str, folder: Path) -> str:
+    """Return the certificate of an answer."""
+    path = folder / "certificate.json"
+    done = run("compose", *question.split(), "--certificate", str(path))
+    assert done.status == 0, done.stderr
+    return path.read_text(encoding="utf-8")
+
+
+def forged(text: str, old: str, new: str) -> str:
+    """Change a certificate, and give it the digest of what it says now."""
+    assert text.count(old) >= 1
+    changed = text.replace(old, new)
+    return re.sub(r"sha256:[0-9a-f]*", digest(changed), changed)
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_accepted(run: Run, tmp_path: Path, question: str) -> None:
+    """What is printed is proved again, in balls, from the question and a line."""
+    assert check(written(run, question, tmp_path)).word == "accepted"
+
+
+@pytest.mark.few(2)
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(("end", "away"), [("upper", -1), ("lower", 1)])
+def test_a_bracket_beside_the_truth_is_refused(
+    run: Run, tmp_path: Path, question: str, end: str, away: int
+) -> None:
+    """An end that is moved beyond the other one is no bound, whatever digest it has."""
+    text = written(run, question, tmp_path)
+    [ends] = json.loads(text)["result"].values()
+    wrong = ends["lower" if end == "upper" else "upper"] * (1 + away * 1e-6)
+    text = forged(text, f'"{end}": {ends[end]!r}', f'"{end}": {wrong!r}')
+    found = check(text)
+    assert found.word == "refused"
+    assert f"the {end} end is not proved" in found.why
+
+
+def test_each_digit_counts(run: Run, tmp_path: Path) -> None:
+    """A certificate with one digit changed, any digit, is refused."""
+    text = written(run, QUESTIONS[0], tmp_path)
+    digits = [k for k, each in enumerate(text) if each.isdigit()]
+    assert len(digits) > 300
+    for k in digits:
+        changed = text[:k] + str((int(text[k]) + 1) % 10) + text[k + 1 :]
+        assert check(changed).word == "refused"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"count": 14063', '"count": 15000'),
+        ('"256/60000"', '"257/60000"'),
+        ('"standard_deviation": 1.1', '"standard_deviation": 1.09'),
+        ('"delta": 1e-05', '"delta": 9e-06'),
+        ('"add_or_remove_one"', '"replace_one"'),
+    ],
+)
+def test_another_question_is_refused(run: Run, tmp_path: Path, old: str, new: str) -> None:
+    """The answer is no answer to a question that costs more, or that the check does not know."""
+    text = forged(written(run, QUESTIONS[0], tmp_path), old, new)
+    assert check(text).word == ("not checked" if "replace_one" in new else "refused")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{}", "[1]", '{"schema": "privcalc/certificate/v1"}', '{"schema": "privcalc/result/v1"}'],
+)
+def test_what_is_no_certificate(text: str) -> None:
+    """Anything else is refused with a sentence."""
+    assert check(text).word == "refused"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("abscissa", "-1"), ("step", "0"), ("nodes", "0"), ("smoothing", "-0.5"), ("step", '"x"')],
+)
+def test_no_line(run: Run, tmp_path: Path, key: str, value: str) -> None:
+    """A line that is none is refused."""
+    text = written(run, QUESTIONS[0], tmp_path)
+    changed = re.sub(rf'"{key}": [0-9.e-]+', f'"{key}": {value}', text)
+    changed = re.sub(r"sha256:[0-9a-f]*", digest(changed), changed)
+    assert check(changed).word == "refused"
+
+
+@pytest.mark.parametrize(
+    ("question", "why"),
+    [
+        ("noisy-max:sigma=8,candidates=4@3 --delta 1e-6", "noisy_max is not known here"),
+        ("gaussian:sigma=1@wor:n=1000,m=100@5 --delta 1e-6", "not known here"),
+        ("laplace:scale=62.7@223 --delta 1e-6", "rests on"),
+    ],
+)
+def test_what_it_does_not_know(run: Run, tmp_path: Path, question: str, why: str) -> None:
+    """Of what it does not know the check says so, and no more."""
+    found = check(written(run, question, tmp_path))
+    assert found.word == "not checked"
+    assert why in found.why
+
+
+LAWS: tuple[tuple[Law, str], ...] = (
+    (Gaussian(Fraction(1, 4)), "gaussian"),
+    (Laplace(Fraction(1, 2)), "laplace"),
+    (SampledGaussian(Fraction(11, 10), Fraction(1, 50), remove=True), "removed"),
+    (SampledGaussian(Fraction(11, 10), Fraction(1, 50), remove=False), "added"),
+    (SampledGaussian(Fraction(1, 2), Fraction(2, 5), remove=True), "removed, little noise"),
+    (SampledGaussian(Fraction(1, 2), Fraction(2, 5), remove=False), "added, little noise"),
+    (Finite([(ball(Fraction(3, 4)), ball(Fraction(1, 4)))] * 1), "one outcome"),
+)
+
+
+def density(x: mpmath.mpf, law: Law) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """Return the density of P at an output, and the loss there, in 40 digits."""
+    if isinstance(law, Gaussian):
+        mu = mpmath.sqrt(mpmath.mpf(law.squared.numerator) / law.squared.denominator)
+        return mpmath.npdf(x, mu, 1), mu * x - mu * mu / 2
+    assert isinstance(law, SampledGaussian)
+    sigma, q = (mpmath.mpf(number.str(40, radius=False)) for number in (law.sigma, law.q))
+    without = mpmath.npdf(x, 0, sigma)
+    mixed = (1 - q) * without + q * mpmath.npdf(x, 1, sigma)
+    p, other = (mixed, without) if law.remove else (without, mixed)
+    return p, mpmath.log(p / other)
+
+
+@pytest.mark.few(4)
+@pytest.mark.parametrize(
+    "law", [each for each, _ in LAWS if not isinstance(each, Finite | Laplace)]
+)
+@pytest.mark.parametrize("s", [(0.5, 0.0), (3.0, 2.5), (1.5, 30.0)])
+def test_moments(law: Law, s: tuple[float, float]) -> None:
+    """The moments of the check's laws are the integrals of their densities."""
+    at = mpmath.mpc(*s)
+    ends = [-16, -12, -9, -6, -4, -3, -2, -1, 0, 0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 11, 14, 18]
+
+    def integrand(x: mpmath.mpf) -> mpmath.mpc:
+        p, loss = density(x, law)
+        return p * mpmath.exp(at * loss)
+
+    truth = mpmath.quad(integrand, ends, maxdegree=9)
+    found = law.moment(acb(*s))
+    for known, ball_of in ((truth.real, found.real), (truth.imag, found.imag)):
+        assert abs(float(ball_of - arb(mpmath.nstr(known, 30)))) < 1e-15 * abs(truth) + 1e-18
+
+
+@pytest.mark.few(5)
+@pytest.mark.parametrize("law", [law for law, _ in LAWS[:6]], ids=[name for _, name in LAWS[:6]])
+@pytest.mark.parametrize("c", [0.3, 4.0])
+def test_what_lies_beyond(law: Law, c: float) -> None:
+    """No value of |phi| beyond a point is above the bounds on it, and the variance is not above."""
+    at, whole = arb(c), law.moment(acb(c)).real
+    start = 3.0
+    most, far = beyond(law, at, arb(start), 50), law.far(at, arb(start))
+    for k in range(1, 60):
+        t = start * 1.1**k if k > 20 else start + 0.3 * (k - 1)
+        modulus = law.moment(acb(c, t)).abs_lower() / whole
+        assert modulus**50 <= most
+        assert modulus <= far * (1 + 1e-20)
+    step = 1e-3
+    around = [law.moment(acb(c + step * k)).real.log() for k in (-1, 0, 1)]
+    curvature = float((around[0] - 2 * around[1] + around[2]) / step**2)
+    assert float(variance(law, at)) >= curvature * (1 - 1e-5)
+
+
+def asked(draw: random.Random) -> str:
+    """Draw a question of the kinds that the check knows."""
+    parts = []
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        kind = draw.randrange(6)
+        count = round(10 ** draw.uniform(0.7, 3))
+        if kind <= 1:
+            sigma, q = draw.uniform(0.8, 4), 10 ** draw.uniform(-3, -0.3)
+            many = max(count, round(draw.uniform(3, 60) / q))
+            parts.append(f"gaussian:sigma={sigma:.3g}@poisson:q={q:.3g}@{many}")
+        elif kind == 2:
+            parts.append(f"gaussian:sigma={count**0.5 * draw.uniform(0.5, 3):.3g}@{count}")
+        elif kind == 3:
+            parts.append(f"laplace:scale={count**0.5 * draw.uniform(1, 4):.3g}@{count}")
+        elif kind == 4:
+            parts.append(f"rr:p={draw.uniform(0.51, 0.8):.3g}@{min(count, 200)}")
+        else:
+            parts.append(f"discrete-laplace:scale={draw.uniform(2, 9):.3g}@{min(count, 200)}")
+    return f"{'+'.join(parts)} --delta {10 ** draw.uniform(-9, -4):.3g}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(30))
+def test_random_questions(run: Run, tmp_path: Path, seed: int) -> None:
+    """Ten random questions: what rests on a line, a list or a closed form is accepted."""
+    draw, known = random.Random(seed), 0
+    for _ in range(10):
+        text = written(run, asked(draw), tmp_path)
+        found = check(text)
+        assert found.word != "refused", (json.loads(text)["text"], found.why)
+        known += found.word == "accepted"
+        ends = json.loads(text)["result"]["epsilon"]
+        wrong = forged(
+            text, f'"upper": {ends["upper"]!r}', f'"upper": {ends["lower"] * 0.999999!r}'
+        )
+        assert check(wrong).word != "accepted"
+    assert known >= 5
+
+
+def test_the_schema(run: Run, tmp_path: Path) -> None:
+    """What is written fits the schema that is shipped, which is strict."""
+    shipped = json.loads(run("--schema", "certificate").stdout)
+    validator = jsonschema.Draft202012Validator(shipped)
+    for question in (
+        QUESTIONS[0],
+        QUESTIONS[5],
+        QUESTIONS[11],
+        "rdp:order=8,epsilon=1 --delta 1e-5",
+    ):
+        found = json.loads(written(run, question, tmp_path))
+        validator.validate(found)
+        assert not validator.is_valid({**found, "more": 1})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "a SPEC with one --delta or --epsilon"),
+        (("--delta", "1e-5,1e-6"), "a SPEC with one --delta or --epsilon"),
+        (("--delta", "1e-5", "--engine", "afa"), "gives an estimate only"),
+    ],
+)
+def test_what_has_no_certificate(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    """A question without one answer is refused before anything is written."""
+    path = tmp_path / "certificate.json"
+    done = run("compose", "gaussian:sigma=1", *arguments, "--certificate", str(path))
+    assert done.status == 2
+    assert said in done.stderr
+    assert not path.exists()
+
+
+def test_a_folder_that_is_not_there(run: Run, tmp_path: Path) -> None:
+    """Where it cannot be written nothing is answered."""
+    path = tmp_path / "missing" / "certificate.json"
+    done = run("compose", "gaussian:sigma=1", "--delta", "1e-5", "--certificate", str(path))
+    assert done.status == 2
+    assert not done.stdout
+    assert "there is no folder" in done.stderr
+
+
+def test_written_numbers_are_kept(run: Run, tmp_path: Path) -> None:
+    """A delta that is no double is in the certificate as it was written; the answer is the same."""
+    question = f"gaussian:sigma=2@30 --delta 1.{'0' * 30}1e-5"
+    text = written(run, question, tmp_path)
+    assert json.loads(text)["query"]["delta"] == f"1.{'0' * 30}1e-5"
+    assert check(text).word == "accepted"
+    plain = run("compose", *question.split(), "--json").stdout
+    assert json.loads(plain)["result"] == json.loads(text)["result"]
+
+
+def test_it_shares_nothing() -> None:
+    """The check imports nothing of privcalc, nor any number library but that of balls."""
+    folder = Path(__file__).parent
+    for path in folder.glob("[!t]*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert not re.search(r"^\s*(from|import) (privcalc|numpy|scipy|mpmath)", text, re.MULTILINE)

@@ -1,0 +1,197 @@
+"""Reports for continuous integration: documents that say what the exit status says."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.conftest import Outcome
+
+# What the schema of Jenkins, junit-10.xsd, has of each element: attributes, then elements.
+JUNIT = {
+    "testsuites": ({"name", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": ({"name", "tests", "failures", "errors"}, {"testcase"}),
+    "testcase": ({"name", "classname"}, {"failure", "system-out"}),
+    "failure": ({"type", "message"}, set()),
+    "system-out": (set(), set()),
+}
+# What GitLab reads of a Code Quality report, and needs.
+CODE_QUALITY = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["description", "check_name", "fingerprint", "severity", "location"],
+        "additionalProperties": False,
+        "properties": {
+            "description": {"type": "string", "minLength": 1},
+            "check_name": {"type": "string", "minLength": 1},
+            "fingerprint": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+            "severity": {"enum": ["info", "minor", "major", "critical", "blocker"]},
+            "location": {
+                "type": "object",
+                "required": ["path", "lines"],
+                "properties": {
+                    # Relative to the repository, without ./ before it.
+                    "path": {"type": "string", "pattern": "^[^./]"},
+                    "lines": {
+                        "type": "object",
+                        "required": ["begin"],
+                        "properties": {"begin": {"type": "integer", "minimum": 1}},
+                    },
+                },
+            },
+        },
+    },
+}
+BUDGET = """[budget]
+epsilon = {}
+delta = 1e-5
+
+[[mechanism]]
+name = "training"
+spec = "gaussian:sigma=30@10"
+
+[[mechanism]]
+name = "counts"
+spec = "{}"
+"""
+
+
+@pytest.fixture
+def check(
+    run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Check a budget file with this budget and this second mechanism."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(form: str, budget: float, spec: str = "laplace:scale=2") -> Outcome:
+        text = BUDGET.format(budget, spec)
+        (tmp_path / "privacy.toml").write_text(text, encoding="utf-8")
+        return run("compose", "--file", "./privacy.toml", "--format", form)
+
+    return call
+
+
+def document(text: str) -> ET.Element:
+    """Read a JUnit report, and see that all of it is in the schema and that its counts are true."""
+    root = ET.fromstring(text)  # noqa: S314  (it was written here)
+    for each in root.iter():
+        attributes, elements = JUNIT[each.tag]
+        assert set(each.attrib) == attributes
+        assert {child.tag for child in each} <= elements
+    cases = [*root.iter("testcase")]
+    failures = [*root.iter("failure")]
+    for each in (root, *root.iter("testsuite")):
+        counts = [each.get(name) for name in ("tests", "failures", "errors")]
+        assert counts == [str(len(cases)), str(len(failures)), "0"]
+    return root
+
+
+def test_junit_of_a_budget_file(check: Callable[..., Outcome]) -> None:
+    """A case that fails as the exit status does, and says where, and why."""
+    over = check("junit", 0.1)
+    assert over.status == 1
+    root = document(over.stdout)
+    (case,) = root.iter("testcase")
+    assert case.get("name") == "epsilon at delta 1e-5 of privacy.toml"
+    (failure,) = case
+    assert failure.get("type") == "exceeded"
+    assert str(failure.get("message")).startswith("over budget: epsilon >= 0.84")
+    assert str(failure.text).startswith("privacy.toml:11: over budget: epsilon >= 0.84")
+    # The document goes into a file, and the log of the job says it too.
+    assert over.stderr.startswith("privcalc: over budget")
+    within = check("junit", 3)
+    assert (within.status, within.stderr) == (0, "")
+    assert not [*document(within.stdout).iter("failure")]
+    undecided = document(check("junit", 0.1, "zcdp:rho=0.1").stdout)
+    assert [each.get("type") for each in undecided.iter("failure")] == ["undecided"]
+
+
+def test_gitlab_of_a_budget_file(check: Callable[..., Outcome]) -> None:
+    """A finding at the line that costs most; none where all is well; the same mark each time."""
+    over = check("gitlab", 0.1)
+    assert over.status == 1
+    (finding,) = found = json.loads(over.stdout)
+    jsonschema.validate(found, CODE_QUALITY)
+    assert finding["location"] == {"path": "privacy.toml", "lines": {"begin": 11}}
+    assert finding["severity"] == "critical"
+    assert finding["description"].startswith("over budget: epsilon >= 0.84")
+    assert over.stderr.startswith("privcalc: over budget")
+    (other,) = json.loads(check("gitlab", 0.2, "zcdp:rho=0.1").stdout)
+    assert other["severity"] == "major"
+    assert other["fingerprint"] == finding["fingerprint"]
+    within = check("gitlab", 3)
+    assert (within.status, within.stdout) == (0, "[]\n")
+
+
+def test_junit_of_questions(run: Callable[..., Outcome]) -> None:
+    """Each answer is a case; one without a budget passes, and says what was found."""
+    ask = ("compose", "gaussian:sigma=8", "--delta", "1e-5,1e-6", "--format", "junit")
+    cases = [*document(run(*ask).stdout).iter("testcase")]
+    assert [each.get("name") for each in cases] == [
+        "epsilon at delta 1e-5 of gaussian:sigma=8",
+        "epsilon at delta 1e-6 of gaussian:sigma=8",
+    ]
+    assert all(str(each[0].text).startswith("epsilon in [0.") for each in cases)
+    checked = run(*ask, "--max-epsilon", "0.48")
+    assert checked.status == 1
+    failed = [len(each.findall("failure")) for each in document(checked.stdout).iter("testcase")]
+    assert failed == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "convert gaussian:sigma=2 --to gdp --max-mu 0.4",
+        "convert gaussian:sigma=2 --to tradeoff --fpr 0.1",
+        "calibrate gaussian:sigma=_ --epsilon 1 --delta 1e-5",
+        "select gaussian:sigma=4 --runs geometric:mean=30 --delta 1e-6",
+        "subsample gaussian:sigma=5 --q 0.001 --orders 2,8",
+    ],
+)
+def test_junit_of_every_command(line: str, run: Callable[..., Outcome]) -> None:
+    """All of them have the format, as they have the others."""
+    done = run(*line.split(), "--format", "junit")
+    assert done.status == ("--max-mu" in line)
+    (case, *_) = document(done.stdout).iter("testcase")
+    assert case.get("classname") == f"privcalc.{line.split(maxsplit=1)[0]}"
+
+
+@pytest.mark.parametrize("name", ["a&b<c>.toml", "a\x01b.toml", 'a"b.toml'])
+def test_what_xml_has_no_form_for(
+    name: str, run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names of files are written so that any reader of XML takes them."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(BUDGET.format(0.1, "laplace:scale=2"), encoding="utf-8")
+    done = run("compose", "--file", name, "--format", "junit")
+    assert done.status == 1
+    (case,) = document(done.stdout).iter("testcase")
+    shown = name.replace("\x01", "\ufffd")
+    assert str(case.get("name")).endswith(f" of {shown}")
+    assert str(case[0].text).startswith(f"{shown}:11: over budget")
+
+
+@pytest.mark.parametrize("form", ["junit", "gitlab"])
+def test_one_document_is_for_one_question(form: str, run: Callable[..., Outcome]) -> None:
+    """Many questions would print many documents, which nobody reads."""
+    done = run("compose", "-", "--delta", "1e-5", "--format", form, stdin="gaussian:sigma=1\n")
+    assert (done.status, done.stdout) == (2, "")
+    assert f"--format {form} is one document" in done.stderr
+
+
+def test_findings_need_a_file(run: Callable[..., Outcome]) -> None:
+    """GitLab shows a finding at a line of a file, and nowhere else."""
+    done = run(
+        "compose", "gaussian:sigma=1", "--delta", "1e-5", "--max-epsilon", "3", "--format", "gitlab"
+    )
+    assert (done.status, done.stdout) == (2, "")
+    assert "name one with --file, or write --format junit" in done.stderr
