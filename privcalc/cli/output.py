@@ -131,6 +131,7 @@ class Printed:
     Attributes:
         lines: for standard output.
         said: for standard error.
+        notes: the same, but for what was said of a question before.
         status: what it amounts to.
         checked: whether a budget was checked.
         line: the line of standard input that asked, or None.
@@ -141,6 +142,7 @@ class Printed:
     status: ExitStatus
     checked: bool = False
     line: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Printer:
@@ -150,6 +152,7 @@ class Printer:
         """Start with nothing printed."""
         self._output = output
         self._started = False
+        self._noted: set[str] = set()
 
     def print(self, reports: Sequence[Report]) -> ExitStatus:
         """Print all answers to one question; return the status that they amount to."""
@@ -177,14 +180,19 @@ class Printer:
         checks = [report.check for report in reports if report.check is not None]
         failed = any(check.verdict is not Verdict.WITHIN for check in checks)
         status = ExitStatus.BUDGET if failed else ExitStatus.OK
-        return Printed(lines, said, status, checked=bool(checks), line=line)
+        notes = tuple(self._notes(reports))
+        return Printed(lines, said, status, checked=bool(checks), line=line, notes=notes)
 
     def emit(self, printed: Printed) -> bool:
         """Print an answer; say whether standard error took what was said."""
         if printed.lines:
             text = "\n".join((*self._before(), *printed.lines)) + "\n"
             self._write(text, checked=printed.checked)
-        return all(complain(said) for said in printed.said)
+        new = [note for note in printed.notes if note not in self._noted]
+        self._noted.update(new)
+        place = "" if printed.line is None else f"line {printed.line}: "
+        said = (*printed.said, *(f"privcalc: {place}note: {note}" for note in new))
+        return all(complain(each) for each in said)
 
     def _before(self) -> Iterator[str]:
         """Yield what stands once at the top, or between two answers."""
@@ -286,6 +294,15 @@ class Printer:
         yield from messages.warnings(reports, place, verbose=self._output.verbose)
         if self._output.terse or self._output.format in (Format.JSON, Format.CSV):
             yield from messages.failed_checks(reports, place)
+
+    def _notes(self, reports: Sequence[Report]) -> Iterator[str]:
+        """Say on standard error what numbers rest on that nobody wrote, and what to write."""
+        if self._output.quiet:
+            return
+        from privcalc.render.assumptions import notes
+
+        for words, hint in notes(reports, bare=self._output.terse):
+            yield f"{words}\nhint: {hint}" if hint else words
 
 
 def _fits(reports: Sequence[Report], columns: int) -> bool:

@@ -78,6 +78,7 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of the scores",
             # Neighbours of a smaller one are among those of a larger.
             cost="increases",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, round_up
 from privcalc.errors import UsageError
 from privcalc.record import record
+from privcalc.render.assumptions import NAME, assumptions
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import assumptions, number, remarks, sampling_name, title
+from privcalc.render.words import number, remarks, sampling_name, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,18 +177,25 @@ def _picture(
     curves = tuple(_curve(name, each, y_log) for name, each in drawn.items() if each)
     if not curves:
         raise UsageError("there is nothing to draw: every point is 0 or infinite")
-    chosen = [pair for pair in (*assumptions(report), *remarks(reports)) if pair[0] in EXPLAINED]
+    chosen = [pair for pair in (*assumptions(reports), *remarks(reports)) if pair[0] in EXPLAINED]
     left = [point for point in everything if not _drawable(point, y_log)]
     whole = "the upper" if y_log else "the largest"
     return Picture(
         title=title(reports),
-        facts=(assumptions(report)[0], ("sampling", sampling_name(report)), *chosen),
+        facts=(*_assumed(reports), *chosen),
         x=Axis(LABELS.get(place, place), x_log),
         y=Axis(LABELS.get(quantity, quantity) + " that meets the target" * swept, y_log),
         curves=curves,
         unit=place == "alpha",
         remarks=(*_widths(curves, whole), *_outside(left, len(everything))),
     )
+
+
+def _assumed(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
+    """Say what the curve assumes, on two lines: the height is for the curve."""
+    facts = dict(assumptions(reports))
+    given = f", {NAME} {facts[NAME]}" if NAME in facts else ""
+    return ("relation", facts["relation"]), ("sampling", sampling_name(reports[0]) + given)
 
 
 def _columns(report: Report) -> list[tuple[str, Quantity | Estimate]]:

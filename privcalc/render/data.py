@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.exact import Written
+from privcalc.render.assumptions import NAME, assumed, sensitivities
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import least, number, title
 from privcalc.spec.json import to_json
@@ -45,6 +46,7 @@ def as_object(report: Report) -> dict[str, object]:
         "spec": to_json(report.spec),
         "text": report.text,
         "relation": report.relation.value,
+        "assumed": assumed(report),
         "query": dict(report.query),
         "result": dict(report.result),
         "method": {
@@ -118,6 +120,7 @@ HEADER = (
     "tolerance_met",
     "budget",
     "verdict",
+    NAME,
 )
 
 
@@ -133,6 +136,8 @@ def csv_lines(report: Report) -> Iterator[str]:
     alone = report.sample and " and " not in report.sampling
     sampling = f"{report.sampling}, {report.sample}" if alone else report.sampling
     before = (title([report]), report.relation.text, sampling)
+    # The last column: columns that programs know by their number stay where they are.
+    said = sensitivities([report])
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
         after[2:] = [number(least(report.check.budget)), report.check.verdict.value]
@@ -140,7 +145,7 @@ def csv_lines(report: Report) -> Iterator[str]:
         quantity = f"{name} ({report.caution})" if report.caution else name
         # A part that is named was not checked itself, nor asked of that engine.
         rest = ("",) * len(after) if given == "name" else after
-        yield _joined((*before, given, at, quantity, *_ends(value), *rest))
+        yield _joined((*before, given, at, quantity, *_ends(value), *rest, said))
 
 
 def numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:

@@ -7,6 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
+from privcalc.render.assumptions import NAME, sensitivities
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 def lines(report: Report) -> Iterator[str]:
     """Render one answer: an error if it fails its check, a notice otherwise."""
     about = f"{title([report])}; relation {report.relation.text}, sampling {sampling_name(report)}"
+    if given := sensitivities([report]):
+        about += f", {NAME} {given}"
     check = report.check
     if check is not None:
         level = "notice" if check.verdict is Verdict.WITHIN else "error"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict, round_up
 from privcalc.errors import UsageError
 from privcalc.record import record
+from privcalc.render.assumptions import assumptions
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,
@@ -20,7 +21,6 @@ from privcalc.render.words import (
     NONE,
     UNKNOWN,
     VERDICTS,
-    assumptions,
     named,
     number,
     one_sided,
@@ -169,8 +169,7 @@ def lines(
         colour: whether to use any.
         width: of the terminal that lines are to fit, None where there is none.
     """
-    first = reports[0]
-    yield from facts((("spec", title(reports)), *assumptions(first)), colour=colour, width=width)
+    yield from facts((("spec", title(reports)), *assumptions(reports)), colour=colour, width=width)
     for grid in grids(reports):
         yield ""
         headings, rows = _fitted(grid, width)
@@ -255,7 +254,6 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
 
 def markdown_lines(reports: Sequence[Report]) -> Iterator[str]:
     """Render the answers to one question as tables, assumptions and verdicts."""
-    first = reports[0]
     yield f"**`{title(reports)}`**"
     for grid in grids(reports):
         yield ""
@@ -264,7 +262,7 @@ def markdown_lines(reports: Sequence[Report]) -> Iterator[str]:
         for row in grid.rows:
             yield _markdown_row(row)
     yield ""
-    for name, words in assumptions(first):
+    for name, words in assumptions(reports):
         yield f"- {name}: {words}"
     for name, words in remarks(reports):
         yield f"- {name}: {words}"

@@ -94,6 +94,7 @@ class Report:
         closing: rows below those of the last table for people, such as a total.
         source: the file and the line in it that annotations are shown at, or None.
         caution: what every format says of the numbers: that they are no guarantee, or "".
+        candidates: further specifications that numbers are about, such as those that are counted.
         written: the text that the specification was read from, or "" where it says something else.
     """
 
@@ -116,6 +117,7 @@ class Report:
     source: tuple[str, int] | None = None
     caution: str = ""
     written: str = ""
+    candidates: tuple[Node, ...] = ()
 
     @property
     def text(self) -> str:

@@ -1,6 +1,6 @@
-"""Words that the formats for people share: numbers as they were written, brackets, assumptions.
+"""Words that the formats for people share: numbers as they were written, brackets, what is asked.
 
-Assumptions are which data sets are neighbours, the unit of privacy, and the sampling.
+That is which data sets are neighbours, the unit of privacy, and the sampling.
 """
 
 from __future__ import annotations
@@ -85,15 +85,6 @@ def named(value: Number | str) -> str:
     if isinstance(value, Bound):
         return round_up(value.upper)
     return one_sided(value) if isinstance(value, OneSided) else number(value)
-
-
-def assumptions(report: Report, *, paper: bool = False) -> tuple[tuple[str, str], ...]:
-    """Say what the numbers assume; every table shows these lines, and so does a paper."""
-    return (
-        ("relation", relation_words(report.relation, report.spec)),
-        ("sampling", sampling_words(report, paper=paper)),
-        *((("caution", report.caution),) if report.caution else ()),
-    )
 
 
 def title(reports: Sequence[Report]) -> str:

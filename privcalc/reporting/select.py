@@ -270,6 +270,7 @@ def thresholds_report(
         method=Method(Proof.CLOSED_FORM, tolerance_met=True),
         tables=(("thresholds", "epsilon"),),
         remarks=tuple(remarks),
+        candidates=tuple(candidates),
     )
 
 

@@ -92,6 +92,8 @@ class Parameter:
         cost_needs: names of parameters of which one has to be written for `cost` to hold, or ().
         cost_unless: of a specification, names of parameters with which the cost is not known to
             move with it, or with anything in it, or ().
+        contribution: whether it bounds what one record does to what is computed, and the cost
+            depends on it: answers name its value, and say where that was left out.
         relations: the relations under which it may be written.
         cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
             proved at the two values themselves, and `cost` only says that nothing is between them.
@@ -113,6 +115,7 @@ class Parameter:
     cost_needs: tuple[str, ...] = ()
     cost_unless: tuple[str, ...] = ()
     cost_note: str = ""
+    contribution: bool = False
     relations: frozenset[Relation] = ALL
 
     @property

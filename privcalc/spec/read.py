@@ -158,6 +158,7 @@ _FIELDS = {
     "spec",
     "text",
     "relation",
+    "assumed",
     "query",
     "result",
     "method",

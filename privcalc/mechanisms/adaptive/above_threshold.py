@@ -91,6 +91,7 @@ MOST_BITS = 900
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of the queries",
             # Neighbours of a smaller one are among those of a larger.
             cost="increases",

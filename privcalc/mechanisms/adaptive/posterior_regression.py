@@ -67,6 +67,7 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             cost="increases",
         ),
         Parameter(
@@ -75,6 +76,7 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             cost="increases",
         ),
     ),

@@ -72,6 +72,7 @@ DIGITS = 60
             minimum=1.0,
             maximum=float(MOST_KEYS),
             default=1,
+            contribution=True,
             # A person with fewer keys is among those with more.
             cost="increases",
         ),
