@@ -402,7 +402,7 @@ def check_file(file: str, ask: Composing, output: Output) -> ExitStatus:
     except UsageError as error:
         raise FileError(error, found.file, None) from None
     ask = replace(ask, relation=relation)
-    costs = _costs(found, _asking(found, ask, Budget()))
+    costs = _costs(found, _asking(found, replace(ask, hints=False), Budget()))
     try:
         report, *_ = _asking(found, ask, Budget(**{f"max_{found.quantity}": found.most}))(whole)
     except PrivcalcError as error:

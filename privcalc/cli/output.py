@@ -296,13 +296,15 @@ class Printer:
             yield from messages.failed_checks(reports, place)
 
     def _notes(self, reports: Sequence[Report]) -> Iterator[str]:
-        """Say on standard error what numbers rest on that nobody wrote, and what to write."""
+        """Say on standard error what numbers rest on that nobody wrote, and why they are wide."""
         if self._output.quiet:
             return
         from privcalc.render.assumptions import notes
 
         for words, hint in notes(reports, bare=self._output.terse):
             yield f"{words}\nhint: {hint}" if hint else words
+        if self._output.terse or self._output.format is Format.CSV:
+            yield from dict.fromkeys(each for report in reports for each in report.reasons)
 
 
 def _fits(reports: Sequence[Report], columns: int) -> bool:

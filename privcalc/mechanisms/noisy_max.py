@@ -85,6 +85,10 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),
+    between=(
+        "above, an envelope of all scores that there may be; below, the best of the scores"
+        " that were tried"
+    ),
     example="noisy-max:sigma=4,candidates=10@10",
 )
 class NoisyMax(Mechanism):

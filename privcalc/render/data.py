@@ -59,6 +59,8 @@ def as_object(report: Report) -> dict[str, object]:
             **({"theorems": dict(method.theorems)} if method.theorems else {}),
         },
     }
+    if report.reasons:
+        data["reasons"] = list(report.reasons)
     if report.caution:
         data["caution"] = report.caution
     if report.check is not None:

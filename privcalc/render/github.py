@@ -32,10 +32,11 @@ def lines(report: Report) -> Iterator[str]:
     about = f"{title([report])}; relation {report.relation.text}, sampling {sampling_name(report)}"
     if given := sensitivities([report]):
         about += f", {NAME} {given}"
+    why = "".join(f"; {reason}" for reason in report.reasons)
     check = report.check
     if check is not None:
         level = "notice" if check.verdict is Verdict.WITHIN else "error"
-        yield annotation(level, "privacy budget", f"{check.sentence} ({about})", report.source)
+        yield annotation(level, "privacy budget", f"{check.sentence}{why} ({about})", report.source)
         return
     shown = {name for table in report.tables for name in table} or set(report.result)
     found = [
@@ -44,7 +45,7 @@ def lines(report: Report) -> Iterator[str]:
         if name in shown and (text := _words(name, value))
     ]
     at = f" at {report.place[0]} {written(report.place[1])}" if report.place else ""
-    words = f"{', '.join(found)}{at} ({about})"
+    words = f"{', '.join(found)}{at}{why} ({about})"
     if report.caution:
         yield annotation("warning", "no privacy guarantee", f"{report.caution}: {words}")
         return

@@ -109,7 +109,9 @@ def title(reports: Sequence[Report]) -> str:
 
 def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:
     """Return what stands below the tables of the answers to one question, each line once."""
-    return list(dict.fromkeys(remark for report in reports for remark in report.remarks))
+    found = [remark for report in reports for remark in report.remarks]
+    reasons = [("why", reason) for report in reports for reason in report.reasons]
+    return list(dict.fromkeys([*reasons, *found]))
 
 
 def renyi_remark(order: float, conversion: str) -> str:

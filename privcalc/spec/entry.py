@@ -192,6 +192,10 @@ class Entry:
         condition: why other relations are refused, one clause for the error message, or "".
         example_file: what stands in the file that the example names, or "".
         plain: one sentence for readers who know none of the mathematics, or "".
+        reveals: what happens, in one clause, where an output comes up that only one of two
+            neighbours has, or "".
+        between: why its two ends may be far apart: what is proved above and what below, or "".
+        above: why there may be no lower end, and what would have one, or "".
         place: documentation lists smaller ones first, and equal ones as they were registered.
         factory: the class; its constructor takes the long parameter names as keywords.
     """
@@ -209,6 +213,9 @@ class Entry:
     relations: frozenset[Relation] = ALL
     inner_relation: Relation | None = None
     plain: str = ""
+    reveals: str = ""
+    between: str = ""
+    above: str = ""
     example_file: str = ""
     condition: str = ""
     place: int = LAST

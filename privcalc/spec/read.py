@@ -162,6 +162,7 @@ _FIELDS = {
     "query",
     "result",
     "method",
+    "reasons",
     "check",
 }
 _SAMPLES = {

@@ -97,6 +97,10 @@ MOST_BITS = 900
             cost="increases",
         ),
     ),
+    between=(
+        "above, the worst queries for every answer at once, which no queries are known to be;"
+        " below, streams that exist"
+    ),
     example="svt:threshold_noise=10,query_noise=20@3",
 )
 class AboveThreshold(Mechanism):

@@ -82,6 +82,7 @@ ROUNDED = 1e-12
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     condition="as it is proved for a record that is there or not",
+    between="above, the worst features and responses at once; below, one record next to none",
     example="posterior-regression:gamma=1,lambda=200,n=10000",
 )
 class PosteriorRegression(Mechanism):

@@ -80,6 +80,10 @@ DIGITS = 60
     one_of=(("standard_deviation",), ("scale",)),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
     condition="as a person who is replaced takes keys away and brings others",
+    reveals="a lone key shows",
+    between=(
+        "several counts are bounded together from above, and by tests of each count from below"
+    ),
     example="thresholded-counts:scale=2,threshold=30",
 )
 class ThresholdedCounts(Mechanism):
