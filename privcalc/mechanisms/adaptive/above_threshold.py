@@ -98,8 +98,7 @@ MOST_BITS = 900
         ),
     ),
     between=(
-        "above, the worst queries for every answer at once, which no queries are known to be;"
-        " below, streams that exist"
+        "above, bounds that no queries are known to attain; below, streams of queries that exist"
     ),
     example="svt:threshold_noise=10,query_noise=20@3",
 )

@@ -82,7 +82,8 @@ DIGITS = 60
     condition="as a person who is replaced takes keys away and brings others",
     reveals="a lone key shows",
     between=(
-        "several counts are bounded together from above, and by tests of each count from below"
+        "above, the larger of what old and new keys cost at each epsilon, counts taken"
+        " together; below, either of them"
     ),
     example="thresholded-counts:scale=2,threshold=30",
 )
