@@ -273,4 +273,4 @@ def test_what_is_printed_proves_the_verdict(
     if status:
         assert answer["result"]["epsilon"]["upper"] > most
     row = run(*ask, "--format", "csv").stdout.splitlines()[1].split(",")
-    assert float(row[-2]) == most
+    assert float(row[-3]) == most
