@@ -5,13 +5,16 @@ Disjoint parts of the data give several specifications that a record may meet, e
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from contextlib import contextmanager
 from itertools import starmap
 from typing import TYPE_CHECKING, cast
 
 from privcalc.engine.terms import Realized
 from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.exact import Enclosed, distinct
+from privcalc.numerics.work import allowance, remembered
 from privcalc.record import replace
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec import registry
@@ -26,12 +29,17 @@ if TYPE_CHECKING:
     from privcalc.mechanisms.base import Mechanism
     from privcalc.spec.tree import Node
 
+    # The parts of a sum with their terms, by direction.
+    Ways = dict[str, list[tuple[Node, Terms]]]
+    Seen = list[tuple[Node, Relation, list[Ways]]]
     Sums = dict[frozenset[tuple[object, int]], tuple[Node, ...]]
 
 
 # Laws that are no array and in no closed form take 8 to 12 milliseconds each: of more than HEAVY,
 # over all directions, there are groups, so many over all that is composed then.
 HEAVY, GROUPS = 400, 240
+# A search walks through hundreds of trees.
+MOST_KEPT = 4
 
 
 def default_relation(tree: Node) -> Relation:
@@ -115,13 +123,42 @@ def _realized(tree: Node, relation: Relation, *, rough: bool) -> dict[str, Reali
         from privcalc.spec.brief import told_apart
 
         names = [f" of {each}" for each in told_apart(trees)]
+    apart: list[Ways] = []
     for one, name in zip(trees, names, strict=True):
+        ways = {way.value: _by_part(walk, one, way) for way in relation.adjacencies}
+        apart.append(ways)
         parts = Realized.directions(
-            {way.value: walk.terms(one, way, 1) for way in relation.adjacencies}
+            {way: [term for _, terms in pieces for term in terms] for way, pieces in ways.items()}
         )
         same = frozenset((way, part.upper, part.lower) for way, part in parts.items())
         found.setdefault(same, {way + name: part for way, part in parts.items()})
+    last = taken_apart()
+    # The first is what was asked about, and the last what a search has found.
+    last[:] = [*last[:1], *last[1:][2 - MOST_KEPT :], (tree, relation, apart)]
     return {name: part for parts in found.values() for name, part in parts.items()}
+
+
+@remembered(1)
+def taken_apart() -> Seen:
+    """Return what the first and the last trees that this question walked through are made of.
+
+    For each specification that a record may meet, by direction, the parts of the sum with their
+    terms. It is for whoever explains an answer: some laws take seconds to make.
+    """
+    return []
+
+
+@contextmanager
+def explaining() -> Iterator[Seen]:
+    """Keep what a question that is asked inside is taken apart into (`accounting/parts.py`)."""
+    with allowance(math.inf):
+        yield taken_apart()
+
+
+def _by_part(walk: _Walk, tree: Node, way: Adjacency) -> list[tuple[Node, Terms]]:
+    """Return the parts of a sum, each with its terms."""
+    events = tree.events if isinstance(tree, Composed) else (tree,)
+    return [(event, walk.terms(event, way, 1)) for event in events]
 
 
 class _Walk:

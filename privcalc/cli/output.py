@@ -150,6 +150,7 @@ class Printed:
     Attributes:
         lines: for standard output.
         said: for standard error.
+        notes: the same, but for what was said of a question before.
         status: what it amounts to.
         checked: whether a budget was checked.
         line: the line of standard input that asked, or None.
@@ -160,6 +161,7 @@ class Printed:
     status: ExitStatus
     checked: bool = False
     line: int | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Printer:
@@ -169,6 +171,7 @@ class Printer:
         """Start with nothing printed."""
         self._output = output
         self._started = False
+        self._noted: set[str] = set()
 
     def print(self, reports: Sequence[Report]) -> ExitStatus:
         """Print all answers to one question; return the status that they amount to."""
@@ -202,14 +205,19 @@ class Printer:
         checks = [report.check for report in reports if report.check is not None]
         failed = any(check.verdict is not Verdict.WITHIN for check in checks)
         status = ExitStatus.BUDGET if failed else ExitStatus.OK
-        return Printed(lines, said, status, checked=bool(checks), line=line)
+        notes = tuple(self._notes(reports))
+        return Printed(lines, said, status, checked=bool(checks), line=line, notes=notes)
 
     def emit(self, printed: Printed) -> bool:
         """Print an answer; say whether standard error took what was said."""
         if printed.lines:
             text = "\n".join((*self._before(), *printed.lines)) + "\n"
             self._write(text, checked=printed.checked)
-        return all(complain(said) for said in printed.said)
+        new = [note for note in printed.notes if note not in self._noted]
+        self._noted.update(new)
+        place = "" if printed.line is None else f"line {printed.line}: "
+        said = (*printed.said, *(f"privcalc: {place}note: {note}" for note in new))
+        return all(complain(each) for each in said)
 
     def _before(self) -> Iterator[str]:
         """Yield what stands once at the top, or between two answers."""
@@ -317,6 +325,21 @@ class Printer:
         yield from messages.warnings(reports, place, verbose=self._output.verbose)
         if self._output.terse or self._output.format in (Format.JSON, Format.CSV, *DOCUMENTS):
             yield from messages.failed_checks(reports, place)
+
+    def _notes(self, reports: Sequence[Report]) -> Iterator[str]:
+        """Say on standard error what numbers rest on that nobody wrote, and why they are wide."""
+        if self._output.quiet:
+            return
+        from privcalc.render.assumptions import notes
+
+        # Of a bare number the usual sensitivity is said where details are asked for; an event is
+        # read by another program, in multiples of it.
+        event = any("dp_event" in report.result for report in reports)
+        bare = self._output.terse and (self._output.verbose or event)
+        for words, hint in notes(reports, bare=bare):
+            yield f"{words}\nhint: {hint}" if hint else words
+        if self._output.terse or self._output.format is Format.CSV:
+            yield from dict.fromkeys(each for report in reports for each in report.reasons)
 
 
 def _fits(reports: Sequence[Report], columns: int) -> bool:

@@ -76,6 +76,7 @@ LARGEST_SHIFT = 10_000
             minimum=1.0,
             maximum=float(LARGEST_SHIFT),
             default=1,
+            contribution=True,
             unit="unit of the query",
             # See the class: P(X < y) - a P(X < y - d) grows with d. With rho written, the noise
             # grows with it.

@@ -57,6 +57,7 @@ DIGITS = 150
             kind="integer",
             minimum=1.0,
             default=1,
+            contribution=True,
             unit="unit of the query",
             # One more step of the chain of neighbours. With epsilon written, the noise grows with
             # it.

@@ -43,6 +43,7 @@ SMALLEST_RANGE, LARGEST_RANGE = 1e-100, 700.0
             default=False,
         ),
     ),
+    between="above, the best scores there may be; below, scores that one mechanism has",
     example="exponential:epsilon=0.1@50",
 )
 class Exponential(Mechanism):

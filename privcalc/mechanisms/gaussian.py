@@ -47,6 +47,7 @@ SMALLEST_MU, LARGEST_MU = 1e-30, 1e8
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of the query",
             cost="increases",
         ),

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of the query",
             cost="increases",
         ),

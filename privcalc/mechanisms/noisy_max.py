@@ -79,12 +79,17 @@ SMALLEST_RATIO, LARGEST_GAUSSIAN, LARGEST_RATIO = 1e-30, 1e3, 350.0
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of the scores",
             # Neighbours of a smaller one are among those of a larger.
             cost="increases",
         ),
     ),
     one_of=(("standard_deviation",), ("scale",)),
+    between=(
+        "above, an envelope of all scores that there may be; below, the best of the scores"
+        " that were tried"
+    ),
     example="noisy-max:sigma=4,candidates=10@10",
 )
 class NoisyMax(Mechanism):

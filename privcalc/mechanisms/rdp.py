@@ -49,6 +49,10 @@ LARGEST_ORDER, LARGEST_EPSILON = 1e15, 1e15
         Parameter("file", "JSON or text with the columns order and epsilon", kind="path"),
     ),
     one_of=(("order", "epsilon"), ("file",)),
+    above=(
+        "a bound of Renyi divergences says nothing of how much less a mechanism that keeps it"
+        " may cost; where the mechanism itself is known, that has both ends"
+    ),
     example="rdp:file=./renyi.csv@10",
     example_file="order epsilon\n2 0.04\n8 0.16\n32 0.7\n",
 )

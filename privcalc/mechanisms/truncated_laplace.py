@@ -52,6 +52,7 @@ WORST_ERROR = 1e-9
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of the query",
             cost="increases",
         ),

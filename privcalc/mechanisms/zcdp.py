@@ -41,6 +41,10 @@ if TYPE_CHECKING:
             cost="increases",
         ),
     ),
+    above=(
+        "a bound of Renyi divergences says nothing of how much less a mechanism that keeps it"
+        " may cost; where the mechanism itself is known, that has both ends"
+    ),
     example="zcdp:rho=2.56",
 )
 class Zcdp(Mechanism):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, round_up
 from privcalc.errors import UsageError
 from privcalc.record import record
+from privcalc.render.assumptions import NAME, assumptions
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import assumptions, number, remarks, sampling_name, title, written
+from privcalc.render.words import number, remarks, sampling_name, title, written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -188,12 +189,12 @@ def _picture(
     curves = tuple(_curve(name, each, y_log) for name, each in drawn.items() if each)
     if not curves:
         raise UsageError("there is nothing to draw: every point is 0 or infinite")
-    chosen = [pair for pair in (*assumptions(report), *remarks(reports)) if pair[0] in EXPLAINED]
+    chosen = [pair for pair in (*assumptions(reports), *remarks(reports)) if pair[0] in EXPLAINED]
     left = [point for point in everything if not _drawable(point, y_log)]
     whole = "the upper" if y_log else "the largest"
     return Picture(
         title=title(reports),
-        facts=(assumptions(report)[0], ("sampling", sampling_name(report)), *chosen),
+        facts=(*_assumed(reports), *chosen),
         x=Axis(LABELS.get(place, place), x_log),
         y=Axis(_quantity_label(report, quantity), y_log),
         curves=curves,
@@ -217,6 +218,13 @@ def _quantity_label(report: Report, quantity: str) -> str:
     fixed = [f"{k} {written(v)}" for k, v in report.query.items() if (k, v) != report.at]
     kept = [each for each in fixed if not each.startswith("swept_")]
     return " at ".join([label, *kept])
+
+
+def _assumed(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
+    """Say what the curve assumes, on two lines: the height is for the curve."""
+    facts = dict(assumptions(reports))
+    given = f", {NAME} {facts[NAME]}" if NAME in facts else ""
+    return ("relation", facts["relation"]), ("sampling", sampling_name(reports[0]) + given)
 
 
 def _columns(report: Report) -> list[tuple[str, Quantity | Estimate]]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound
 from privcalc.exact import Written
+from privcalc.render.assumptions import NAME, assumed, sensitivities
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import least, number, title
 from privcalc.spec.json import to_json
@@ -47,6 +48,7 @@ def as_object(report: Report) -> dict[str, object]:
         "spec": to_json(report.spec),
         "text": report.text,
         "relation": report.relation.value,
+        "assumed": assumed(report),
         "query": dict(report.query),
         "result": dict(report.result),
         "method": {
@@ -59,6 +61,8 @@ def as_object(report: Report) -> dict[str, object]:
             **({"theorems": dict(method.theorems)} if method.theorems else {}),
         },
     }
+    if report.reasons:
+        data["reasons"] = list(report.reasons)
     if report.caution:
         data["caution"] = report.caution
     if report.check is not None:
@@ -122,6 +126,7 @@ HEADER = (
     "verdict",
     "query",
     "name",
+    NAME,
 )
 
 
@@ -137,6 +142,8 @@ def csv_lines(report: Report) -> Iterator[str]:
     alone = report.sample and " and " not in report.sampling
     sampling = f"{report.sampling}, {report.sample}" if alone else report.sampling
     before = (title([report]), report.relation.text, sampling)
+    # The last column: columns that programs know by their number stay where they are.
+    said = sensitivities([report])
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]
     if report.check is not None:
         after[2:] = [number(least(report.check.budget)), report.check.verdict.value]
@@ -147,7 +154,8 @@ def csv_lines(report: Report) -> Iterator[str]:
         quantity = f"{name} ({report.caution})" if report.caution else name
         # A part that is named was not checked itself, nor asked of that engine.
         rest = ("",) * len(after) if given == "name" else after
-        yield _joined((*before, given, at, quantity, *_ends(value), *rest, asked, report.name))
+        rest = (*rest, asked, report.name, said)
+        yield _joined((*before, given, at, quantity, *_ends(value), *rest))
 
 
 def numbers(report: Report) -> Iterator[tuple[str, str, str, Number | Estimate]]:

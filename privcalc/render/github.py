@@ -7,6 +7,7 @@ from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from privcalc.bounds import Bound, Verdict
+from privcalc.render.assumptions import NAME, sensitivities
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,
@@ -41,8 +42,11 @@ def sentence(report: Report) -> str:
     """Say what was found, and of what, on one line: what a check proved, or the numbers."""
     about = f"{title([report])}; relation {report.relation.text}, sampling {sampling_name(report)}"
     about = f"{report.name}: {about}" if report.name else about
+    if given := sensitivities([report]):
+        about += f", {NAME} {given}"
+    why = "".join(f"; {reason}" for reason in report.reasons)
     if report.check is not None:
-        return f"{report.check.sentence} ({about})"
+        return f"{report.check.sentence}{why} ({about})"
     shown = {name for table in report.tables for name in table} or set(report.result)
     found = [
         text
@@ -50,7 +54,7 @@ def sentence(report: Report) -> str:
         if name in shown and (text := _words(name, value))
     ]
     at = f" at {report.place[0]} {written(report.place[1])}" if report.place else ""
-    words = f"{', '.join(found)}{at} ({about})"
+    words = f"{', '.join(found)}{at}{why} ({about})"
     return f"{report.caution}: {words}" if report.caution else words
 
 

@@ -44,7 +44,8 @@ def warnings(reports: Sequence[Report], place: str = "", *, verbose: bool = Fals
         elif not report.method.tolerance_met and not _decided(report):
             if not verbose and _narrow(report):
                 continue
-            why = "; -v says why" if not verbose and _says_why(report) else ""
+            silent = verbose or report.reasons or not _says_why(report)
+            why = "" if silent else "; -v says why"
             yield f"privcalc: {place}warning: {_fault(report)}{why}"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Bound, Verdict, round_up
 from privcalc.errors import UsageError
 from privcalc.record import record
+from privcalc.render.assumptions import assumptions
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
     COLUMNS,
@@ -22,7 +23,6 @@ from privcalc.render.words import (
     NONE,
     UNKNOWN,
     VERDICTS,
-    assumptions,
     named,
     names,
     number,
@@ -202,8 +202,7 @@ def lines(
         colour: whether to use any.
         width: of the terminal that lines are to fit, None where there is none.
     """
-    first = reports[0]
-    about = (*names(reports), ("spec", title(reports)), *assumptions(first))
+    about = (*names(reports), ("spec", title(reports)), *assumptions(reports))
     yield from facts(about, colour=colour, width=width)
     for grid in grids(reports):
         yield ""
@@ -299,7 +298,7 @@ def markdown_lines(reports: Sequence[Report]) -> Iterator[str]:
         for row in grid.rows:
             yield _markdown_row(row)
     yield ""
-    for name, words in assumptions(first):
+    for name, words in assumptions(reports):
         yield f"- {name}: {words}"
     for name, words in remarks(reports):
         yield f"- {name}: {words}"

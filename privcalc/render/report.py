@@ -94,6 +94,9 @@ class Report:
         closing: rows below those of the last table for people, such as a total.
         source: the file and the line in it that annotations are shown at, or None.
         caution: what every format says of the numbers: that they are no guarantee, or "".
+        reasons: sentences on why an end is infinite, missing or far from the other, and what would
+            change that; every format has them.
+        candidates: further specifications that numbers are about, such as those that are counted.
         written: the text that the specification was read from, or "" where it says something else.
         name: what whoever asked calls it, or "".
     """
@@ -117,6 +120,8 @@ class Report:
     source: tuple[str, int] | None = None
     caution: str = ""
     written: str = ""
+    candidates: tuple[Node, ...] = ()
+    reasons: tuple[str, ...] = ()
     name: str = ""
 
     @property

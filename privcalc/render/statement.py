@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from privcalc import __version__
 from privcalc.bounds import Bound
 from privcalc.errors import UsageError
+from privcalc.render.assumptions import NAME, assumptions
 from privcalc.render.data import numbers
 from privcalc.render.report import Estimate, OneSided
 from privcalc.render.words import (
-    assumptions,
     bracket,
     number,
     one_sided,
@@ -64,11 +64,12 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
         raise UsageError(f"a statement is about a guarantee; this is {first.caution}")
     if any(isinstance(value, Bound) and isinf(value.upper) for value in values):
         raise UsageError("a statement needs a finite number; this one has no finite upper end")
-    facts = dict(assumptions(first, paper=True))
+    facts = dict(assumptions(reports, paper=True))
     rows = [
         ("mechanism", f"`{title(reports)}`"),
         ("relation", facts["relation"]),
         ("unit of privacy", unit(first.spec)),
+        *(((NAME, facts[NAME]),) if NAME in facts else ()),
         ("sampling", facts["sampling"]),
         *(row for report in reports for row in _numbers(report)),
         *((WORDS.get(a, a), b) for a, b in remarks(reports) if a not in ASIDES),
@@ -76,10 +77,11 @@ def lines(reports: Sequence[Report], command: Sequence[str], text: str = "") -> 
         ("proved by", f"privcalc {__version__}, engine {', '.join(_engines(reports))}"),
         ("command", f"`{_command(first, command, text)}`"),
     ]
+    given = f" the {NAME} is {facts[NAME]}," if NAME in facts else ""
     yield (
         f"{_claim(reports)} Neighbouring data sets are those of {facts['relation']}, the unit of"
-        f" privacy is {unit(first.spec)}, the sampling is {facts['sampling']}, and the numbers are"
-        f" certified by privcalc {__version__}."
+        f" privacy is {unit(first.spec)},{given} the sampling is {facts['sampling']}, and the"
+        f" numbers are certified by privcalc {__version__}."
     )
     yield ""
     yield "| property | value |"

@@ -11,8 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from privcalc.bounds import Verdict
+from privcalc.render.assumptions import assumptions
 from privcalc.render.plain import grids
-from privcalc.render.words import assumptions, remarks, title
+from privcalc.render.words import remarks, title
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +36,8 @@ def render(reports: Sequence[Report], *, colour: bool, width: int | None = None)
         emoji=False,
         legacy_windows=False,
     )
-    first = reports[0]
     with console.capture() as capture:
-        name = f"{first.name}: " if first.name else ""
+        name = f"{reports[0].name}: " if reports[0].name else ""
         console.print(Text(f"{name}{title(reports)}", style="bold"), soft_wrap=True)
         for grid in grids(reports):
             table = Table(box=box.ROUNDED, show_edge=True)
@@ -46,7 +46,7 @@ def render(reports: Sequence[Report], *, colour: bool, width: int | None = None)
             for row in grid.rows:
                 table.add_row(*(Text(cell) for cell in row))
             console.print(table)
-        for name, words in assumptions(first):
+        for name, words in assumptions(reports):
             console.print(Text(f"{name}: {words}", style="dim"))
         for name, words in remarks(reports):
             console.print(Text(f"{name}: {words}", style="dim"), soft_wrap=True)

@@ -1,6 +1,6 @@
-"""Words that the formats for people share: numbers as they were written, brackets, assumptions.
+"""Words that the formats for people share: numbers as they were written, brackets, what is asked.
 
-Assumptions are which data sets are neighbours, the unit of privacy, and the sampling.
+That is which data sets are neighbours, the unit of privacy, and the sampling.
 """
 
 from __future__ import annotations
@@ -87,15 +87,6 @@ def named(value: Number | str) -> str:
     return one_sided(value) if isinstance(value, OneSided) else number(value)
 
 
-def assumptions(report: Report, *, paper: bool = False) -> tuple[tuple[str, str], ...]:
-    """Say what the numbers assume; every table shows these lines, and so does a paper."""
-    return (
-        ("relation", relation_words(report.relation, report.spec)),
-        ("sampling", sampling_words(report, paper=paper)),
-        *((("caution", report.caution),) if report.caution else ()),
-    )
-
-
 def title(reports: Sequence[Report]) -> str:
     """Return the specification, with _ for what answers do not share (of a sweep, say).
 
@@ -123,7 +114,9 @@ def names(reports: Sequence[Report]) -> tuple[tuple[str, str], ...]:
 
 def remarks(reports: Sequence[Report]) -> list[tuple[str, str]]:
     """Return what stands below the tables of the answers to one question, each line once."""
-    return list(dict.fromkeys(remark for report in reports for remark in report.remarks))
+    found = [remark for report in reports for remark in report.remarks]
+    reasons = [("why", reason) for report in reports for reason in report.reasons]
+    return list(dict.fromkeys([*reasons, *found]))
 
 
 def renyi_remark(order: float, conversion: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.render.words import written
-from privcalc.reporting.questions import relation_in_force
+from privcalc.reporting.questions import explained, relation_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -94,22 +94,25 @@ class Calibrating:
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
         from privcalc.accounting.calibrate import calibrations
+        from privcalc.accounting.realize import explaining
 
-        found = calibrations(
-            question.tree,
-            [named_target(each) for each in self.targets],
-            relation=relation_in_force(self.relation, question.relation),
-            tolerance=self.tolerance,
-            ratio=self.ratio,
-        )
+        with explaining() as seen:
+            found = calibrations(
+                question.tree,
+                [named_target(each) for each in self.targets],
+                relation=relation_in_force(self.relation, question.relation),
+                tolerance=self.tolerance,
+                ratio=self.ratio,
+            )
         pairs = zip(found, self.targets, strict=True)
         several = len(found) > 1
-        return [
+        reports = [
             calibration_report(
                 each, target, self._place(target) if several else None, question.text
             )
             for each, target in pairs
         ]
+        return explained(reports, seen)
 
     def _place(self, target: dict[str, float]) -> tuple[str, float]:
         """Return what distinguishes a target from the others: the budget, if there are several."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Verdict
 from privcalc.record import record, replace
 from privcalc.render.words import proof_remarks
-from privcalc.reporting.questions import relation_in_force
+from privcalc.reporting.questions import explained, relation_in_force
 
 if TYPE_CHECKING:
     from privcalc.accounting.answer import Answer, ComposedAnswers
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @record
 class Composing:
-    """What is asked of every specification of one invocation."""
+    """What is asked of every specification of one invocation; `hints` cost more work."""
 
     deltas: tuple[float, ...]
     epsilons: tuple[float, ...]
@@ -33,19 +33,22 @@ class Composing:
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
         from privcalc.accounting import compose as accounting
+        from privcalc.accounting.realize import explaining
 
-        composition = accounting.compose(
-            question.tree,
-            relation=relation_in_force(self.relation, question.relation),
-            deltas=self.deltas,
-            epsilons=self.epsilons,
-            tolerance=self.tolerance,
-            engine=self.engine,
-            max_epsilon=self.budget.max_epsilon,
-            max_delta=self.budget.max_delta,
-            keep=self.keep,
-        )
-        return [self._report(question, composition, each) for each in composition.answers]
+        with explaining() as seen:
+            composition = accounting.compose(
+                question.tree,
+                relation=relation_in_force(self.relation, question.relation),
+                deltas=self.deltas,
+                epsilons=self.epsilons,
+                tolerance=self.tolerance,
+                engine=self.engine,
+                max_epsilon=self.budget.max_epsilon,
+                max_delta=self.budget.max_delta,
+                keep=self.keep,
+            )
+        reports = [self._report(question, composition, each) for each in composition.answers]
+        return explained(reports, seen, self.engine) if self.hints else reports
 
     def _report(self, question: Question, composition: ComposedAnswers, answer: Answer) -> Report:
         from privcalc.render.report import Report

@@ -10,14 +10,14 @@ from privcalc.record import record, replace
 from privcalc.render.words import proof_remarks
 from privcalc.reporting import DEFAULT_ORDERS
 from privcalc.reporting.budget import Budget
-from privcalc.reporting.questions import relation_in_force
+from privcalc.reporting.questions import explained, relation_in_force
 from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from privcalc.accounting.answer import Value
-    from privcalc.accounting.convert import Conversion, ConvertedAnswer, Target
+    from privcalc.accounting.convert import Conversion, ConversionQuery, ConvertedAnswer, Target
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
     from privcalc.spec.read import Question
@@ -84,6 +84,7 @@ class Converting:
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
         from privcalc.accounting import convert as accounting
+        from privcalc.accounting.realize import explaining
 
         asked = accounting.ConversionQuery(
             to=self.to,
@@ -96,33 +97,40 @@ class Converting:
             priors=self.priors,
             records=self.records,
         )
+        with explaining() as seen:
+            found = self._found(question, asked)
+        # What a group of records costs is another specification.
+        written = question.text if found.tree is question.tree else ""
+        reports = [self._report(found, each, written) for each in found.answers]
+        if self.to in LARGE and self.budget is None and not self.data:
+            large = _why_large(found, self.to)
+            reports[0] = replace(reports[0], remarks=(*reports[0].remarks, *large))
+        return explained(reports, seen, self.engine)
+
+    def _found(self, question: Question, asked: ConversionQuery) -> Conversion:
+        """Return what accounting says: to a filter, on data, or of the guarantee."""
+        from privcalc.accounting import convert as accounting
+
         relation = relation_in_force(self.relation, question.relation)
         if self.budget is not None:
             from privcalc.accounting.filters import filtered
 
-            found = filtered(
+            return filtered(
                 question.tree, self.budget, asked, relation=relation, tolerance=self.tolerance
             )
-        elif self.data:
+        if self.data:
             from privcalc.accounting.data import on_data
 
-            found = on_data(
+            return on_data(
                 question.tree, self.data, asked, relation=relation, tolerance=self.tolerance
             )
-        else:
-            found = accounting.convert(
-                question.tree,
-                asked,
-                relation=relation,
-                tolerance=self.tolerance,
-                engine=self.engine,
-            )
-        # What a group of records costs is another specification.
-        written = question.text if found.tree is question.tree else ""
-        first, *others = (self._report(found, answer, written) for answer in found.answers)
-        if self.to in LARGE and self.budget is None and not self.data:
-            first = replace(first, remarks=(*first.remarks, *_why_large(found, self.to)))
-        return [first, *others]
+        return accounting.convert(
+            question.tree,
+            asked,
+            relation=relation,
+            tolerance=self.tolerance,
+            engine=self.engine,
+        )
 
     def _report(self, found: Conversion, answer: ConvertedAnswer, written: str) -> Report:
         from privcalc.render.report import Report

@@ -392,7 +392,7 @@ def checked(file: str, ask: Composing, text: str | None = None) -> Report:
     except UsageError as error:
         raise FileError(error, found.file, None) from None
     ask = replace(ask, relation=relation)
-    costs = _costs(found, _asking(found, ask, Budget()))
+    costs = _costs(found, _asking(found, replace(ask, hints=False), Budget()))
     try:
         report, *_ = _asking(found, ask, Budget(**{f"max_{found.quantity}": found.most}))(whole)
     except PrivcalcError as error:

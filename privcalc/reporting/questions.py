@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
+from math import isfinite
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
+from privcalc.bounds import Bound
 from privcalc.errors import DomainError, SpecError, UsageError
 from privcalc.exact import Written, exact
 from privcalc.render.words import as_written
@@ -13,6 +15,7 @@ from privcalc.render.words import as_written
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from privcalc.accounting.realize import Seen
     from privcalc.relation import Relation
     from privcalc.render.report import Report
     from privcalc.spec.read import Question
@@ -130,6 +133,30 @@ def relation_in_force(asked: Relation | None, brought: Relation | None) -> Relat
             " text to ask about another guarantee"
         )
     return asked or brought
+
+
+def explained(reports: list[Report], seen: Seen, engine: str = "auto") -> list[Report]:
+    """Return answers with why they are wide, or have no end, where any may be.
+
+    Args:
+        reports: the answers.
+        seen: what `explaining` of `accounting/realize.py` has kept of the question.
+        engine: which was asked.
+    """
+    if all(map(_is_narrow, reports)):
+        return reports
+    # Most answers need no reason, and what finds them is not loaded.
+    from privcalc.reporting.reasons import explained as with_reasons
+
+    return with_reasons(reports, seen, engine)
+
+
+def _is_narrow(report: Report) -> bool:
+    """Say whether nothing is to be explained for certain: the tolerance is that of all numbers."""
+    columns = (each if isinstance(each, list) else (each,) for each in report.result.values())
+    uppers = (cell.upper for column in columns for cell in column if isinstance(cell, Bound))
+    whole = report.command in ("compose", "convert") and report.method.tolerance_met
+    return whole and all(map(isfinite, uppers))
 
 
 LARGEST_ORDER = 1e6

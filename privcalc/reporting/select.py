@@ -9,7 +9,7 @@ from privcalc.bounds import Proof
 from privcalc.errors import SpecError, UsageError
 from privcalc.record import record
 from privcalc.reporting.budget import Budget
-from privcalc.reporting.questions import common_relation, question, relation_in_force
+from privcalc.reporting.questions import common_relation, explained, question, relation_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -131,18 +131,22 @@ class Selecting:
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
+        from privcalc.accounting.realize import explaining
         from privcalc.accounting.select import select
 
-        found = select(
-            question.tree,
-            self.runs,
-            relation=relation_in_force(self.relation, question.relation),
-            deltas=self.deltas,
-            epsilons=self.epsilons,
-            tolerance=self.tolerance,
-            engine=self.engine,
+        with explaining() as seen:
+            found = select(
+                question.tree,
+                self.runs,
+                relation=relation_in_force(self.relation, question.relation),
+                deltas=self.deltas,
+                epsilons=self.epsilons,
+                tolerance=self.tolerance,
+                engine=self.engine,
+            )
+        return explained(
+            [self._report(found, answer) for answer in found.answers], seen, self.engine
         )
-        return [self._report(found, answer) for answer in found.answers]
 
     def _report(self, found: Selection, answer: Selected) -> Report:
         from privcalc.render.report import Report
@@ -273,7 +277,15 @@ def thresholds_report(
         method=Method(Proof.CLOSED_FORM, tolerance_met=True),
         tables=(("thresholds", "epsilon"),),
         remarks=tuple(remarks),
+        candidates=tuple(candidates),
+        reasons=() if found.total.lower is not None else (_NOT_ATTAINED,),
     )
+
+
+_NOT_ATTAINED = (
+    "thresholds bound all candidates that keep them; these may cost less, and select without"
+    " --thresholds answers what the best of several runs of one costs, from both sides"
+)
 
 
 def _meaning(thresholds: ProfileThresholds) -> str:

@@ -9,7 +9,7 @@ from privcalc.bounds import Proof
 from privcalc.errors import DomainError, UsageError
 from privcalc.record import record
 from privcalc.reporting import DEFAULT_ORDERS
-from privcalc.reporting.questions import relation_in_force
+from privcalc.reporting.questions import explained, relation_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -120,19 +120,22 @@ class Subsampling:
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
         from privcalc.accounting import subsample as accounting
+        from privcalc.accounting.realize import explaining
 
-        found = accounting.subsample(
-            question.tree,
-            _sample(self.sample),
-            self.orders or DEFAULT_ORDERS,
-            relation=relation_in_force(self.relation, question.relation),
-            deltas=self.deltas,
-            count=self.count,
-            tolerance=self.tolerance,
-            engine=self.engine,
-        )
+        with explaining() as seen:
+            found = accounting.subsample(
+                question.tree,
+                _sample(self.sample),
+                self.orders or DEFAULT_ORDERS,
+                relation=relation_in_force(self.relation, question.relation),
+                deltas=self.deltas,
+                count=self.count,
+                tolerance=self.tolerance,
+                engine=self.engine,
+            )
         reports = [self._curve(found)] if self.curve else []
-        return reports + [self._epsilon(found, each) for each in found.accounted]
+        reports += [self._epsilon(found, each) for each in found.accounted]
+        return explained(reports, seen, self.engine)
 
     @property
     def _words(self) -> str:

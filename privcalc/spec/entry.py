@@ -92,6 +92,8 @@ class Parameter:
         cost_needs: names of parameters of which one has to be written for `cost` to hold, or ().
         cost_unless: of a specification, names of parameters with which the cost is not known to
             move with it, or with anything in it, or ().
+        contribution: whether it bounds what one record does to what is computed, and the cost
+            depends on it: answers name its value, and say where that was left out.
         relations: the relations under which it may be written.
         cost_of_bound: whether it is the upper bound that is known to move so, and not the cost.
         cost_note: one clause on where `cost` is not quite true, or "". What `calibrate` prints is
@@ -115,6 +117,7 @@ class Parameter:
     cost_unless: tuple[str, ...] = ()
     cost_of_bound: bool = False
     cost_note: str = ""
+    contribution: bool = False
     relations: frozenset[Relation] = ALL
 
     @property
@@ -195,6 +198,10 @@ class Entry:
         example_file: what stands in the file that the example names, or "".
         line: what it is in at most 60 characters, for lists of names.
         plain: one sentence for readers who know none of the mathematics, or "".
+        reveals: what happens, in one clause, where an output comes up that only one of two
+            neighbours has, or "".
+        between: why its two ends may be far apart: what is proved above and what below, or "".
+        above: why there may be no lower end, and what would have one, or "".
         place: documentation lists smaller ones first, and equal ones as they were registered.
         factory: the class; its constructor takes the long parameter names as keywords.
     """
@@ -214,6 +221,9 @@ class Entry:
     keeps_order: bool = True
     line: str = ""
     plain: str = ""
+    reveals: str = ""
+    between: str = ""
+    above: str = ""
     example_file: str = ""
     condition: str = ""
     place: int = LAST

@@ -164,9 +164,11 @@ _FIELDS = {
     "spec",
     "text",
     "relation",
+    "assumed",
     "query",
     "result",
     "method",
+    "reasons",
     "check",
 }
 _SAMPLES = {

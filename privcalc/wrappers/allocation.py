@@ -76,6 +76,9 @@ STEPS = Parameter(
         "as no pair is known that dominates (1/t) sum N(x e_i, I) against (1/t) sum N(y e_i, I)"
         " for all values x and y of a replaced record"
     ),
+    between=(
+        "above, what the sum of all steps tells is bounded; below, data sets and tests that exist"
+    ),
     example="gaussian:sigma=1@allocation:t=1000@10",
 )
 class RandomlyAllocated(Wrapper):

@@ -72,6 +72,10 @@ MOST_ROUGH, BETWEEN = 50.0, 2.0
     excludes=(("batch_size", "source_dataset_size"),),
     relations=frozenset(Relation),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
+    between=(
+        "what the other records of a batch may add is known between two ends only: all of"
+        " them pulling the other way, below, and a cap on what they can do, above"
+    ),
     example="gaussian:sigma=4@batches:t=1000,b=256@10",
 )
 class ShuffledBatches(Wrapper):

@@ -37,6 +37,14 @@ if TYPE_CHECKING:
             cost="increases",
         ),
     ),
+    between=(
+        "above, a chain of neighbours, one for each record of the group; below, one group"
+        " that exists"
+    ),
+    above=(
+        "a group is covered along a chain of neighbours, one for each of its records, from"
+        " above only"
+    ),
     example="gaussian:sigma=4@100@group:k=3",
 )
 class Group(Wrapper):

@@ -198,6 +198,13 @@ def _coin(odds: Odds, once: LossLaw, twice: LossLaw, below: LossLaw) -> Terms:
         ),
     ),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
+    between=(
+        "above, the worst that other records may do in the sample; below, data sets that exist"
+    ),
+    above=(
+        "a sample of what has no privacy loss of its own, such as a composition in"
+        " parentheses, is known from above only; samples of single mechanisms have both ends"
+    ),
     example="gaussian:sigma=1.1@poisson:q=256/60000@14063",
 )
 class PoissonSampled(Sampling):

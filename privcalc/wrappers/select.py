@@ -108,6 +108,13 @@ SPELLED = {"trials": "n", "probability": "p"}
             default_text="of distribution only",
         ),
     ),
+    between=(
+        "above, whatever decides which of the runs is the best; below, one order of the"
+        " results that exists"
+    ),
+    above=(
+        "in a sum the best of several runs is known from above only; by itself it has both ends"
+    ),
     example="gaussian:sigma=4@select:runs=geometric,mean=30",
 )
 class RepeatAndSelect(Wrapper):

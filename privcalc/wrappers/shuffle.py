@@ -48,6 +48,10 @@ ACCURACY = 1e-7
     relations=frozenset({Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
     keeps_order=False,
+    between=(
+        "what the reports of others hide is known between two ends only: reports of a pair of"
+        " data sets, below, and a part of them that is told apart, above"
+    ),
     example="rr:epsilon=1@shuffle:n=10000",
 )
 class ShuffledReports(Wrapper):

@@ -62,6 +62,11 @@ if TYPE_CHECKING:
     ordered=(("sample_size", "source_dataset_size"),),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_ONE}),
     inner_relation=Relation.REPLACE_ONE,
+    between=(
+        "above, whatever steps may do that are chosen in view of earlier outputs; below,"
+        " strategies that are known to exist"
+    ),
+    above="groups and other relations are covered along a chain of neighbours, from above only",
     example="gaussian:sigma=2,sensitivity=2@wor:n=60000,m=256@14063",
 )
 class SampledWithoutReplacement(Sampling):

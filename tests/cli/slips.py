@@ -1,8 +1,9 @@
-"""Slips that people make, with what is printed: `slips.txt`, and what writes it anew.
+"""What people type, with what is printed: slips, and answers that need a reason.
 
     python -m tests.cli.slips
 
-runs every line of the file that begins with `$`, and writes what it prints below it.
+runs every line of `slips.txt` and `reasons.txt` that begins with `$`, and writes what it prints
+below it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from privcalc.cli.app import main as privcalc
 
 FILE = Path(__file__).parent / "slips.txt"
+REASONS = FILE.with_name("reasons.txt")
 # What the lines read.
 MECHANISM = '\n[[mechanism]]\nname = "a"\nspec = "gaussian:sigma=9"\n'
 FILES = {
@@ -28,10 +30,10 @@ FILES = {
 }
 
 
-def slips() -> list[tuple[str, str]]:
-    """Return the lines of the file, each with what it prints."""
+def slips(file: Path = FILE) -> list[tuple[str, str]]:
+    """Return the lines of a file, each with what it prints but for empty lines."""
     found: list[tuple[str, str]] = []
-    for line in FILE.read_text(encoding="utf-8").splitlines(keepends=True):
+    for line in file.read_text(encoding="utf-8").splitlines(keepends=True):
         if line.startswith("$ "):
             found.append((line[2:].rstrip("\n"), ""))
         elif found and not line.startswith("# ") and line.strip():
@@ -59,8 +61,15 @@ def printed(line: str) -> str:
 
 
 def main() -> None:
-    """Write the file anew."""
-    lines = FILE.read_text(encoding="utf-8").splitlines()
+    """Write both files anew."""
+    for file in (FILE, REASONS):
+        write(file)
+
+
+def write(file: Path) -> None:
+    """Write a file anew."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder))
         os.chdir(folder)
@@ -69,7 +78,8 @@ def main() -> None:
             f"{line}\n{printed(line[2:])}" if line.startswith("$ ") else f"\n{line}\n"
             for line in kept
         ]
-    FILE.write_text("\n".join(written).lstrip("\n"), encoding="utf-8")
+        os.chdir(before)
+    file.write_text("\n".join(written).lstrip("\n"), encoding="utf-8")
 
 
 if __name__ == "__main__":

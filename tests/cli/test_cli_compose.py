@@ -107,7 +107,9 @@ class TestJson:
         assert outcome.stdout == (
             f'{{"schema": "privcalc/result/v1", "version": "{__version__}", "command": "compose", '
             '"spec": {"type": "gaussian", "standard_deviation": 2.0}, "text": "gaussian:sigma=2", '
-            '"relation": "add_or_remove_one", "query": {"delta": 1e-05}, '
+            '"relation": "add_or_remove_one", "assumed": [{"mechanism": "gaussian", '
+            '"parameter": "sensitivity", "value": 1, "relation": "add_or_remove_one"}], '
+            '"query": {"delta": 1e-05}, '
             '"result": {"epsilon": {"lower": 2.25, "upper": 2.5}}, '
             '"method": {"engine": "contour", "proof": "characteristic-function inversion", '
             '"tolerance_met": true, "terms": {"aliasing": 1e-12}}}'
@@ -165,9 +167,10 @@ class TestTable:
         accounting.sampling = "Poisson"
         outcome = run("compose", GAUSSIAN, "--delta", "1e-5,1e-12", "--epsilon", "2")
         assert outcome.stdout == (
-            "spec      gaussian:sigma=2\n"
-            "relation  add-or-remove-one (one data set has one record more)\n"
-            "sampling  Poisson where sampled "
+            "spec         gaussian:sigma=2\n"
+            "relation     add-or-remove-one (one data set has one record more)\n"
+            "sensitivity  1 (assumed)\n"
+            "sampling     Poisson where sampled "
             "(each record joins each batch independently; for shuffling see @batches)\n"
             "\n"
             "delta  epsilon lower bound  epsilon upper bound\n"
@@ -263,6 +266,7 @@ class TestOtherFormats:
             "| 1e-5 | 2.25 | 2.5 |\n"
             "\n"
             "- relation: add-or-remove-one (one data set has one record more)\n"
+            "- sensitivity: 1 (assumed)\n"
             "- sampling: none (every step uses every record)\n"
             "- **within budget**: epsilon <= 2.5 at delta 1e-5, budget 3\n"
         )
@@ -303,6 +307,7 @@ class TestTalk:
                 "privcalc: warning: the bracket of epsilon at delta 1e-5 is wider than the "
                 "tolerance: relative width 0.1"
             ),
+            "privcalc: note: sensitivity 1 (assumed)",
         ]
 
     def test_wide_bracket_is_a_warning(

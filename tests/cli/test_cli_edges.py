@@ -97,7 +97,7 @@ def test_profile_without_a_place(run: Callable[..., Outcome]) -> None:
     assert plainly == run("convert", GAUSSIAN, "--to", "profile", "--json")
     composed = json.loads(run("compose", GAUSSIAN, "--json").stdout)
     assert json.loads(plainly.stdout)["result"]["epsilon"] == composed["result"]["epsilon"]
-    assert len(run("convert", GAUSSIAN, "--points", "5").stdout.splitlines()) == 12
+    assert len(run("convert", GAUSSIAN, "--points", "5").stdout.splitlines()) == 13
 
 
 class TestNarrow:

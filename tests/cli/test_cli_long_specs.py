@@ -92,15 +92,15 @@ def test_histories_keep_their_name(
     (tmp_path / "h.json").write_text(json.dumps({"history": history, "mechanism": "rdp"}))
     steps = "4,200 steps, 300 noise multipliers from 1.5 to 1.21, rate 0.004"
     done = run("compose", "opacus:file=h.json", *AT)
-    assert done.stdout.splitlines()[0] == f"spec      opacus:file=h.json: {steps}"
+    assert done.stdout.splitlines()[0] == f"spec         opacus:file=h.json: {steps}"
     both = run("compose", "opacus:file=h.json", "laplace:scale=2", *AT)
     assert both.stdout.splitlines()[0] == (
-        "spec      opacus:file=h.json+laplace:scale=2: 301 mechanisms: 300 gaussian@poisson,"
+        "spec         opacus:file=h.json+laplace:scale=2: 301 mechanisms: 300 gaussian@poisson,"
         " 1 laplace; 4,201 uses"
     )
     printed = run("compose", "opacus:file=h.json", *AT, "--json").stdout
     again = run("compose", "-", *AT, stdin=printed)
-    assert again.stdout.splitlines()[0] == f"spec      {steps}"
+    assert again.stdout.splitlines()[0] == f"spec         {steps}"
     assert accounting.calls[0]["tree"] == accounting.calls[-1]["tree"]
 
 
@@ -139,7 +139,7 @@ def test_calibrations(run: Callable[..., Outcome]) -> None:
     noises = "+".join(f"gaussian:sigma={k + 100}" for k in range(60))
     ask = ("calibrate", f"{noises}+gaussian:sigma=_", "--epsilon", "4", *AT)
     table = run(*ask).stdout
-    assert table.startswith("spec      61 mechanisms, all gaussian, sigma from 159 to 1.2\n")
+    assert table.startswith("spec         61 mechanisms, all gaussian, sigma from 159 to 1.2\n")
     check = "privcalc compose - --delta 1e-6 --max-epsilon 4"
     assert f"check   the same with --json, piped into {check}" in table
     done = run(*check.split()[1:], stdin=run(*ask, "--json").stdout)

@@ -19,6 +19,7 @@ from privcalc.errors import UsageError
 from privcalc.record import replace
 from privcalc.relation import Relation
 from privcalc.render import data, github, messages, plain, table, words
+from privcalc.render.assumptions import assumptions
 from privcalc.render.report import Check, Estimate, Report
 from privcalc.render.words import relation_words, sampling_name
 from privcalc.spec.parse import parse
@@ -337,9 +338,11 @@ def test_one_style_of_exponents() -> None:
 
 def test_sampling_of_a_part_only() -> None:
     """The words are true of a sum of which only a part is sampled."""
-    (_, (_, text)) = words.assumptions(report(BRACKET))
+    text = dict(assumptions([report(BRACKET)]))["sampling"]
     assert text.startswith("Poisson where sampled (")
-    assert "sampling Poisson where sampled)" in next(github.lines(report(BRACKET)))
+    assert "sampling Poisson where sampled, sensitivity 1 (assumed))" in next(
+        github.lines(report(BRACKET))
+    )
 
 
 @pytest.mark.parametrize(
@@ -357,7 +360,7 @@ def test_every_sampling_has_words(text: str) -> None:
     """Whatever accounting calls the sampling, tables can say what it means."""
     asked = replace(report(BRACKET), sampling=sampling_words(parse(text).tree))
     assert sampling_name(asked)
-    assert words.assumptions(asked)[1][1].endswith(")")
+    assert dict(assumptions([asked]))["sampling"].endswith(")")
 
 
 @pytest.mark.parametrize(
@@ -375,7 +378,7 @@ def test_every_kind_of_sampling_is_named(wrapper: str, name: str, other: str) ->
     """A sum of parts that are sampled in different ways is not said to be sampled in one."""
     text = f"gaussian:sigma=3@{wrapper}+gaussian:sigma=3@{other}"
     asked = replace(report(BRACKET), sampling=sampling_words(parse(text).tree), sample="q=0.5")
-    line = words.assumptions(asked)[1][1]
+    line = dict(assumptions([asked]))["sampling"]
     spelled = {f"@{each.partition(':')[0]}" for each in (wrapper, other)}
     if len(spelled) > 1:
         assert name in line
@@ -478,7 +481,7 @@ def test_plain_table_has_colour() -> None:
     """In a pipe and on a dumb terminal colour is on the headers and the verdict."""
     reports = [report(BRACKET, check=OVER)]
     coloured = list(plain.lines(reports, colour=True))
-    assert f"\x1b[1mspec      {TEXT}\x1b[0m" in coloured
+    assert f"\x1b[1mspec         {TEXT}\x1b[0m" in coloured
     assert "\x1b[1mdelta  epsilon lower bound  epsilon upper bound\x1b[0m" in coloured
     assert coloured[-1] == f"\x1b[31m{OVER.sentence}\x1b[0m"
     bare = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in coloured]

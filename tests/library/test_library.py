@@ -101,7 +101,7 @@ def test_numbers_as_attributes() -> None:
         found.report = None  # type: ignore[misc, assignment]
     with pytest.raises(AttributeError, match="no curve"):
         _ = found.curve
-    assert str(found).startswith("spec      gaussian:sigma=1.1@poisson:q=0.01@50\n")
+    assert str(found).startswith("spec         gaussian:sigma=1.1@poisson:q=0.01@50\n")
     risk = privcalc.convert(GAUSSIAN, to="risk")
     assert risk.advantage == risk.bound("advantage")
     with pytest.raises(AttributeError, match="no bracket"):

@@ -96,10 +96,14 @@ MOST_BITS = 900
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of the queries",
             # Neighbours of a smaller one are among those of a larger.
             cost="increases",
         ),
+    ),
+    between=(
+        "above, bounds that no queries are known to attain; below, streams of queries that exist"
     ),
     example="svt:threshold_noise=10,query_noise=20@3",
 )

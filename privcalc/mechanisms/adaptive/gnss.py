@@ -66,6 +66,10 @@ DIGITS = 50
     ),
     one_of=(("standard_deviation",), ("epsilon",)),
     excludes=(("beta", "delta"), ("beta", "epsilon")),
+    between=(
+        "above, the Renyi divergences of the worst change of the smooth sensitivity; below,"
+        " one statistic that exists"
+    ),
     example="gnss:sigma=15,delta=1e-5",
 )
 class Gnss(Mechanism):

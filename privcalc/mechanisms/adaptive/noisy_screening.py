@@ -51,6 +51,10 @@ LARGEST_STEP = 12
             cost="increases",
         ),
     ),
+    between=(
+        "above, the worst count of votes for each epsilon or order by itself; below, one"
+        " count in every use"
+    ),
     example="noisy-screening:sigma=85,threshold=210,votes=300@poisson:q=0.25@8192",
 )
 class NoisyScreening(Mechanism):

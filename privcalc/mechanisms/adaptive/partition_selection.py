@@ -52,6 +52,11 @@ TRIED = 32
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
     condition="as a person who is replaced takes keys away and brings others",
+    reveals="a lone key shows",
+    between=(
+        "above, the worst number of others for each epsilon by itself; below, one number in"
+        " every use"
+    ),
     example="partition-selection:epsilon=0.5,delta=1e-8@3",
 )
 class PartitionSelection(Mechanism):

@@ -71,6 +71,7 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             cost="increases",
             cost_of_bound=True,
         ),
@@ -80,12 +81,14 @@ ROUNDED = 1e-12
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             cost="increases",
             cost_of_bound=True,
         ),
     ),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE, Relation.REPLACE_SPECIAL}),
     condition="as it is proved for a record that is there or not",
+    between="above, the worst features and responses at once; below, one record next to none",
     example="posterior-regression:gamma=1,lambda=200,n=10000",
 )
 class PosteriorRegression(Mechanism):

@@ -61,6 +61,11 @@ SMALLEST = 1e-300
         ),
     ),
     one_of=(("false_positive",), ("threshold",)),
+    reveals="a test passes that should not",
+    between=(
+        "above, a test that is wrong and a release that costs what it may; below, either of"
+        " them on data that exist"
+    ),
     example="ptr:test=(gaussian:sigma=8),mechanism=(gaussian:sigma=4),false_positive=1e-7",
 )
 class ProposeTestRelease(Mechanism):

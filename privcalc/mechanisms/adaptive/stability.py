@@ -43,6 +43,11 @@ if TYPE_CHECKING:
         ),
     ),
     one_of=(("scale",), ("standard_deviation",)),
+    reveals="an answer shows that is not stable",
+    between=(
+        "above, the larger of two costs at each epsilon, of which no two data sets have both;"
+        " below, either of them"
+    ),
     example="stability:scale=2,threshold=40",
 )
 class Stability(ProposeTestRelease):

@@ -73,6 +73,7 @@ DIGITS = 60
             minimum=1.0,
             maximum=float(MOST_KEYS),
             default=1,
+            contribution=True,
             # A person with fewer keys is among those with more.
             cost="increases",
         ),
@@ -80,6 +81,11 @@ DIGITS = 60
     one_of=(("standard_deviation",), ("scale",)),
     relations=frozenset({Relation.ADD_OR_REMOVE_ONE}),
     condition="as a person who is replaced takes keys away and brings others",
+    reveals="a lone key shows",
+    between=(
+        "above, the larger of what old and new keys cost at each epsilon, counts taken"
+        " together; below, either of them"
+    ),
     example="thresholded-counts:scale=2,threshold=30",
 )
 class ThresholdedCounts(Mechanism):

@@ -50,6 +50,7 @@ CLOSE = 1e-11
             minimum=0.0,
             open_minimum=True,
             default=1.0,
+            contribution=True,
             unit="unit of a step",
             cost="increases",
         ),

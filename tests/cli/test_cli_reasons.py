@@ -1,0 +1,212 @@
+"""Every wide bracket, missing end and infinity has its sentence, and what it says would do does."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from privcalc.spec import registry
+from tests.cli.slips import REASONS, arguments, slips
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from tests.conftest import Outcome
+
+HEADINGS = re.compile(r"^# (.*)|^\$ (.*)", re.MULTILINE)
+
+
+def headed() -> dict[str, str]:
+    """Return the heading that each line of the file stands below."""
+    found, heading = {}, ""
+    for above, line in HEADINGS.findall(REASONS.read_text(encoding="utf-8")):
+        heading = above or heading
+        if line:
+            found[line] = heading
+    return found
+
+
+HEADED = headed()
+CASES = [
+    pytest.param(line, words, id=line, marks=pytest.mark.slow if HEADED[line] == "Slow" else ())
+    for line, words in slips(REASONS)
+]
+
+
+@pytest.mark.parametrize(("line", "message"), CASES)
+def test_the_sentence(line: str, message: str, run: Callable[..., Outcome]) -> None:
+    """It is what the file has, and each is one line beside the number or below it."""
+    done = run(*arguments(line))
+    printed = "".join(f"{each}\n" for each in (done.stdout + done.stderr).splitlines() if each)
+    assert printed == message
+    explained = re.search(
+        r"^why |^privcalc: note: (?!sensitivity |noise_multiplier )|::notice .*; ",
+        message,
+        re.MULTILINE,
+    )
+    heading = HEADED[line]
+    assert heading == "Sensitivities" or bool(explained) is (heading != "Nothing to say")
+
+
+WOULD_DO = [
+    pytest.param(line, *found, id=line, marks=pytest.mark.slow if HEADED[line] == "Slow" else ())
+    for line, message in slips(REASONS)
+    for found in re.findall(r"(\w+)=(\S+) would do; a delta above (\S+) has", message)
+]
+
+
+@pytest.mark.parametrize(("line", "name", "value", "delta"), WOULD_DO)
+def test_what_would_do_does(
+    line: str, name: str, value: str, delta: str, run: Callable[..., Outcome]
+) -> None:
+    """Typed as it is named it gives a finite epsilon, and a little less of it does not."""
+    words = [word for word in arguments(line) if word not in ("-t", "csv", "github", "--format")]
+
+    def upper(number: str) -> float:
+        spec = re.sub(rf"\b{name}=[^,@+]+", f"{name}={number}", words[1])
+        return smallest(run(words[0], spec, *words[2:]))
+
+    def smallest(done: Outcome) -> float:
+        rows = re.findall(r"^\S+  +\S+  +([\d.e-]+|Infinity)$", done.stdout, re.MULTILINE)
+        assert rows, done
+        return float(rows[0])
+
+    assert upper(value) < math.inf
+    less = 0.99 if name in ("threshold", "bound") else 1.15
+    assert upper(repr(float(value) * less)) == math.inf
+    there = [*words[:2], "--delta", delta]
+    assert smallest(run(*there)) < math.inf
+    assert smallest(run(*words[:2], "--delta", repr(0.97 * float(delta)))) in (math.inf, 1.0)
+
+
+def test_there_are_some() -> None:
+    """Of each kind."""
+    assert {case.values[1] for case in WOULD_DO} == {
+        "threshold",
+        "bound",
+        "delta",
+        "false_positive",
+    }
+
+
+def unclear(value: object, *, at_all: bool = False) -> Iterator[object]:
+    """Yield brackets that a reader does not understand by themselves."""
+    if isinstance(value, dict) and "upper" in value and set(value) <= {"lower", "upper"}:
+        low, high = (float(value.get(end, "nan")) for end in ("lower", "upper"))
+        if math.isnan(low) or math.isinf(high) or (high > 1e-300 and high - low > 0.01 * high):
+            yield value
+    elif isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        for each in inner:
+            yield from unclear(each, at_all=at_all)
+
+
+def examples() -> list[str]:
+    """Return a specification of every mechanism and wrapper, and what else has brackets."""
+    return [
+        *(entry.example for entry in (*registry.mechanisms(), *registry.wrappers())),
+        "noisy-max:noise=laplace,scale=3,candidates=5",
+        "exponential:epsilon=0.1@poisson:q=0.1@9",
+        "laplace:scale=2@wor:q=0.1@9",
+        "gaussian:sigma=1@poisson:q=0.01,max=30,n=1000@30",
+        "pure:epsilon=1@shuffle:n=1000",
+        "rr:epsilon=1@wor:q=0.5@group:k=3@4",
+        "zcdp:rho=1@poisson:q=0.1@9",
+        "gdp:mu=1@poisson:q=0.1@group:k=2@9",
+        "max(zcdp:rho=1,approx:epsilon=1,delta=1e-6)@2",
+    ]
+
+
+QUERIES = [
+    ("compose", "--delta", "0"),
+    ("compose", "--delta", "1e-300"),
+    ("compose", "--delta", "1e-20"),
+    ("compose", "--delta", "0.5"),
+    ("compose", "--epsilon", "0.01"),
+    ("compose",),
+    ("convert", "--to", "zcdp"),
+    ("convert", "--to", "gdp"),
+    ("convert", "--to", "rdp"),
+    ("convert", "--to", "risk", "--fpr", "0.1"),
+    ("convert", "--to", "tradeoff", "--fpr", "0.1"),
+    ("subsample", "--q", "0.1", "--orders", "2,60"),
+    ("select", "--runs", "geometric:mean=9", "--delta", "1e-5"),
+]
+
+
+@pytest.mark.few(60)
+@pytest.mark.parametrize("query", QUERIES, ids=" ".join)
+@pytest.mark.parametrize("text", examples())
+def test_nothing_unclear_is_unexplained(
+    text: str,
+    query: tuple[str, ...],
+    run: Callable[..., Outcome],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever is asked of whatever mechanism, also at absurd deltas."""
+    monkeypatch.chdir(tmp_path)
+    for entry in registry.mechanisms():
+        if entry.example == text and entry.example_file:
+            named = re.search(r"file=([^,@+)]+)", text)
+            assert named
+            (tmp_path / named[1]).write_text(entry.example_file)
+    done = run(query[0], text, *query[1:], "--json")
+    if done.status == 2:
+        assert json.loads(done.stderr.splitlines()[-1])["message"]
+        return
+    for line in done.stdout.splitlines():
+        data: dict[str, Any] = json.loads(line)
+        found = {k: v for k, v in data["result"].items() if k not in ("methods", "base_epsilon")}
+        if list(unclear(found)) and (query[0] == "select" or not data["method"]["tolerance_met"]):
+            assert data["reasons"], line
+        if "Infinity" in json.dumps(found):
+            assert data["reasons"], line
+        assert all(each.strip() == each and "  " not in each for each in data.get("reasons", ()))
+
+
+def test_what_was_asked_for_needs_no_reason(run: Callable[..., Outcome]) -> None:
+    """A bracket as wide as the tolerance, a decided budget, and narrow ones have none."""
+    noisy = ("compose", "noisy-max:sigma=2,candidates=28", "--delta", "1e-9", "--json")
+    assert "reasons" in json.loads(run(*noisy).stdout)
+    for more in (("--tolerance", "0.1"), ("--max-epsilon", "50")):
+        assert "reasons" not in json.loads(run(*noisy, *more).stdout)
+    assert "reasons" in json.loads(run(*noisy, "--max-epsilon", "6.3").stdout)
+    assert "reasons" not in json.loads(run("compose", "gdp:mu=1", *noisy[2:]).stdout)
+
+
+def test_a_sentence_is_said_once(run: Callable[..., Outcome]) -> None:
+    """Below the table of many answers, and of a stream."""
+    many = run("compose", "zcdp:rho=1", "--delta", "1e-5,1e-6,1e-7", "--epsilon", "1")
+    assert sum(line.startswith("why ") for line in many.stdout.splitlines()) == 1
+    stream = run("compose", "-", "--delta", "1e-5", "-t", stdin="zcdp:rho=1\n" * 3)
+    assert stream.stderr.count("a bound of Renyi divergences") == 1
+
+
+def test_every_format_has_it(run: Callable[..., Outcome]) -> None:
+    """On standard output, or beside it where that is numbers alone."""
+    for form in ("table", "markdown", "statement", "github", "json", "csv"):
+        done = run("compose", "zcdp:rho=1", "--delta", "1e-5", "--format", form)
+        place = done.stderr if form == "csv" else done.stdout
+        assert place.count("a bound of Renyi divergences") == 1, form
+
+
+def test_an_answer_with_reasons_is_a_question(run: Callable[..., Outcome]) -> None:
+    """The next command in a pipe reads it."""
+    first = run("compose", "zcdp:rho=1", "--delta", "1e-5", "--json")
+    assert run("compose", "-", "--delta", "1e-5", "--json", stdin=first.stdout).stdout == (
+        first.stdout
+    )
+
+
+def test_many_infinite_answers_take_no_time(run: Callable[..., Outcome]) -> None:
+    """A value that would do is sought for the first few."""
+    deltas = ",".join(f"{k}e-9" for k in range(1, 40))
+    done = run("compose", "approx:epsilon=1,delta=1e-5", "--delta", deltas, "--json")
+    reasons = [json.loads(line)["reasons"][0] for line in done.stdout.splitlines()]
+    assert ["would do" in each for each in reasons] == [True] * 3 + [False] * 36
