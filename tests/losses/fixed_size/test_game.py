@@ -363,7 +363,7 @@ def test_parabolas_need_the_bound_on_curvature(*, falls: bool) -> None:
     for i in range(count):
         chord = (1.0 - p) * nodes[i, 0] + p * nodes[i + 1, 0]
         assert (wave((i + p) * width) <= chord + bends[i] * p * (1.0 - p) + 1e-12).all()
-    assert bends.max() < 30.0 * height
+    assert bends[1:].max() < 30.0 * height
 
 
 def test_the_moment_is_that_of_removing_or_more() -> None:
