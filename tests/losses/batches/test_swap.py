@@ -271,7 +271,7 @@ def nothing_is_above(cases: int, seed: int) -> None:
         epsilon = float(rng.random() * 2.0 / sigma)
         bound = bounds.setdefault((slots, sigma), SwapBound(slots, 1.0 / sigma))
         others = adversary(rng, records, steps)
-        points = 160 if steps == 2 else 44
+        points = 160 if steps == 2 else 44 if max(sizes) == 1 else 60
         truth = arranged_deltas(sigma, epsilon, others, sizes, points, records=records)
         for remove, value in zip((True, False), truth, strict=True):
             # What the grid is off by.
