@@ -17,19 +17,27 @@ if TYPE_CHECKING:
     Others = Callable[[int, int, Sequence[Array]], Array | float]
 
 
-def arrangements(records: tuple[int, ...], batch: int) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Yield every way to put records into slots of `batch`, in order."""
-    if not records:
+def arrangements(
+    records: tuple[int, ...], sizes: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """Yield every way to put records into slots of these sizes, in order; some may be left over."""
+    if not sizes:
         yield ()
         return
-    for first in itertools.combinations(records, batch):
+    for first in itertools.combinations(records, sizes[0]):
         rest = tuple(each for each in records if each not in first)
-        for others in arrangements(rest, batch):
+        for others in arrangements(rest, sizes[1:]):
             yield (first, *others)
 
 
 def arranged_deltas(
-    sigma: float, epsilon: float, others: Others, size: tuple[int, int], points: int
+    sigma: float,
+    epsilon: float,
+    others: Others,
+    sizes: Sequence[int],
+    points: int,
+    *,
+    records: int = 0,
 ) -> tuple[float, float]:
     """Return delta for removing and for adding record 0, which is at +1, on a grid of outputs.
 
@@ -37,15 +45,16 @@ def arranged_deltas(
         sigma: the noise.
         epsilon: see above.
         others: what they add.
-        size: slots and records of one.
+        sizes: records of each slot.
         points: of the grid, in each direction.
+        records: how many there are, at least as many as in the slots.
     """
-    steps, batch = size
-    reach = batch + 7.0 * sigma
+    steps, records = len(sizes), records or sum(sizes)
+    reach = max(sizes) + 7.0 * sigma
     axis = np.linspace(-reach, reach, points)
     outputs = list(np.meshgrid(*[axis] * steps, indexing="ij"))
     laws = [np.zeros(outputs[0].shape) for _ in range(2)]
-    for arrangement in arrangements(tuple(range(steps * batch)), batch):
+    for arrangement in arrangements(tuple(range(records)), sizes):
         products = [np.ones(outputs[0].shape) for _ in range(2)]
         for k, slot in enumerate(arrangement):
             mean = sum((others(j, k, outputs[:k]) for j in slot if j), np.zeros(outputs[0].shape))

@@ -43,7 +43,7 @@ def probabilities(n: Array, k: Array, p: float, q: float) -> tuple[Array, float]
     |k - n p| / (1 - that), at most 8. Exponentials are off by 8 units, and by one of the exponent.
 
     Args:
-        n: whole numbers from 0 to 2^31.
+        n: whole numbers from 0 to 10^15.
         k: whole numbers >= 0, of the same shape.
         p: in (0, 1), to 4 units, as is q = 1 - p.
         q: see there.

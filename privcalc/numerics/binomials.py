@@ -21,8 +21,8 @@ from privcalc.numerics.work import charge
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
-# Integers up to this are exact, with room for the products below.
-LARGEST = 2.0**31
+# Integers up to this are exact, and so are their sums and differences.
+LARGEST = 1e15
 # Probabilities below this would overflow a quotient.
 LEAST_PROBABILITY = 1e-280
 
@@ -190,7 +190,7 @@ def binomial_tails(n: int, k: int, p: float) -> tuple[tuple[float, float], tuple
     terms that count; the sum has a unit a term.
 
     Args:
-        n: from 1 to 2^31.
+        n: from 1 to LARGEST.
         k: from 1 to n.
         p: in (0, 1), exactly.
     """

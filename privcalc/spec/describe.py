@@ -206,6 +206,9 @@ def _rules(entry: Entry) -> list[str]:
     if entry.one_of:
         groups = [" with ".join(spelling[name] for name in group) for group in entry.one_of]
         rules.append(f"exactly one of {' or '.join(groups)}")
+    if entry.enough:
+        groups = [" with ".join(spelling[name] for name in group) for group in entry.enough]
+        rules.append(f"at least {' or '.join(groups)}")
     rules += [f"{spelling[a]} does not go with {spelling[b]}" for a, b in entry.excludes]
     rules += [f"{spelling[a]} <= {spelling[b]}" for a, b in entry.ordered]
     lines = [f"Together\n{_paragraph('; '.join(rules))}"] if rules else []

@@ -185,6 +185,7 @@ class Entry:
         aliases: further spellings that text accepts and nothing prints.
         parameters: in the order in which trees, text and JSON keep them.
         one_of: alternatives, each a group of parameters; exactly one group is written, whole.
+        enough: groups of parameters of which at least one is written, whole.
         excludes: pairs of parameters that do not go together.
         ordered: pairs (a, b) of numbers with a <= b.
         relations: the relations under which it is defined.
@@ -214,6 +215,7 @@ class Entry:
     short: str | None = None
     aliases: tuple[str, ...] = ()
     one_of: tuple[tuple[str, ...], ...] = ()
+    enough: tuple[tuple[str, ...], ...] = ()
     excludes: tuple[tuple[str, str], ...] = ()
     ordered: tuple[tuple[str, str], ...] = ()
     relations: frozenset[Relation] = ALL
@@ -406,9 +408,15 @@ def _check_names(entry: Entry, names: tuple[str, ...], *, long_names: bool) -> N
     caller = entry.name if long_names else entry.spelling
     example = "" if long_names else f"for example {entry.example}"
     _check_alternatives(entry, caller, place, spelling, example)
+    if entry.enough and not any(all(name in place for name in group) for group in entry.enough):
+        raise Fault(f"{caller} needs {_groups(entry.enough, spelling)}", hint=example)
     missing = [spelling[p.name] for p in entry.parameters if entry.needs(p) and p.name not in place]
     if missing:
         raise Fault(f"{caller} needs {' and '.join(missing)}", hint=example)
+
+
+def _groups(groups: tuple[tuple[str, ...], ...], spelling: dict[str, str]) -> str:
+    return " or ".join(" with ".join(spelling[name] for name in group) for group in groups)
 
 
 def _check_alternatives(
@@ -416,7 +424,7 @@ def _check_alternatives(
 ) -> None:
     if not entry.one_of:
         return
-    wording = " or ".join(" with ".join(spelling[name] for name in group) for group in entry.one_of)
+    wording = _groups(entry.one_of, spelling)
     started = [group for group in entry.one_of if any(name in place for name in group)]
     if not started:
         raise Fault(f"{caller} needs {wording}", hint=example)

@@ -217,8 +217,8 @@ def _of_fixed_size(word: str, value: str) -> str:
 
 
 def _of_batches(word: str, value: str) -> str:
-    if word in ("n", "q", *_SIZES, *_RECORDS, *_PROBABILITIES):
-        return "write t=STEPS, the batches of one epoch: records / batch size"
+    if word in ("q", *_SIZES, *_RECORDS, *_PROBABILITIES):
+        return "write n=RECORDS,b=BATCH, or t=STEPS, the batches of one epoch"
     return f"write t={value or 'STEPS'}" if word in ("steps", "num_steps", "batches", "T") else ""
 
 

@@ -418,7 +418,7 @@ def _pattern(name: str) -> str:
     entry = _entry(name)
     if entry is None:
         return ""
-    first = entry.one_of[0] if entry.one_of else ()
+    first = (*entry.one_of, *entry.enough, ())[0]
     wanted = [p for p in entry.parameters if p.name in first or entry.needs(p)]
     return ",".join(f"{p.spelling}={_placeholder(p.kind)}" for p in wanted)
 

@@ -77,9 +77,9 @@ LOOPS = (
             "for epoch in range(60):",
             "    for batch in loader: ...",
         ),
-        "gaussian:sigma=1.1@batches:t=234,b=256@60",
-        "t = n // b = 234 steps an epoch, and the count is that of epochs. Records that an epoch"
-        " leaves out, 96 of 60000, cost nothing in it, so that the upper end holds.",
+        "gaussian:sigma=1.1@batches:t=234,n=60000,b=256@60",
+        "t = n // b = 234 steps an epoch, and the count is that of epochs; n says that an epoch"
+        " leaves out 96 records, by chance. Without n all are read, which costs hardly more.",
         "gaussian:sigma=1.1@batches:t=14040,b=256",
         "that is one pass over 60 times as many records.",
         brief="`DataLoader(data, batch_size=256, shuffle=True, drop_last=True)` (PyTorch)",
@@ -91,11 +91,11 @@ LOOPS = (
             "for epoch in range(60):",
             "    for batch in loader: ...   # 234 batches of 256, and one of 96",
         ),
-        "gaussian:sigma=1.1@60",
-        "A record of the small batch hides among fewer others, so that batches of 256 are no"
-        " measure of it. No sampling holds from above; with drop_last=True there is more to say.",
+        "gaussian:sigma=1.1@batches:n=60000,b=256@60",
+        "n and b say all of it: 234 batches of 256 and one of 96, t = 235.",
         "gaussian:sigma=1.1@batches:t=235,b=256@60",
-        "its last batch has 256 records.",
+        "its last batch has 256 records, too.",
+        brief="`DataLoader(data, batch_size=256, shuffle=True)` (the last batch is smaller)",
     ),
     Loop(
         "A fine-tune of 3 epochs",

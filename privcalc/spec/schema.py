@@ -96,6 +96,8 @@ def _entry(entry: Entry) -> _Schema:
     schema = _object(entry.name, f"{entry.summary}.", properties, required)
     if entry.one_of:
         schema["oneOf"] = [_only(group, entry) for group in entry.one_of]
+    if entry.enough:
+        schema["anyOf"] = [{"required": list(group)} for group in entry.enough]
     if entry.excludes:
         schema["not"] = {"anyOf": [{"required": list(pair)} for pair in entry.excludes]}
     return schema

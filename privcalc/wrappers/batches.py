@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
+from privcalc.losses.batches.slots import Slots
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated
@@ -20,6 +21,7 @@ from privcalc.wrappers.base import Wrapper, wrappers_in
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
+    from privcalc.losses.law import LossLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.term import Term
     from privcalc.spec.tree import Node, Wrapped
@@ -49,19 +51,20 @@ MOST_ROUGH, BETWEEN = 50.0, 2.0
             kind="integer",
             minimum=1.0,
             maximum=float(MOST_STEPS),
+            default_text="n / b, rounded up",
         ),
         Parameter(
             "batch_size",
-            "number of records of a batch",
+            "number of records of a batch; the last may have fewer",
             short="b",
             kind="integer",
             minimum=1.0,
             maximum=float(MOST_RECORDS),
-            default_text="any number",
+            default_text="any number, the same in all, or n / t, rounded up, and no batch has more",
         ),
         Parameter(
             "source_dataset_size",
-            "number of records, which t divides",
+            "number of records; where it is more than b t, those left over are not read",
             short="n",
             kind="integer",
             minimum=1.0,
@@ -69,14 +72,14 @@ MOST_ROUGH, BETWEEN = 50.0, 2.0
             default_text="b t",
         ),
     ),
-    excludes=(("batch_size", "source_dataset_size"),),
+    enough=(("steps",), ("source_dataset_size", "batch_size")),
     relations=frozenset(Relation),
     inner_relation=Relation.ADD_OR_REMOVE_ONE,
     between=(
         "what the other records of a batch may add is known between two ends only: all of"
         " them pulling the other way, below, and a cap on what they can do, above"
     ),
-    example="gaussian:sigma=4@batches:t=1000,b=256@10",
+    example="gaussian:sigma=4@batches:n=60000,b=256@10",
 )
 class ShuffledBatches(Wrapper):
     """Shuffled batches: one pass in t batches over a data set that is permuted anew for each.
@@ -95,8 +98,15 @@ class ShuffledBatches(Wrapper):
     with is bounded by a cap on likelihood ratios, and one batch by the largest law of a difference
     of them. One pass costs at most the smaller of that and no sampling, at each epsilon, and
     several what the largest pair does whose profile is below both. The larger b, the number of
-    records of a batch (or n = b t), the less a cap costs; without b or n the bound is that of b =
-    1, which holds for every b. Proofs: `losses/batches/attack.py` and `swap.py`.
+    records of a batch, the less a cap costs; with t alone the bound is that of b = 1, which holds
+    for batches of any one size. Proofs: `losses/batches/attack.py` and `swap.py`.
+
+    A last batch that has fewer records: write n and b, as in n=60000,b=256, which is 234 batches
+    and one of 96. Upper end: the swap for batches of at most b records, the first of which has b.
+    Lower end: that of as many batches of one size, which is the least for any sizes. A loop that
+    drops the last batch, or stops before: write t beside n and b, as in t=234,n=60000,b=256. A
+    record is then read in a pass with probability b t / n only, at both ends; with t and b alone
+    all records are read, and the upper end is hardly larger.
 
     All that is for one gaussian as a step, with sigma from 0.4 to 100; the lower end also for
     several in one step, and for gdp, whose upper end is no sampling: what is mu-GDP need not add
@@ -114,19 +124,13 @@ class ShuffledBatches(Wrapper):
     def __init__(
         self,
         *,
-        steps: int,
+        steps: int | None = None,
         batch_size: int | None = None,
         source_dataset_size: int | None = None,
     ) -> None:
-        """Take the number of batches, and of records of one, or of all."""
-        self.steps, self.batch = steps, batch_size or 1
-        if source_dataset_size is not None:
-            self.batch, rest = divmod(source_dataset_size, steps)
-            if rest or not self.batch:
-                raise DomainError(
-                    f"n={source_dataset_size} records are not t={steps} batches of the same size:"
-                    " n has to be a multiple of t, or leave it out"
-                )
+        """Take the number of batches, or those of records of a batch and of all."""
+        self.slots = _slots(steps, batch_size, source_dataset_size)
+        self.steps = self.slots.steps
 
     def terms(self, tree: Wrapped, adjacency: Adjacency, records: int, walk: Walk) -> Terms:
         """Return the laws above and below; of a replaced record those of twice the distance."""
@@ -138,7 +142,7 @@ class ShuffledBatches(Wrapper):
             law = GaussianLaw.of(law.enclosure * 2)
             if self.steps == 1:
                 return [(Term(law, law), 1)]
-            return [(Term(law, allocated(self.steps, law, Adjacency.REMOVE, walk).lower), 1)]
+            return [(Term(law, self._allocated(law, Adjacency.REMOVE, walk)), 1)]
         if self.steps == 1:
             return walk.terms(tree.event, adjacency, records)
         law = one_step(tree, adjacency, records, walk)
@@ -151,15 +155,25 @@ class ShuffledBatches(Wrapper):
         low, high = (each.mu for each in law.ends)
         known = high * LEAST_NOISE <= 1.0 + 1e-9 and low * MOST_NOISE >= 1.0 - 1e-9
         if not known or wrappers_in(tree.event):
-            return Term(law, allocated(self.steps, law, adjacency, walk).lower)
+            return Term(law, self._allocated(law, adjacency, walk))
         from privcalc.losses.batches.laws import law_above, law_below
 
         remove = adjacency is Adjacency.REMOVE
-        lower = law_below(self.steps, low, remove=remove)
+        lower = law_below(self.slots, low, remove=remove)
         if not _adds_noise(tree.event):
             return Term(law, lower)
-        above = law_above(self.steps, self.batch, high, remove=remove)
+        above = law_above(self.slots, high, remove=remove)
         return Term(above, lower, accuracy=ACCURACY)
+
+    def _allocated(self, law: GaussianLaw, adjacency: Adjacency, walk: Walk) -> LossLaw | None:
+        """Return random allocation below, for any sizes of batches; that of no loss where records
+        are left over.
+        """
+        from privcalc.losses.atomic.atoms import AtomicLaw
+
+        if self.slots.skipped:
+            return AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))
+        return allocated(self.steps, law, adjacency, walk).lower
 
     @property
     def splits(self) -> bool:
@@ -172,6 +186,36 @@ class ShuffledBatches(Wrapper):
             return inner
         pair = math.exp(4.0 * inner) - 2.0 * math.exp(2.0 * inner) + math.exp(inner)
         return min(inner, math.log1p(BETWEEN * pair / self.steps))
+
+
+def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:
+    """Return what the sizes mean that were given; without b all batches are as even as can be."""
+    if steps is None:
+        if batch is None or records is None:
+            raise DomainError("batches needs t or n with b")
+        steps = -(-records // batch)
+        if steps > MOST_STEPS:
+            raise DomainError(
+                f"n={records} records are {steps} batches of b={batch}:"
+                f" at most {MOST_STEPS} are possible"
+            )
+    if records is None:
+        batch = batch or 1
+        return Slots(steps, batch, steps * batch)
+    if records < steps:
+        raise DomainError(f"n={records} records are less than one for each of t={steps} batches")
+    most = steps if batch is None else -(-records // batch)
+    if steps > most:
+        raise DomainError(
+            f"n={records} records are no more than {most} batches of b={batch}: leave out t, or b"
+        )
+    slots = Slots(steps, min(batch or -(-records // steps), records), records)
+    if steps == 1 and slots.skipped:
+        raise DomainError(
+            f"one batch of b={batch} of n={records} records is a sample, as of"
+            f" @wor:n={records},m={batch}"
+        )
+    return slots
 
 
 def _adds_noise(tree: Node) -> bool:

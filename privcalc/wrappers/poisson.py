@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from privcalc.wrappers.base import Walk
     from privcalc.wrappers.sampling import SampledEvent
 
-# Binomial probabilities are exact to here; larger data sets are not known.
-MOST_RECORDS = 2**31
+# Binomial probabilities are known to here, and sums of those of so large a variance.
+MOST_RECORDS, LARGEST_VARIANCE = 10**15, 10**9
 # Samples that are too large more rarely than this count as if they told everything.
 RAREST = 1e-250
 
@@ -76,6 +76,12 @@ def capped(
     from privcalc.relation import Adjacency
 
     adjacency, records = question
+    rate = exact.doubles()[1]
+    if rate * (1.0 - rate) * cap[1] > LARGEST_VARIANCE:
+        raise UnsupportedError(
+            f"{spelled(tree)} with max is known where n q (1 - q) is at most 1e9: sums over all"
+            " sizes of a sample would take too long"
+        )
     if records > 1:
         raise UnsupportedError(
             f"@group of {spelled(tree)} with max is not available: how many of the group are kept"

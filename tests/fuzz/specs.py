@@ -96,6 +96,7 @@ class Specs:
         """Return the parameters that are written: those that are needed, and some others."""
         rng = self.rng
         group = rng.choice(entry.one_of) if entry.one_of else ()
+        group += rng.choice(entry.enough) if entry.enough else ()
         found = []
         for each in entry.parameters:
             alternative = any(each.name in names for names in entry.one_of)

@@ -147,13 +147,15 @@ def _leaf(rng: random.Random, depth: int) -> Leaf:
 def _parameters(rng: random.Random, entry: Entry, depth: int) -> Parameters:
     group = rng.choice(entry.one_of) if entry.one_of else ()
     alternatives = {name for each in entry.one_of for name in each}
+    enough = rng.choice(entry.enough) if entry.enough else ()
     values: dict[str, Value] = {}
     for parameter in entry.parameters:
         name = parameter.name
         wanted = name in group if name in alternatives else True
         excluded = any({name, other} in map(set, entry.excludes) for other in values)
         excluded |= any({name, other} in map(set, entry.excludes) for other in group)
-        if wanted and not excluded and (not parameter.optional or rng.random() < 0.5):
+        needed = not parameter.optional or name in enough
+        if wanted and not excluded and (needed or rng.random() < 0.5):
             values[name] = _value(rng, parameter, depth)
     for low, high in entry.ordered:
         a, b = values.get(low), values.get(high)

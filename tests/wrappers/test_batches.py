@@ -112,6 +112,43 @@ def test_how_many_records_may_be_said_in_ways() -> None:
     assert epsilon_of(rest[2]) == epsilon_of("gaussian:sigma=3@batches:t=50,b=1000")
 
 
+@pytest.mark.parametrize("passes", ["", "@10"])
+def test_a_last_batch_of_fewer_records(passes: str) -> None:
+    """A pass of n=60000,b=256 is about 235 batches; without the last one, about 234."""
+    sizes = ("t=235,b=256", "n=60000,b=256", "t=235,n=60000", "t=234,n=60000,b=256", "t=234,b=256")
+    found = [epsilon_of(f"gaussian:sigma=4@batches:{each}{passes}") for each in sizes]
+    assert found[1].lower == found[0].lower
+    assert found[2] == found[1]
+    for each in found:
+        assert each.lower == pytest.approx(found[0].lower, rel=1e-2)
+        assert each.upper == pytest.approx(found[0].upper, rel=1e-2)
+    assert found[0].upper <= found[1].upper * (1.0 + 1e-6)
+    assert found[3].upper <= found[4].upper * (1.0 + 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("short", "full"),
+    [("n=1000,b=10", "t=100,b=10"), ("t=100,n=1000,b=10", "t=100,b=10"), ("n=7,b=9", "t=1")],
+)
+def test_sizes_that_say_the_same(short: str, full: str) -> None:
+    """Where all batches are full, and where there is only one."""
+    first, second = (epsilon_of(f"gaussian:sigma=3@batches:{each}") for each in (short, full))
+    assert first == second
+
+
+def test_few_batches_of_a_pass_are_read() -> None:
+    """One that is stopped after a quarter costs less than a whole one of as few batches."""
+    found = epsilon_of("gaussian:sigma=4@batches:t=25,b=40,n=4000")
+    whole = epsilon_of("gaussian:sigma=4@batches:t=25,b=40")
+    assert found.lower is not None
+    assert 0.0 < found.lower < 0.8 * lower_of("gaussian:sigma=4@batches:t=25,b=40")
+    assert found.upper < 0.9 * whole.upper
+    replaced = epsilon_of(
+        "gaussian:sigma=4@batches:t=25,b=40,n=4000", relation=Relation.REPLACE_ONE
+    )
+    assert replaced.lower == 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("epochs", [1, 4])
 def test_more_noise_and_more_steps_cost_less(epochs: int) -> None:
@@ -195,8 +232,12 @@ def test_every_permutation_is_enclosed(steps: int, points: int) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("gaussian:sigma=1@batches:t=10,n=25", "n has to be a multiple of t"),
-        ("gaussian:sigma=1@batches:t=10,n=20,b=2", "do not go together"),
+        ("gaussian:sigma=1@batches:t=10,n=5", "less than one for each of t=10 batches"),
+        ("gaussian:sigma=1@batches:t=11,n=20,b=2", "no more than 10 batches of b=2"),
+        ("gaussian:sigma=1@batches:n=1000001,b=2", "at most 100000 are possible"),
+        ("gaussian:sigma=1@batches:t=1,n=20,b=2", "as of @wor:n=20,m=2"),
+        ("gaussian:sigma=1@batches:b=2", "batches needs t or n with b"),
+        ("gaussian:sigma=1@batches:n=20", "batches needs t or n with b"),
         ("laplace:scale=1@batches:t=10", "gaussian and gdp only"),
     ],
 )

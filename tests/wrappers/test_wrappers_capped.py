@@ -41,7 +41,15 @@ def test_peer_is_matched_or_beaten() -> None:
 
 @pytest.mark.parametrize(
     ("n", "k", "p"),
-    [(4, 2, 0.5), (1000, 16, 0.01), (1000, 3, 0.01), (60_000, 400, 1 / 256), (5, 5, 1e-9)],
+    [
+        (4, 2, 0.5),
+        (1000, 16, 0.01),
+        (1000, 3, 0.01),
+        (60_000, 400, 1 / 256),
+        (5, 5, 1e-9),
+        (10**12, 1030, 1e-9),
+        (10**15, 950, 1e-12),
+    ],
 )
 def test_binomial_tails_at_forty_digits(n: int, k: int, p: float) -> None:
     """Both tails lie in their bounds, which are narrow."""
@@ -149,6 +157,18 @@ def test_where_the_cap_binds_others_pull_the_other_way(text: str, width: float) 
     assert low >= high * (1.0 - width)
 
 
+def test_many_records() -> None:
+    """A cap that never binds is none, and one that does has both ends, also of 10^15."""
+    text = "gaussian:sigma=1@poisson:q=1e-5,max={},n={}@1000"
+    plain = epsilon("gaussian:sigma=1@poisson:q=1e-5@1000", 1e-7)
+    for n in (10**12, 10**13 - 1):
+        rare = epsilon(text.format(round(1.1e-5 * n), n), 1e-7)
+        assert rare == pytest.approx(plain, rel=1e-9)
+    low, high = epsilon("gaussian:sigma=1@poisson:q=1e-12,max=1000,n=1000000000000000@100", 1e-13)
+    assert 0.0 < low < high
+    assert low >= epsilon("gaussian:sigma=1@poisson:q=0.9e-12@100", 1e-13)[0]
+
+
 def test_a_cap_that_cannot_bind() -> None:
     """It is Poisson sampling, to the last digit; one that hardly ever does, to nine."""
     plain = epsilon("gaussian:sigma=1@poisson:q=256/60000@14063", 1e-5)
@@ -189,6 +209,7 @@ def test_everybody_in_a_sample_that_is_cut() -> None:
     [
         ("gaussian:sigma=1@poisson:q=0.1,max=3", "max and n together"),
         ("gaussian:sigma=1@poisson:q=0.1,n=3", "max and n together"),
+        ("gaussian:sigma=1@poisson:q=1e-5,max=3,n=1000000000000000", "is at most 1e9"),
         ("laplace:scale=1@poisson:q=0.1,max=3,n=9", "gaussian and gdp only"),
         ("gaussian:sigma=1@poisson:q=0.1,max=3,n=9@group:k=2", "@group of @poisson with max"),
         ("gaussian:sigma=1@poisson:q=0.1@poisson:q=0.1,max=3,n=9", "inside @poisson with max"),

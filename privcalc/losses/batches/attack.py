@@ -21,6 +21,17 @@ t - 1 numbers under N(0, 1),
     P(A) = sum_k p_k P(S > -k),  Q(A) = sum_k q_k P(S > -k),
 
 the first rounded down and the second up. Where the orders are exchanged, d = u_1 - alpha u_2.
+
+Slots of different sizes. P and Q have weights proportional to these. Whoever draws the order of the
+slots anew has even weights: the pair above, of as many slots, is below it. (It is the least of all
+such pairs, but in a loop with one smaller batch of many hardly less.)
+
+Records in no slot. With probability rho the record is in none, and P and Q are (1 - rho) times what
+they were and rho N(0, I), so that A has rho times its probability under N(0, I) more,
+
+    N(A) = sum_k n_k P(S > -k),
+
+n_k the masses under N(0, 1), and the best d is less by alpha' = (alpha - 1) rho / (1 - rho).
 """
 
 from __future__ import annotations
@@ -44,7 +55,9 @@ POINTS = 500.0
 DIGITS = 5.0
 
 
-def best_test(steps: int, v: float, epsilon: float, *, remove: bool) -> tuple[float, float]:
+def best_test(
+    steps: int, v: float, epsilon: float, *, remove: bool, skipped: float = 0.0
+) -> tuple[float, float]:
     """Return a lower bound on the P-mass, and an upper bound on the Q-mass, of one event.
 
     What is beyond the cells goes where the nearest cell does.
@@ -54,12 +67,13 @@ def best_test(steps: int, v: float, epsilon: float, *, remove: bool) -> tuple[fl
         v: 1 / sigma.
         epsilon: log alpha; the event is about that of larger losses.
         remove: whether P has the record.
+        skipped: rho < 1, up to three units.
     """
     cells = slot_cells(v)
     alpha = math.exp(epsilon)
     first, other = (2, 1) if remove else (1, 2)
     base, p, q = (cells.masses[i].copy() for i in (0, first, other))
-    d = (p - alpha * q) / base
+    d = (p - alpha * q) / base - (alpha - 1.0) * skipped / (1.0 - skipped)
     plan = plan_sums((d, base, p), steps - 1, (0.0, 0.0), POINTS, epsilon + DIGITS)
     if plan.faint:
         return 0.0, 0.0
@@ -83,4 +97,8 @@ def best_test(steps: int, v: float, epsilon: float, *, remove: bool) -> tuple[fl
     sums = TiltedSums(plan, lowest, base, error)
     low, high = sums.tails(steps - 1, -np.arange(lowest, lowest + len(base)))
     least, most = float((p * low).sum()), float((q * high).sum())
+    if skipped:
+        least = (1.0 - skipped) * least + skipped * float((base * low).sum())
+        most = (1.0 - skipped) * most + skipped * float((base * high).sum())
+        error += UNIT * (8.0 + 4.0 / (1.0 - skipped))
     return least * (1.0 - error), min(1.0, most * (1.0 + error))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.losses.atomic.atoms import AtomicLaw
+    from privcalc.losses.batches.slots import Slots
     from privcalc.losses.law import LossLaw
     from privcalc.numerics.arrays import Array
 
@@ -45,13 +46,14 @@ PER_TEST = 1.5e4
 LITTLE, PLENTY = 0.2, 1e7
 
 
-def law_above(steps: int, batch: int, v: float, *, remove: bool) -> ProvedLaw:
+def law_above(slots: Slots, v: float, *, remove: bool) -> ProvedLaw:
     """Return a law above one epoch; see `swap.py`.
 
     Profiles are convex in a = e^epsilon, so that between two points they are below the chord.
     """
-    bound, last = _bound(steps, batch, v), _last(v)
-    _kinds().add((steps, batch, v))
+    steps = slots.steps
+    bound, last = _bound(slots, v), _last(v)
+    _kinds().add((slots, v))
     lost = bound.at(last, remove=remove)
 
     def proved(epsilons: Array) -> tuple[Array, Array]:
@@ -72,7 +74,7 @@ def law_above(steps: int, batch: int, v: float, *, remove: bool) -> ProvedLaw:
         points, others = ([(Fraction(x), Fraction(y)) for x, y in each] for each in ends)
         return one_order_law(points, others)
 
-    name = "batches above", steps, batch, v, remove
+    name = "batches above", slots, v, remove
     return ProvedLaw(lost, last, name, proved, joined, GaussianLaw(v), one_sided=True)
 
 
@@ -107,26 +109,29 @@ def _about_zero(bound: SwapBound, x: float, epsilon: float, *, remove: bool) -> 
     return before * (1.0 - share) + after * share + 64.0 * UNIT * (before + after)
 
 
-def law_below(steps: int, v: float, *, remove: bool) -> ProvedLaw:
+def law_below(slots: Slots, v: float, *, remove: bool) -> ProvedLaw:
     """Return a law below one epoch; see `attack.py`.
 
     The alternative is random allocation, which hardly ever costs more: on a coarse lattice, but
-    where there is so much noise that both cost about the same.
+    where there is so much noise that both cost about the same. There is none where records may be
+    in no slot.
 
     Args:
-        steps: t.
+        slots: t of them, of any sizes, of which the record is in one.
         v: 1 / sigma, or less.
         remove: whether P has the record.
     """
+    steps, skipped = slots.steps, slots.skipped
     other: LossLaw | None = None
     size = ROUGH_SIZE if v <= LITTLE and left() >= PLENTY else ROUGHEST_SIZE
-    with suppress(NotCertifiedError):
-        laws = allocated_laws(steps, v, lower=True, size=size)
-        other = laws["remove" if remove else "add"]
+    if not skipped:
+        with suppress(NotCertifiedError):
+            laws = allocated_laws(steps, v, lower=True, size=size)
+            other = laws["remove" if remove else "add"]
     last = _last(v)
 
     def proved(epsilons: Array) -> tuple[Array, Array]:
-        ends = [_tested(steps, v, x, remove=remove) for x in epsilons.tolist()]
+        ends = [_tested(steps, v, x, remove=remove, skipped=skipped) for x in epsilons.tolist()]
         found = np.array(ends).reshape(-1, 2)
         return found[:, 0], found[:, 1]
 
@@ -134,32 +139,36 @@ def law_below(steps: int, v: float, *, remove: bool) -> ProvedLaw:
         places = _places(steps, v, upper=False)
         points = []
         for x in places:
-            p, q = _test(steps, v, x, remove=remove)
+            p, q = _test(steps, v, x, remove=remove, skipped=skipped)
             points.append((Fraction(q), Fraction(p)))
-            p, q = _test(steps, v, x, remove=not remove)
+            p, q = _test(steps, v, x, remove=not remove, skipped=skipped)
             points.append((1 - Fraction(p), 1 - Fraction(q)))
         return polygon_law(points, above=False)
 
-    name = "batches below", steps, v, remove
+    name = "batches below", steps, skipped, v, remove
     return ProvedLaw(0.0, last, name, proved, joined, other, one_sided=True)
 
 
-def _tested(steps: int, v: float, epsilon: float, *, remove: bool) -> tuple[float, float]:
-    p, q = _test(steps, v, epsilon, remove=remove)
+def _tested(
+    steps: int, v: float, epsilon: float, *, remove: bool, skipped: float
+) -> tuple[float, float]:
+    p, q = _test(steps, v, epsilon, remove=remove, skipped=skipped)
     other = math.exp(epsilon) * q
     wrong = 8.0 * UNIT * (p + other * (1.0 + epsilon))
     return max(0.0, p - other - wrong), max(0.0, p - other + wrong)
 
 
 @remembered(10_000)
-def _test(steps: int, v: float, epsilon: float, *, remove: bool) -> tuple[float, float]:
-    return best_test(steps, v, epsilon, remove=remove)
+def _test(
+    steps: int, v: float, epsilon: float, *, remove: bool, skipped: float
+) -> tuple[float, float]:
+    return best_test(steps, v, epsilon, remove=remove, skipped=skipped)
 
 
 # Both directions share it, and all kinds are asked in one direction before the other.
 @remembered(40)
-def _bound(steps: int, batch: int, v: float) -> SwapBound:
-    return SwapBound(steps, batch, v)
+def _bound(slots: Slots, v: float) -> SwapBound:
+    return SwapBound(slots, v)
 
 
 def _last(v: float) -> float:
@@ -167,7 +176,7 @@ def _last(v: float) -> float:
 
 
 @remembered(1)
-def _kinds() -> set[tuple[int, int, float]]:
+def _kinds() -> set[tuple[Slots, float]]:
     """Return what is asked about in one question, between which work is divided."""
     return set()
 

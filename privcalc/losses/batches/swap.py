@@ -4,15 +4,15 @@ What is bounded is the profile of one epoch at alpha >= 1, in either order of th
 adaptive steps with Gaussian noise: t slots of b records, v = 1 / sigma, h(alpha, v) the profile of
 one step without sampling. T = t - 1, J = T b.
 
-The swap. Put the record into slot 1, and all others evenly; then let it change places with one of
-all t b records, drawn evenly, itself among them. This is an even permutation. Profiles are jointly
-convex, so it is enough to bound what is left given the first arrangement: with probability 1 / t
-the record stays in slot 1; else one of the J records j of slots 2, ..., t comes to slot 1, and the
-record to slot t(j). Let y_j, |y_j| <= v in units of sigma, be what record j adds to slot 1, where
-no step was before that it could depend on, m = mean_j N(y_j) about what the other b - 1 records
-there add, and R the outputs where slot 1 is drawn from m, and the others are those of the first
-arrangement. With omega_j = dN(y_j)/dm of the first output z, D_j of `glue.py` at slot t(j), given
-the past, l_x and l_0 the densities of N(x) and N(0) over m,
+The swap, of slots of b records each. Put the record into slot 1, and all others evenly; then let it
+change places with one of all t b records, drawn evenly, itself among them. This is an even
+permutation. Profiles are jointly convex, so it is enough to bound what is left given the first
+arrangement: with probability 1 / t the record stays in slot 1; else one of the J records j of slots
+2, ..., t comes to slot 1, and the record to slot t(j). Let y_j, |y_j| <= v in units of sigma, be
+what record j adds to slot 1, where no step was before that it could depend on, m = mean_j N(y_j)
+about what the other b - 1 records there add, and R the outputs where slot 1 is drawn from m, and
+the others are those of the first arrangement. With omega_j = dN(y_j)/dm of the first output z, D_j
+of `glue.py` at slot t(j), given the past, l_x and l_0 the densities of N(x) and N(0) over m,
 
     H_alpha = E_R ((l_x - alpha l_0) / t + (1 / t) sum_{k >= 2} (1 / b) sum_{j in k} omega_j D_j)_+
 
@@ -41,6 +41,22 @@ martingale). As psi_m <= (m / N) G_m + (1 - m / N) beta,
 and for a <= m <= b the last is at most (b / (N - b)) (G_a - g)_+. G_1 <= beta + h(alpha, v).
 
 Any N and beta will do; they are searched for.
+
+Other slots (`slots.py`): b_k <= b records in slot k, with b_1 = b. Now J = sum_{k >= 2} b_k, and of
+the J + b records the one that x changes places with is in slot 1 with probability b / (J + b). So
+
+    H_alpha = (J / (J + b)) E_R ((b / J)(l_x - alpha l_0) + (1 / T) sum_{k >= 2} W_k D_k)_+,
+
+D_k an average of D_j, and W_k = (T / J) sum_{j in k} omega_j, of mean 1 over k. Let f(s) be the
+mean of E ((T / J) sum omega_j - M)_+ over draws of s records. No omega_j is negative, so that the
+same next record adds the more to it the larger the sum is: f is convex, f(0) = 0, f(b_k) <= (b_k /
+b) f(b), and the mean over k is at most J / (T b) f(b) <= kappa(M J / (T b)) where J >= b. And
+l_x b / J <= beta + (b / J)(l_x - beta J / b)_+. All the rest is the same: for M = T / N
+
+    H_alpha <= (J / (J + b)) (g + kappa(J / (b N)) (h(alpha, v) + s) + (b / J) kappa_x(beta J / b)).
+
+Records in no slot. Given which are, the rest is such a permutation, and where the record is one of
+them nothing tells the data sets apart: the bound counts as often as the record is in a slot.
 """
 
 from __future__ import annotations
@@ -60,6 +76,8 @@ from privcalc.numerics.rounding import UNIT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.batches.slots import Slots
+
 # Counts N that are tried, each so many times smaller than the last; beta over alpha - 1.
 THINNER, LEAST_CAP = 1.12, 1.02
 # How many of them are looked at before a search.
@@ -77,13 +95,14 @@ ENOUGH, MOST_PARTS = 0.005, 30
 class SwapBound:
     """The upper bound for one epoch, at any epsilon and in both orders."""
 
-    def __init__(self, steps: int, batch: int, v: float) -> None:
-        """Take t >= 2, b, and v = 1 / sigma."""
-        self._steps, self._others, self._v = steps, steps - 1, v
-        self._caps = HintCaps(v, batch)
+    def __init__(self, slots: Slots, v: float) -> None:
+        """Take t >= 2 slots, and v = 1 / sigma."""
+        self._slots, self._v = slots, v
+        self._seen = slots.seen / slots.records
+        self._caps = HintCaps(v, slots.batch)
         self._cells = slot_cells(v)
         counts = []
-        count = self._others / LEAST_CAP
+        count = slots.even / LEAST_CAP
         while count >= 2.0:
             counts.append(int(count))
             count = min(count / THINNER, count - 1.0)
@@ -103,7 +122,7 @@ class SwapBound:
         return known[epsilon]
 
     def _at(self, epsilon: float, *, remove: bool) -> float:
-        plain = gaussian_profile(self._v, epsilon).upper
+        plain = gaussian_profile(self._v, epsilon).upper * self._seen * (1.0 + 4.0 * UNIT)
         if epsilon < LEAST_EPSILON or not self._counts:
             return plain
         place = round(math.log(epsilon) / SPACING)
@@ -134,18 +153,19 @@ class SwapBound:
         plain = gaussian_profile(self._v, epsilon).upper
         parts = np.array(SHIFTS)
         shifts = math.expm1(epsilon) * parts
-        own = np.array([self._caps.own(shift * self._others) for shift in shifts.tolist()])
+        even = self._slots.even
+        own = np.array([self._caps.own(shift * even) for shift in shifts.tolist()])
         sums, excess = self._sums(epsilon, self._counts[0], FEW_POINTS, remove=remove)
         tried: dict[int, tuple[float, float]] = {}
 
         def value(i: int) -> float:
             if i not in tried:
                 count = self._counts[i]
-                kappa = self._caps.cap(self._others / count)
+                kappa = self._cap(count)
                 tried[i] = math.inf, 0.0
                 if kappa < 1.0:
                     total = sums.hinges(count, shifts) + excess + kappa * (plain + shifts)
-                    total += own / self._others
+                    total += own / even
                     best = int(np.argmin(total))
                     tried[i] = float(total[best]), float(parts[best])
             return tried[i][0]
@@ -164,6 +184,11 @@ class SwapBound:
             best = better
         return (self._counts[best], tried[best][1]) if value(best) < plain else None
 
+    def _cap(self, count: int) -> float:
+        """Return an upper bound on mean_k E (W_k - M)_+ for N."""
+        slots = self._slots
+        return self._caps.cap(slots.others / (slots.batch * count))
+
     def _bound(self, epsilon: float, choice: tuple[int, float], *, remove: bool) -> float:
         count, part = choice
         # So that its exponential is rounded down: profiles fall.
@@ -180,12 +205,13 @@ class SwapBound:
             return found * (1.0 + 4.0 * UNIT)
 
         g = mean(count)
-        kappa = self._caps.cap(self._others / count)
-        own = self._caps.own(beta * self._others * (1.0 - 4.0 * UNIT)) / self._others
+        kappa = self._cap(count)
+        slots = self._slots
+        own = self._caps.own(beta * slots.even * (1.0 - 4.0 * UNIT)) / slots.even
         enough = ENOUGH * (g + kappa * (plain + beta) + own) / kappa
         slope = max(0.0, beta - g + _steeper(count, g, mean, enough)) + 4.0 * UNIT * beta
         total = g + kappa * (plain + slope) + own
-        return total * (self._others / self._steps) * (1.0 + 64.0 * UNIT)
+        return total * (slots.others / slots.records) * (1.0 + 64.0 * UNIT)
 
 
 def _steeper(count: int, g: float, mean: Callable[[int], float], enough: float) -> float:

@@ -13,10 +13,11 @@ e^{lam j h} D_{m+j}, D = C x^{-lam}, which is
 A law on the lattice with Q-masses p_j has (T V)_m = sum p_j V_{m+j}.
 
 Rounding. A transform of N points is off by at most ETA log2 N times the sum of moduli of its inputs
-in each value (Higham 2002, section 24.1, for factors 2, 3 and 5, which take p + 3 units in a stage
-of log2 p), so that a sum of products with weights of total s is off by at most 3 ETA log2 N s times
-the sum of moduli, and one with the n-th power of a law of total s by (n + 2) ETA log2 N s^n times
-it.
+in each value, and N^{1/2} ETA log2 N times their root of squares in its own (Higham 2002, section
+24.1, for factors 2, 3 and 5, which take p + 3 units in a stage of log2 p). So a sum of products
+with weights of total s, whose own transform is off by the first of these, is off by at most 3 ETA
+log2 N s times the root of squares, in each value: an inverse transform divides the root of squares
+by N^{1/2}. One with the n-th power of a law of total s is by (n + 2) ETA log2 N s^n times it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Circle:
         size: number of points.
         lam: tilt.
         factor: g^{lam + 1}.
-        eta: error of one transform, relatively to the sum of moduli.
+        eta: error of one transform, relatively to the root of squares.
     """
 
     def __init__(self, step: float, length: float, lam: float) -> None:
@@ -75,6 +76,12 @@ class Circle:
         found: Array = rise - fall
         return found
 
+    def steepest(self, values: Array) -> float:
+        """Return the largest slope of x V in modulus, tilted as w is, or a little more."""
+        rise = np.roll(values, -1) * self.factor - values
+        error = self.slope_error(float(np.abs(values).max()))
+        return float(np.abs(rise).max()) / math.expm1(self.step) + error
+
     @property
     def slope_of_one(self) -> float:
         """Return D of the constant 1, which is positive."""
@@ -101,6 +108,11 @@ class Circle:
             for i, part in enumerate(weights.reshape(-1, len(indices))):
                 rows[i] = np.bincount(places, weights=part, minlength=self.size)
         return Kernel(np.conj(np.fft.rfft(cyclic)), float(weights.sum(axis=-1).max()))
+
+
+def size_of(values: Array) -> float:
+    """Return the root of the sum of squares, or a little more."""
+    return math.sqrt(float(values @ values)) * (1.0 + 1e-9)
 
 
 class Kernel:

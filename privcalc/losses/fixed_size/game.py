@@ -29,11 +29,15 @@ binom(D, k) m^{D - k} g_k. (The sum for D steps ends with g_D.)
 W has to be convex for this. It is, but for rounding: its slopes are looked at in every block,
 and where one falls, a constant is added, whose slopes rise everywhere by D of 1.
 
-Beyond the last lattice step of a kernel a step has the time value of R at most, h(a) <=
-q P(N > z), z = log((a - 1 + q) / q) / mu - mu / 2. z grows by h / mu a step at least, so that
-the sum of h(e^{jh}) e^{lam j h} from there on is geometric: less than (1 + 1 / ((z / mu - lam) h))
-times its first term; times the largest D it is part of S, and of m. So is the other side, whose
-time values a h(1/a) are smaller.
+Large losses are cut off: Y is clipped to [1 / c, c], c = e^l at the last lattice step of kernels.
+All V_j increase with slopes of at most 1, as V_0 does and E_Q Y = 1. So E_Q V_j(x Y) is at most
+that of the clipped Y and x omega more, omega the supremum over triples of E_Q (Y - c)_+, which is
+that of R at c, and E_Q (1 / c - Y)_+ <= omega, too. The clipped Y has E_Q Y - 1 within omega of 0,
+so that T of x is at most (1 + omega) x, and V_T at most the value of the game of clipped triples
+and T omega e^{T omega} x; delta is T omega e^{T omega} more. Clipped triples commute as well, and
+their time values are 0 beyond c, at most those of triples before, and omega less at least. With a
+mean that is not 1, T V also has x V' (x) times E_Q Y - 1, in modulus at most omega times the
+largest of (g^{lam + 1} w_{i+1} - w_i) / (g - 1) in modulus.
 """
 
 from __future__ import annotations
@@ -45,10 +49,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.fixed_size.circle import Circle, power
+from privcalc.losses.fixed_size.circle import Circle, power, size_of
 from privcalc.losses.fixed_size.scale import FINE, GROWTH, ROUGHER, blocks, chord_weights, graded
 from privcalc.losses.fixed_size.triples import RELATIVE, curvature, poisson_values, time_values
-from privcalc.numerics.normal import lower_tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
@@ -115,27 +118,28 @@ class Game:
         self._tilt = np.exp(lam * self._all * h)
         self._intervals = intervals
         self._fine = ROUGHER * FINE if rough else FINE
-        self.tail = self._tail(last)
+        self.cut = self._cut(last)
         most = self._most()
         self.largest = self._kernel(most[1])
         self.least = self._kernel(most[0])
         nodes = self._nodes()
         self.families = [self._family(nodes, mirrored=way) for way in (False, True)]
-        self.moment = 1.0 + self.circle.slope_of_one * (self.largest.total + self.tail)
+        self.moment = 1.0 + self.circle.slope_of_one * self.largest.total
+        self.moment += self.cut * self.circle.steepest(np.ones(2))
         self.moment *= 1.0 + RELATIVE
         self.base = self._base(nodes[1][intervals])
         # Constants grow by that of the base law where a gain over it is cut off at 0.
         self.moment = max(self.moment, self.base.total * (1.0 + RELATIVE))
 
-    def _tail(self, last: int) -> float:
-        """Bound the sum of h e^{lam l} beyond the last step, on both sides."""
-        h, lam, loss = self.circle.step, self.scale.lam, last * self.circle.step
-        z = math.log((math.expm1(loss) + self.q) / self.q) / self.mu - 0.5 * self.mu
-        rate = z / self.mu - lam
-        if not rate > 0.0:
-            raise NotCertifiedError("the tail of a step does not fall fast enough")
-        first = self.q * float(lower_tails(np.array([-z]))[0]) * math.exp(lam * loss)
-        return 2.0 * first * (1.0 + 1.0 / (rate * h)) * (1.0 + RELATIVE)
+    def _cut(self, last: int) -> float:
+        """Return omega: by how much clipping at the last step lowers one step at most."""
+        loss = np.array([last * self.circle.step * (1.0 - 4.0 * UNIT)])
+        return float(poisson_values(self.q, self.mu, loss)[1][0]) * (1.0 + RELATIVE)
+
+    def left_out(self, count: int) -> float:
+        """Return what clipping takes off delta after so many steps, at most."""
+        whole = count * self.cut
+        return whole * math.exp(min(whole, 1.0)) * (1.0 + RELATIVE) if whole < 1.0 else 1.0
 
     def _most(self) -> tuple[Array, Array]:
         """Return the least and the largest time values of all triples at all lattice steps."""
@@ -145,7 +149,7 @@ class Game:
         up = losses >= 0.0
         largest = np.where(up, above, mirrored[1]) * (1.0 + RELATIVE)
         least = np.where(up, mirrored[0], below) * (1.0 - RELATIVE)
-        return np.minimum(least, largest), largest
+        return np.clip(least - self.cut, 0.0, largest), largest
 
     def _nodes(self) -> tuple[Array, Array]:
         """Return lower and upper time values of family + at its nodes, and one beyond."""
@@ -253,7 +257,7 @@ class Game:
         spectrum = circle.transform(w)
         gained = self._gained(w, spectrum, bends)
         norm, total = base.total, power(base.spectrum, size) * spectrum
-        moduli = norm**size * float(w.sum())
+        sizes = norm**size * size_of(w)
         left = math.inf
         for k in range(1, size + 1):
             spectrum = circle.transform(gained)
@@ -262,11 +266,11 @@ class Game:
             # Differences of what is all rounding grow: a constant is better then.
             if k > LEVELS or rest > 0.5 * left:
                 break
-            left, gained = rest, following
             times = math.comb(size, k)
             total = total + times * power(base.spectrum, size - k) * spectrum
-            moduli += times * norm ** (size - k) * float(np.abs(spectrum[0]))
-        error = (size + 8.0) * circle.eta * moduli
+            sizes += times * norm ** (size - k) * size_of(gained)
+            left, gained = rest, following
+        error = (size + 8.0) * circle.eta * sizes
         found: Array = np.maximum(circle.back(total), 0.0) + (left + error) * MARGIN
         return found
 
@@ -293,9 +297,8 @@ class Game:
             best = np.maximum(best, self._highest(family, bend))
         found = best + w - circle.back(self.base.spectrum * spectrum)
         total = max(family.total for family in self.families)
-        error = TERMS * 3.0 * circle.eta * (total * float(bends.sum()) + self.base.total * w.sum())
-        outside = self.tail * float(bends.max())
-        error += TERMS * total * circle.slope_error(float(w.max())) + outside
+        error = TERMS * 3.0 * circle.eta * (total * size_of(bends) + self.base.total * size_of(w))
+        error += TERMS * total * circle.slope_error(float(w.max())) + self.cut * circle.steepest(w)
         gained: Array = np.maximum(found + float(error) * MARGIN, 0.0)
         return gained
 
@@ -327,8 +330,8 @@ class Game:
             - self.base.spectrum * spectrum
         )
         total = self.largest.total
-        error = 8.0 * circle.eta * (total * float(np.abs(bends).sum()) + self.base.total * g.sum())
-        error += total * circle.slope_error(float(g.max())) + self.tail * float(np.abs(bends).max())
+        error = 8.0 * circle.eta * (total * size_of(bends) + self.base.total * size_of(g))
+        error += total * circle.slope_error(float(g.max())) + self.cut * circle.steepest(g)
         bound: Array = np.maximum(found + g + error * MARGIN, 0.0)
         return bound
 

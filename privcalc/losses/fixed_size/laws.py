@@ -74,12 +74,14 @@ class Played:
         step: its step.
         values: w, or what is below it.
         turns: pairs of a rate and a logarithm that bound other turns (`Strategies.turns`).
+        left_out: from above, what is not in w.
     """
 
     scale: Scale
     step: float
     values: Array
     turns: tuple[tuple[float, float], ...] = ()
+    left_out: float = 0.0
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
@@ -94,7 +96,8 @@ class Played:
         first = math.floor(place)
         share = math.expm1((place - first) * self.step) / math.expm1(self.step)
         here, there = (self._value(at, epsilon) for at in (first, first + 1))
-        return min(1.0, ((1.0 - share) * here + share * there) * (1.0 + READ * (1.0 + epsilon)))
+        found = ((1.0 - share) * here + share * there) * (1.0 + READ * (1.0 + epsilon))
+        return min(1.0, found + self.left_out)
 
     def below(self, epsilon: float) -> float:
         """Return a lower bound on delta: that of the next point of the lattice."""
@@ -277,13 +280,17 @@ class FixedSizeUses(Uses):
         Masses are raised until their profile is proved to be above the values.
         """
         near = replace(self, rough=True)
-        known = played_above(self, USUAL), played_above(near, NEAR)
+        known = (
+            played_above(self, USUAL, listed=True),
+            played_above(near, NEAR, listed=True),
+        )
         games = [game for game in known if game]
         if not games:
             return None
         points, spacing = _points(games[0])
         found = [min(game.above(float(each)) for game in games) for each in points]
-        values = np.minimum.accumulate(found)
+        # The profile is convex, and so below the largest convex function that is below all of them.
+        values = _hull(np.exp(points), np.minimum.accumulate(found)) * (1.0 + 8.0 * UNIT)
         # Of a symmetric pair the slope in a at 1 is (1 - V(1)) / 2 at most.
         steepest = 0.5 * (1.0 - values[0]) * (1.0 - STEEPEST)
         values = np.maximum(values, values[0] - np.expm1(points) * steepest)
@@ -326,7 +333,7 @@ class AttainedUses(Uses):
         Between two points V is at least its bound at the second: chords of values that are moved by
         one point are below. Masses are lowered until their profile is proved to be below those.
         """
-        known = played_below(self, USUAL), played_below(self, NEAR)
+        known = played_below(self, USUAL, listed=True), played_below(self, NEAR, listed=True)
         games = [game for game in known if game]
         found = None
         if games:
@@ -348,7 +355,7 @@ class AttainedUses(Uses):
 
 
 def _hull(x: Array, values: Array) -> Array:
-    """Return a convex function below values at x."""
+    """Return the largest convex function below values at x: what is above a chord is left out."""
     kept = np.arange(len(x))
     while True:
         bends = np.diff(np.diff(values[kept]) / np.diff(x[kept]))
@@ -399,23 +406,24 @@ def choice_of(q: float, mu: float, uses: int) -> Choice:
 
 
 @remembered(8)
-def played_above(law: Uses, level: float) -> Played | None:
-    """Play from above, near the epsilon of e^-level."""
+def played_above(law: Uses, level: float, *, listed: bool = False) -> Played | None:
+    """Play from above, near the epsilon of e^-level, or also far from there."""
     q, mu = law.step.ends(1.0)
     part, most, intervals = ROUGH_ABOVE if law.rough else FINE_ABOVE
-    scale = choice_of(*law.step.ends(0.0), law.uses).scale(-level, part, most)
+    scale = choice_of(*law.step.ends(0.0), law.uses).scale(-level, part, most, listed=listed)
     if scale is None:
         return None
     game = Game(q, mu, scale, intervals, rough=law.rough)
-    return Played(scale, game.circle.step, game.value(law.uses, rough=law.rough))
+    values = game.value(law.uses, rough=law.rough)
+    return Played(scale, game.circle.step, values, left_out=game.left_out(law.uses))
 
 
 @remembered(8)
-def played_below(law: Uses, level: float) -> Played | None:
-    """Play from below, near the epsilon of e^-level."""
+def played_below(law: Uses, level: float, *, listed: bool = False) -> Played | None:
+    """Play from below, near the epsilon of e^-level, or also far from there."""
     q, mu = law.step.ends(-1.0)
     scale = choice_of(*law.step.ends(0.0), law.uses).scale(
-        -level, *(ROUGH_BELOW if law.rough else FINE_BELOW)
+        -level, *(ROUGH_BELOW if law.rough else FINE_BELOW), listed=listed
     )
     if scale is None:
         return None

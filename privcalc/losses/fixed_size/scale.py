@@ -26,13 +26,22 @@ ROUGHER = 2.5
 COARSE = 1.0
 # A rough look at a step.
 LOOK, LOOK_FINE, LOOK_GROWTH = 0.1, 0.06, 0.05
-ORDERS = np.geomspace(0.3, 200.0, 140)
+ORDERS = np.geomspace(0.3, 6000.0, 210)
 # Of few uses, steps are so many times the least.
 LEAST = 4.0
 # log delta of which no epsilon above 0 may be seen roughly.
 LARGE = -9.0
+# Tilted mass that single losses beyond half of the cut may have in all uses: where they take over a
+# circle that is long enough for usual losses is too short, and losses vary so many times more.
+MOST_FAR, LITTLE_MORE = 1e-4, 1.1
+# So much larger may the epsilon be that a less steep tilt proves by itself.
+MOST_LOSS = 1.25
 # Tilted numbers stay doubles.
 MOST_TILT = 500.0
+# Log of what is cut off of all uses, beside delta; of few uses, where it costs more that profiles
+# end in a step and are not convex there; and where a game is for much smaller deltas, too.
+CUT, FEW_CUT, LISTED_CUT = -13.0, -25.0, -60.0
+FEW_USES = 300
 
 
 @record
@@ -45,7 +54,7 @@ class Scale:
         length: of the circle.
         epsilon: about where the bound is best.
         deviation: of the tilted loss.
-        reach: the loss beyond which a step is bounded by its tail.
+        reach: the loss at which those of a step are cut off.
     """
 
     lam: float
@@ -86,6 +95,7 @@ class Choice:
     def __init__(self, q: float, mu: float, count: int) -> None:
         """Look at E and at R, roughly."""
         self._q, self._mu, self._count = q, mu, count
+        self._log_q = math.log(q)
         square = math.exp(0.5 * mu * mu)
         spread = math.sqrt(2.0 * square * (square - 1.0)) * q
         last = math.log1p(q * math.exp(10.0 * mu + mu * mu))
@@ -96,52 +106,80 @@ class Choice:
         self._plain = 0.0
         for values in (equal, single):
             weights = np.maximum(chord_weights(self._points, values), 0.0)
-            tilted = weights * np.exp(np.outer(ORDERS + 1.0, self._points))
-            self._laws.append((tilted, tilted.sum(axis=1)))
+            self._laws.append(weights)
             self._plain = max(self._plain, float(weights @ self._points**2))
 
-    def scale(self, log_delta: float, part: float, most: int) -> Scale | None:
+    def scale(
+        self, log_delta: float, part: float, most: int, *, listed: bool = False
+    ) -> Scale | None:
         """Choose for a delta, or for a smaller one where that is large; None where out of reach.
 
         Args:
             log_delta: the delta.
             part: the step in deviations of one step.
             most: points.
+            listed: whether the game is for much smaller deltas, too.
         """
         found = None
         while found is None and log_delta > LARGE:
-            found = self._scale(log_delta, part, most)
+            found = self._scale(log_delta, part, most, listed=listed)
             log_delta -= 1.0
-        return found or self._scale(log_delta, part, most)
+        return found or self._scale(log_delta, part, most, listed=listed)
 
     @np.errstate(all="ignore")
-    def _scale(self, log_delta: float, part: float, most: int) -> Scale | None:
+    def _scale(self, log_delta: float, part: float, most: int, *, listed: bool) -> Scale | None:
         best = []
-        for tilted, moments in self._laws:
-            logs = self._count * np.log(moments) - log_delta
-            epsilons = (logs - np.log(ORDERS * (ORDERS + 1.0)) - 1.0) / ORDERS
+        cut = min(log_delta, LARGE) + (CUT if self._count > FEW_USES else FEW_CUT)
+        reach = self._reach(min(cut, LISTED_CUT) if listed else cut)
+        if not reach < math.inf:
+            return None
+        within = self._points <= reach
+        orders = ORDERS[(ORDERS + 2.0) * reach <= MOST_TILT]
+        if not len(orders):
+            return None
+        powers = np.exp(np.outer(orders + 1.0, self._points[within]))
+        for law in self._laws:
+            tilted = law[within] * powers
+            moments = tilted.sum(axis=1)
+            # (x - a)_+ is at most x^{lam + 1} times a number that makes them touch.
+            logs = self._count * np.log(moments) - log_delta - np.log1p(orders)
+            epsilons = logs / orders - np.log1p(1.0 / orders)
             epsilons = np.where(np.isfinite(epsilons), epsilons, np.inf)
-            place = int(np.argmin(epsilons))
-            if not math.isfinite(float(epsilons[place])):
+            mean, square = (tilted @ self._points[within] ** k / moments for k in (1, 2))
+            variances = square - mean * mean
+            far = self._count * tilted @ (self._points[within] > 0.5 * reach)
+            steep = (far > MOST_FAR) & (variances > LITTLE_MORE * variances[0])
+            best_place = int(np.argmin(epsilons))
+            least = float(epsilons[best_place])
+            if not math.isfinite(least):
                 return None
-            weights = tilted[place] / moments[place]
-            mean = float(weights @ self._points)
-            variance = float(weights @ self._points**2) - mean * mean
-            best.append((float(epsilons[place]), float(ORDERS[place]), variance))
+            # The steepest that is not too steep, but for a part of what the tilt is for.
+            place = min(int(np.argmax(np.append(steep, True))) - 1, best_place)
+            place = max(place, int(np.argmax(epsilons <= MOST_LOSS * least)))
+            lam, variance = float(orders[place]), float(variances[place])
+            # About what the saddle point says of delta.
+            width = math.log(max(2.0 * math.pi * self._count * variance, 1e-300))
+            closer = float(logs[place]) - math.log(lam) - 0.5 * width
+            best.append((min(float(epsilons[place]), closer / lam), lam, variance))
         epsilon, lam, variance = max(best)
         if not (epsilon > 0.0 and variance > 0.0):
             return None
         deviation = math.sqrt(self._count * variance)
         length = max(SPAN * deviation, 2.0 * deviation + epsilon + 8.0 / lam)
+        length = max(length, (8.0 - log_delta) / lam)
         # Large losses that the tilt brings up need no finer lattice than usual ones.
         fine = part * math.sqrt(min(variance, self._plain))
         step = max(min(fine, LEAST * length / most), length / most)
-        far = 9.0 + (lam + 2.0) * self._mu
-        exponent = far * self._mu + 0.5 * self._mu * self._mu
-        reach = math.log1p(self._q * math.exp(min(exponent, 600.0)))
-        if exponent > 500.0 or (lam + 2.0) * reach > MOST_TILT:
-            return None
         return Scale(lam, step, length, epsilon, deviation, reach)
+
+    def _reach(self, log_mass: float) -> float:
+        """Return about the loss of R beyond which all uses have this mass."""
+        log_tail = log_mass - math.log(self._count) - self._log_q
+        # P(N > z) is about e^(-z^2/2) / (z (2 pi)^(1/2)).
+        z = math.sqrt(max(1.0, -2.0 * log_tail))
+        z = math.sqrt(max(1.0, -2.0 * (log_tail + math.log(z * math.sqrt(2.0 * math.pi)))))
+        exponent = z * self._mu + 0.5 * self._mu * self._mu
+        return math.log1p(self._q * math.exp(exponent)) if exponent < MOST_TILT else math.inf
 
 
 # Single steps first, as V_0 has a corner; then blocks of a part of the steps so far, and at most of

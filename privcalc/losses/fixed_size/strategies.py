@@ -14,9 +14,10 @@ masses are mixed with no loss at all as far as they exceed it.
 
 Turns. On the circle all turns are added up: what is computed is at most the sum over n of the truth
 at l + n L, by induction over the blocks, as all is monotone and T^D of a sum is the sum. The other
-turns are subtracted in the end. V(x) <= x, so that those above have w <= e^{-lam l}. And V_0 <=
-x^{z} / z for z >= 1 (as (x - 1)_+ x^{-z} is largest at z / (z - 1)), so that V_T <= m(z)^T x^z / z
-with the moment m of R and A glued (`game.py`), from above, and any z > lam + 1 bounds those below.
+turns are subtracted in the end. V here is the value of the game of the laws on the lattice. V(x) <=
+x, so that those above have w <= e^{-lam l}. And V_0 <= x^{z} / z for z >= 1 (as (x - 1)_+ x^{-z} is
+largest at z / (z - 1)), so that V_T <= m(z)^T x^z / z with the largest moment m of the three laws,
+from above, and any z > lam + 1 bounds those below.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.fixed_size.circle import Circle, power
+from privcalc.losses.fixed_size.circle import Circle, power, size_of
 from privcalc.losses.fixed_size.scale import (
     COARSE,
     FINE,
+    MOST_TILT,
     ROUGHER,
     blocks,
     chord_weights,
     graded,
 )
 from privcalc.losses.fixed_size.triples import RELATIVE, poisson_values, time_values
-from privcalc.numerics.normal import lower_tails
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 
@@ -83,11 +84,13 @@ class Strategies:
             q, mu, 1.0, points, fine=COARSE, under=ROUGHER * FINE if rough else FINE
         )[0]
         mirrored = np.exp(points) * single[::-1]
+        self._masses: list[Array] = []
         self.laws = [self._law(points, values) for values in (equal, single, mirrored)]
 
     def _law(self, points: Array, values: Array) -> Kernel:
         """Return Q-masses of a law below, tilted."""
         masses = law_below(points, values)
+        self._masses.append(masses)
         full = np.zeros(2 * int(self._steps[-1]) + 1)
         full[self._steps - self._steps[0]] = masses * np.exp((self.scale.lam + 1.0) * points[::2])
         steps = np.arange(len(full)) + int(self._steps[0])
@@ -109,11 +112,11 @@ class Strategies:
             if size not in known:
                 known[size] = [power(law.spectrum, size) for law in self.laws]
             charge(PER_POINT * circle.size * 5.0)
-            spectrum, moduli = circle.transform(w), float(w.sum())
+            spectrum, whole = circle.transform(w), size_of(w)
             best = np.zeros(circle.size)
             for law, raised in zip(self.laws, known[size], strict=True):
                 norm = max(law.total, 1.0) ** size
-                error = (size + 8.0) * circle.eta * norm * moduli * MARGIN
+                error = (size + 8.0) * circle.eta * norm * whole * MARGIN
                 best = np.maximum(best, circle.back(raised * spectrum) - error)
             w = best
         return w
@@ -135,29 +138,12 @@ class Strategies:
         return tuple(found)
 
     def _log_moment(self, lam: float) -> float:
-        """Bound the log of sup E_Q Y^{lam + 1} over all triples; see `game.py`.
-
-        x^{lam + 1} is below its chords, whose slope changes by a multiple of x^lam; beyond the last
-        step time values are those of the tail.
-        """
-        h = self.scale.step
-        last = int(self._steps[-1])
-        loss = last * h
-        if lam * loss > 600.0:
+        """Bound the log of E_Q Y^{lam + 1} of the three laws: sums of positive terms."""
+        losses = self._steps * self.scale.step
+        if (lam + 1.0) * float(losses[-1]) > MOST_TILT:
             return math.inf
-        losses = h * np.arange(-last, last + 1)
-        values = poisson_values(self.q, self.mu, losses)[1]
-        values = np.where(losses >= 0.0, values, np.exp(losses) * values[::-1])
-        z = math.log((math.expm1(loss) + self.q) / self.q) / self.mu - 0.5 * self.mu
-        rate = z / self.mu - lam
-        if not rate > 0.0:
-            return math.inf
-        tail = self.q * float(lower_tails(np.array([-z]))[0]) * math.exp(lam * loss)
-        total = float((values * np.exp(lam * losses)).sum())
-        total += 2.0 * tail * (1.0 + 1.0 / (rate * h))
-        e = (lam + 1.0) * h
-        bend = math.expm1(e) / math.expm1(h) - math.expm1(-e) / math.expm1(-h)
-        return math.log1p(bend * total * (1.0 + 1e-6))
+        powers = np.exp((lam + 1.0) * losses)
+        return math.log(max(float(masses @ powers) for masses in self._masses)) + 1e-12
 
 
 def law_below(points: Array, values: Array) -> Array:

@@ -14,9 +14,9 @@ from privcalc.losses.batches.sums import SumPlan, TiltedSums
 from tests.batches_truth import arranged_deltas, sampled_attack
 
 
-def least(sigma: float, steps: int, epsilon: float, *, remove: bool) -> float:
+def least(sigma: float, steps: int, epsilon: float, *, remove: bool, skipped: float = 0.0) -> float:
     """Return what the best test proves of delta."""
-    p, q = best_test(steps, 1.0 / sigma, epsilon, remove=remove)
+    p, q = best_test(steps, 1.0 / sigma, epsilon, remove=remove, skipped=skipped)
     return p - math.exp(epsilon) * q
 
 
@@ -34,9 +34,40 @@ def test_all_arrangements_have_the_profile(
     sigma: float, size: tuple[int, int], epsilon: float, points: int, close: float
 ) -> None:
     """A few records, the others at -1, on a grid of outputs; for batches of any size."""
-    truth = arranged_deltas(sigma, epsilon, lambda *_: -1.0, size, points)
+    steps, batch = size
+    truth = arranged_deltas(sigma, epsilon, lambda *_: -1.0, (batch,) * steps, points)
     for remove, value in zip((True, False), truth, strict=True):
         assert least(sigma, size[0], epsilon, remove=remove) == pytest.approx(value, rel=close)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "sizes", "epsilon", "near"),
+    [(1.0, (2, 1), 0.8, 0.02), (2.0, (3, 1), 0.3, 0.04), (1.0, (4, 3), 0.5, 0.01)],
+)
+def test_even_slots_cost_least(
+    sigma: float, sizes: tuple[int, ...], epsilon: float, near: float
+) -> None:
+    """With fewer records in the last slot all arrangements cost more, and not by much."""
+    truth = arranged_deltas(sigma, epsilon, lambda *_: -1.0, sizes, 300)
+    for remove, value in zip((True, False), truth, strict=True):
+        found = least(sigma, len(sizes), epsilon, remove=remove)
+        assert value * (1.0 - 3.0 * near) <= found <= value * (1.0 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "sizes", "records", "epsilon"),
+    [(1.0, (1, 1), 3, 0.6), (0.6, (2, 2), 5, 1.2), (2.0, (2, 2), 7, 0.2)],
+)
+def test_records_in_no_slot_have_the_profile(
+    sigma: float, sizes: tuple[int, ...], records: int, epsilon: float
+) -> None:
+    """All arrangements in which some records are left over, the others at -1."""
+    truth = arranged_deltas(sigma, epsilon, lambda *_: -1.0, sizes, 300, records=records)
+    skipped = (records - sum(sizes)) / records
+    for remove, value in zip((True, False), truth, strict=True):
+        found = least(sigma, len(sizes), epsilon, remove=remove, skipped=skipped)
+        assert found == pytest.approx(value, rel=5e-3)
+        assert found < 0.95 * least(sigma, len(sizes), epsilon, remove=remove)
 
 
 CELLS = (

@@ -11,6 +11,7 @@ import pytest
 from privcalc.losses.atomic.profiles import one_order_law
 from privcalc.losses.batches import laws
 from privcalc.losses.batches.laws import law_above, law_below
+from privcalc.losses.batches.slots import Slots
 from privcalc.numerics.normal import gaussian_profile
 from privcalc.numerics.work import allowance
 
@@ -20,7 +21,7 @@ EPSILONS = np.concatenate([np.linspace(0.0, 0.02, 9), np.geomspace(0.03, 11.0, 6
 def test_between_points_are_chords(monkeypatch: pytest.MonkeyPatch) -> None:
     """With little noise the bound is no sampling, which chords are above, and near."""
     monkeypatch.setattr(laws, "MOST_VALUES", 0)
-    law = law_above(3, 1, 1.0 / 0.7, remove=True)
+    law = law_above(Slots(3, 1, 3), 1.0 / 0.7, remove=True)
     found = law.proved(EPSILONS)[1]
     plain = np.array([gaussian_profile(1.0 / 0.7, x).upper for x in EPSILONS.tolist()])
     assert (found >= plain * (1.0 - 1e-12)).all()
@@ -56,12 +57,12 @@ def test_little_work_is_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     for units in (2.5e7, 2e6):
         with allowance(units):
-            law = law_above(200, 16, 0.25, remove=True).atoms
+            law = law_above(Slots(200, 16, 3200), 0.25, remove=True).atoms
             sizes.append(len(law.losses))
     assert sizes[0] > 2 * sizes[1] > 4
     monkeypatch.setattr(laws, "PER_VALUE", 1e9)
     with allowance(2.5e7):
-        law = law_above(200, 16, 0.25, remove=True).atoms
+        law = law_above(Slots(200, 16, 3200), 0.25, remove=True).atoms
     tails = law.tails(np.array([0.1, 0.5]))
     for epsilon, p, q in zip((0.1, 0.5), tails.above_p, tails.above_q, strict=True):
         assert p - math.exp(epsilon) * q >= gaussian_profile(0.25, epsilon).lower * (1.0 - 1e-9)
@@ -69,7 +70,7 @@ def test_little_work_is_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_composed_tests_are_a_law() -> None:
     """The law of many tests has at each epsilon what its tests prove, and is near the profile."""
-    law = law_below(100, 0.5, remove=True)
+    law = law_below(Slots(100, 1, 100), 0.5, remove=True)
     tails = law.tails(np.array([0.1, 0.3]))
     proved = law.proved(np.array([0.1, 0.3]))[0]
     composed = tails.above_p - np.exp(np.array([0.1, 0.3])) * tails.above_q
@@ -79,5 +80,5 @@ def test_composed_tests_are_a_law() -> None:
 
 def test_both_orders_of_the_tests_are_one_pair() -> None:
     """P and Q change places."""
-    first, second = (law_below(50, 0.4, remove=each).atoms for each in (True, False))
+    first, second = (law_below(Slots(50, 1, 50), 0.4, remove=each).atoms for each in (True, False))
     assert first.losses == pytest.approx([-x for x in reversed(second.losses)], rel=1e-12)

@@ -14,9 +14,10 @@ from privcalc.losses.batches import swap
 from privcalc.losses.batches.caps import HintCaps, poisson_excess
 from privcalc.losses.batches.cells import slot_cells
 from privcalc.losses.batches.glue import GluedLaw
+from privcalc.losses.batches.slots import Slots
 from privcalc.losses.batches.swap import SwapBound
 from privcalc.numerics.normal import gaussian_profile
-from tests.batches_truth import arranged_deltas, hinted_delta
+from tests.batches_truth import arranged_deltas, arrangements, hinted_delta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +119,64 @@ def test_no_population_is_above_the_caps(batch: int) -> None:
     assert largest > 0.3
 
 
+def excess(values: list[Array], masses: Array, most: float) -> float:
+    """Return the mean of what values are above a number."""
+    return float((np.maximum(np.array(values) - most, 0.0).mean(axis=0) * masses).sum())
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 1), (3, 3, 2), (2, 2, 2, 1), (1, 1, 1), (2, 2, 2)])
+def test_slots_of_fewer_records_are_below_those_of_as_many(
+    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
+) -> None:
+    """All ways to fill slots after the first, whose weights count by their records.
+
+    The cap for slots of one size is what it is for these records, not a bound on it.
+    """
+    rng = np.random.default_rng(len(sizes))
+    batch, records, count = sizes[0], sum(sizes), len(sizes)
+    nearest = 0.0
+    for trial in range(8):
+        v = float(rng.choice([0.5, 1.0, 2.0]))
+        y = rng.choice([-1.0, 1.0], records) if trial % 2 else rng.uniform(-1.0, 1.0, records)
+        z = np.linspace(-9.0 - v, 9.0 + v, 801)
+        laws = np.exp(-0.5 * (z - v * y[:, None]) ** 2) / math.sqrt(2.0 * math.pi)
+        m = laws.mean(axis=0)
+        omega = laws / m
+        full = [omega[list(x)].mean(axis=0) for x in itertools.combinations(range(records), batch)]
+        slots = [
+            omega[list(slot)].sum(axis=0) * count / records
+            for each in arrangements(tuple(range(records)), sizes)
+            for slot in each
+        ]
+
+        monkeypatch.setattr(HintCaps, "cap", lambda _, most, f=full, m=m: excess(f, m, most))
+        bound = SwapBound(Slots(count + 1, batch, batch + records), v)
+        for fewer in range(1, math.floor(records / batch) + 1):
+            value = excess(slots, m, count / fewer)
+            assert value <= bound._cap(fewer) * (1.0 + 1e-9) + 1e-15
+            if value > 1e-3:
+                nearest = max(nearest, value / bound._cap(fewer))
+    assert nearest > 0.7
+
+
+def test_uneven_slots_are_between_even_ones() -> None:
+    """A last batch of few records is nearly none, and one of nearly all is one; others count."""
+    v = 0.25
+    less, more = (SwapBound(Slots(t, 64, 64 * t), v) for t in (40, 41))
+    for remove, epsilon in itertools.product((True, False), (0.05, 0.3)):
+        few, many = (
+            SwapBound(Slots(41, 64, records), v).at(epsilon, remove=remove)
+            for records in (64 * 40 + 1, 64 * 41 - 1)
+        )
+        assert few == pytest.approx(less.at(epsilon, remove=remove), rel=5e-2)
+        assert many == pytest.approx(more.at(epsilon, remove=remove), rel=1e-2)
+        assert many < few
+        left_over = SwapBound(Slots(40, 64, 64 * 80), v).at(epsilon, remove=remove)
+        assert left_over == pytest.approx(0.5 * less.at(epsilon, remove=remove), rel=1e-12)
+        few_slots = SwapBound(Slots(2, 64, 512), v).at(epsilon, remove=remove)
+        assert few_slots == pytest.approx(0.25 * gaussian_profile(v, epsilon).upper, rel=1e-12)
+
+
 def test_caps_fall() -> None:
     """With M, and with b."""
     caps = [HintCaps(0.5, batch) for batch in (1, 4, 64, 4096)]
@@ -164,7 +223,7 @@ def test_weights_with_a_cap_are_below_even_ones() -> None:
 @pytest.mark.parametrize(("v", "epsilon", "remove"), [(0.5, 0.3, True), (1.0, 1.0, False)])
 def test_hinges_of_two_numbers(v: float, epsilon: float, *, remove: bool) -> None:
     """Sums of two on a lattice, against a sum over pairs of cells; coarse ones are larger."""
-    bound = SwapBound(30, 4, v)
+    bound = SwapBound(Slots(30, 4, 120), v)
     values, masses = GluedLaw(slot_cells(v), epsilon, remove=remove).about
     beta = 0.05 * math.expm1(epsilon)
     pairs = 0.5 * (values[:, None] + values) + beta
@@ -199,17 +258,21 @@ def adversary(rng: np.random.Generator, records: int, steps: int) -> Others:
 def nothing_is_above(cases: int, seed: int) -> None:
     """Check random adversaries with a few records against the bound, in both orders."""
     rng = np.random.default_rng(seed)
-    bounds: dict[tuple[int, int, float], SwapBound] = {}
+    bounds: dict[tuple[Slots, float], SwapBound] = {}
+    kinds = ((1, 1), (2, 2), (3, 3), (1, 1, 1), (2, 1), (3, 2), (2, 2, 1))
     for _ in range(cases):
-        steps, batch = [(2, 1), (2, 2), (2, 3), (3, 1), (2, 2)][int(rng.integers(5))]
-        if rng.random() < 0.02:
-            steps, batch = 3, 2
+        sizes = (2, 2, 2) if rng.random() < 0.02 else kinds[int(rng.integers(len(kinds)))]
+        steps, records = len(sizes), sum(sizes)
+        if len(set(sizes)) == 1 and records < 5:
+            # Some are in no slot.
+            records += int(rng.integers(3))
+        slots = Slots(steps, sizes[0], records)
         sigma = float(rng.choice([0.7, 1.0, 2.0, 4.0]))
         epsilon = float(rng.random() * 2.0 / sigma)
-        bound = bounds.setdefault((steps, batch, sigma), SwapBound(steps, batch, 1.0 / sigma))
-        others = adversary(rng, steps * batch, steps)
-        points = 160 if steps == 2 else 44
-        truth = arranged_deltas(sigma, epsilon, others, (steps, batch), points)
+        bound = bounds.setdefault((slots, sigma), SwapBound(slots, 1.0 / sigma))
+        others = adversary(rng, records, steps)
+        points = 160 if steps == 2 else 44 if max(sizes) == 1 else 60
+        truth = arranged_deltas(sigma, epsilon, others, sizes, points, records=records)
         for remove, value in zip((True, False), truth, strict=True):
             # What the grid is off by.
             assert value <= bound.at(epsilon, remove=remove) * 1.02 + 1e-6
@@ -234,7 +297,7 @@ def test_a_hint_in_the_first_slot_is_below(hint: tuple[float, int, float, float]
     """Records at both ends in slot 1 and at one later, at which the caps are aimed."""
     sigma, steps, epsilon, part = hint
     value = hinted_delta(sigma, steps, epsilon, part)
-    bound = SwapBound(steps, 1, 1.0 / sigma)
+    bound = SwapBound(Slots(steps, 1, steps), 1.0 / sigma)
     assert value <= bound.at(epsilon, remove=True)
     for count in (steps // 20, steps // 2, steps - steps // 30):
         for beta in (0.003, 0.05, 0.2):
@@ -249,8 +312,9 @@ def test_without_caps_the_hint_is_above(
     for name in omitted:
         monkeypatch.setattr(HintCaps, name, lambda *_: 1e-300)
     for sigma, steps, epsilon, part in HINTS[: len(omitted)]:
-        bound = SwapBound(steps, 1, 1.0 / sigma).at(epsilon, remove=True)
-        assert hinted_delta(sigma, steps, epsilon, part) > 2.0 * bound
+        bound = SwapBound(Slots(steps, 1, steps), 1.0 / sigma)
+        value = bound.at(epsilon, remove=True)
+        assert hinted_delta(sigma, steps, epsilon, part) > 2.0 * value
 
 
 @pytest.mark.parametrize(

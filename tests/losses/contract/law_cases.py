@@ -94,6 +94,7 @@ class Draw:
     def _parameters(self, entry: Entry, *, extreme: bool) -> dict[str, Any]:
         group = self.rng.choice(entry.one_of) if entry.one_of else ()
         alternatives = {name for each in entry.one_of for name in each}
+        enough = self.rng.choice(entry.enough) if entry.enough else ()
         values: dict[str, Any] = {}
         for parameter in entry.parameters:
             name = parameter.name
@@ -102,7 +103,7 @@ class Draw:
             barred = {name, *group}
             if any(set(pair) <= barred for pair in entry.excludes if name in pair):
                 continue
-            if parameter.optional and self.rng.random() < 0.5:
+            if parameter.optional and name not in enough and self.rng.random() < 0.5:
                 continue
             values[name] = self._value(entry, parameter, extreme=extreme)
         for low, high in entry.ordered:

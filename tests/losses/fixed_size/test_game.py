@@ -29,7 +29,8 @@ def above(q: float, mu: float, uses: int, part: float = 0.1, intervals: int = 10
     scale = Choice(q, mu, uses).scale(LOG_DELTA, part, 20_000)
     assert scale is not None
     played = Game(q, mu, scale, intervals)
-    return Played(scale, played.circle.step, played.value(uses))
+    values = played.value(uses)
+    return Played(scale, played.circle.step, values, left_out=played.left_out(uses))
 
 
 def below(q: float, mu: float, uses: int, part: float = 0.03) -> Played:
@@ -164,18 +165,35 @@ def test_the_rest_of_a_block_grows_with_the_moment(
     assert block.min() >= (least + 0.9 * rise) * (1.0 - 1e-9)
 
 
-def test_what_a_kernel_leaves_out_is_counted() -> None:
-    """The sum of R's time values beyond a step, tilted, is below the bound that steps are given."""
-    scale = Choice(0.05, 1.0, 10).scale(LOG_DELTA, 0.2, 4000)
+def test_what_is_cut_off_is_counted() -> None:
+    """Losses of R beyond the last step of a kernel count as if they told everything."""
+    q, mu, uses = 0.05, 1.0, 10
+    scale = Choice(q, mu, uses).scale(LOG_DELTA, 0.2, 4000)
     assert scale is not None
-    game = Game(0.05, 1.0, scale, 4)
-    h, lam = game.circle.step, scale.lam
-    last = 2 * math.ceil(scale.reach / h) // 3
-    bound = game._tail(last)
-    steps = np.arange(last + 1, 4 * last)
-    values = poisson_values(0.05, 1.0, steps * h)[0]
-    rest = float(values @ np.exp(lam * h * steps))
-    assert rest <= bound < 1e3 * rest + 1e-30
+    for part in (0.4, 0.7, 1.0):
+        game = Game(q, mu, replace(scale, reach=part * scale.reach), 4)
+        last = math.ceil(part * scale.reach / game.circle.step) * game.circle.step
+        u = np.arange(-12.0, 40.0, 1e-4)
+        density = np.exp(-0.5 * u * u) * 1e-4 / math.sqrt(2.0 * math.pi)
+        ratio = 1.0 - q + q * np.exp(mu * u - 0.5 * mu * mu)
+        omega = float(density @ np.maximum(ratio - math.exp(last), 0.0))
+        assert uses * omega <= game.left_out(uses) * (1.0 + 1e-6)
+        assert game.left_out(uses) <= 1.2 * uses * omega + 1e-15
+
+
+@pytest.mark.parametrize("part", [0.3, 0.45, 0.6])
+def test_games_that_cut_off_much_are_above(part: float) -> None:
+    """What is cut off is in the bound, whether much or little."""
+    q, mu, uses = 0.1, 1.0, 40
+    scale = Choice(q, mu, uses).scale(LOG_DELTA, 0.1, 20_000)
+    assert scale is not None
+    game = Game(q, mu, replace(scale, reach=part * scale.reach), 8)
+    top = Played(scale, game.circle.step, game.value(uses), left_out=game.left_out(uses))
+    for epsilon in (0.5, 1.0, 2.0, 4.0):
+        truth = triple_truth.composed_delta(q, (mu, 0.0, mu), uses, epsilon, 0.002)
+        assert truth <= top.above(epsilon) * (1.0 + 1e-3)
+    least = replace(scale, reach=0.1, lam=0.3)
+    assert Game(q, mu, least, 4).left_out(uses) > 0.5
 
 
 @pytest.mark.parametrize(("q", "mu", "uses"), [(0.1, 1.0, 40), (0.02, 0.5, 300)])
@@ -325,6 +343,27 @@ def test_parabolas_over_chords_are_above_time_values(q: float, mu: float, missed
             assert (truth <= chord + bends[i] * p * (1.0 - p) + 1e-12).all()
             astray = max(astray, float((truth - chord)[losses < 0.0].max()))
     assert astray >= missed
+
+
+@pytest.mark.parametrize("falls", [True, False])
+def test_parabolas_need_the_bound_on_curvature(*, falls: bool) -> None:
+    """Waves over a line that is all that nodes show are below, also where the secants are lines."""
+    count, height = 4, 0.01
+    width = 1.0 / count
+
+    def wave(taus: Array) -> Array:
+        found: Array = 2.0 + (-1.0 if falls else 1.0) * taus
+        found += height * np.sin(math.pi * taus / width)
+        return found
+
+    nodes = wave(np.arange(count + 2) * width)[:, None]
+    bound = np.full((count + 1, 1), height * (math.pi / width) ** 2)
+    bends = parabolas(nodes, nodes, bound, np.array([not falls]), width)[:, 0]
+    p = np.linspace(0.0, 1.0, 101)
+    for i in range(count):
+        chord = (1.0 - p) * nodes[i, 0] + p * nodes[i + 1, 0]
+        assert (wave((i + p) * width) <= chord + bends[i] * p * (1.0 - p) + 1e-12).all()
+    assert bends[1:].max() < 30.0 * height
 
 
 def test_the_moment_is_that_of_removing_or_more() -> None:
