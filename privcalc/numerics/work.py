@@ -114,7 +114,8 @@ def under_way() -> tuple[float, str]:
 
     Of one question at a time; for whoever watches it from another thread.
     """
-    allowed, tried = [*_open], [*_tried]
+    # One without limit is no question.
+    allowed, tried = [each for each in _open if each.limit < math.inf], [*_tried]
     spent = sum(each.spent for each in allowed)
     return (min(1.0, spent / allowed[0].limit) if allowed else 0.0), ": ".join(tried)
 

@@ -327,7 +327,7 @@ def test_names_and_comments(run: Callable[..., Outcome]) -> None:
     )))  # fmt: skip
     assert [row["name"] for row in rows] == ["train", "", "twin 2", "event", "nested"]
     table = run("compose", "-", "--delta", "1e-5", stdin=NAMED).stdout
-    assert table.startswith("name      train\nspec      gaussian:sigma=2@10\n")
+    assert table.startswith("name         train\nspec         gaussian:sigma=2@10\n")
     assert table.count("name  ") == 4
     markdown = run("compose", "-", "--delta", "1e-5", "--format", "markdown", stdin=NAMED).stdout
     assert markdown.startswith("**train: `gaussian:sigma=2@10`**\n")
