@@ -207,7 +207,10 @@ class Game:
         )
 
     def _spread(self, values: Array) -> Kernel:
-        """Return the kernel of time values that are chords in between, which convex ones are."""
+        """Return the kernel of time values that are at most chords in between.
+
+        Those are convex in x, and so are the bends, for each p by itself.
+        """
         rows = values if values.ndim > 1 else values[None]
         full = np.array([np.interp(self._all_x, self._x, row) for row in rows])
         return self._kernel(full * (1.0 + RELATIVE))
