@@ -31,7 +31,6 @@ def certificate(report: Report) -> str:
         "schema": SCHEMA,
         "version": __version__,
         "spec": to_json(report.spec),
-        "text": report.text,
         "relation": report.relation.value,
         "query": {name: _written(value) for name, value in report.query.items()},
         "result": dict(report.result),
@@ -53,8 +52,6 @@ def _direction(direction: Direction) -> dict[str, object]:
     """Return what proves the bracket of one direction."""
     method, evidence = direction.method, direction.evidence
     found: dict[str, Any] = {"proof": method.proof.words}
-    if direction.bound is not None:
-        found["bound"] = direction.bound
     if evidence is not None and (evidence.line or evidence.split):
         found["proof"] = evidence.proof.words
         if evidence.line is not None:

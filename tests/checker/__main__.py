@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tests.checker.check import check
+from tests.checker.check import Verdict, check
 
 
 def main(names: list[str]) -> int:
     """Print what is found of each file; return 0 if all are accepted."""
     worst = 0
     for name in names:
-        verdict = check(Path(name).read_text(encoding="utf-8"))
+        try:
+            verdict = check(Path(name).read_text(encoding="utf-8"))
+        except (OSError, UnicodeError) as error:
+            verdict = Verdict("refused", str(error))
         print(f"{name}: {verdict.word}{': ' if verdict.why else ''}{verdict.why}")
         worst = max(worst, {"accepted": 0, "not checked": 1, "refused": 2}[verdict.word])
     return worst if names else 2

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flint import arb
 
-from tests.checker.laws import Clock, TooLongError, ball
+from tests.checker.laws import Clock, Gaussian, SampledGaussian, TooLongError, ball
 from tests.checker.lines import (
     Line,
     Parts,
@@ -28,7 +28,7 @@ from tests.checker.lines import (
     number,
     on_line,
 )
-from tests.checker.questions import NotCheckedError, directions, rational
+from tests.checker.questions import NotCheckedError, directions, rational, whole
 from tests.checker.split import Split, on_split
 
 if TYPE_CHECKING:
@@ -47,11 +47,20 @@ class Verdict(NamedTuple):
     why: str = ""
 
 
+KEYS = {"schema", "version", "spec", "relation", "query", "result", "directions", "digest"}
+# Numbers whose digits alone would take all of the time.
+_HUGE = re.compile(r"[0-9]{400}|[0-9][eE][+-]?[0-9]{4}")
+
+
 def check(text: str) -> Verdict:
     """Check a certificate."""
     Clock.spent = 0
     try:
-        document = json.loads(text, parse_float=Fraction, parse_int=Fraction)
+        if _HUGE.search(re.sub("sha256:[0-9a-f]*", "", text)):
+            return Verdict("refused", "a number is too long")
+        document = json.loads(
+            text, parse_float=Fraction, parse_int=Fraction, object_pairs_hook=_once
+        )
         if document["schema"] != SCHEMA:
             return Verdict("refused", f"the schema is not {SCHEMA}")
         if document["digest"] != digest(text):
@@ -61,6 +70,16 @@ def check(text: str) -> Verdict:
         return Verdict("not checked", str(unknown))
     except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         return Verdict("refused", f"it is no certificate: {error!r}")
+    except RecursionError:
+        return Verdict("refused", "it is nested too deep")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object whose keys are all different."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key is given twice")
+    return found
 
 
 def digest(text: str) -> str:
@@ -71,18 +90,26 @@ def digest(text: str) -> str:
 
 def _proved(document: Mapping[str, Any]) -> Verdict:
     """Prove both ends, the upper one in every direction and the lower one in some."""
-    quantity, ends = next(iter(document["result"].items()))
+    [(quantity, ends)] = document["result"].items()
+    [(given, _)] = document["query"].items()
+    if set(document) != KEYS or {quantity, given} != {"epsilon", "delta"}:
+        raise ValueError("it has not the fields of a certificate")
+    if "upper" not in ends or set(ends) - {"lower", "upper"}:
+        raise ValueError("an answer has an upper end, and may have a lower one")
     found = directions(document["spec"], document["relation"])
     missing, refuted = [], False
     for end, value in ends.items():
-        if end == "lower" and rational(value) == 0:
+        if (end == "lower" and value == 0) or (end == "upper" and value == "Infinity"):
             continue
-        at, target = _claim(document, quantity, rational(value))
         reasons, open_ = [], []
         for name, parts in found.items():
             try:
                 pair = parts, found.get(REVERSE[name], ())
-                reason = _reason(pair, (ball(at), ball(target)), _evidence(document, name), end)
+                if value == "Infinity":
+                    reason = _never(parts, document["query"])
+                else:
+                    claim = _claim(document, quantity, rational(value))
+                    reason = _reason(pair, claim, _evidence(document, name), end)
             except NotCheckedError as unknown:
                 open_.append(str(unknown))
                 continue
@@ -101,24 +128,43 @@ def _proved(document: Mapping[str, Any]) -> Verdict:
     return Verdict("refused" if refuted else "not checked", "; ".join(missing))
 
 
+def _never(parts: Parts, query: Mapping[str, Any]) -> str:
+    """Return why a delta may have an epsilon, or nothing where it has none."""
+    [delta] = query.values()
+    unbounded = any(
+        isinstance(law, Gaussian) or (isinstance(law, SampledGaussian) and law.remove)
+        for law, _ in parts
+    )
+    if rational(delta) == 0 and unbounded:
+        return ""
+    mass = infinite_mass(parts)
+    return "" if mass > ball(rational(delta)) else f"the mass at infinity is {number(mass):.6g}"
+
+
 def _reason(
-    pair: tuple[Parts, Parts], claim: tuple[arb, arb], evidence: Mapping[str, Any], end: str
+    pair: tuple[Parts, Parts], claim: tuple[arb, arb, bool], evidence: Mapping[str, Any], end: str
 ) -> str:
     """Return why an end is not proved in a direction, or nothing."""
-    at, target = claim
+    at, target, strict = claim
     below = above = target
-    for below, above in _deltas(*pair, claim, evidence, end):
-        if above <= target if end == "upper" else below >= target:
+    for below, above in _deltas(*pair, (at, target), evidence, end):
+        if end == "upper" and above <= target:
+            return ""
+        # Where delta has a plateau, an epsilon with that delta need not be the least.
+        if end == "lower" and (below > target or (below >= target and not strict)):
             return ""
     known = f"delta at {float(at):.12g} is between {number(below):.15g} and {number(above):.15g}"
     wrong = below > target if end == "upper" else above < target
     return f"{WRONG}, {known}" if wrong else known
 
 
-def _claim(document: Mapping[str, Any], quantity: str, end: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the epsilon and the delta that an end says to bound one another."""
-    query = {name: rational(value) for name, value in document["query"].items()}
-    return (end, query["delta"]) if quantity == "epsilon" else (query["epsilon"], end)
+def _claim(document: Mapping[str, Any], quantity: str, end: Fraction) -> tuple[arb, arb, bool]:
+    """Return the epsilon and the delta that an end says to bound one another, and if strictly."""
+    [given] = document["query"].values()
+    epsilon, delta = (end, rational(given)) if quantity == "epsilon" else (rational(given), end)
+    if epsilon < 0 or not 0 <= delta <= 1:
+        raise ValueError("epsilon is at least 0, and delta in [0, 1]")
+    return ball(epsilon), ball(delta), quantity == "epsilon"
 
 
 def _evidence(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -160,5 +206,5 @@ def _deltas(
 
 def _line(said: Mapping[str, Any]) -> Line:
     """Read a line."""
-    known = {name: rational(value) for name, value in said.items()}
-    return Line(known["abscissa"], known["step"], int(known["nodes"]), known["smoothing"])
+    known = {name: rational(said[name]) for name in ("abscissa", "step", "smoothing")}
+    return Line(known["abscissa"], known["step"], whole(said["nodes"]), known["smoothing"])

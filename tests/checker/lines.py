@@ -32,10 +32,12 @@ from typing import NamedTuple, Protocol
 
 from flint import acb, arb
 
-from tests.checker.laws import Finite, Gaussian, Law, ball, largest, normal_tail
+from tests.checker.laws import Clock, Finite, Gaussian, Law, ball, largest, normal_tail
 
 Parts = Sequence[tuple[Law, int]]
 MOST_OUTCOMES, MOST_CELLS = 200_000, 4000
+# What a node, and an outcome that is listed, count of the time that a check may take.
+PER_NODE, PER_OUTCOME = 20, 20
 # Logarithm of |phi|^count that needs no improvement.
 ENOUGH = 50.0
 # How many times as many nodes are tried, on the same line: where large losses were cut off when the
@@ -105,6 +107,7 @@ def on_line(measure: Measure, epsilon: arb, line: Line) -> tuple[arb, arb]:
     c, h, tau = ball(line.abscissa), ball(line.step), ball(line.smoothing)
     if not (c > 0 and h > 0 and line.nodes >= 1 and tau >= 0):
         raise ValueError("this is no line: it needs an abscissa, a step and nodes above 0")
+    Clock.charge(PER_NODE * line.nodes)
     total, gap = arb(0), arb(0)
     # A quarter more: what is cut then need not be bounded as well as it was.
     nodes = line.nodes + line.nodes // 4 + 1
@@ -136,7 +139,7 @@ def aliases(measure: Measure, epsilon: arb, line: Line) -> arb:
     """Bound the terms j < 0 by the mass, and those j > 0 by the best of some c'."""
     c, h, tau = ball(line.abscissa), ball(line.step), ball(line.smoothing)
     below = measure.moment(acb(0)).real.upper() / ((2 * arb.pi() * c / h).exp() - 1)
-    above = arb(1)
+    above = arb.pos_inf()
     for place in CHERNOFF:
         right = c * ball(place)
         r = (-2 * arb.pi() * (right - c) / h).exp()
@@ -192,6 +195,8 @@ def variance(law: Law, c: arb) -> arb:
 def beyond(law: Law, c: arb, start: arb, count: int) -> arb:
     """Return a proved bound on |phi(t)|^count for all t >= start."""
     whole = law.moment(acb(c)).real
+    if count == 0:
+        return arb(1)
     wanted = ball(Fraction(-ENOUGH / count)).exp()
     nearest = law.far(c, start)
     if isinstance(law, Gaussian) or nearest <= wanted:
@@ -251,6 +256,7 @@ def listed(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     for law, count in parts:
         assert isinstance(law, Finite)
         tables.append(_several(law.losses, count))
+    Clock.charge(PER_OUTCOME * size)
     below, above = arb(0), arb(0)
     for outcome in product(*tables):
         p, loss = arb(1), arb(0)
@@ -265,13 +271,16 @@ def listed(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
 
 def _several(losses: list[tuple[arb, arb]], count: int) -> list[tuple[arb, arb]]:
     """Return the outcomes of so many uses of a law of a few losses: multinomial masses."""
-    if len(losses) == 1:
-        return [(losses[0][0] ** count, losses[0][1] * count)]
-    found = []
-    (p, loss), rest = losses[0], losses[1:]
+    (p, loss), *rest = losses
+    if not rest:
+        return [(p**count, loss * count)]
+    Clock.charge(PER_OUTCOME * (count + 1))
+    found, chosen = [], arb(1)
     for used in range(count + 1):
         for mass, other in _several(rest, count - used):
-            found.append((comb(count, used) * p**used * mass, used * loss + other))
+            found.append((chosen * mass, used * loss + other))
+        # The next binomial coefficient, with the next power.
+        chosen = chosen * (count - used) * p / (used + 1)
     return found
 
 

@@ -8,6 +8,7 @@ repetitions of all of them (Theorem 10).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -15,22 +16,42 @@ from typing import Any
 from tests.checker.laws import Finite, Gaussian, Laplace, Law, SampledGaussian, ball
 
 Event = Mapping[str, Any]
+MOST_LOSSES = 1000
 
 
 class NotCheckedError(Exception):
     """The check knows nothing of it: no word against the certificate."""
 
 
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?"
+_WRITTEN = re.compile(rf"({_NUMBER})(?:/({_NUMBER}))?(%?)")
+
+
 def rational(value: object) -> Fraction:
     """Read what is written: a number, a ratio or a percentage, exactly."""
-    if isinstance(value, bool) or not isinstance(value, Fraction | int | str):
-        raise NotCheckedError(f"{value!r} is no number")
-    if isinstance(value, str):
-        text, percent = value.rstrip("%"), value.endswith("%")
-        upper, _, lower = text.partition("/")
-        found = Fraction(upper) / (Fraction(lower) if lower else 1)
-        return found / 100 if percent else found
-    return Fraction(value)
+    if isinstance(value, Fraction):
+        return value
+    found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValueError(f"{value!r} is no number")
+    upper, lower, percent = found.groups()
+    return Fraction(upper) / Fraction(lower or 1) / (100 if percent else 1)
+
+
+def positive(value: object) -> Fraction:
+    """Read a number above 0."""
+    found = rational(value)
+    if not found > 0:
+        raise ValueError(f"{value!r} is not above 0")
+    return found
+
+
+def whole(value: object) -> int:
+    """Read a whole number from 1 on."""
+    found = rational(value) if isinstance(value, Fraction) else Fraction(0)
+    if found < 1 or found.denominator != 1:
+        raise ValueError(f"{value!r} is no count")
+    return int(found)
 
 
 def directions(spec: Event, relation: str) -> dict[str, list[tuple[Law, int]]]:
@@ -56,12 +77,20 @@ def _leaves(event: Event, count: int) -> Any:
             yield from _leaves(each, count)
     elif kind == "self_composed":
         _only(event, "event", "count")
-        yield from _leaves(event["event"], count * int(event["count"]))
+        yield from _leaves(event["event"], count * whole(event["count"]))
     elif kind == "poisson_sampled":
         _only(event, "event", "sampling_probability")
         yield event["event"], rational(event["sampling_probability"]), count
     else:
         yield event, None, count
+
+
+def _one(event: Event, *names: str) -> str:
+    """Return which of some fields there is, of which there is to be one."""
+    given = [name for name in names if name in event]
+    if len(given) != 1:
+        raise ValueError(f"{event['type']} has one of {', '.join(names)}")
+    return given[0]
 
 
 def _only(event: Event, *known: str) -> None:
@@ -78,7 +107,9 @@ def _law(leaf: Event, rate: Fraction | None, *, remove: bool) -> Law:
     if rate is not None and not 0 < rate <= 1:
         raise NotCheckedError("a sampling probability is in (0, 1]")
     if kind in ("gaussian", "gdp"):
-        multiplier = 1 / rational(leaf["mu"]) if kind == "gdp" else _multiplier(leaf)
+        if kind == "gdp":
+            _only(leaf, "mu")
+        multiplier = 1 / positive(leaf["mu"]) if kind == "gdp" else _multiplier(leaf)
         if rate is None or rate == 1:
             return Gaussian(1 / multiplier**2)
         if kind == "gdp":
@@ -94,9 +125,10 @@ def _multiplier(leaf: Event) -> Fraction:
     """Return noise over sensitivity."""
     size = "standard_deviation" if leaf["type"] == "gaussian" else "scale"
     _only(leaf, "sensitivity", "noise_multiplier", size)
-    if "noise_multiplier" in leaf:
-        return rational(leaf["noise_multiplier"])
-    return rational(leaf[size]) / rational(leaf.get("sensitivity", 1))
+    if _one(leaf, "noise_multiplier", size) == "noise_multiplier":
+        _only(leaf, "noise_multiplier")
+        return positive(leaf["noise_multiplier"])
+    return positive(leaf[size]) / positive(leaf.get("sensitivity", Fraction(1)))
 
 
 def _finite(leaf: Event) -> Finite:
@@ -104,29 +136,40 @@ def _finite(leaf: Event) -> Finite:
     kind, one = leaf["type"], ball(1)
     if kind == "randomized_response":
         _only(leaf, "probability", "epsilon", "categories")
-        categories = int(leaf.get("categories", 2))
-        if "probability" in leaf:
+        categories = whole(leaf.get("categories", Fraction(2)))
+        if categories < 2:
+            raise ValueError("there are two categories at least")
+        if _one(leaf, "probability", "epsilon") == "probability":
+            if not 0 < rational(leaf["probability"]) < 1:
+                raise NotCheckedError("an answer that is always, or never, true")
             p = ball(rational(leaf["probability"]))
         else:
-            power = ball(rational(leaf["epsilon"])).exp()
+            power = ball(positive(leaf["epsilon"])).exp()
             p = power / (power + categories - 1)
         other = (1 - p) / (categories - 1)
         return Finite([(p, other), (other, p)] + [(other, other)] * (categories - 2))
     if kind in ("pure", "approx"):
-        _only(leaf, "epsilon", "delta")
-        power = ball(rational(leaf["epsilon"])).exp()
-        delta = ball(rational(leaf.get("delta", 0)))
+        _only(leaf, *(("epsilon", "delta") if kind == "approx" else ("epsilon",)))
+        size, written = rational(leaf["epsilon"]), Fraction(0)
+        if kind == "approx":
+            written = rational(leaf["delta"])
+        if size < 0 or not 0 <= written < 1:
+            raise ValueError("epsilon is at least 0, and delta in [0, 1)")
+        power, delta = ball(size).exp(), ball(written)
         rest = (1 - delta) / (1 + power)
         pairs = [(rest * power, rest), (rest, rest * power)]
-        if "delta" in leaf and rational(leaf["delta"]) > 0:
+        if written > 0:
             pairs += [(delta, one * 0), (one * 0, delta)]
         return Finite(pairs)
     if kind == "discrete_laplace":
         _only(leaf, "scale", "epsilon", "sensitivity")
-        shift = int(rational(leaf.get("sensitivity", 1)))
-        inverse = 1 / rational(leaf["scale"]) if "scale" in leaf else None
-        if inverse is None:
-            inverse = rational(leaf["epsilon"]) / shift
+        shift = whole(leaf.get("sensitivity", Fraction(1)))
+        if shift > MOST_LOSSES:
+            raise NotCheckedError("so many losses are not listed here")
+        if _one(leaf, "scale", "epsilon") == "scale":
+            inverse = 1 / positive(leaf["scale"])
+        else:
+            inverse = positive(leaf["epsilon"]) / shift
         alpha = (-ball(inverse)).exp()
         end = one / (1 + alpha)
         masses = [(end, end * alpha**shift)]

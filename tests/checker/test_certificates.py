@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import re
 from fractions import Fraction
@@ -14,6 +15,7 @@ import mpmath
 import pytest
 from flint import acb, arb
 
+from tests.checker.__main__ import main
 from tests.checker.check import check, digest
 from tests.checker.laws import Finite, Gaussian, Laplace, Law, SampledGaussian, ball
 from tests.checker.lines import beyond, variance
@@ -235,7 +237,7 @@ def test_random_questions(run: Run, tmp_path: Path, seed: int) -> None:
     for _ in range(10):
         text = written(run, asked(draw), tmp_path)
         found = check(text)
-        assert found.word != "refused", (json.loads(text)["text"], found.why)
+        assert found.word != "refused", (json.loads(text)["spec"], found.why)
         known += found.word == "accepted"
         ends = json.loads(text)["result"]["epsilon"]
         wrong = forged(
@@ -304,3 +306,157 @@ def test_it_shares_nothing() -> None:
     for path in folder.glob("[!t]*.py"):
         text = path.read_text(encoding="utf-8")
         assert not re.search(r"^\s*(from|import) (privcalc|numpy|scipy|mpmath)", text, re.MULTILINE)
+
+
+LINE = {"abscissa": 1.0, "step": 0.001, "nodes": 1, "smoothing": 0.0, "right": 9.0}
+PURE: dict[str, object] = {"type": "pure", "epsilon": 1}
+
+
+def composed(count: object, event: object) -> dict[str, object]:
+    """Return several uses."""
+    return {"type": "self_composed", "count": count, "event": event}
+
+
+def made(
+    spec: object, query: object, result: object, evidence: object = None, **more: object
+) -> str:
+    """Return a certificate that says anything, with its digest."""
+    each = {"proof": "closed form"} if evidence is None else evidence
+    document = {
+        "schema": "privcalc/certificate/v1", "version": "0", "spec": spec,
+        "relation": "add_or_remove_one", "query": query, "result": result,
+        "directions": {"remove": each, "add": each}, "digest": "", **more,
+    }  # fmt: skip
+    text = json.dumps(document)
+    return re.sub(r'"digest": ""', f'"digest": "{digest(text)}"', text)
+
+
+def ends(lower: object, upper: object) -> dict[str, object]:
+    """Return an answer."""
+    return {"epsilon": {"lower": lower, "upper": upper}}
+
+
+LAPLACE = {"type": "laplace", "scale": 20}
+FEW = {
+    "type": "poisson_sampled", "sampling_probability": 0.1,
+    "event": {"type": "gaussian", "standard_deviation": 0.5},
+}  # fmt: skip
+LOW = {"level": math.log1p(-0.1) + 1e-13, "right": LINE}
+FORGED = {
+    # A line with so long a step that aliases are larger than delta: epsilon is 7.42.
+    "aliases": made(
+        composed(1000, LAPLACE), {"delta": 1e-5}, ends(34.27, 36.54),
+        {"line": {**LINE, "abscissa": 50.0, "step": 6.0, "nodes": 200}},
+    ),
+    # A split below all that is looked at: delta is 0.0024.
+    "split": made(
+        FEW, {"epsilon": 3}, {"delta": {"upper": 1e-6}},
+        None, directions={"remove": {"split": LOW}, "add": {"order": 3}},
+    ),
+    # On a plateau every epsilon has the delta that was asked for.
+    "plateau": made(PURE, {"delta": 0}, ends(1000, 1000)),
+    "plateau of answers": made(
+        composed(5, {"type": "randomized_response", "probability": 0.75}),
+        {"delta": 0}, ends(50, 60),
+    ),
+    "plateau at a mass": made(
+        {"type": "approx", "epsilon": 1, "delta": 2**-10}, {"delta": 2**-10}, ends(30, 40)
+    ),
+    "two results": made(
+        PURE, {"delta": 0}, {**ends(1, 1.0000001), "delta": {"upper": 1e-9}}
+    ),
+    "no ends": made(PURE, {"delta": 0}, {"epsilon": {}}),
+    "no upper end": made(PURE, {"delta": 0}, {"epsilon": {"lower": 0}}),
+    "capitals": made(PURE, {"delta": 0}, {"epsilon": {"lower": 0.5, "Upper": 0.6, "upper": 2}}),
+    "other quantity": made(PURE, {"delta": 0, "epsilon": 5}, {"Epsilon": {"upper": 1e-9}}),
+    "more": made(PURE, {"delta": 0}, ends(0.9, 1.1), text="pure:epsilon=9"),
+    "both noises": made(
+        {"type": "gaussian", "standard_deviation": 0.1, "noise_multiplier": 10},
+        {"delta": 1e-5}, {"epsilon": {"upper": 0.5}},
+    ),
+    "noise and sensitivity": made(
+        {"type": "gaussian", "noise_multiplier": 10, "sensitivity": 100},
+        {"delta": 1e-5}, {"epsilon": {"upper": 0.5}},
+    ),
+    "mu and count": made(
+        {"type": "gdp", "mu": 0.1, "count": 100}, {"delta": 1e-5}, {"epsilon": {"upper": 0.5}}
+    ),
+    "two answers": made(
+        {"type": "randomized_response", "probability": 0.6, "epsilon": 9},
+        {"delta": 0}, {"epsilon": {"upper": 0.5}},
+    ),
+    "part of a step": made(
+        {"type": "discrete_laplace", "scale": 10, "sensitivity": 0.5},
+        {"delta": 0}, {"epsilon": {"upper": 0.0001}},
+    ),
+    "part of a count": made(composed(1.9, PURE), {"delta": 0}, {"epsilon": {"upper": 1.0001}}),
+    "no count": made(composed(0, PURE), {"delta": 0}, {"epsilon": {"upper": 0.1}}),
+    "negative counts": made(
+        composed(-1, composed(-1, PURE)), {"delta": 0}, {"epsilon": {"upper": 1.0001}}
+    ),
+    "negative epsilon": made(
+        {"type": "pure", "epsilon": -1}, {"delta": 0}, {"epsilon": {"upper": 1.0001}}
+    ),
+    "below 0": made(PURE, {"delta": 0}, {"epsilon": {"upper": -1}}),
+    "huge": made(
+        {"type": "pure", "epsilon": "1e99999"}, {"delta": 0}, {"epsilon": {"upper": 2}}
+    ),
+    "long": made(PURE, {"delta": 0}, {"epsilon": {"upper": 2}}, version="[" * 3000 + "9" * 400),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_false_certificates(name: str) -> None:
+    """What is false, or can be read in two ways, is never accepted."""
+    assert check(FORGED[name]).word != "accepted"
+
+
+@pytest.mark.parametrize("key", ["spec", "result", "digest", "upper", "epsilon"])
+def test_a_key_that_is_given_twice(key: str) -> None:
+    """The last one would win, and a reader sees the first."""
+    text = made(PURE, {"delta": 0}, ends(0.9, 1.1))
+    assert check(text).word == "accepted"
+    twice = text.replace(f'"{key}": ', f'"{key}": 0.01, "{key}": ', 1)
+    assert check(re.sub(r"sha256:[0-9a-f]*", digest(twice), twice)).word == "refused"
+
+
+@pytest.mark.parametrize(
+    ("spec", "delta", "word"),
+    [
+        ("gaussian:sigma=2@10", "0", "accepted"),
+        ("gaussian:sigma=1@poisson:q=0.01@1000", "0", "accepted"),
+        ("approx:epsilon=0.1,delta=1e-6@40", "1e-5", "accepted"),
+        ("approx:epsilon=0.1,delta=1e-6@30+gaussian:sigma=3@5", "1e-5", "accepted"),
+        ("rr:p=0.7@10", "0", "accepted"),
+        ("rr:p=0.51@5000", "1e-6", "accepted"),
+    ],
+)
+def test_infinity_and_long_lists(
+    run: Run, tmp_path: Path, spec: str, delta: str, word: str
+) -> None:
+    """No epsilon for a delta is an answer, too; and many outcomes are listed in little time."""
+    assert check(written(run, f"{spec} --delta {delta}", tmp_path)).word == word
+
+
+def test_a_false_infinity() -> None:
+    """Where there is an epsilon, infinity is no lower end."""
+    approx = {"type": "approx", "epsilon": 1, "delta": 0.25}
+    assert check(made(approx, {"delta": 0.2}, ends("Infinity", "Infinity"))).word == "accepted"
+    assert check(made(approx, {"delta": 0.25}, ends("Infinity", "Infinity"))).word != "accepted"
+
+
+@pytest.mark.slow
+def test_a_split_of_one_use(run: Run, tmp_path: Path) -> None:
+    """One use of a law beside many of another is no error."""
+    many = "gaussian:sigma=0.6@poisson:q=0.0002@5000"
+    question = f"{many}+gaussian:sigma=0.5@poisson:q=0.00005@1 --delta 1e-6"
+    assert check(written(run, question, tmp_path)).word != "refused"
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """Each file has a line; the worst of them is the exit status, and none stops it."""
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(made(PURE, {"delta": 0}, ends(0.9, 1.1)), encoding="utf-8")
+    bad.write_text("[" * 100_000, encoding="utf-8")
+    assert main([str(good)]) == 0
+    assert main([str(tmp_path / "missing"), str(bad), str(good)]) == 2

@@ -157,5 +157,7 @@ def _check_certificate(name: str, engine: choices.Engine, *, one: bool) -> None:
         raise UsageError("--certificate takes one question: a SPEC with one --delta or --epsilon")
     if engine is choices.Engine.AFA:
         raise UsageError("--certificate writes what is proved; --engine afa gives an estimate only")
+    if name == "-":
+        raise UsageError("--certificate takes the name of a file: ./- for one that is called -")
     if not Path(name).parent.is_dir():
         raise UsageError(f"--certificate: there is no folder {Path(name).parent}")
