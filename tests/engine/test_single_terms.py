@@ -143,3 +143,16 @@ def test_masses_at_infinity_add_up(count: int) -> None:
             truth = 1 - (1 - mpf(m)) ** count * (1 - mpf(m / 3.0)) ** (2 * count)
             assert bound.lower is not None
             assert bound.lower <= truth <= bound.upper
+
+
+@pytest.mark.parametrize("units", [1.0, 2.0**20])
+def test_errors_of_largest_losses_add_up(units: float) -> None:
+    """The largest total loss is inside, whichever way each of the losses is off."""
+    losses, counts = (0.1, 1.0 / 3.0, 7.3), (3, 5, 10**6)
+    laws = [AtomicLaw((x,), (1.0,), loss_units=units, lower_masses=(1.0,)) for x in losses]
+    bound = Composition(tuple(zip(laws, counts, strict=True))).max_loss()
+    off = Fraction(units) * Fraction(2) ** -53
+    total = sum((n * Fraction(x) for x, n in zip(losses, counts, strict=True)), Fraction(0))
+    assert bound.lower is not None
+    assert Fraction(bound.upper) >= total * (1 + off)
+    assert Fraction(bound.lower) <= total * (1 - off)
