@@ -164,7 +164,7 @@ class Parabola(_Fit):
 
     def __init__(self) -> None:
         """Take nothing."""
-        self._c, self._power, self._clean = np.array([0.0, 0.0, 5.0]), 3, 0.06
+        self._c, self._power, self._clean = np.array([0.0, 0.0, 5.0]), 3, 0.01
 
 
 @pytest.mark.parametrize("line", [False, True])
@@ -174,8 +174,8 @@ def test_convex_functions_are_off_a_fit_by_no_more_between_points(*, line: bool)
     The highest has chords between them, and the lowest the larger of the lines that prolong the
     chords on both sides.
     """
-    half = np.array([0.05, 0.1, 0.2, 0.5, 1.0, 1.7, 2.5, 4.0, 6.0])
-    d = np.concatenate([-half[4::-1], half])
+    half = 0.02 * 1.5 ** np.arange(14)
+    d = np.concatenate([-half[8::-1], half])
     values = 5.0 * d * d
     fit = Parabola()
     with np.errstate(all="ignore"):
