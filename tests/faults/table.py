@@ -93,6 +93,27 @@ FAULTS = (
     ),
     # Directions.
     Fault(
+        "shuffled-lower-direction",
+        "wrappers/batches.py",
+        "lower = law_below(self.steps, low, remove=remove)",
+        "lower = law_below(self.steps, low, remove=not remove)",
+        "wrappers",
+    ),
+    Fault(
+        "shuffled-replaced",
+        "wrappers/batches.py",
+        "law = GaussianLaw.of(law.enclosure * 2)",
+        "law = GaussianLaw.of(law.enclosure * 3)",
+        "wrappers",
+    ),
+    Fault(
+        "allocation-lower-distance",
+        "wrappers/allocation.py",
+        "lower = allocated_laws(steps, low, lower=True, size=size)",
+        "lower = allocated_laws(steps, low, lower=False, size=size)",
+        "wrappers",
+    ),
+    Fault(
         "second-direction",
         "accounting/directions.py",
         "bound = reduce(Bound.maximum, bounds)",
