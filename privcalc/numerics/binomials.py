@@ -218,5 +218,5 @@ def binomial_tails(n: int, k: int, p: float) -> tuple[tuple[float, float], tuple
         rest = float(terms[0]) * r / (1.0 - r) * MARGIN
     scale = math.exp(top)
     low, high = scale * total * (1.0 - units), min(1.0, scale * (total + rest) * (1.0 + units))
-    other = (1.0 - high) * (1.0 - UNIT), min(1.0, (1.0 - low) * (1.0 + UNIT))
+    other = (1.0 - high) * (1.0 - UNIT), min(1.0, (1.0 - low) * (1.0 + 2.0 * UNIT))
     return ((low, high), other) if above else (other, (low, high))

@@ -7,6 +7,9 @@ complex numbers, as matrix products form them, COMPLEX_TERM n: their parts are s
 
 Error bounds are themselves computed in doubles; MARGIN covers that: each is a sum or product of
 far fewer than 1e6 non-negative quantities, so it is off by a factor of less than 1 + 1e-9.
+
+To round up by a factor, 1 + 2 UNIT is the least: 1 + UNIT lies halfway between two doubles, and
+is 1.
 """
 
 from __future__ import annotations

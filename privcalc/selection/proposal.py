@@ -478,7 +478,7 @@ class ClosedBase(Base):
     @property
     def largest(self) -> float:
         """Return a bound on the finite losses."""
-        return self.law.max_loss * (1.0 + self.law.max_loss_error) * (1.0 + UNIT)
+        return self.law.max_loss * (1.0 + self.law.max_loss_error) * (1.0 + 2.0 * UNIT)
 
     def upper(self, logs: Array) -> Array:
         """Return upper ends."""

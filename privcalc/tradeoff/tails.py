@@ -74,7 +74,7 @@ class Cut:
         """
         more, less = 1.0 + self.error * MARGIN, 1.0 - self.error * MARGIN
         rest = 1.0 - levels
-        low = np.fmax(levels - self.q * more, self.q_rest * less - rest * (1.0 + UNIT))
+        low = np.fmax(levels - self.q * more, self.q_rest * less - rest * (1.0 + 2.0 * UNIT))
         high = np.fmin(levels - self.q * less, self.q_rest * more - rest * (1.0 - UNIT))
         slack = 4.0 * UNIT
         low, high = low - slack * np.abs(low) - TINY, high + slack * np.abs(high) + TINY

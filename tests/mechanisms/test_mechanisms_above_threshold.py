@@ -316,6 +316,14 @@ def test_several_uses_and_groups() -> None:
     assert group == wide
 
 
+def test_a_group_of_a_highest_threshold() -> None:
+    """Three records move a query by three times as much, and no threshold: to the last digit."""
+    text = "svt:noise=gaussian,threshold_noise=9,query_noise=15,threshold=12"
+    group = bounds(f"{text}@group:k=3", epsilons=[0.1, 1.2])
+    assert group == bounds(f"{text},sensitivity=3", epsilons=[0.1, 1.2])
+    assert all(bound.lower for bound in group)
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

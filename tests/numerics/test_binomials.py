@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.numerics.binomials import log_coefficients, log_probabilities, stirling_errors
+from privcalc.numerics.binomials import (
+    binomial_tails,
+    log_coefficients,
+    log_probabilities,
+    stirling_errors,
+)
 from privcalc.numerics.log_sums import log1p_exp, log_difference, log_expm1, log_sum, log_sums
 from privcalc.numerics.rounding import UNIT
 
@@ -53,6 +59,17 @@ def test_log_probabilities(p: float) -> None:
                 exact = exact_coefficient(size, int(each)) + mpf(each) * mp.log(p) + failures
                 assert abs(exact - mpf(float(values[i]))) <= mpf(float(errors[i]))
                 assert errors[i] <= 1e-13 + 4e-15 * abs(values[i]) + 2e-15 * abs(each - size * p)
+
+
+@pytest.mark.parametrize("p", [0.1, 2.0 / 7.0, 1.0 / 3.0, 0.7])
+def test_tails_hold_the_sums_of_rationals(p: float) -> None:
+    """Both, to the last digit: a rare tail is known well, and its complement is rounded outward."""
+    rate, n = Fraction(p), 30
+    masses = [math.comb(n, j) * rate**j * (1 - rate) ** (n - j) for j in range(n + 1)]
+    for k in range(1, n + 1):
+        truths = sum(masses[k:], Fraction(0)), sum(masses[:k], Fraction(0))
+        for truth, (low, high) in zip(truths, binomial_tails(n, k, p), strict=True):
+            assert Fraction(low) <= truth <= Fraction(high)
 
 
 def test_log_probabilities_for_few_successes() -> None:

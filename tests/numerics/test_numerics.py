@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from pathlib import Path
 
 import mpmath
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import privcalc
 from privcalc.numerics import bisection
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.gauss_legendre import (
@@ -199,3 +201,10 @@ def test_halved(steps: int) -> None:
     assert (signs * (low - places) < 0.0).all()
     assert (signs * (high - places) >= 0.0).all()
     assert (np.abs(high - low) <= 2000.0 * 2.0 ** -min(steps, 50)).all()
+
+
+def test_no_factor_of_one_unit_rounds_up() -> None:
+    """1 + UNIT is 1: whoever rounds up by a factor takes at least two units."""
+    assert 1.0 + UNIT == 1.0 < 1.0 + 2.0 * UNIT
+    for file in Path(privcalc.__file__).parent.rglob("*.py"):
+        assert "* (1.0 + UNIT)" not in file.read_text(encoding="utf-8"), file

@@ -247,7 +247,7 @@ class LaplaceLaw(ExponentialLaw):
         e^-e at last. Where they change, the three have one slope: a place that is off by rounding
         does nothing.
         """
-        off = self.e * self.error * (1.0 + UNIT)
+        off = self.e * self.error * (1.0 + 2.0 * UNIT)
         return _power(self.e - off, y[0])[0], _power(self.e + off, y[1])[1]
 
     def tails(self, losses: Array) -> Tails:

@@ -193,7 +193,7 @@ def _pieces(points: list[tuple[float, float]], tail: int, normal: Normal) -> Pie
 
     def value(k: int) -> NormalProfile:
         y = points[k][1]
-        return NormalProfile(y, y, (1.0 - y) * (1.0 - UNIT), (1.0 - y) * (1.0 + UNIT))
+        return NormalProfile(y, y, (1.0 - y) * (1.0 - UNIT), (1.0 - y) * (1.0 + 2.0 * UNIT))
 
     found: list[Chord | Normal] = [Chord(0.0, points[corners[0]][0], None, value(corners[0]))]
     for i, k in pairwise(corners):
