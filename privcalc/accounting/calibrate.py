@@ -13,7 +13,7 @@ from privcalc.calibration.search import Crossing, ValueSearch
 from privcalc.calibration.start import inverse, rough_log_mu
 from privcalc.calibration.target import GAP, Calibration, CalibrationTarget
 from privcalc.errors import DomainError, NotCertifiedError
-from privcalc.numerics.work import QUESTION, allowance, left, share
+from privcalc.numerics.work import QUESTION, OutOfWorkError, allowance, left
 from privcalc.record import record, replace
 from privcalc.spec.registry import check_relation
 from privcalc.spec.tree import without
@@ -79,10 +79,16 @@ def calibrate(
     relation = relation or default_relation(tree)
     check_relation(tree, relation)
     with allowance(work):
-        return _Calibrator(wanted, target, relation, tolerance).answer(start)
+        try:
+            return _Calibrator(wanted, target, relation, tolerance).answer(start)
+        except OutOfWorkError as error:
+            # What that says of one question is no help here.
+            raise OutOfWorkError(
+                f"one answer takes so long that there is no time to search for {wanted.name}; ask"
+                f" compose at some values: --sweep {wanted.name}=LOW..HIGH/5"
+            ) from error
 
 
-@allowance(QUESTION)
 def calibrations(
     tree: Node,
     targets: Sequence[CalibrationTarget],
@@ -91,17 +97,14 @@ def calibrations(
     tolerance: float = TOLERANCE,
     ratio: Sequence[float] = (),
 ) -> list[Calibration]:
-    """Find the value of a hole for each of several targets, which share the work of one question.
+    """Find the value of a hole for each of several targets, each with the work of a question.
 
     See `calibrate` for the arguments and what may be raised: by one that no value meets, too.
     """
-    found = []
-    for number, target in enumerate(targets):
-        with share(len(targets) - number):
-            found.append(
-                calibrate(tree, target, relation=relation, tolerance=tolerance, ratio=ratio)
-            )
-    return found
+    return [
+        calibrate(tree, target, relation=relation, tolerance=tolerance, ratio=ratio)
+        for target in targets
+    ]
 
 
 @record

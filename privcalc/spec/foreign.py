@@ -144,7 +144,10 @@ def foreign(word: str, value: str = "", *, inside: str = "") -> str:
     if word in _STEPS:
         return f"steps stand after what is repeated: @{value if value.isdigit() else 'STEPS'}"
     if word in _EPOCHS:
-        return "count steps, which are epochs x records / batch size: @STEPS, after the rest"
+        return (
+            "count steps, which are epochs x records / batch size: @STEPS, after the rest; of"
+            " shuffled batches and of allocation, epochs"
+        )
     if word in _TRAINING:
         return "DP-SGD is gaussian:sigma=NOISE@poisson:q=BATCH/RECORDS@STEPS"
     if word in _NOISES and not inside:
@@ -219,7 +222,20 @@ def _of_fixed_size(word: str, value: str) -> str:
 def _of_batches(word: str, value: str) -> str:
     if word in ("q", *_SIZES, *_RECORDS, *_PROBABILITIES):
         return "write n=RECORDS,b=BATCH, or t=STEPS, the batches of one epoch"
+    if word in _EPOCHS:
+        return _of_passes(word, value)
+    if word in ("drop_last", "shuffle", "partial"):
+        return (
+            "n=RECORDS,b=BATCH has a last batch of fewer records; t=STEPS,n=RECORDS,b=BATCH is"
+            " without it"
+        )
     return f"write t={value or 'STEPS'}" if word in ("steps", "num_steps", "batches", "T") else ""
+
+
+def _of_passes(word: str, value: str) -> str:
+    if word not in _EPOCHS:
+        return ""
+    return f"a count after it is that of epochs: @{value if value.isdigit() else 'EPOCHS'}"
 
 
 def _of_shuffle(word: str, value: str) -> str:
@@ -270,6 +286,7 @@ _OF_ONE = {
     "poisson": _of_poisson,
     "wor": _of_fixed_size,
     "batches": _of_batches,
+    "allocation": _of_passes,
     "shuffle": _of_shuffle,
     "group": _of_group,
     "randomized-response": _of_response,

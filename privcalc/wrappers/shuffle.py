@@ -135,6 +135,7 @@ class ShuffledReports(Wrapper):
             raise UnsupportedError(
                 f"{spelled(tree)} takes one report of each person: rr, where the true answer is not"
                 " less likely than others, or pure; for several reports that stay together state"
-                " pure with the epsilon of all of them"
+                " pure with the epsilon of all of them (training data that are shuffled before each"
+                " epoch are @batches:n=RECORDS,b=BATCH@EPOCHS)"
             )
         return report

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import erfinv, exp, findroot, mp, mpf, ncdf
 
-from privcalc.accounting.calibrate import Calibration, CalibrationTarget, calibrate
+from privcalc.accounting.calibrate import (
+    Calibration,
+    CalibrationTarget,
+    calibrate,
+    calibrations,
+)
 from privcalc.accounting.compose import compose
 from privcalc.calibration.holes import unknown
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
@@ -450,3 +455,12 @@ def test_what_is_never_finite_is_refused_soon() -> None:
     tree = parse("discrete-gaussian:sigma=_@poisson:q=0.5@1").tree
     with pytest.raises(NotCertifiedError, match="mu <= Infinity"):
         calibrate(tree, CalibrationTarget("mu", 0.126), tolerance=1e-3)
+
+
+def test_several_targets_are_asked_by_themselves() -> None:
+    """Each has the work of a question of its own, whatever else is asked for."""
+    tree, targets = parse("gaussian:sigma=_@batches:t=100,b=500@20").tree, (3.0, 3.0)
+    asked = [CalibrationTarget("epsilon", each, 1e-5) for each in targets]
+    alone = calibrate(tree, asked[0]).sufficient
+    for found in calibrations(tree, asked):
+        assert found.sufficient == pytest.approx(alone, rel=0.03)

@@ -32,8 +32,8 @@ BROKEN = re.compile(r"(?<![\w.])-?[0-9]+(?:\.[0-9]+)?e(?![-+]?[0-9]|[a-z])|[0-9]
 NAN = re.compile(r"(?<![a-z])nan(?![a-z])", re.IGNORECASE)
 INSIDE = ("Traceback (most recent", "internal error", "RuntimeWarning", "DeprecationWarning")
 SAID = "privcalc: "
-# What is said of an answer is no error: that it is wide, or over a budget.
-REMARK = re.compile(r"privcalc: (?:line \d+: )?(?:warning: |over budget: |undecided: )")
+# What is said of an answer is no error: that it is wide, or why, or over a budget.
+REMARK = re.compile(r"privcalc: (?:line \d+: )?(?:warning: |note: |over budget: |undecided: )")
 
 
 class TooLongError(BaseException):
