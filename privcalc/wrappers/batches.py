@@ -60,7 +60,10 @@ MOST_ROUGH, BETWEEN = 50.0, 2.0
             kind="integer",
             minimum=1.0,
             maximum=float(MOST_RECORDS),
-            default_text="any number, the same in all, or n / t, rounded up, and no batch has more",
+            default_text=(
+                "any number, the same in all; or n / t, rounded up: the first batch has so many,"
+                " and none has more"
+            ),
         ),
         Parameter(
             "source_dataset_size",

@@ -90,6 +90,11 @@ class Strategies:
     def _law(self, points: Array, values: Array) -> Kernel:
         """Return Q-masses of a law below, tilted."""
         masses = law_below(points, values)
+        # What is cut off below has a mean, too, and the law one above 1 by as much. The masses are
+        # lowered by RELATIVE, and a profile below the first point, 1 - a there, with them.
+        mean = math.fsum(masses * np.exp(points[::2]))
+        if mean > 1.0 + 0.5 * RELATIVE * -math.expm1(float(points[0])):
+            raise NotCertifiedError("losses of a step are cut off too early for its game")
         self._masses.append(masses)
         full = np.zeros(2 * int(self._steps[-1]) + 1)
         full[self._steps - self._steps[0]] = masses * np.exp((self.scale.lam + 1.0) * points[::2])
