@@ -17,7 +17,7 @@ from flint import acb, arb
 
 from tests.checker.__main__ import main
 from tests.checker.check import check, digest
-from tests.checker.laws import Finite, Gaussian, Laplace, Law, SampledGaussian, ball
+from tests.checker.laws import Clock, Finite, Gaussian, Laplace, Law, SampledGaussian, ball
 from tests.checker.lines import beyond, variance
 
 if TYPE_CHECKING:
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     from tests.conftest import Outcome
 
     Run = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def _clock() -> None:
+    """Let each test have the time of a check."""
+    Clock.spent = 0
+
 
 QUESTIONS = (
     "gaussian:sigma=1.1@poisson:q=256/60000@14063 --delta 1e-5",
