@@ -95,8 +95,8 @@ FAULTS = (
     Fault(
         "shuffled-lower-direction",
         "wrappers/batches.py",
-        "lower = law_below(self.steps, low, remove=remove)",
-        "lower = law_below(self.steps, low, remove=not remove)",
+        "lower = law_below(self.slots, low, remove=remove)",
+        "lower = law_below(self.slots, low, remove=not remove)",
         "wrappers",
     ),
     Fault(
