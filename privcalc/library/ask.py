@@ -133,7 +133,6 @@ def compose(
         tolerance_of(tolerance),
         engine_named(engine),
         Budget(),
-        hints=False,
     )
     return _answered(ask(asked(specs, relation)), delta, epsilon)
 
