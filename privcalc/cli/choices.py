@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from privcalc.errors import UsageError
 from privcalc.relation import Relation
-from privcalc.reporting.budget import Budget
 from privcalc.reporting.questions import read_delta, read_epsilon
+
+if TYPE_CHECKING:
+    from privcalc.reporting.budget import Budget
 
 Format = StrEnum(
     "Format", ["TABLE", "JSON", "CSV", "MARKDOWN", "GITHUB", "JUNIT", "GITLAB", "STATEMENT"]
@@ -57,8 +60,8 @@ def read_budget(
     max_rho: str | None = None,
     max_mu: str | None = None,
     max_advantage: str | None = None,
-) -> Budget:
-    """Read the budget options, each as it was written.
+) -> Budget | None:
+    """Read the budget options, each as it was written; None where there is none.
 
     Args:
         max_epsilon: needs a delta.
@@ -77,6 +80,10 @@ def read_budget(
         "mu": max_mu,
         "advantage": max_advantage,
     }
+    if all(text is None for text in given.values()):
+        return None
+    from privcalc.reporting.budget import Budget
+
     read = {"delta": read_delta, "advantage": read_delta}
     budget = Budget(
         *(
@@ -88,7 +95,7 @@ def read_budget(
         raise UsageError("--max-epsilon needs the delta at which it holds: add --delta D")
     if budget.max_delta is not None and not epsilons:
         raise UsageError("--max-delta needs the epsilon at which it holds: add --epsilon E")
-    if budget and estimate:
+    if estimate:
         raise UsageError(
             "--engine afa gives an estimate without certificate; a budget check needs a proof"
         )

@@ -122,7 +122,6 @@ def compose(
         tolerance: target relative width.
         engine: auto, contour, fft or rdp (upper end only).
     """
-    from privcalc.reporting.budget import Budget
     from privcalc.reporting.compose import Composing
 
     deltas, epsilons = places(delta, epsilon)
@@ -132,7 +131,6 @@ def compose(
         relation_named(relation),
         tolerance_of(tolerance),
         engine_named(engine),
-        Budget(),
     )
     return _answered(ask(asked(specs, relation)), delta, epsilon)
 
@@ -572,10 +570,9 @@ def check(
     """
     from os import fspath
 
-    from privcalc.reporting.budget import Budget
     from privcalc.reporting.compose import Composing
     from privcalc.reporting.gate import checked
 
     under = relation_named(relation)
-    ask = Composing((), (), under, tolerance_of(tolerance), engine_named(engine), Budget())
+    ask = Composing((), (), under, tolerance_of(tolerance), engine_named(engine))
     return Result(checked(text_of("file", fspath(file)), ask))

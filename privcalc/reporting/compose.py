@@ -26,7 +26,7 @@ class Composing:
     relation: Relation | None
     tolerance: float
     engine: str
-    budget: Budget
+    budget: Budget | None = None
     hints: bool = True
     keep: bool = False
 
@@ -43,8 +43,8 @@ class Composing:
                 epsilons=self.epsilons,
                 tolerance=self.tolerance,
                 engine=self.engine,
-                max_epsilon=self.budget.max_epsilon,
-                max_delta=self.budget.max_delta,
+                max_epsilon=None if self.budget is None else self.budget.max_epsilon,
+                max_delta=None if self.budget is None else self.budget.max_delta,
                 keep=self.keep,
             )
         reports = [self._report(question, composition, each) for each in composition.answers]
@@ -54,7 +54,7 @@ class Composing:
         from privcalc.render.report import Report
 
         check = None
-        if answer.bound is not None:
+        if self.budget is not None and answer.bound is not None:
             check = self.budget.check(
                 answer.quantity,
                 answer.query,

@@ -9,7 +9,6 @@ from privcalc.errors import UsageError
 from privcalc.record import record, replace
 from privcalc.render.words import proof_remarks
 from privcalc.reporting import DEFAULT_ORDERS
-from privcalc.reporting.budget import Budget
 from privcalc.reporting.questions import explained, relation_in_force
 from privcalc.spec.text import to_text
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.convert import Conversion, ConversionQuery, ConvertedAnswer, Target
     from privcalc.relation import Relation
     from privcalc.render.report import Quantity, Report
+    from privcalc.reporting.budget import Budget
     from privcalc.spec.read import Question
     from privcalc.spec.tree import Node
 
@@ -79,7 +79,7 @@ class Converting:
     records: int = 1
     data: tuple[str, ...] = ()
     budget: Node | None = None
-    limits: Budget = Budget()
+    limits: Budget | None = None
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -144,7 +144,7 @@ class Converting:
         checks = (
             self.limits.check(name, answer.query, value, narrowed=answer.method.tolerance_met)
             for name, value in answer.result.items()
-            if isinstance(value, Bound)
+            if self.limits is not None and isinstance(value, Bound)
         )
         return Report(
             command="convert",

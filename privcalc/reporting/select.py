@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from privcalc.bounds import Proof
 from privcalc.errors import SpecError, UsageError
 from privcalc.record import record
-from privcalc.reporting.budget import Budget
 from privcalc.reporting.questions import common_relation, explained, question, relation_in_force
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.select import Selected, Selection
     from privcalc.relation import Relation
     from privcalc.render.report import Named, Quantity, Report
+    from privcalc.reporting.budget import Budget
     from privcalc.selection.thresholds import ProfileThresholds
     from privcalc.spec.read import Question
     from privcalc.spec.tree import Parameters
@@ -127,7 +127,7 @@ class Selecting:
     tolerance: float
     engine: str
     verbose: bool = False
-    limits: Budget = Budget()
+    limits: Budget | None = None
 
     def __call__(self, question: Question) -> list[Report]:
         """Answer one question."""
@@ -153,6 +153,13 @@ class Selecting:
 
         result = _result(found, answer)
         baselines = tuple(name for name in BASELINES if name in result)
+        check = (
+            None
+            if self.limits is None
+            else self.limits.check(
+                answer.quantity, answer.query, answer.bound, narrowed=answer.method.tolerance_met
+            )
+        )
         return Report(
             command="select",
             spec=found.tree,
@@ -162,9 +169,7 @@ class Selecting:
             result=result,
             method=answer.method,
             directions=answer.directions,
-            check=self.limits.check(
-                answer.quantity, answer.query, answer.bound, narrowed=answer.method.tolerance_met
-            ),
+            check=check,
             tables=((answer.quantity, f"base_{answer.quantity}"), baselines),
             headings={f"base_{answer.quantity}": "one run"},
             remarks=tuple(_remarks(found, answer)),

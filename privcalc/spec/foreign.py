@@ -169,6 +169,8 @@ def parameter(owner: str, kind: str, word: str, value: str, known: tuple[str, ..
     specific = _OF_ONE.get(owner)
     if specific and (hint := specific(word, value)):
         return hint
+    if kind == "wrapper" and word in ("sensitivity", "sigma", "scale", "noise_multiplier"):
+        return f"{word} stands with the mechanism, before the @: MECHANISM:{word}={value or '...'}"
     if kind == "mechanism":
         if "sigma" in known and word in _DEVIATIONS:
             return f"write sigma={value or 'NOISE'}"

@@ -155,7 +155,7 @@ def _check_mode(
     budget: str | None,
     engine: choices.ProvedEngine,
     output: Output,
-    limits: Budget,
+    limits: Budget | None,
 ) -> None:
     """Refuse what says nothing to the data at hand, or to a filter."""
     if data and budget:
