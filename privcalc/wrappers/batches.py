@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING, ClassVar
 
 from privcalc.errors import DomainError
-from privcalc.losses.batches.slots import Slots
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.registry import Parameter, wrapper
 from privcalc.spec.tree import Composed, Leaf, Repeated
@@ -21,6 +20,7 @@ from privcalc.wrappers.base import Wrapper, wrappers_in
 
 if TYPE_CHECKING:
     from privcalc.engine.terms import Terms
+    from privcalc.losses.batches.slots import Slots
     from privcalc.losses.law import LossLaw
     from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.losses.term import Term
@@ -193,6 +193,8 @@ class ShuffledBatches(Wrapper):
 
 def _slots(steps: int | None, batch: int | None, records: int | None) -> Slots:
     """Return what the sizes mean that were given; without b all batches are as even as can be."""
+    from privcalc.losses.batches.slots import Slots
+
     if steps is None:
         if batch is None or records is None:
             raise DomainError("batches needs t or n with b")
