@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from privcalc.accounting.realize import Seen
     from privcalc.relation import Relation
     from privcalc.render.report import Report
+    from privcalc.spec.entry import Parameter
     from privcalc.spec.tree import Node, Path
 
 # A reader of an epsilon notices no less.
@@ -383,27 +384,24 @@ def _would_do(
     sampled = any(isinstance(call, Wrapped) and call.name != "group" for call in _calls(part.tree))
     if found is None or sampled:
         return ""
-    path, name, value, grows = found
-    least = _value(part, path, value, room, relation, grows=grows)
-    return "" if least is None else f"{name}={least} would do; "
+    path, parameter, value = found
+    least = _value(part, path, parameter, value, room=room, relation=relation)
+    return "" if least is None else f"{parameter.spelling}={least} would do; "
 
 
-def _parameter(tree: Node) -> tuple[Path, str, float, bool] | None:
-    """Return the one number of a part that makes infinite losses rarer.
-
-    Its path, its name in text, its value, and whether losses are rarer as it grows.
-    """
+def _parameter(tree: Node) -> tuple[Path, Parameter, float] | None:
+    """Return the one number of a part that makes infinite losses rarer: path, entry and value."""
     from privcalc.spec.tree import owner, value_at
     from privcalc.spec.tree import written as paths_of
 
-    for name, grows in _RARER.items():
+    for name in _RARER:
         paths = paths_of(tree, name)
         if len(paths) != 1:
             continue
         known = entry(getattr(owner(tree, paths[0]), "name", "")).parameter(name)
         value = value_at(tree, paths[0])
         if known is not None and isinstance(value, float | int) and value > 0.0:
-            return paths[0], known.spelling, float(value), grows
+            return paths[0], known, float(value)
     return None
 
 
@@ -412,18 +410,23 @@ _MOST_TRIED = 12
 
 
 def _value(
-    part: Part, path: Path, value: float, room: float, relation: Relation, *, grows: bool
+    part: Part, path: Path, parameter: Parameter, value: float, *, room: float, relation: Relation
 ) -> str | None:
     """Return a value that leaves a mass below some room, as text, with few digits.
 
     The logarithm of the mass is close to a line, or a parabola, in the value where that is a
     threshold, and in its logarithm where it is a probability: secants find it. What is returned was
-    tried, and is the number that its text stands for.
+    tried, and is the number that its text stands for. What no specification may say, or nothing is
+    known of, has mass 1: from there smaller steps are tried.
     """
     from privcalc.accounting.parts import infinity_mass
     from privcalc.spec.tree import filled
 
+    grows = _RARER[parameter.name]
+
     def mass(text: str) -> float:
+        if not (math.isfinite(float(text)) and parameter.contains(float(text))):
+            return 1.0
         return infinity_mass(filled(part.tree, {path: float(text)}), relation)
 
     low, above = value, part.mass
@@ -433,7 +436,10 @@ def _value(
         below = mass(found)
         if below <= room:
             break
-        low, above, step = float(found), below, step * step
+        if below < 1.0:
+            low, above, step = float(found), below, step * step
+        else:
+            step = math.sqrt(step)
     else:
         return None
     for _ in range(_MOST_TRIED):
