@@ -63,8 +63,9 @@ class Line:
 
     @property
     def streams(self) -> bool:
-        """Whether questions are read from standard input, each with an answer or error."""
-        return "-" in self.arguments and "--file" not in self.arguments
+        """Whether there may be several questions, each with an answer or an error."""
+        many = any(each.startswith("--sweep") for each in self.arguments)
+        return many or ("-" in self.arguments and "--file" not in self.arguments)
 
     @property
     def written(self) -> str:

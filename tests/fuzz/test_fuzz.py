@@ -104,6 +104,7 @@ def test_what_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (Line(["compose", pure, "--delta", "0", "--max-epsilon", "0.5"]), 1),
         (Line(["compose", "nan"]), 2),
         (Line(["compose", "-", "--delta", "0", "--json"], stdin=b"pure:epsilon=1\nx\n"), 2),
+        (Line(["compose", pure, "--delta", "0", "--sweep", "epsilon=-1,1,-2", "--json"]), 2),
         (Line(["compose", "--file", "a.toml", "--json"], files={"a.toml": toml.encode()}), 1),
         (Line([]), 2),
     ):
