@@ -29,7 +29,7 @@ from tests.checker.lines import (
     on_line,
 )
 from tests.checker.questions import NotCheckedError, directions, rational, whole
-from tests.checker.split import Split, on_split
+from tests.checker.split import Split, least_level, on_split
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -114,6 +114,8 @@ def _proved(document: Mapping[str, Any]) -> Verdict:
                 open_.append(str(unknown))
                 continue
             reasons.append(f"{name}: {reason}" if reason else "")
+            if end == "lower" and not reason:
+                break
         if "" in reasons and end == "lower":
             continue
         if open_:
@@ -153,6 +155,8 @@ def _reason(
         # Where delta has a plateau, an epsilon with that delta need not be the least.
         if end == "lower" and (below > target or (below >= target and not strict)):
             return ""
+        if below > target or above < target:
+            break
     known = f"delta at {float(at):.12g} is between {number(below):.15g} and {number(above):.15g}"
     wrong = below > target if end == "upper" else above < target
     return f"{WRONG}, {known}" if wrong else known
@@ -188,6 +192,9 @@ def _deltas(
     known = in_closed_form(parts, epsilon) or listed(parts, epsilon)
     if known is not None:
         yield known
+    elif "line" in evidence and back and (level := least_level(parts, evidence, delta)) is not None:
+        # What is larger takes no part in the sum, and hardly any in delta.
+        yield on_split(parts, back, (epsilon, delta), Split(level, _line(evidence["line"]), None))
     elif "line" in evidence:
         measure, mass = Product(parts), infinite_mass(parts)
         for line in finer(measure, epsilon, _line(evidence["line"]), delta):

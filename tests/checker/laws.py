@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import groupby, pairwise
 
-from flint import acb, arb, ctx, fmpq
+from flint import acb, acb_mat, arb, ctx, fmpq
 
 PRECISION = 128
 ctx.prec = PRECISION
@@ -19,6 +20,8 @@ ctx.prec = PRECISION
 ONE, TWO = arb(1), arb(2)
 # Terms of quadratures that one check may add up: about 10 s.
 PATIENCE = 9_000_000
+# Sums that are not worth a product of matrices.
+FEW = 8
 
 
 class TooLongError(Exception):
@@ -38,8 +41,9 @@ class Clock:
             raise TooLongError("to prove it would take too long")
 
 
-# Logarithm of what quadratures may leave out.
+# Logarithm of what quadratures may leave out; and their panels: half of one is the least of them.
 NEGLIGIBLE = 75.0
+HALF_PANEL, HALF_WIDTH, ELLIPSE = 0.5, 1.0, 6.0
 
 
 def ball(number: Fraction | int) -> arb:
@@ -61,15 +65,65 @@ def largest(*balls: arb) -> arb:
     return found.upper()
 
 
+def waves(terms: list[tuple[arb, arb]], first: arb, step: arb, count: int) -> list[acb]:
+    """Return sum_j a_j e^{i t x_j} at t = first + k step, 0 <= k < count.
+
+    With k = b K + r the factors e^{i (first + b K step) x} and e^{i r step x} are powers of two
+    exponentials each, and the sum over j is a product of matrices.
+    """
+    turn = acb(0, 1)
+    if count < FEW:
+        found = []
+        for t in (first + k * step for k in range(count)):
+            Clock.charge(len(terms) // (10 if t == 0 else 1))
+            if t == 0:
+                found.append(acb(sum((a for a, _ in terms), arb(0))))
+            else:
+                found.append(sum((a * (turn * (t * x)).exp() for a, x in terms), acb(0)))
+        return found
+    size = math.isqrt(count)
+    rows = -(-count // size)
+    Clock.charge(len(terms) * (6 + size + rows + count // 8) // 3)
+    left: list[list[acb]] = [[] for _ in range(rows)]
+    right: list[acb] = []
+    for a, x in terms:
+        one = (turn * (step * x)).exp()
+        power = acb(1)
+        for _ in range(size):
+            right.append(power)
+            power *= one
+        value = a * (turn * (first * x)).exp()
+        for row in left:
+            row.append(value)
+            value *= power
+    flat = [each for row in left for each in row]
+    product = acb_mat(rows, len(terms), flat) * acb_mat(len(terms), size, right)
+    return product.entries()[:count]
+
+
 class Law(ABC):
     """One direction of one dominating pair."""
 
     # P(L = +infinity).
     infinite = arb(0)
 
+    @cached_property
+    def known(self) -> dict[tuple[str, str, int], list[acb]]:
+        """Moments on lines: of an abscissa, a step and a number of nodes."""
+        return {}
+
+    @cached_property
+    def ends(self) -> dict[tuple[str, str, int], arb]:
+        """What is left beyond the end of a line: of an abscissa, an end and a number of uses."""
+        return {}
+
     @abstractmethod
     def moment(self, s: acb) -> acb:
         """Return M(s) = E_P[e^{sL}] over finite losses."""
+
+    def along(self, c: arb, h: arb, count: int) -> list[acb]:
+        """Return M(c + ikh), 0 <= k < count."""
+        return [self.moment(acb(c, k * h)) for k in range(count)]
 
     @abstractmethod
     def far(self, c: arb, t: arb) -> arb:
@@ -152,26 +206,30 @@ class SampledGaussian(Law):
     integral of phi r^{s + 1}. Adding: P = phi, Q = r phi, L = -log r: of phi r^{-s}. So M(s) is
     that of phi r^w with w = u + iv.
 
-    **The trapezoid rule.** For f analytic with int |f(x + iy)| dx <= B where |y| < a, the error of
-    the rule of step eta is at most 2 B / (e^{2 pi a / eta} - 1) (Trefethen and Weideman 2014,
-    Theorem 5.1). With theta = a / sigma^2 < pi and |y| <= a the argument of r is at most theta, and
-    r(x) cos(theta / 2) <= |r(x + iy)| <= r(x), since |A + B e^{i theta}|^2 = (A + B)^2 - 4AB
-    sin^2(theta / 2). So B = e^{a^2 / (2 sigma^2) + |v| theta} kappa m(u), kappa = 1 for u >= 0 and
-    cos(theta / 2)^u else, where m(u) = int phi r^u, itself at most its own sum over 1 less the
-    relative error.
+    **Gauss's rule** of N nodes on a panel of half width w is off by at most (64 / 15) w sup |f|
+    rho^{-2 (N - 1)} / (1 - rho^{-2}), the supremum over the ellipse of half axes w (rho + 1 / rho)
+    / 2 and w (rho - 1 / rho) / 2 = y (Trefethen 2013, Theorem 19.3), where f is analytic: y < pi
+    sigma^2. There |phi| <= e^{y^2 / (2 sigma^2)} phi at the nearest real point. With theta = y /
+    sigma^2 the argument of r = A + B e^{i theta'}, |theta'| <= theta, A = 1 - q, B = qE, is at most
+    theta, and at most asin(B / A) <= pi B / (2 A) where B < A; and r(x) cos(theta / 2) <= |r| <=
+    r(x), since |A + B e^{i theta}|^2 = (A + B)^2 - 4AB sin^2(theta / 2). So |r^{u + iv}| <= e^{|v|
+    arg r} kappa r(x)^u, kappa = 1 for u >= 0 and cos(theta / 2)^u else.
 
     **The ends.** For u >= 0, r^u <= 1 left of 1/2, and right of x1 r is at most E times
-    q + (1 - q) / E(x1), where E^u phi(x) = e^{u (u - 1) / (2 sigma^2)} phi(x - u) falls beyond u:
-    what the sum leaves out is below the integrals. For u < 0, r^u <= (1 - q)^u, and 1 right of 1/2.
+    q + (1 - q) / E(x1), where E^u phi(x) = e^{u (u - 1) / (2 sigma^2)} phi(x - u). For u < 0,
+    r^u <= (1 - q)^u, and 1 right of 1/2.
     """
 
     def __init__(self, sigma: Fraction, q: Fraction, *, remove: bool) -> None:
         """Take the noise multiplier and the sampling probability, 0 < q < 1."""
-        self.remove = remove
+        self.noise, self.probability, self.remove = sigma, q, remove
         self.sigma, self.q = ball(sigma), ball(q)
         self.width, self.rate = float(sigma), float(q)
-        self._rules: dict[tuple[str, int], _Rule] = {}
+        self._sums: dict[tuple[str, int], tuple[list[tuple[arb, arb]], arb]] = {}
+        self._places: dict[tuple[arb, int], list[tuple[arb, arb]]] = {}
         self._splits: dict[str, list[tuple[arb, arb]]] = {}
+        # The outcomes up to some place; see `split.py`.
+        self.cuts: dict[Fraction, Law] = {}
 
     def power(self, c: arb) -> arb:
         """Return u at s = c."""
@@ -186,13 +244,85 @@ class SampledGaussian(Law):
         return (-x * x / (2 * self.sigma**2)).exp() / (self.sigma * (2 * arb.pi()).sqrt())
 
     def moment(self, s: acb) -> acb:
-        """Return the sum over the nodes of a rule that is fine enough for Im s."""
-        v = abs(float(s.imag))
-        fineness = max(0, math.ceil(math.log2(max(v / self.width**2, 1.0))))
-        key = s.real.str(40), fineness
-        if key not in self._rules:
-            self._rules[key] = _Rule(self, self.power(s.real), 2.0**fineness * self.width**2)
-        return self._rules[key].moment(s.imag)
+        """Return the sum over all panels."""
+        return self._along(s.real, s.imag, ONE, 1)[0]
+
+    def along(self, c: arb, h: arb, count: int) -> list[acb]:
+        """Return what has the same panels together."""
+        found: list[acb] = []
+        kinds = [_fineness(k * h) for k in range(count)]
+        for _, group in groupby(range(count), kinds.__getitem__):
+            each = list(group)
+            found += self._along(c, each[0] * h, h, len(each))
+        return found
+
+    def _along(self, c: arb, t: arb, h: arb, count: int) -> list[acb]:
+        """Return M(c + i (t + kh)): r has the exponent u + iv, v as Im s, or less it to add."""
+        fineness = _fineness(t + (count - 1) * h)
+        key = c.str(40), fineness
+        if key not in self._sums:
+            self._sums[key] = self._panels(self.power(c), 17.0 * 2.0**fineness)
+        terms, error = self._sums[key]
+        sign = 1 if self.remove else -1
+        sums = waves(terms, sign * t, sign * h, count)
+        return [each + acb(arb(0, error), arb(0, error)) for each in sums]
+
+    def end(self, u: arb) -> tuple[arb, arb]:
+        """Return where the last panel ends, and a bound on what is right of it."""
+        size = Fraction(math.ceil(math.sqrt(2.0 * NEGLIGIBLE + 20.0) * self.width + 1.0))
+        x = ball(size + max(0, math.ceil(float(u))))
+        if not u >= 0:
+            return x, normal_tail(x / self.sigma)
+        most = self.q + (1 - self.q) / ((2 * x - 1) / (2 * self.sigma**2)).exp()
+        moved = most**u * (u * (u - 1) / (2 * self.sigma**2)).exp()
+        return x, moved * normal_tail((x - u) / self.sigma)
+
+    def _panels(self, u: arb, highest: float) -> tuple[list[tuple[arb, arb]], arb]:
+        """Return phi r^u and log r at all nodes, and an error that holds for |v| <= highest."""
+        sigma, at, rho = self.width, float(u), ball(Fraction(ELLIPSE))
+        half = min(HALF_PANEL * sigma**2, HALF_WIDTH * sigma)
+        w = ball(Fraction(half))
+        tall, wide = w * (rho - 1 / rho) / 2, w * (rho + 1 / rho) / 2
+        theta = tall / self.sigma**2
+        kappa = ONE if at >= 0.0 else (theta / 2).cos() ** u
+        growth = kappa * (tall**2 / (2 * self.sigma**2)).exp() * ball(Fraction(64, 15)) * w
+        end, error = self.end(u)
+        size = math.sqrt(2.0 * (NEGLIGIBLE + max(0.0, -at) * -math.log1p(-self.rate)) + 20.0)
+        panels = max(1, math.ceil((float(end) + size * sigma) / (2.0 * half)))
+        peaks, turns = [], []
+        for k in range(panels):
+            left, right = end - (2 * k + 1) * w - wide, end - (2 * k + 1) * w + wide
+            near = arb(0) if left < 0 < right else left if abs(left) < abs(right) else right
+            peak = self.density(near) * largest(self.ratio(left) ** u, self.ratio(right) ** u)
+            peaks.append(peak)
+            odds = self.ratio(right) / (1 - self.q) - 1
+            turns.append(theta.min(arb.pi() / 2 * odds) if odds < 1 else theta)
+        found = []
+        for k, (peak, turn) in enumerate(zip(peaks, turns, strict=True)):
+            phase = ball(Fraction(highest)) * turn
+            # A moment is about 1 or more, and so many uses raise its error.
+            wanted = NEGLIGIBLE + float(phase) + float((growth * peak).log())
+            count = _enough(1.0 + wanted / (2.0 * math.log(ELLIPSE)))
+            error += growth * peak * phase.exp() * rho ** (2 - 2 * count) / (1 - rho**-2)
+            places = self._nodes(end - (2 * k + 1) * w, w, count)
+            Clock.charge(len(places))
+            found += [(value * (u * x).exp(), x) for value, x in places]
+        x = end - 2 * panels * w
+        least = ONE if at >= 0.0 else (1 - self.q) ** u
+        error += least * largest(self.ratio(x) ** u, ONE) * normal_tail(-x / self.sigma)
+        return found, error.upper()
+
+    def _nodes(self, middle: arb, w: arb, count: int) -> list[tuple[arb, arb]]:
+        """Return weight times phi, and log r, at the nodes of a panel."""
+        key = middle, count
+        if key not in self._places:
+            Clock.charge(3 * count)
+            self._places[key] = [
+                (w * weight * self.density(x), self.ratio(x).log())
+                for node, weight in _gauss(count)
+                for x in [middle + w * node]
+            ]
+        return self._places[key]
 
     def far(self, c: arb, t: arb) -> arb:
         """Split at x0: the mass left of it, and by parts what is right of it; see `splits`."""
@@ -256,63 +386,21 @@ def farthest(splits: list[tuple[arb, arb]], t: arb) -> arb:
     return best.upper()
 
 
-class _Rule:
-    """The nodes of a trapezoid rule for phi r^{u + iv}, |v| at most `highest`."""
+@lru_cache(64)
+def _gauss(count: int) -> list[tuple[arb, arb]]:
+    """Return the nodes and weights of Gauss's rule on [-1, 1] with an even number of nodes."""
+    half = [arb.legendre_p_root(count, k, weight=True) for k in range(count // 2)]
+    return half + [(-node, weight) for node, weight in half]
 
-    def __init__(self, law: SampledGaussian, u: arb, highest: float) -> None:
-        """Choose them; any choice is valid."""
-        sigma, at = law.width, float(u)
-        angle = 2.0 if at >= 0.0 else 1.5
-        # Where the strip's growth is paid for, and e^-NEGLIGIBLE left.
-        wide = angle * sigma**2
-        growth = wide**2 / (2.0 * sigma**2) + highest * angle + NEGLIGIBLE
-        growth += 0.0 if at >= 0.0 else -at * math.log(1.0 / math.cos(angle / 2.0))
-        self.step = ball(Fraction(2.0 * math.pi * wide / growth))
-        size = math.sqrt(2.0 * NEGLIGIBLE + 20.0) * sigma
-        step = float(self.step)
-        first, last = math.floor(-size / step), math.ceil((max(at, 0.0) + size + 1.0) / step)
-        if at < 0.0:
-            size = math.sqrt(2.0 * (NEGLIGIBLE - at * -math.log1p(-law.rate)) + 20.0) * sigma
-            first, last = math.floor(-size / step), math.ceil((size + 1.0) / step)
-        Clock.charge(3 * (last - first))
-        self.law, self.u, self.highest, self.angle = law, u, highest, angle
-        self.nodes: list[tuple[arb, arb]] = []
-        self._sums: dict[str, acb] = {}
-        for k in range(first, last + 1):
-            x = self.step * k
-            logarithm = law.ratio(x).log()
-            self.nodes.append((self.step * law.density(x) * (u * logarithm).exp(), logarithm))
-        left, right = self.step * first, self.step * last
-        if at >= 0.0:
-            # r <= E (q + (1 - q) / E(right)) there.
-            most = law.q + (1 - law.q) / ((2 * right - 1) / (2 * law.sigma**2)).exp()
-            moved = most**u * (u * (u - 1) / (2 * law.sigma**2)).exp()
-            beyond = normal_tail(-left / law.sigma)
-            beyond += moved * normal_tail((right - u) / law.sigma)
-        else:
-            beyond = (1 - law.q) ** u * normal_tail(-left / law.sigma)
-            beyond += normal_tail(right / law.sigma)
-        self.beyond = beyond.upper()
-        plain = sum((a for a, _ in self.nodes), arb(0)) + self.beyond
-        relative = self._relative(arb(0))
-        if not relative < 1:
-            raise TooLongError("the quadrature is too rough for this law")
-        self.whole = (plain / (1 - relative)).upper()
 
-    def _relative(self, v: arb) -> arb:
-        """Return the error of the infinite rule over m(u)."""
-        sigma = self.law.sigma
-        theta = ball(Fraction(self.angle))
-        wide = theta * sigma**2
-        kappa = ONE if float(self.u) >= 0.0 else (theta / 2).cos() ** self.u
-        growth = (wide * wide / (2 * sigma**2) + abs(v) * theta).exp() * kappa
-        return 2 * growth / ((2 * arb.pi() * wide / self.step).exp() - 1)
+def _enough(wanted: float) -> int:
+    """Return 8, 12, 16, 24, 32, 48, ...: the least of them from a number on."""
+    count = 8
+    while count < wanted:
+        count = count * 3 // 2 if count & (count - 1) == 0 else count * 4 // 3
+    return count
 
-    def moment(self, t: arb) -> acb:
-        """Return M(c + it): the exponent of r is u + iv with v = t, or -t where one is added."""
-        v = t if self.law.remove else -t
-        Clock.charge(len(self.nodes))
-        turn = acb(0, 1) * v
-        found = sum((a * (turn * x).exp() for a, x in self.nodes), acb(0))
-        error = (self.beyond + self._relative(v) * self.whole).upper()
-        return found + acb(arb(0, error), arb(0, error))
+
+def _fineness(t: arb) -> int:
+    """Return how often 16 is doubled to reach |Im s|, about."""
+    return max(0, math.ceil(math.log2(max(abs(float(t)) / 16.0, 1.0))))

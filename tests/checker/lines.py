@@ -76,6 +76,9 @@ class Measure(Protocol):
     def moment(self, s: acb) -> acb:
         """Return its transform."""
 
+    def along(self, c: arb, h: arb, count: int) -> list[acb]:
+        """Return its transform at c + ikh, 0 <= k < count."""
+
     def beyond(self, c: arb, end: arb) -> arb:
         """Bound |M(c + it)| / M(c) for all t beyond `end`."""
 
@@ -90,6 +93,10 @@ class Product:
     def moment(self, s: acb) -> acb:
         """Return the product."""
         return moment(self.parts, s)
+
+    def along(self, c: arb, h: arb, count: int) -> list[acb]:
+        """Return the products."""
+        return along(self.parts, c, h, count)
 
     def beyond(self, c: arb, end: arb) -> arb:
         """Return the product of bounds."""
@@ -111,10 +118,10 @@ def on_line(measure: Measure, epsilon: arb, line: Line) -> tuple[arb, arb]:
     total, gap = arb(0), arb(0)
     # A quarter more: what is cut then need not be bounded as well as it was.
     nodes = line.nodes + line.nodes // 4 + 1
-    for k in range(nodes + 1):
+    for k, moved in enumerate(measure.along(c, h, nodes + 1)):
         s = acb(c, k * h)
         kernel = s * (s + 1)
-        value = measure.moment(s) * (tau * tau * kernel / 2 - s * epsilon).exp()
+        value = moved * (tau * tau * kernel / 2 - s * epsilon).exp()
         weight = h / arb.pi() / (2 if k == 0 else 1)
         total += weight * (value / kernel).real
         gap += weight * value.real
@@ -170,6 +177,18 @@ def moment(parts: Parts, s: acb) -> acb:
     return found
 
 
+def along(parts: Parts, c: arb, h: arb, count: int) -> list[acb]:
+    """Return M(c + ikh) of a composition, 0 <= k < count."""
+    found = [acb(1)] * count
+    for law, uses in parts:
+        # Both ends are proved on one line.
+        key = c.str(40), h.str(40), count
+        if key not in law.known:
+            law.known[key] = law.along(c, h, count)
+        found = [x * y**uses for x, y in zip(found, law.known[key], strict=True)]
+    return found
+
+
 def variance(law: Law, c: arb) -> arb:
     """Return an upper bound on the variance of the tilted loss, and so on its mean square around m.
 
@@ -194,6 +213,13 @@ def variance(law: Law, c: arb) -> arb:
 
 def beyond(law: Law, c: arb, start: arb, count: int) -> arb:
     """Return a proved bound on |phi(t)|^count for all t >= start."""
+    key = c.str(40), start.str(40), count
+    if key not in law.ends:
+        law.ends[key] = _beyond(law, c, start, count)
+    return law.ends[key]
+
+
+def _beyond(law: Law, c: arb, start: arb, count: int) -> arb:
     whole = law.moment(acb(c)).real
     if count == 0:
         return arb(1)

@@ -17,27 +17,22 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flint import acb, arb
 
 from tests.checker.laws import (
-    NEGLIGIBLE,
-    ONE,
-    Clock,
     Law,
     SampledGaussian,
     ball,
     farthest,
-    largest,
-    normal_tail,
 )
 from tests.checker.lines import (
     CHERNOFF,
     Line,
     Parts,
     Product,
+    along,
     beyond,
     finer,
     infinite_mass,
@@ -46,91 +41,33 @@ from tests.checker.lines import (
     supremum,
 )
 
-# Panels of Gauss's rule are this large: half of one is the least of them.
-HALF_PANEL, HALF_WIDTH, ELLIPSE = 0.5, 1.0, 6.0
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# What part of delta losses have that take no part in a sum.
+FAINT = 1e-13
 
 
-class CutGaussian(Law):
-    """The outcomes x <= X of a sampled Gaussian: int over x <= X of phi r^{u + iv}.
-
-    **Gauss's rule** of N nodes on a panel of half width w is off by at most (64 / 15) w sup |f|
-    rho^{-2 (N - 1)} / (1 - rho^{-2}), the supremum over the ellipse of half axes w (rho + 1 / rho)
-    / 2 and w (rho - 1 / rho) / 2 = y (Trefethen 2013, Theorem 19.3), where f is analytic: y < pi
-    sigma^2. There |phi| <= e^{y^2 / (2 sigma^2)} phi at the nearest real point, and with theta = y
-    / sigma^2 |r^{u + iv}| <= e^{|v| theta} kappa r^u, as for the whole law.
-    """
+class CutGaussian(SampledGaussian):
+    """The outcomes x <= X of a sampled Gaussian: int over x <= X of phi r^{u + iv}."""
 
     def __init__(self, whole: SampledGaussian, x: Fraction) -> None:
         """Take the law and X."""
-        self.whole, self.x = whole, ball(x)
-        self._sums: dict[tuple[str, int], list[tuple[arb, arb, arb]]] = {}
-        self._splits: dict[str, list[tuple[arb, arb]]] = {}
+        super().__init__(whole.noise, whole.probability, remove=whole.remove)
+        self.x = ball(x)
 
-    def moment(self, s: acb) -> acb:
-        """Return the sum over all panels."""
-        law, v = self.whole, s.imag if self.whole.remove else -s.imag
-        fineness = max(0, math.ceil(math.log2(max(abs(float(v)) / 16.0, 1.0))))
-        key = s.real.str(40), fineness
-        if key not in self._sums:
-            self._sums[key] = self._panels(law.power(s.real), 16.0 * 2.0**fineness)
-        Clock.charge(len(self._sums[key]))
-        turn = acb(0, 1) * v
-        found = sum((a * (turn * x).exp() for a, x, _ in self._sums[key]), acb(0))
-        error = sum((wrong for _, _, wrong in self._sums[key]), arb(0)).upper()
-        return found + acb(arb(0, error), arb(0, error))
-
-    def _panels(self, u: arb, highest: float) -> list[tuple[arb, arb, arb]]:
-        """Return weights, log r, and errors that hold for |v| <= highest."""
-        law = self.whole
-        sigma, at = law.width, float(u)
-        half = min(HALF_PANEL * sigma**2, HALF_WIDTH * sigma)
-        y = half * (ELLIPSE - 1.0 / ELLIPSE) / 2.0
-        theta = y / sigma**2
-        growth = NEGLIGIBLE + highest * theta + y * y / (2.0 * sigma**2) + 5.0
-        growth += max(0.0, -at) * -math.log(math.cos(theta / 2.0))
-        count = 2 + math.ceil(growth / (2.0 * math.log(ELLIPSE)))
-        w, rho = ball(Fraction(half)), ball(Fraction(ELLIPSE))
-        size = math.sqrt(2.0 * (NEGLIGIBLE + max(0.0, -at) * -math.log1p(-law.rate)) + 20.0)
-        first = float(self.x) - 2.0 * half
-        panels = max(1, math.ceil((first + size * sigma) / (2.0 * half)) + 1)
-        Clock.charge(3 * panels * count)
-        found = []
-        tall = w * (rho - 1 / rho) / 2
-        phase = (ball(Fraction(highest)) * tall / law.sigma**2).exp()
-        kappa = ONE if at >= 0.0 else (tall / law.sigma**2 / 2).cos() ** u
-        factor = phase * kappa * (tall**2 / (2 * law.sigma**2)).exp()
-        factor *= ball(Fraction(64, 15)) * w * rho ** (2 - 2 * count) / (1 - rho**-2)
-        wide = w * (rho + 1 / rho) / 2
-        for k in range(panels):
-            middle = self.x - (2 * k + 1) * w
-            left, right = middle - wide, middle + wide
-            near = arb(0) if left < 0 < right else left if abs(left) < abs(right) else right
-            peak = law.density(near) * largest(law.ratio(left) ** u, law.ratio(right) ** u)
-            error = (factor * peak).upper()
-            for j, (node, weight) in enumerate(_gauss(count)):
-                x = middle + w * node
-                logarithm = law.ratio(x).log()
-                value = w * weight * law.density(x) * (u * logarithm).exp()
-                found.append((value, logarithm, error if j == 0 else arb(0)))
-        end = self.x - 2 * panels * w
-        least = ONE if at >= 0.0 else (1 - law.q) ** u
-        beyond_ = least * largest(law.ratio(end) ** u, ONE) * normal_tail(-end / law.sigma)
-        found.append((arb(0), arb(0), beyond_.upper()))
-        return found
+    def end(self, u: arb) -> tuple[arb, arb]:
+        """There is nothing right of X."""
+        del u
+        return self.x, arb(0)
 
     def far(self, c: arb, t: arb) -> arb:
         """As for the whole law, by parts up to X."""
         key = c.str(40)
         if key not in self._splits:
             whole = self.moment(acb(c)).real
-            self._splits[key] = self.whole.splits(self.whole.power(c), self.x, whole)
+            self._splits[key] = self.splits(self.power(c), self.x, whole)
         return farthest(self._splits[key], t)
-
-
-@lru_cache(64)
-def _gauss(count: int) -> list[tuple[arb, arb]]:
-    """Return the nodes and weights of Gauss's rule on [-1, 1]."""
-    return [arb.legendre_p_root(count, k, weight=True) for k in range(count)]
 
 
 class Split(NamedTuple):
@@ -151,6 +88,11 @@ class Difference:
     def moment(self, s: acb) -> acb:
         """Return the difference."""
         return moment(self.whole, s) - moment(self.cut, s)
+
+    def along(self, c: arb, h: arb, count: int) -> list[acb]:
+        """Return the differences."""
+        both = zip(along(self.whole, c, h, count), along(self.cut, c, h, count), strict=True)
+        return [whole - cut for whole, cut in both]
 
     def beyond(self, c: arb, end: arb) -> arb:
         """Bound the transform beyond a point over its value at c.
@@ -188,8 +130,8 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
         if isinstance(law, SampledGaussian) and law.remove:
             assert isinstance(other, SampledGaussian)
             x = _place(law, split.level)
-            bulk.append((CutGaussian(law, x), n))
-            rest.append((CutGaussian(other, x), n))
+            bulk.append((_cut(law, x), n))
+            rest.append((_cut(other, x), n))
         else:
             bulk.append((law, n))
             rest.append((other, n))
@@ -212,6 +154,36 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
     mass = infinite_mass(parts)
     grown = epsilon.exp()
     return below + closed + grown * low + mass, above + closed + grown * high + mass
+
+
+def least_level(parts: Parts, evidence: Mapping[str, Any], delta: arb) -> Fraction | None:
+    """Return about the loss that hardly any outcome exceeds, if large ones were left out.
+
+    Any level is as good for the proof. Left of X a loss under P is above one with probability
+    (1 - q) P(sigma Z > X) + q P(sigma Z > X - 1).
+    """
+    laws = [(law, n) for law, n in parts if isinstance(law, SampledGaussian) and law.remove]
+    if not laws or not evidence.get("terms", {}).get("dropped", 0) > 0 or not delta > 0:
+        return None
+    found = 0.0
+    for law, n in laws:
+        goal, low, high = float(delta) * FAINT / (len(laws) * n), 0.0, 1.0 + 60.0 * law.width
+        for _ in range(50):
+            x = (low + high) / 2.0
+            far = math.erfc((x - 1.0) / law.width / math.sqrt(2.0)) * law.rate
+            far += math.erfc(x / law.width / math.sqrt(2.0))
+            low, high = (low, x) if far <= 2.0 * goal else (x, high)
+        found = max(found, float(law.ratio(ball(Fraction(high))).log()))
+    return Fraction(found)
+
+
+def _cut(law: SampledGaussian, x: Fraction) -> CutGaussian:
+    """Return the outcomes up to x, the same object for both ends."""
+    if x not in law.cuts:
+        law.cuts[x] = CutGaussian(law, x)
+    found = law.cuts[x]
+    assert isinstance(found, CutGaussian)
+    return found
 
 
 def _place(law: SampledGaussian, level: Fraction) -> Fraction:
