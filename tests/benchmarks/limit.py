@@ -1,0 +1,405 @@
+"""Benchmark of the limit: privcalc beside other accountants, what it costs, and where time goes.
+
+    python -m venv /tmp/peers
+    /tmp/peers/bin/pip install . dp-accounting prv-accountant opacus autodp riskcal opendp
+    python -m tests.benchmarks.limit --python /tmp/peers/bin/python
+
+prints in one run, in Markdown:
+
+1. For DP-SGD, few epochs, long histories, statistics and batches of fixed size, what each
+   accountant answers: how far its upper end is from our bracket, relative to that. Bold: below our
+   lower end, so that it is no bound. Then its width, the median time of three answers after one
+   that warms up, as a ratio to ours, and the peak memory of its process.
+2. What an answer costs against the count, the number of different parts, delta, and epochs.
+3. The compute time of 28 cells, and of a grid of few epochs, with what the slowest rest on.
+
+Each accountant answers each question in a process of its own with one thread. Times are of the
+processor, without imports: on a machine that others use ratios say more than milliseconds. Whether
+our bracket is right is not asked here: `python -m tests.benchmarks.peers` and the tests hold it
+against epsilons that are known to 30 digits. `--only` asks some of the three. Takes some minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import json
+import math
+import os
+import pstats
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tests.benchmarks import few_epochs
+from tests.benchmarks.compose import CONFIGURATIONS, DELTAS
+from tests.benchmarks.peers import ACCOUNTANTS, Ends, Run, number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+REPEATS = 3
+# Seconds of an answer that is not asked for again, and of a process that is given up.
+LONG, MOST = 5.0, 240.0
+MNIST = Run("gaussian", 1.1, 256 / 60000, 14063)
+
+
+class Question(NamedTuple):
+    """Runs that are composed, and the deltas at which epsilon is asked."""
+
+    runs: tuple[Run, ...]
+    deltas: tuple[float, ...] = (1e-5, 1e-10)
+
+    @property
+    def text(self) -> str:
+        """The specification, with the very same doubles."""
+        return "+".join(map(word, self.runs))
+
+
+class Answer(NamedTuple):
+    """Both ends at each delta, the median seconds of an answer, and megabytes at the most."""
+
+    ends: list[Ends]
+    seconds: float
+    memory: float
+
+
+def word(run: Run) -> str:
+    """Return the specification of one run."""
+    key = "sigma" if run.mechanism.endswith("gaussian") else "scale"
+    text = f"{run.mechanism}:{key}={run.noise!r}"
+    if run.sizes is not None:
+        text += f"@wor:n={run.sizes[0]},m={run.sizes[1]}"
+    elif run.rate < 1.0:
+        text += f"@poisson:q={run.rate!r}"
+    return f"{text}@{run.steps}"
+
+
+def history(parts: int) -> tuple[Run, ...]:
+    """Return a run whose noise falls while its batches grow: all parts differ."""
+    r = random.Random(f"history {parts}")
+    noise = [1.5 * 0.6 ** (k / parts) * r.uniform(1.0, 1.001) for k in range(parts)]
+    return tuple(Run("gaussian", s, 0.004 * r.uniform(1.0, 1.5), r.randint(5, 20)) for s in noise)
+
+
+def pass_of(sigma: float, steps: int, epochs: float) -> Question:
+    """Return a run that reads its records so many times, by Poisson samples."""
+    return Question((Run("gaussian", sigma, 1.0 / steps, round(epochs * steps)),))
+
+
+GROUPS: dict[str, tuple[Question, ...]] = {
+    "DP-SGD": (
+        Question((MNIST,)),
+        Question((Run("gaussian", 1.0, 0.01, 1000),)),
+        Question((Run("gaussian", 0.8, 0.001, 100000),)),
+        Question((Run("gaussian", 2.0, 1e-4, 1000000),)),
+        Question((Run("gaussian", 0.6, 0.02, 5000),)),
+    ),
+    "few epochs": (pass_of(0.7, 1000, 1), pass_of(1.0, 10000, 3), pass_of(0.5, 200, 5)),
+    "long histories": (Question(history(10)), Question(history(30)), Question(history(100))),
+    "statistics": (
+        Question((Run("gaussian", 50.0, 1.0, 2500),)),
+        Question((Run("laplace", 20.0, 1.0, 1000),)),
+        Question((Run("laplace", 20.0, 1.0, 12), Run("gaussian", 8.0, 1.0, 20))),
+        Question((Run("discrete-gaussian", 3.0, 1.0, 20), Run("discrete-gaussian", 7.5, 1.0, 100))),
+    ),
+    "fixed size": (
+        Question((Run("gaussian", 2.0, 1.0, 14063, (60000, 256)),)),
+        Question((Run("gaussian", 1.0, 1.0, 1000, (10000, 100)),)),
+    ),
+}
+# What each column of costs varies; the deltas of the third are of one run.
+COSTS: dict[str, dict[str, Question]] = {
+    "count": {
+        f"{count:.0e}".replace("e+0", "e"): Question((Run("gaussian", 2.0, 0.001, count),), (1e-6,))
+        for count in (10**2, 10**4, 10**6, 10**8)
+    },
+    "different parts": {str(parts): Question(history(parts), (1e-6,)) for parts in (10, 100, 1000)},
+    "delta": {
+        f"{delta:.0e}".replace("e-0", "e-"): Question((MNIST,), (delta,))
+        for delta in (1e-3, 1e-10, 1e-30, 1e-100)
+    },
+    "epochs": {
+        str(epochs): pass_of(0.8, 1000, epochs)._replace(deltas=(1e-6,))
+        for epochs in (1, 3, 10, 100)
+    },
+}
+# Who is asked for costs: the distributions, as Renyi curves cost the same for every count.
+ASKED = ("privcalc", "dp_accounting, PLD", "prv_accountant")
+
+
+def answer(name: str, given: dict[str, Any]) -> None:
+    """Print what an accountant says, in a process of its own."""
+    warnings.simplefilter("ignore")
+    runs = [
+        Run(kind, noise, rate, steps, tuple(sizes) if sizes else None)
+        for kind, noise, rate, steps, sizes in given["runs"]
+    ]
+    ask, ends, medians = ACCOUNTANTS[name][1], [], []
+    try:
+        for delta in given["deltas"]:
+            spent: list[float] = []
+            # The first one warms up, and is counted only where it takes long.
+            for _ in range(1 + REPEATS):
+                start = time.process_time()
+                found = ask(given["text"], runs, delta)
+                spent.append(time.process_time() - start)
+                if spent[0] > LONG:
+                    break
+            ends.append(found)
+            medians.append(statistics.median(spent[1:] or spent))
+    except NotImplementedError:
+        print(json.dumps("not known"))
+        return
+    except Exception as error:  # noqa: BLE001 - whatever another library raises
+        print(json.dumps(f"{type(error).__name__}: {error}"[:200]))
+        return
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
+    print(json.dumps([ends, statistics.median(medians), memory]))
+
+
+def asked(name: str, question: Question, python: str) -> Answer | str:
+    """Return what an accountant says, or why it does not."""
+    command = [sys.executable if name == "privcalc" else python, "-W", "ignore"]
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    given = {"text": question.text, "runs": question.runs, "deltas": question.deltas}
+    try:
+        done = subprocess.run(
+            [*command, "-m", "tests.benchmarks.limit", "--ask", name],
+            input=json.dumps(given),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=MOST,
+            env={**os.environ, **threads},
+        )
+    except subprocess.TimeoutExpired:
+        return f"no answer in {MOST:g} s"
+    except subprocess.CalledProcessError as error:
+        return str((error.stderr.splitlines() or [f"status {error.returncode}"])[-1])
+    found: Any = json.loads(done.stdout.splitlines()[-1])
+    if isinstance(found, list):
+        ends, seconds, memory = found
+        return Answer([(low, high) for low, high in ends], float(seconds), float(memory))
+    return str(found)
+
+
+def installed(name: str, python: str) -> str:
+    """Return the title of an accountant with its version, or "" where it is not installed."""
+    package, comma, way = name.partition(",")
+    if name == "privcalc":
+        from privcalc.version import __version__
+
+        return f"privcalc {__version__}"
+    program = f"from importlib.metadata import version; print(version({ACCOUNTANTS[name][0]!r}))"
+    done = subprocess.run([python, "-c", program], capture_output=True, text=True, check=False)
+    return f"{package} {done.stdout.strip()}{comma}{way}" if done.returncode == 0 else ""
+
+
+class Places(NamedTuple):
+    """Where upper ends are, relative to ours: those below our lower end, and the others."""
+
+    below: list[float]
+    above: list[float]
+
+    def __str__(self) -> str:
+        """Show the extremes, what lies below the truth in bold."""
+        shown = [f"**{number(min(self.below))}**"] if self.below else []
+        shown += [number(max(self.above))] if self.above else []
+        return " to ".join(shown) or "no answer"
+
+
+def place(ours: Answer, theirs: Answer) -> Places:
+    """Say where the upper ends of another accountant are."""
+    places = Places([], [])
+    for (lower, upper), (_, end) in zip(ours.ends, theirs.ends, strict=True):
+        least = lower or 0.0
+        if not end >= least:
+            places.below.append((end - least) / upper if math.isfinite(end) else -1.0)
+        else:
+            places.above.append((end - upper) / upper)
+    return places
+
+
+def width(answers: Iterable[Answer]) -> str:
+    """Return the largest relative width of brackets."""
+    widths = [
+        (upper - lower) / upper
+        for each in answers
+        for lower, upper in each.ends
+        if lower is not None
+    ]
+    return number(max(widths), "") if widths else "no lower end"
+
+
+def beside(python: str) -> None:
+    """Print what all say to all questions, line by line, and the table."""
+    ours: dict[Question, Answer] = {}
+    rows, lines = [], []
+    for name in ACCOUNTANTS:
+        title = installed(name, python)
+        if not title:
+            rows.append(f"| {name} | not installed |" + " |" * (len(GROUPS) + 2))
+            continue
+        cells, known, ratios = [], [], []
+        for questions in GROUPS.values():
+            places = Places([], [])
+            for question in questions:
+                found = asked(name, question, python)
+                shown = f"{question.text[:70]}: {title}: "
+                if isinstance(found, str):
+                    lines.append(f"{shown}{found}")
+                    continue
+                if name == "privcalc":
+                    ours[question] = found
+                if question not in ours:
+                    continue
+                here = place(ours[question], found)
+                places.below.extend(here.below)
+                places.above.extend(here.above)
+                known.append(found)
+                ratios.append(found.seconds / ours[question].seconds)
+                ends = "  ".join(f"[{low}, {high}]" for low, high in found.ends)
+                lines.append(
+                    f"{shown}{ends}; {here}; {1e3 * found.seconds:.3g} ms, {found.memory:.0f} MB"
+                )
+                print(lines[-1], file=sys.stderr, flush=True)
+            cells.append("0" if name == "privcalc" else str(places))
+            if name == "privcalc":
+                cells[-1] = width(ours[q] for q in questions if q in ours)
+        times = f"{statistics.median(ratios):.2g}" if ratios else ""
+        if name == "privcalc":
+            times = f"1 ({1e3 * statistics.median(a.seconds for a in ours.values()):.2g} ms)"
+        memory = f"{max(each.memory for each in known):.0f} MB" if known else ""
+        cells += [width(known), times, memory]
+        rows.append(f"| {title} | {' | '.join(cells)} |")
+    print("\n".join(lines), "\n")
+    heads = [*GROUPS, "width", "time", "memory"]
+    print(f"| accountant | {' | '.join(heads)} |\n|{'---|' * (1 + len(heads))}")
+    print("\n".join(rows), "\n", flush=True)
+
+
+def costs(python: str) -> None:
+    """Print what an answer costs against one number after the other."""
+    names = [name for name in ASKED if installed(name, python)]
+    print("| | | " + " | ".join(f"{name} | width | memory" for name in names) + " |")
+    print(f"|---|---|{'---|---|---|' * len(names)}")
+    for what, questions in COSTS.items():
+        for value, question in questions.items():
+            cells = []
+            for name in names:
+                found = asked(name, question, python)
+                if isinstance(found, str):
+                    cells += [found[:40], "", ""]
+                else:
+                    cells += [f"{1e3 * found.seconds:.2g} ms", width([found])]
+                    cells.append(f"{found.memory:.0f} MB")
+            print(f"| {what} | {value} | {' | '.join(cells)} |", flush=True)
+    print()
+
+
+def cells() -> dict[str, list[tuple[str, float]]]:
+    """Return the specifications and deltas of the hot path: 28 cells, and a grid of few epochs."""
+    r = random.Random(1)
+    drawn = [few_epochs.draw(r) for _ in range(30)]
+    few = [(f"gaussian:sigma={c.sigma!r}@poisson:q={c.q!r}@{c.steps}", c.delta) for c in drawn]
+    return {
+        "28 cells": [(text, delta) for text in CONFIGURATIONS for delta in DELTAS],
+        "few epochs": few,
+    }
+
+
+def hot_path() -> None:
+    """Print the compute time of each grid, and where that of its slowest cell is spent."""
+    from privcalc.accounting.compose import compose
+    from privcalc.spec.parse import parse
+
+    for title, grid in cells().items():
+        spent = []
+        for text, delta in grid:
+            tree = parse(text).tree
+            times = []
+            for _ in range(1 + REPEATS):
+                start = time.process_time()
+                found = compose(tree, deltas=[delta]).answers[0]
+                times.append(time.process_time() - start)
+            engine = found.method.engine if found.method else ""
+            spent.append((statistics.median(times[1:]), text, delta, engine))
+        spent.sort()
+        seconds = [each[0] for each in spent]
+        print(
+            f"{title}: median {1e3 * statistics.median(seconds):.1f} ms,"
+            f" worst {1e3 * seconds[-1]:.1f} ms"
+        )
+        for each in spent[-3:]:
+            print(f"    {1e3 * each[0]:.1f} ms: {each[1]} at delta {each[2]:g}, {each[3]}")
+        for label, each in (("median", spent[len(spent) // 2]), ("worst", spent[-1])):
+            print(f"    of the {label} one: {share(each[1], each[2])}")
+
+
+def share(text: str, delta: float) -> str:
+    """Say which functions the time of a question is spent in, by themselves."""
+    from privcalc.accounting.compose import compose
+    from privcalc.spec.parse import parse
+
+    tree = parse(text).tree
+    profile = cProfile.Profile()
+    profile.enable()
+    for _ in range(10):
+        compose(tree, deltas=[delta])
+    profile.disable()
+    table = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    whole = sum(own for _, _, own, _, _ in table.values())
+    longest = sorted(table.items(), key=lambda item: -item[1][2])[:6]
+    return ", ".join(
+        f"{Path(place[0]).stem}.{place[2]} {own / whole:.0%} ({calls // 10} calls)"
+        for place, (calls, _, own, _, _) in longest
+    )
+
+
+def machine() -> str:
+    """Return the processor, the number of them, and versions."""
+    from importlib.metadata import version
+
+    model = "unknown processor"
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        named = [line.partition(":")[2].strip() for line in lines if line.startswith("model n")]
+        model = named[0] if named else model
+    except OSError:
+        pass
+    python = ".".join(map(str, sys.version_info[:3]))
+    return (
+        f"{os.cpu_count()} x {model}, Python {python}, numpy {version('numpy')},"
+        f" scipy {version('scipy')}, {time.strftime('%Y-%m-%d')}, load {os.getloadavg()[0]:.1f}"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print all of it."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--python", default=sys.executable, help="that has the accountants")
+    parser.add_argument("--only", nargs="+", choices=("beside", "costs", "hot"), default=[])
+    parser.add_argument("--ask", help=argparse.SUPPRESS)
+    given = parser.parse_args(arguments)
+    if given.ask:
+        answer(given.ask, json.load(sys.stdin))
+        return
+    print(machine(), "\n", flush=True)
+    wanted = given.only or ("beside", "costs", "hot")
+    if "beside" in wanted:
+        beside(given.python)
+    if "costs" in wanted:
+        costs(given.python)
+    if "hot" in wanted:
+        hot_path()
+
+
+if __name__ == "__main__":
+    main()
