@@ -42,11 +42,15 @@ from tests.benchmarks.compose import CONFIGURATIONS, DELTAS
 from tests.benchmarks.peers import ACCOUNTANTS, Ends, Run, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 REPEATS = 3
 # Seconds of an answer that is not asked for again, and of a process that is given up.
 LONG, MOST = 5.0, 240.0
+# Answers that are profiled.
+PROFILED = 10
+# Calls that are timed.
+CALLS = 50000
 MNIST = Run("gaussian", 1.1, 256 / 60000, 14063)
 
 
@@ -320,6 +324,8 @@ def hot_path() -> None:
     from privcalc.accounting.compose import compose
     from privcalc.spec.parse import parse
 
+    for words, one in of_a_call().items():
+        print(f"{words}: {1e6 * one:.2f} us")
     for title, grid in cells().items():
         spent = []
         for text, delta in grid:
@@ -343,24 +349,56 @@ def hot_path() -> None:
             print(f"    of the {label} one: {share(each[1], each[2])}")
 
 
+def of_a_call() -> dict[str, float]:
+    """Return the processor seconds that a call takes which does next to nothing."""
+    import numpy as np
+
+    one, two = np.ones(1), np.ones(64)
+
+    def nothing(x: object) -> object:
+        return x
+
+    calls: dict[str, Callable[[], object]] = {
+        "a function that does nothing": lambda: nothing(one),
+        "an addition of one number by numpy": lambda: one + one,
+        "a sum of 64 numbers by numpy": two.sum,
+        "exponentials of 64 numbers by numpy": lambda: np.exp(two),
+    }
+    found = {}
+    for words, call in calls.items():
+        start = time.process_time()
+        for _ in range(CALLS):
+            call()
+        found[words] = (time.process_time() - start) / CALLS
+    return found
+
+
 def share(text: str, delta: float) -> str:
-    """Say which functions the time of a question is spent in, by themselves."""
+    """Say which functions the time of a question is spent in, by themselves, and in how many calls.
+
+    Arrays are short, so that a call costs about the same whatever its length: the number of calls,
+    and not that of nodes, is what an answer rests on.
+    """
     from privcalc.accounting.compose import compose
     from privcalc.spec.parse import parse
 
     tree = parse(text).tree
     profile = cProfile.Profile()
     profile.enable()
-    for _ in range(10):
+    for _ in range(PROFILED):
         compose(tree, deltas=[delta])
     profile.disable()
-    table = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    table: dict[tuple[str, int, str], Any] = pstats.Stats(profile).stats  # type: ignore[attr-defined]
     whole = sum(own for _, _, own, _, _ in table.values())
+    # What is built in has no file: the operations of numpy, for the most part.
+    inside = {place: row for place, row in table.items() if place[0] == "~"}
+    calls = [sum(row[1] for row in each.values()) // PROFILED for each in (table, inside)]
     longest = sorted(table.items(), key=lambda item: -item[1][2])[:6]
-    return ", ".join(
-        f"{Path(place[0]).stem}.{place[2]} {own / whole:.0%} ({calls // 10} calls)"
-        for place, (calls, _, own, _, _) in longest
+    listed = ", ".join(
+        f"{Path(place[0]).stem}.{place[2]} {own / whole:.0%} ({count // PROFILED} calls)"
+        for place, (count, _, own, _, _) in longest
     )
+    return f"{calls[0]} calls, of which {calls[1]} are built in; {listed}"
 
 
 def machine() -> str:

@@ -1,7 +1,7 @@
 """Manual pages, whose prose is written by hand in mdoc(7), and what the README has of them.
 
 What is generated in a page is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`,
-`@MECHANISMS@`, `@WRAPPERS@` or `@LOOPS@`; in the README it stands between two marks.
+`@MECHANISMS@`, `@WRAPPERS@`, `@LOOPS@` or `@GAPS apart@`; in the README it stands between marks.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from privcalc.cli.docs.gaps import COLUMNS, GAPS, MISSING, SURVEY
 from privcalc.spec.entry import word_text
 from privcalc.spec.loops import LOOPS
 from privcalc.spec.text import value_text
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from privcalc.cli.docs.commands import Option, Program
+    from privcalc.cli.docs.gaps import Gap
     from privcalc.spec.loops import Loop
     from privcalc.spec.registry import Entry, Parameter
 
@@ -39,9 +41,8 @@ def _filled(program: Program, kind: str, command: str | None) -> Iterator[str]:
 
     if kind == "OPTIONS":
         yield from _options(program, command)
-    elif kind == "LOOPS":
-        for loop in LOOPS:
-            yield from _loop(loop)
+    elif kind in _TABLES:
+        yield from _TABLES[kind](command)
     elif kind == "COMMANDS":
         yield ".Bl -tag -width Ds"
         for each in program.commands:
@@ -129,6 +130,67 @@ def _loop(loop: Loop) -> Iterator[str]:
     yield from _prose(loop.wrong)
 
 
+def _gap(gap: Gap) -> Iterator[str]:
+    """Yield a question, what is printed, why, and what is known of the truth."""
+    yield f".Ss {_escaped(gap.title)}"
+    line = f"privcalc {gap.ask}".replace("'", "\\(aq")
+    if len(line) <= _LINE:
+        yield f".Dl {_escaped_but_quotes(line)}"
+    else:
+        spec, dashes, options = line.partition(" --")
+        yield ".Bd -literal -offset indent"
+        yield f"{_escaped_but_quotes(spec)} \\e"
+        yield from (f"    {_escaped(dashes[1:] + options)}", ".Ed")
+    yield ".Pp"
+    yield from _prose(f"{gap.said}. {gap.why} {gap.ideal}")
+
+
+def _gaps(kind: str | None) -> Iterator[str]:
+    for gap in GAPS:
+        if gap.kind == kind:
+            yield from _gap(gap)
+
+
+def _survey(_: str | None) -> Iterator[str]:
+    """Yield what kind of answer each mechanism has by itself and under each wrapper."""
+    yield ".Bd -literal -offset indent"
+    yield f"{'':<20}" + "".join(f"{column.heading:>4}" for column in COLUMNS)
+    for spec, marks in SURVEY:
+        name = spec.partition(":")[0]
+        yield _escaped(f"{name:<20}" + "".join(f"{mark:>4}" for mark in marks))
+    yield ".Ed"
+
+
+def _columns(_: str | None) -> Iterator[str]:
+    first, *more, last = [column.tail for column in COLUMNS if not column.repeats]
+    yield "the mechanism alone" + first + ","
+    yield from (f".Ql {_escaped(tail)} ," for tail in more)
+    yield from ("and", f".Ql {_escaped(last)} .")
+
+
+def _missing(_: str | None) -> Iterator[str]:
+    yield ".Bl -bullet"
+    for each in MISSING:
+        yield ".It"
+        yield from _prose(each)
+    yield ".El"
+
+
+def _loops(_: str | None) -> Iterator[str]:
+    for loop in LOOPS:
+        yield from _loop(loop)
+
+
+# What is written for a hole, given its second word.
+_TABLES = {
+    "LOOPS": _loops,
+    "GAPS": _gaps,
+    "SURVEY": _survey,
+    "COLUMNS": _columns,
+    "MISSING": _missing,
+}
+
+
 def _keys(first: str, spellings: Iterable[str]) -> str:
     words = [first, *(word for word in spellings if word != first)]
     return f".It {' , '.join(f'Cm {_escaped(word)}' for word in words)}"
@@ -157,6 +219,11 @@ def _prose(text: str) -> Iterator[str]:
 def _escaped(text: str) -> str:
     # A bare hyphen may be printed as a typographic one, which cannot be pasted into a shell.
     return text.replace("\\", "\\e").replace("-", "\\-")
+
+
+def _escaped_but_quotes(text: str) -> str:
+    """Escape a line of a shell whose single quotes are written as roff writes them."""
+    return text.replace("-", "\\-")
 
 
 def readme(text: str) -> str:
