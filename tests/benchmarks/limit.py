@@ -13,8 +13,8 @@ prints in one run, in Markdown:
 2. What an answer costs against the count, the number of different parts, delta, and epochs.
 3. The compute time of 28 cells, and of a grid of few epochs, with what the slowest rest on.
 
-Each accountant answers each question in a process of its own with one thread. Times are of the
-processor, without imports: on a machine that others use ratios say more than milliseconds. Whether
+Each accountant answers in a process of its own with one thread. Times are of the processor, without
+imports: on a machine that others use ratios say more than milliseconds. Whether
 our bracket is right is not asked here: `python -m tests.benchmarks.peers` and the tests hold it
 against epsilons that are known to 30 digits. `--only` asks some of the three. Takes some minutes.
 """
@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import cProfile
 import json
-import math
 import os
 import pstats
 import random
@@ -39,14 +38,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.benchmarks import few_epochs
 from tests.benchmarks.compose import CONFIGURATIONS, DELTAS
-from tests.benchmarks.peers import ACCOUNTANTS, Ends, Run, number
+from tests.benchmarks.peers import ACCOUNTANTS, Run, number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from tests.benchmarks.peers import Ask, Ends
+
 REPEATS = 3
-# Seconds of an answer that is not asked for again, and of a process that is given up.
-LONG, MOST = 5.0, 240.0
+# Seconds of an answer that is not asked for again.
+LONG = 5.0
 # Answers that are profiled.
 PROFILED = 10
 # Calls that are timed.
@@ -58,7 +59,7 @@ class Question(NamedTuple):
     """Runs that are composed, and the deltas at which epsilon is asked."""
 
     runs: tuple[Run, ...]
-    deltas: tuple[float, ...] = (1e-5, 1e-10)
+    deltas: tuple[float, ...] = (1e-6,)
 
     @property
     def text(self) -> str:
@@ -98,100 +99,105 @@ def pass_of(sigma: float, steps: int, epochs: float) -> Question:
 
 
 GROUPS: dict[str, tuple[Question, ...]] = {
-    "DP-SGD": (
-        Question((MNIST,)),
-        Question((Run("gaussian", 1.0, 0.01, 1000),)),
-        Question((Run("gaussian", 0.8, 0.001, 100000),)),
-        Question((Run("gaussian", 2.0, 1e-4, 1000000),)),
-        Question((Run("gaussian", 0.6, 0.02, 5000),)),
+    "DP-SGD": tuple(
+        Question((run,), (1e-5, 1e-10))
+        for run in (
+            MNIST,
+            Run("gaussian", 1.0, 0.01, 1000),
+            Run("gaussian", 2.0, 1e-4, 1000000),
+            Run("gaussian", 0.6, 0.02, 5000),
+        )
     ),
     "few epochs": (pass_of(0.7, 1000, 1), pass_of(1.0, 10000, 3), pass_of(0.5, 200, 5)),
-    "long histories": (Question(history(10)), Question(history(30)), Question(history(100))),
+    "long histories": (Question(history(10)), Question(history(30))),
     "statistics": (
-        Question((Run("gaussian", 50.0, 1.0, 2500),)),
-        Question((Run("laplace", 20.0, 1.0, 1000),)),
+        Question((Run("laplace", 20.0, 1.0, 1000),), (1e-10,)),
         Question((Run("laplace", 20.0, 1.0, 12), Run("gaussian", 8.0, 1.0, 20))),
-        Question((Run("discrete-gaussian", 3.0, 1.0, 20), Run("discrete-gaussian", 7.5, 1.0, 100))),
+        Question(
+            (Run("discrete-gaussian", 3.0, 1.0, 20), Run("discrete-gaussian", 7.5, 1.0, 100)),
+            (1e-10,),
+        ),
     ),
     "fixed size": (
         Question((Run("gaussian", 2.0, 1.0, 14063, (60000, 256)),)),
         Question((Run("gaussian", 1.0, 1.0, 1000, (10000, 100)),)),
     ),
 }
-# What each column of costs varies; the deltas of the third are of one run.
+# What each column of costs varies.
 COSTS: dict[str, dict[str, Question]] = {
     "count": {
-        f"{count:.0e}".replace("e+0", "e"): Question((Run("gaussian", 2.0, 0.001, count),), (1e-6,))
-        for count in (10**2, 10**4, 10**6, 10**8)
+        f"1e{place}": Question((Run("gaussian", 2.0, 0.001, 10**place),)) for place in (2, 4, 6, 8)
     },
-    "different parts": {str(parts): Question(history(parts), (1e-6,)) for parts in (10, 100, 1000)},
-    "delta": {
-        f"{delta:.0e}".replace("e-0", "e-"): Question((MNIST,), (delta,))
-        for delta in (1e-3, 1e-10, 1e-30, 1e-100)
-    },
-    "epochs": {
-        str(epochs): pass_of(0.8, 1000, epochs)._replace(deltas=(1e-6,))
-        for epochs in (1, 3, 10, 100)
-    },
+    "different parts": {str(parts): Question(history(parts)) for parts in (10, 100, 1000)},
+    "delta": {f"1e-{place}": Question((MNIST,), (10.0**-place,)) for place in (3, 10, 30, 100)},
+    "epochs": {str(epochs): pass_of(0.8, 1000, epochs) for epochs in (1, 3, 10, 100)},
 }
-# Who is asked for costs: the distributions, as Renyi curves cost the same for every count.
-ASKED = ("privcalc", "dp_accounting, PLD", "prv_accountant")
+# Those of other accountants would take minutes.
+MOST_PARTS = 10
+# Who is asked for costs, beside us: the best known of those that have no Renyi curve only.
+PEER = "dp_accounting, PLD"
 
 
-def answer(name: str, given: dict[str, Any]) -> None:
-    """Print what an accountant says, in a process of its own."""
+def answer(name: str, questions: list[dict[str, Any]]) -> None:
+    """Print a line for each question with what an accountant says, in a process of its own."""
     warnings.simplefilter("ignore")
-    runs = [
-        Run(kind, noise, rate, steps, tuple(sizes) if sizes else None)
-        for kind, noise, rate, steps, sizes in given["runs"]
-    ]
-    ask, ends, medians = ACCOUNTANTS[name][1], [], []
-    try:
-        for delta in given["deltas"]:
-            spent: list[float] = []
-            # The first one warms up, and is counted only where it takes long.
-            for _ in range(1 + REPEATS):
-                start = time.process_time()
-                found = ask(given["text"], runs, delta)
-                spent.append(time.process_time() - start)
-                if spent[0] > LONG:
-                    break
-            ends.append(found)
-            medians.append(statistics.median(spent[1:] or spent))
-    except NotImplementedError:
-        print(json.dumps("not known"))
-        return
-    except Exception as error:  # noqa: BLE001 - whatever another library raises
-        print(json.dumps(f"{type(error).__name__}: {error}"[:200]))
-        return
+    for each in questions:
+        runs = [
+            Run(kind, noise, rate, steps, tuple(sizes) if sizes else None)
+            for kind, noise, rate, steps, sizes in each["runs"]
+        ]
+        found: Any
+        try:
+            found = measured(ACCOUNTANTS[name][1], each["text"], runs, each["deltas"])
+        except NotImplementedError:
+            found = "not known"
+        except Exception as error:  # noqa: BLE001 - whatever another library raises
+            found = f"{type(error).__name__}: {error}"[:200]
+        print(json.dumps(found), flush=True)
+
+
+def measured(ask: Ask, text: str, runs: Sequence[Run], deltas: Sequence[float]) -> Answer:
+    """Return the answers at all deltas, with the median of their times."""
+    ends, medians = [], []
+    for delta in deltas:
+        spent: list[float] = []
+        # The first one warms up, and is counted only where it takes long.
+        while len(spent) <= REPEATS and not (spent and spent[0] > LONG):
+            start = time.process_time()
+            found = ask(text, runs, delta)
+            spent.append(time.process_time() - start)
+        ends.append(found)
+        medians.append(statistics.median(spent[1:] or spent))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
-    print(json.dumps([ends, statistics.median(medians), memory]))
+    return Answer(ends, statistics.median(medians), memory)
 
 
-def asked(name: str, question: Question, python: str) -> Answer | str:
-    """Return what an accountant says, or why it does not."""
+def asked(name: str, questions: Sequence[Question], python: str) -> list[Answer | str]:
+    """Return what an accountant says to each question, or why it does not."""
     command = [sys.executable if name == "privcalc" else python, "-W", "ignore"]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    given = {"text": question.text, "runs": question.runs, "deltas": question.deltas}
-    try:
-        done = subprocess.run(
-            [*command, "-m", "tests.benchmarks.limit", "--ask", name],
-            input=json.dumps(given),
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=MOST,
-            env={**os.environ, **threads},
-        )
-    except subprocess.TimeoutExpired:
-        return f"no answer in {MOST:g} s"
-    except subprocess.CalledProcessError as error:
-        return str((error.stderr.splitlines() or [f"status {error.returncode}"])[-1])
-    found: Any = json.loads(done.stdout.splitlines()[-1])
-    if isinstance(found, list):
-        ends, seconds, memory = found
-        return Answer([(low, high) for low, high in ends], float(seconds), float(memory))
-    return str(found)
+    given = [{"text": q.text, "runs": q.runs, "deltas": q.deltas} for q in questions]
+    done = subprocess.run(
+        [*command, "-m", "tests.benchmarks.limit", "--ask", name],
+        input=json.dumps(given),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, **threads},
+    )
+    found: list[Answer | str] = []
+    # Libraries print, too.
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("[", '"'))]
+    for line in lines:
+        row: Any = json.loads(line)
+        if isinstance(row, str):
+            found.append(row)
+        else:
+            ends, seconds, memory = row
+            found.append(Answer([(low, high) for low, high in ends], float(seconds), float(memory)))
+    if len(found) != len(questions):
+        raise RuntimeError(f"{name} has {len(found)} answers to {len(questions)} questions")
+    return found
 
 
 def installed(name: str, python: str) -> str:
@@ -206,29 +212,19 @@ def installed(name: str, python: str) -> str:
     return f"{package} {done.stdout.strip()}{comma}{way}" if done.returncode == 0 else ""
 
 
-class Places(NamedTuple):
-    """Where upper ends are, relative to ours: those below our lower end, and the others."""
-
-    below: list[float]
-    above: list[float]
-
-    def __str__(self) -> str:
-        """Show the extremes, what lies below the truth in bold."""
-        shown = [f"**{number(min(self.below))}**"] if self.below else []
-        shown += [number(max(self.above))] if self.above else []
-        return " to ".join(shown) or "no answer"
-
-
-def place(ours: Answer, theirs: Answer) -> Places:
-    """Say where the upper ends of another accountant are."""
-    places = Places([], [])
-    for (lower, upper), (_, end) in zip(ours.ends, theirs.ends, strict=True):
-        least = lower or 0.0
-        if not end >= least:
-            places.below.append((end - least) / upper if math.isfinite(end) else -1.0)
-        else:
-            places.above.append((end - upper) / upper)
-    return places
+def place(pairs: Iterable[tuple[Answer, Answer]]) -> str:
+    """Say where upper ends are, relative to ours: those below our lower end in bold."""
+    below, above = [], []
+    for ours, theirs in pairs:
+        for (lower, upper), (_, end) in zip(ours.ends, theirs.ends, strict=True):
+            # What is no number is no bound.
+            if not end >= (lower or 0.0):
+                below.append((end - (lower or 0.0)) / upper)
+            else:
+                above.append((end - upper) / upper)
+    shown = [f"**{number(min(below))}**"] if below else []
+    shown += [number(max(above))] if above else []
+    return " to ".join(shown) or "no answer"
 
 
 def width(answers: Iterable[Answer]) -> str:
@@ -244,67 +240,63 @@ def width(answers: Iterable[Answer]) -> str:
 
 def beside(python: str) -> None:
     """Print what all say to all questions, line by line, and the table."""
+    questions = [question for group in GROUPS.values() for question in group]
     ours: dict[Question, Answer] = {}
-    rows, lines = [], []
+    rows = []
     for name in ACCOUNTANTS:
         title = installed(name, python)
         if not title:
             rows.append(f"| {name} | not installed |" + " |" * (len(GROUPS) + 2))
             continue
-        cells, known, ratios = [], [], []
-        for questions in GROUPS.values():
-            places = Places([], [])
-            for question in questions:
-                found = asked(name, question, python)
-                shown = f"{question.text[:70]}: {title}: "
-                if isinstance(found, str):
-                    lines.append(f"{shown}{found}")
-                    continue
-                if name == "privcalc":
-                    ours[question] = found
-                if question not in ours:
-                    continue
-                here = place(ours[question], found)
-                places.below.extend(here.below)
-                places.above.extend(here.above)
-                known.append(found)
-                ratios.append(found.seconds / ours[question].seconds)
-                ends = "  ".join(f"[{low}, {high}]" for low, high in found.ends)
-                lines.append(
-                    f"{shown}{ends}; {here}; {1e3 * found.seconds:.3g} ms, {found.memory:.0f} MB"
-                )
-                print(lines[-1], file=sys.stderr, flush=True)
-            cells.append("0" if name == "privcalc" else str(places))
+        print(f"{title}:")
+        known: dict[Question, Answer] = {}
+        for question, found in zip(questions, asked(name, questions, python), strict=True):
+            shown = f"    {question.text[:60]}: "
+            if isinstance(found, str):
+                print(f"{shown}{found}")
+                continue
+            known[question] = found
             if name == "privcalc":
-                cells[-1] = width(ours[q] for q in questions if q in ours)
-        times = f"{statistics.median(ratios):.2g}" if ratios else ""
-        if name == "privcalc":
-            times = f"1 ({1e3 * statistics.median(a.seconds for a in ours.values()):.2g} ms)"
-        memory = f"{max(each.memory for each in known):.0f} MB" if known else ""
-        cells += [width(known), times, memory]
-        rows.append(f"| {title} | {' | '.join(cells)} |")
-    print("\n".join(lines), "\n")
+                ours[question] = found
+            ends = "  ".join(f"[{low}, {high}]" for low, high in found.ends)
+            where = place([(ours[question], found)])
+            print(f"{shown}{ends}; {where}; {1e3 * found.seconds:.3g} ms, {found.memory:.0f} MB")
+        sys.stdout.flush()
+        rows.append(f"| {title} | {' | '.join(columns(ours, known))} |")
     heads = [*GROUPS, "width", "time", "memory"]
-    print(f"| accountant | {' | '.join(heads)} |\n|{'---|' * (1 + len(heads))}")
+    print(f"\n| accountant | {' | '.join(heads)} |\n|{'---|' * (1 + len(heads))}")
     print("\n".join(rows), "\n", flush=True)
+
+
+def columns(ours: dict[Question, Answer], known: dict[Question, Answer]) -> list[str]:
+    """Return the cells of one accountant; in our row the widths of brackets for each group."""
+    cells = []
+    for group in GROUPS.values():
+        pairs = [(ours[each], known[each]) for each in group if each in known]
+        cells.append(width(each for _, each in pairs) if known == ours else place(pairs))
+    ratios = [known[each].seconds / ours[each].seconds for each in known]
+    times = f"{statistics.median(ratios):.2g}" if ratios else ""
+    memory = f"{max(each.memory for each in known.values()):.0f} MB" if known else ""
+    return [*cells, width(known.values()), times, memory]
 
 
 def costs(python: str) -> None:
     """Print what an answer costs against one number after the other."""
-    names = [name for name in ASKED if installed(name, python)]
-    print("| | | " + " | ".join(f"{name} | width | memory" for name in names) + " |")
-    print(f"|---|---|{'---|---|---|' * len(names)}")
+    peer = installed(PEER, python)
+    print(f"| | | privcalc | width | memory | {peer or PEER} | memory |\n|{'---|' * 7}")
     for what, questions in COSTS.items():
         for value, question in questions.items():
             cells = []
-            for name in names:
-                found = asked(name, question, python)
+            for name in ("privcalc", PEER):
+                many = name == PEER and len(question.runs) > MOST_PARTS
+                skipped = many or (name == PEER and not peer)
+                found = "" if skipped else asked(name, [question], python)[0]
                 if isinstance(found, str):
                     cells += [found[:40], "", ""]
                 else:
                     cells += [f"{1e3 * found.seconds:.2g} ms", width([found])]
                     cells.append(f"{found.memory:.0f} MB")
-            print(f"| {what} | {value} | {' | '.join(cells)} |", flush=True)
+            print(f"| {what} | {value} | {' | '.join([*cells[:4], cells[5]])} |", flush=True)
     print()
 
 

@@ -188,10 +188,11 @@ def opacus(kind: str) -> Ask:
     """Return a way to ask an accountant of Opacus."""
 
     def ask(_: str, runs: Sequence[Run], delta: float) -> Ends:
+        history = _history(runs)
         from opacus.accountants import create_accountant  # type: ignore[import-not-found]
 
         accountant = create_accountant(kind)
-        accountant.history = _history(runs)
+        accountant.history = history
         return None, float(accountant.get_epsilon(delta=delta))
 
     return ask
@@ -221,10 +222,11 @@ def autodp(_: str, runs: Sequence[Run], delta: float) -> Ends:
 
 def riskcal(_: str, runs: Sequence[Run], delta: float) -> Ends:
     """Ask riskcal for what its connected dots say."""
+    history = _history(runs)
     from riskcal.accountants import CTDAccountant  # type: ignore[import-not-found]
 
     accountant = CTDAccountant()
-    accountant.history = _history(runs)
+    accountant.history = history
     return None, float(accountant.get_epsilon(delta=delta))
 
 

@@ -60,8 +60,8 @@ GAPS = (
         ("5.50", "8.18"),
         "Above, one swap with the record of another batch is proved to hide something, and what the"
         " other records of a batch may add is capped; below, all of them pull the other way.",
-        "The truth is somewhere between. From sigma 4 on the ends are within a factor of two;"
-        " Poisson samples and @allocation of the same noise are known exactly, and cost less.",
+        "The truth is somewhere between; privcalc-sampling(7) says from which noise on the ends are"
+        " within a factor of two. Poisson samples and @allocation are known exactly.",
         slow=True,
     ),
     Gap(
@@ -72,6 +72,7 @@ GAPS = (
         "The upper end is that of no sampling at all: the swap is proved for a record that is"
         " missing or not, and not for one with two values.",
         "An upper end as for a missing record, whose bracket is [0.228, 0.386] here.",
+        slow=True,
     ),
     Gap(
         "apart",
@@ -90,6 +91,7 @@ GAPS = (
         "The swap is computed for sigma from 0.4 to 100; elsewhere the upper end is that of no"
         " sampling.",
         "With so little noise shuffling hardly helps; with so much the cost is small either way.",
+        slow=True,
     ),
     Gap(
         "apart",
@@ -178,6 +180,7 @@ GAPS = (
         " scores in every use but the last.",
         "In one use the ends are 5 % apart; what scores cost most in many uses is not known. With"
         " noise=exponential or gumbel both ends are all but the same.",
+        slow=True,
     ),
     Gap(
         "apart",
@@ -259,6 +262,7 @@ GAPS = (
         "Above, the worst number of others who have the key, for each epsilon by itself; below, one"
         " number in every use.",
         "One use is known exactly, and few are all but so.",
+        slow=True,
     ),
     Gap(
         "apart",
@@ -323,6 +327,7 @@ GAPS = (
         ("8.18e-4", "0.0626"),
         "The swap bounds profiles, and not divergences, whose upper end is that of no sampling.",
         "A bound of divergences by the same swap; epsilon and delta have better ends.",
+        slow=True,
     ),
     Gap(
         "apart",
@@ -382,6 +387,7 @@ GAPS = (
         ("0.324",),
         "The law of an epoch has two ends, and no sampled law of its own.",
         "Both ends, as for an epoch of all records.",
+        slow=True,
     ),
     Gap(
         "above",
@@ -399,6 +405,7 @@ GAPS = (
         ("0.189",),
         "A chain of neighbours, one for each record of the group.",
         "Groups in Poisson samples have both ends.",
+        slow=True,
     ),
     Gap(
         "above",
@@ -607,6 +614,7 @@ MISSING = (
     "Shuffled batches in which all records after a missing one move up: each later batch changes.",
     "A data set that is permuted by a smaller buffer: not every order is equally likely.",
     "Noise whose size depends on the data, but for ops, gnss, and what ptr tests.",
+    "What is saved where most teachers agree (gnmax): it depends on their votes.",
     "What the rounding of samplers reveals: but for discrete noise, outputs are real numbers.",
 )
 
