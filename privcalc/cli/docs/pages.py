@@ -133,16 +133,37 @@ def _loop(loop: Loop) -> Iterator[str]:
 def _gap(gap: Gap) -> Iterator[str]:
     """Yield a question, what is printed, why, and what is known of the truth."""
     yield f".Ss {_escaped(gap.title)}"
-    line = f"privcalc {gap.ask}".replace("'", "\\(aq")
+    line = f"privcalc {gap.ask}"
     if len(line) <= _LINE:
-        yield f".Dl {_escaped_but_quotes(line)}"
+        yield f".Dl {_escaped(line)}"
     else:
-        spec, dashes, options = line.partition(" --")
+        spec, _, options = line.partition(" --")
         yield ".Bd -literal -offset indent"
-        yield f"{_escaped_but_quotes(spec)} \\e"
-        yield from (f"    {_escaped(dashes[1:] + options)}", ".Ed")
-    yield ".Pp"
-    yield from _prose(f"{gap.said}. {gap.why} {gap.ideal}")
+        yield from map(_escaped, _broken(spec))
+        yield from (_escaped(f"    --{options}"), ".Ed")
+    yield ".Bl -tag -width printed -compact"
+    for word, text in (("printed", f"{gap.said}."), ("why", gap.why), ("ideal", gap.ideal)):
+        yield f".It {word}"
+        yield from _prose(text)
+    yield ".El"
+
+
+def _broken(line: str) -> Iterator[str]:
+    """Yield a command whose options follow: one that is too long is broken inside its quotes.
+
+    Blanks are allowed between the parts of a specification.
+    """
+    if len(line) + 2 <= _LINE:
+        yield f"{line} \\"
+        return
+    command, _, spec = line.rpartition(" ")
+    kept = f"{command} '"
+    for part in re.findall(r"[^,]+,?", spec.strip("'")):
+        if len(kept) + len(part) + 3 > _LINE:
+            yield kept
+            kept = " "
+        kept += part
+    yield f"{kept}' \\"
 
 
 def _gaps(kind: str | None) -> Iterator[str]:
@@ -218,12 +239,7 @@ def _prose(text: str) -> Iterator[str]:
 
 def _escaped(text: str) -> str:
     # A bare hyphen may be printed as a typographic one, which cannot be pasted into a shell.
-    return text.replace("\\", "\\e").replace("-", "\\-")
-
-
-def _escaped_but_quotes(text: str) -> str:
-    """Escape a line of a shell whose single quotes are written as roff writes them."""
-    return text.replace("-", "\\-")
+    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
 
 
 def readme(text: str) -> str:
