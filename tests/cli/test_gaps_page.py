@@ -137,7 +137,7 @@ def test_every_gap_is_on_the_page() -> None:
     """With its question, what is printed, and why, in whole sentences."""
     text = " ".join(PAGE.split())
     # A long command is broken, inside quotes.
-    joined = re.sub(r"\s|\\e|\\\(aq", "", PAGE)
+    joined = re.sub(r"\s|\\e|\"|\\\(aq", "", PAGE)
     for gap in GAPS:
         assert f".Ss {gap.title} " in text
         assert re.sub(r"[\s']", "", f"privcalc {gap.ask}") in joined
@@ -150,3 +150,21 @@ def test_every_gap_is_on_the_page() -> None:
     assert all(words in text for words in MISSING)
     assert re.search(r"agree to 1\.5 %", text)
     assert AGREE == 0.015
+
+
+def test_commands_can_be_pasted() -> None:
+    """Also those of several lines, into a shell, indented as the page is."""
+    text = PAGE.replace("\\e", "\\").replace("\\(aq", "'")
+    found = re.findall(r"^\.Dl (privcalc .*)$", text, re.MULTILINE)
+    for block in re.findall(
+        r"^\.Bd -literal.*?\n(privcalc .*?)^\.Ed", text, re.MULTILINE | re.DOTALL
+    ):
+        found.append("".join(f"       {line}\n" for line in block.splitlines()))
+    # A shell takes a backslash away with the newline behind it; shlex does so outside of quotes.
+    words = [shlex.split(each.replace("\\\n", "")) for each in found]
+    # Blanks between the parts of a specification mean nothing.
+    shown = [[each[1], each[2].replace(" ", ""), *each[3:]] for each in words]
+    assert sorted(shown) == sorted(shlex.split(gap.ask) for gap in GAPS)
+    broken = [each[2] for each in words if " " in each[2]]
+    assert broken
+    assert all(parse(spec).tree == parse(spec.replace(" ", "")).tree for spec in broken)

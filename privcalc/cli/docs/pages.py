@@ -151,19 +151,20 @@ def _gap(gap: Gap) -> Iterator[str]:
 def _broken(line: str) -> Iterator[str]:
     """Yield a command whose options follow: one that is too long is broken inside its quotes.
 
-    Blanks are allowed between the parts of a specification.
+    Blanks are allowed between the parts of a specification, and newlines are not: inside double
+    quotes a shell takes away a backslash with the newline behind it.
     """
     if len(line) + 2 <= _LINE:
         yield f"{line} \\"
         return
     command, _, spec = line.rpartition(" ")
-    kept = f"{command} '"
+    kept = f'{command} "'
     for part in re.findall(r"[^,]+,?", spec.strip("'")):
         if len(kept) + len(part) + 3 > _LINE:
-            yield kept
+            yield f"{kept}\\"
             kept = " "
         kept += part
-    yield f"{kept}' \\"
+    yield f'{kept}" \\'
 
 
 def _gaps(kind: str | None) -> Iterator[str]:
