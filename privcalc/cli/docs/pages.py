@@ -120,10 +120,9 @@ def _loop(loop: Loop) -> Iterator[str]:
         yield ".Pp"
         yield f".Dl {_escaped(loop.spec)}"
     else:
-        # Blanks are allowed between parts, so that a quoted one may be broken after a comma.
-        first, between, rest = loop.spec.partition(",probabilities")
-        yield from (".Bd -literal -offset indent", f"\\(aq{_escaped(first)},")
-        yield from (f" {_escaped((between + rest)[1:])}\\(aq", ".Ed")
+        yield ".Bd -literal -offset indent"
+        yield from (_escaped(each) for each in _in_quotes("", loop.spec))
+        yield ".Ed"
     yield ".Pp"
     yield from _prose(loop.why)
     yield from ("Not", f".Ql {_escaped(loop.other)} :")
@@ -149,22 +148,29 @@ def _gap(gap: Gap) -> Iterator[str]:
 
 
 def _broken(line: str) -> Iterator[str]:
-    """Yield a command whose options follow: one that is too long is broken inside its quotes.
-
-    Blanks are allowed between the parts of a specification, and newlines are not: inside double
-    quotes a shell takes away a backslash with the newline behind it.
-    """
+    """Yield a command whose options follow, on several lines where it is too long."""
     if len(line) + 2 <= _LINE:
         yield f"{line} \\"
         return
     command, _, spec = line.rpartition(" ")
-    kept = f'{command} "'
-    for part in re.findall(r"[^,]+,?", spec.strip("'")):
+    *first, last = _in_quotes(f"{command} ", spec.strip("'"))
+    yield from first
+    yield f"{last} \\"
+
+
+def _in_quotes(before: str, spec: str) -> Iterator[str]:
+    """Yield a specification in quotes, broken after commas.
+
+    Blanks are allowed between the parts of a specification, and newlines are not: inside double
+    quotes a shell takes away a backslash with the newline behind it.
+    """
+    kept = f'{before}"'
+    for part in re.findall(r"[^,]+,?", spec):
         if len(kept) + len(part) + 3 > _LINE:
             yield f"{kept}\\"
             kept = " "
         kept += part
-    yield f'{kept}" \\'
+    yield f'{kept}"'
 
 
 def _gaps(kind: str | None) -> Iterator[str]:
