@@ -100,7 +100,7 @@ def pass_of(sigma: float, steps: int, epochs: float) -> Question:
 
 GROUPS: dict[str, tuple[Question, ...]] = {
     "DP-SGD": tuple(
-        Question((run,), (1e-5, 1e-10))
+        Question((run,), (1e-5, 1e-12))
         for run in (
             MNIST,
             Run("gaussian", 1.0, 0.01, 1000),
@@ -276,6 +276,8 @@ def columns(ours: dict[Question, Answer], known: dict[Question, Answer]) -> list
         cells.append(width(each for _, each in pairs) if known == ours else place(pairs))
     ratios = [known[each].seconds / ours[each].seconds for each in known]
     times = f"{statistics.median(ratios):.2g}" if ratios else ""
+    if known == ours:
+        times += f" ({1e3 * statistics.median(each.seconds for each in ours.values()):.2g} ms)"
     memory = f"{max(each.memory for each in known.values()):.0f} MB" if known else ""
     return [*cells, width(known.values()), times, memory]
 
