@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from privcalc.cli.docs.gaps import AGREE, COLUMNS, GAPS, MISSING, SURVEY
+from privcalc.cli.docs.gaps import GAPS, MISSING
+from privcalc.cli.docs.survey import AGREE, COLUMNS, SURVEY
 from privcalc.spec import registry
 from privcalc.spec.parse import parse
 from privcalc.spec.tree import Leaf, Several

@@ -10,7 +10,8 @@ import re
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from privcalc.cli.docs.gaps import COLUMNS, GAPS, MISSING, SURVEY
+from privcalc.cli.docs.gaps import GAPS, MISSING
+from privcalc.cli.docs.survey import COLUMNS, SURVEY
 from privcalc.spec.entry import word_text
 from privcalc.spec.loops import LOOPS
 from privcalc.spec.text import value_text
