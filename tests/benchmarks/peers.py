@@ -27,21 +27,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 
 class Run(NamedTuple):
-    """Some steps of one mechanism, each on a Poisson sample of the records."""
+    """Some steps of one mechanism, each on a Poisson sample of the records, or one of fixed size.
+
+    A sample of fixed size has `sizes`, how many records there are and how many are drawn.
+    """
 
     mechanism: str
     noise: float
     rate: float
     steps: int
+    sizes: tuple[int, int] | None = None
 
 
 Ends = tuple[float | None, float]
 if TYPE_CHECKING:
-    Ask = Callable[[str, Run, float], Ends]
+    # A specification, the same as runs that are composed, and a delta.
+    Ask = Callable[[str, Sequence[Run], float], Ends]
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 # By what the oracles call them, which is a specification.
@@ -57,7 +62,7 @@ REPEATS = 5
 LONG = 10.0
 
 
-def privcalc(text: str, _: Run, delta: float) -> Ends:
+def privcalc(text: str, _: Sequence[Run], delta: float) -> Ends:
     """Ask this package."""
     from privcalc.library import compose
 
@@ -69,28 +74,79 @@ def event(run: Run) -> Any:
     """Return the DpEvent of a run."""
     from dp_accounting import dp_event as dp
 
-    name, noise, rate, steps = run
-    once = dp.GaussianDpEvent(noise) if name == "gaussian" else dp.LaplaceDpEvent(noise)
-    return dp.SelfComposedDpEvent(
-        once if rate == 1.0 else dp.PoissonSampledDpEvent(rate, once), steps
-    )
+    name, noise, rate, steps, sizes = run
+    makers = {"gaussian": dp.GaussianDpEvent, "laplace": dp.LaplaceDpEvent}
+    once = _known(makers, name)(noise)
+    if sizes is not None:
+        once = dp.SampledWithoutReplacementDpEvent(*sizes, once)
+    elif rate < 1.0:
+        once = dp.PoissonSampledDpEvent(rate, once)
+    return dp.SelfComposedDpEvent(once, steps)
 
 
-def google_pld(_: str, run: Run, delta: float) -> Ends:
+def _known(makers: dict[str, Any], name: str) -> Any:
+    """Return what makes a mechanism.
+
+    Raises:
+        NotImplementedError: the library has none.
+    """
+    if name not in makers:
+        raise NotImplementedError
+    return makers[name]
+
+
+def _no_sizes(runs: Sequence[Run]) -> None:
+    """Refuse samples of a fixed size."""
+    if any(run.sizes is not None for run in runs):
+        raise NotImplementedError
+
+
+def google_pld(_: str, runs: Sequence[Run], delta: float) -> Ends:
     """Ask dp_accounting for its pessimistic estimate at the default grid."""
+    _no_sizes(runs)
+    if any(run.mechanism.startswith("discrete") for run in runs):
+        return None, _google_discrete(runs, delta)
     from dp_accounting.pld.pld_privacy_accountant import PLDAccountant
 
-    return None, float(PLDAccountant().compose(event(run)).get_epsilon(delta))
+    accountant = PLDAccountant()
+    for run in runs:
+        accountant.compose(event(run))
+    return None, float(accountant.get_epsilon(delta))
 
 
-def google_rdp(_: str, run: Run, delta: float) -> Ends:
+def _google_discrete(runs: Sequence[Run], delta: float) -> float:
+    """Compose what has no DpEvent but a privacy loss distribution of its own."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    makers = {
+        "gaussian": pld.from_gaussian_mechanism,
+        "laplace": pld.from_laplace_mechanism,
+        "discrete-gaussian": pld.from_discrete_gaussian_mechanism,
+        "discrete-laplace": lambda scale: pld.from_discrete_laplace_mechanism(1.0 / scale),
+    }
+    total: Any = None
+    for run in runs:
+        if run.rate < 1.0:
+            raise NotImplementedError
+        made = _known(makers, run.mechanism)(run.noise).self_compose(run.steps)
+        total = made if total is None else total.compose(made)
+    return float(total.get_epsilon_for_delta(delta))
+
+
+def google_rdp(_: str, runs: Sequence[Run], delta: float) -> Ends:
     """Ask dp_accounting for the best of its Renyi orders."""
+    from dp_accounting import NeighboringRelation
     from dp_accounting.rdp.rdp_privacy_accountant import RdpAccountant
 
-    return None, float(RdpAccountant().compose(event(run)).get_epsilon(delta))
+    sized = [run.sizes is not None for run in runs]
+    relation = NeighboringRelation.REPLACE_ONE if any(sized) else None
+    accountant = RdpAccountant(**({} if relation is None else {"neighboring_relation": relation}))
+    for run in runs:
+        accountant.compose(event(run))
+    return None, float(accountant.get_epsilon(delta))
 
 
-def prv(_: str, run: Run, delta: float) -> Ends:
+def prv(_: str, runs: Sequence[Run], delta: float) -> Ends:
     """Ask prv_accountant for an upper end with an error of 0.01."""
     from prv_accountant import PRVAccountant
     from prv_accountant.privacy_random_variables import (
@@ -99,75 +155,105 @@ def prv(_: str, run: Run, delta: float) -> Ends:
         PoissonSubsampledGaussianMechanism,
     )
 
-    name, noise, rate, steps = run
-    if name == "laplace":
-        once = LaplaceMechanism(mu=1.0 / noise)
-    elif rate == 1.0:
-        once = GaussianMechanism(noise_multiplier=noise)
-    else:
-        once = PoissonSubsampledGaussianMechanism(rate, noise)
+    _no_sizes(runs)
+    makers = {
+        "gaussian": lambda noise: GaussianMechanism(noise_multiplier=noise),
+        "laplace": lambda noise: LaplaceMechanism(mu=1.0 / noise),
+    }
+    parts = []
+    for name, noise, rate, _steps, _sizes in runs:
+        if rate == 1.0:
+            parts.append(_known(makers, name)(noise))
+        elif name == "gaussian":
+            parts.append(PoissonSubsampledGaussianMechanism(rate, noise))
+        else:
+            raise NotImplementedError
+    steps = [run.steps for run in runs]
     accountant = PRVAccountant(
-        prvs=[once], max_self_compositions=[steps], eps_error=0.01, delta_error=delta / 1000
+        prvs=parts, max_self_compositions=steps, eps_error=0.01, delta_error=delta / 1000
     )
-    lower, _, upper = accountant.compute_epsilon(delta, [steps])
+    lower, _, upper = accountant.compute_epsilon(delta, steps)
     return float(lower), float(upper)
+
+
+def _history(runs: Sequence[Run]) -> list[tuple[float, float, int]]:
+    """Return noise, rate and steps of each run, as Opacus records them."""
+    _no_sizes(runs)
+    if any(run.mechanism != "gaussian" for run in runs):
+        raise NotImplementedError
+    return [run[1:4] for run in runs]
 
 
 def opacus(kind: str) -> Ask:
     """Return a way to ask an accountant of Opacus."""
 
-    def ask(_: str, run: Run, delta: float) -> Ends:
+    def ask(_: str, runs: Sequence[Run], delta: float) -> Ends:
+        history = _history(runs)
         from opacus.accountants import create_accountant  # type: ignore[import-not-found]
 
-        if run[0] != "gaussian":
-            raise NotImplementedError
         accountant = create_accountant(kind)
-        accountant.history = [run[1:]]
+        accountant.history = history
         return None, float(accountant.get_epsilon(delta=delta))
 
     return ask
 
 
-def autodp(_: str, run: Run, delta: float) -> Ends:
+def autodp(_: str, runs: Sequence[Run], delta: float) -> Ends:
     """Ask autodp for the best Renyi order."""
     from autodp.mechanism_zoo import GaussianMechanism, LaplaceMechanism  # type: ignore[import-not-found]
     from autodp.transformer_zoo import AmplificationBySampling, Composition  # type: ignore[import-not-found]
 
-    name, noise, rate, steps = run
-    once = GaussianMechanism(noise) if name == "gaussian" else LaplaceMechanism(noise)
-    if rate < 1.0:
-        once.neighboring = "add_remove"
-        sample = AmplificationBySampling(PoissonSampling=True)
-        once = sample(once, rate, improved_bound_flag=True)
-    return None, float(Composition()([once], [steps]).get_approxDP(delta))
+    makers = {"gaussian": GaussianMechanism, "laplace": LaplaceMechanism}
+    parts = []
+    for name, noise, rate, _steps, sizes in runs:
+        once = _known(makers, name)(noise)
+        if sizes is not None:
+            once.neighboring = "replace_one"
+            sample = AmplificationBySampling(PoissonSampling=False)
+            once = sample(once, sizes[1] / sizes[0], improved_bound_flag=False)
+        elif rate < 1.0:
+            once.neighboring = "add_remove"
+            sample = AmplificationBySampling(PoissonSampling=True)
+            once = sample(once, rate, improved_bound_flag=True)
+        parts.append(once)
+    whole = Composition()(parts, [run.steps for run in runs])
+    return None, float(whole.get_approxDP(delta))
 
 
-def riskcal(_: str, run: Run, delta: float) -> Ends:
+def riskcal(_: str, runs: Sequence[Run], delta: float) -> Ends:
     """Ask riskcal for what its connected dots say."""
+    history = _history(runs)
     from riskcal.accountants import CTDAccountant  # type: ignore[import-not-found]
 
-    if run[0] != "gaussian":
-        raise NotImplementedError
     accountant = CTDAccountant()
-    accountant.history = [run[1:]]
+    accountant.history = history
     return None, float(accountant.get_epsilon(delta=delta))
 
 
-def opendp(_: str, run: Run, delta: float) -> Ends:
+def opendp(_: str, runs: Sequence[Run], delta: float) -> Ends:
     """Ask OpenDP for the zCDP of the composition, as epsilon and delta."""
     import opendp.prelude as dp  # type: ignore[import-not-found]
 
-    name, noise, rate, steps = run
-    if rate < 1.0:
+    _no_sizes(runs)
+    if any(run.rate < 1.0 for run in runs):
         raise NotImplementedError
     dp.enable_features("contrib", "honest-but-curious")
-    space = dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
-    if name == "gaussian":
-        once = dp.m.make_gaussian(*space, scale=noise)
-    else:
-        once = dp.c.make_pureDP_to_zCDP(dp.m.make_laplace(*space, scale=noise))
-    whole = dp.c.make_zCDP_to_approxDP(dp.c.make_composition([once] * steps))
-    return None, float(whole.map(1.0).epsilon(delta))
+    discrete = {run.mechanism.startswith("discrete") for run in runs}
+    if len(discrete) > 1:
+        raise NotImplementedError
+    # Noise on whole numbers is discrete, with the same names.
+    kind: Any = int if True in discrete else float
+    domain = dp.atom_domain(T=int) if kind is int else dp.atom_domain(T=float, nan=False)
+    space = domain, dp.absolute_distance(T=kind)
+    parts = []
+    for run in runs:
+        if run.mechanism.endswith("gaussian"):
+            once = dp.m.make_gaussian(*space, scale=run.noise)
+        else:
+            once = dp.c.make_pureDP_to_zCDP(dp.m.make_laplace(*space, scale=run.noise))
+        parts += [once] * run.steps
+    whole = dp.c.make_zCDP_to_approxDP(dp.c.make_composition(parts))
+    return None, float(whole.map(kind(1)).epsilon(delta))
 
 
 ACCOUNTANTS: dict[str, tuple[str, Ask]] = {
@@ -190,7 +276,7 @@ def answer(name: str, text: str, delta: float) -> None:
     marks: list[float] = []
     try:
         while not marks or (len(marks) <= REPEATS and marks[-1] < LONG):
-            ends = ACCOUNTANTS[name][1](text, RUNS[text], delta)
+            ends = ACCOUNTANTS[name][1](text, [RUNS[text]], delta)
             marks.append(time.process_time())
     except NotImplementedError:
         marks = [0.0]

@@ -62,7 +62,8 @@ def test_it_costs_at_most_twice_as_much(sigma: int, passes: int) -> None:
 
 def test_every_loop_is_on_the_page() -> None:
     """With its code, its specification, and the one that it is not."""
-    text = PAGE.replace("\\(aq", "").replace(",\n probabilities", ",probabilities")
+    # One that is too long is broken as a shell takes it, inside quotes.
+    text = PAGE.replace('"', "").replace("\\e\n ", "")
     for loop in LOOPS:
         assert f".Ss {loop.title}\n" in text
         assert all(line in text for line in (*loop.code, loop.spec, loop.other))

@@ -1,7 +1,7 @@
 """Manual pages, whose prose is written by hand in mdoc(7), and what the README has of them.
 
 What is generated in a page is a line such as `@OPTIONS compose@`, `@OPTIONS@`, `@COMMANDS@`,
-`@MECHANISMS@`, `@WRAPPERS@` or `@LOOPS@`; in the README it stands between two marks.
+`@MECHANISMS@`, `@WRAPPERS@`, `@LOOPS@` or `@GAPS apart@`; in the README it stands between marks.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from privcalc.cli.docs.gaps import GAPS, MISSING
+from privcalc.cli.docs.survey import COLUMNS, SURVEY
 from privcalc.spec.entry import word_text
 from privcalc.spec.loops import LOOPS
 from privcalc.spec.text import value_text
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from privcalc.cli.docs.commands import Option, Program
+    from privcalc.cli.docs.gaps import Gap
     from privcalc.spec.loops import Loop
     from privcalc.spec.registry import Entry, Parameter
 
@@ -39,9 +42,8 @@ def _filled(program: Program, kind: str, command: str | None) -> Iterator[str]:
 
     if kind == "OPTIONS":
         yield from _options(program, command)
-    elif kind == "LOOPS":
-        for loop in LOOPS:
-            yield from _loop(loop)
+    elif kind in _TABLES:
+        yield from _TABLES[kind](command)
     elif kind == "COMMANDS":
         yield ".Bl -tag -width Ds"
         for each in program.commands:
@@ -119,14 +121,103 @@ def _loop(loop: Loop) -> Iterator[str]:
         yield ".Pp"
         yield f".Dl {_escaped(loop.spec)}"
     else:
-        # Blanks are allowed between parts, so that a quoted one may be broken after a comma.
-        first, between, rest = loop.spec.partition(",probabilities")
-        yield from (".Bd -literal -offset indent", f"\\(aq{_escaped(first)},")
-        yield from (f" {_escaped((between + rest)[1:])}\\(aq", ".Ed")
+        yield ".Bd -literal -offset indent"
+        yield from (_escaped(each) for each in _in_quotes("", loop.spec))
+        yield ".Ed"
     yield ".Pp"
     yield from _prose(loop.why)
     yield from ("Not", f".Ql {_escaped(loop.other)} :")
     yield from _prose(loop.wrong)
+
+
+def _gap(gap: Gap) -> Iterator[str]:
+    """Yield a question, what is printed, why, and what is known of the truth."""
+    yield f".Ss {_escaped(gap.title)}"
+    line = f"privcalc {gap.ask}"
+    if len(line) <= _LINE:
+        yield f".Dl {_escaped(line)}"
+    else:
+        spec, _, options = line.partition(" --")
+        yield ".Bd -literal -offset indent"
+        yield from map(_escaped, _broken(spec))
+        yield from (_escaped(f"    --{options}"), ".Ed")
+    yield ".Bl -tag -width printed -compact"
+    for word, text in (("printed", f"{gap.said}."), ("why", gap.why), ("ideal", gap.ideal)):
+        yield f".It {word}"
+        yield from _prose(text)
+    yield ".El"
+
+
+def _broken(line: str) -> Iterator[str]:
+    """Yield a command whose options follow, on several lines where it is too long."""
+    if len(line) + 2 <= _LINE:
+        yield f"{line} \\"
+        return
+    command, _, spec = line.rpartition(" ")
+    *first, last = _in_quotes(f"{command} ", spec.strip("'"))
+    yield from first
+    yield f"{last} \\"
+
+
+def _in_quotes(before: str, spec: str) -> Iterator[str]:
+    """Yield a specification in quotes, broken after commas.
+
+    Blanks are allowed between the parts of a specification, and newlines are not: inside double
+    quotes a shell takes away a backslash with the newline behind it.
+    """
+    kept = f'{before}"'
+    for part in re.findall(r"[^,]+,?", spec):
+        if len(kept) + len(part) + 3 > _LINE:
+            yield f"{kept}\\"
+            kept = " "
+        kept += part
+    yield f'{kept}"'
+
+
+def _gaps(kind: str | None) -> Iterator[str]:
+    for gap in GAPS:
+        if gap.kind == kind:
+            yield from _gap(gap)
+
+
+def _survey(_: str | None) -> Iterator[str]:
+    """Yield what kind of answer each mechanism has by itself and under each wrapper."""
+    yield ".Bd -literal -offset indent"
+    yield f"{'':<20}" + "".join(f"{column.heading:>4}" for column in COLUMNS)
+    for spec, marks in SURVEY:
+        name = spec.partition(":")[0]
+        yield _escaped(f"{name:<20}" + "".join(f"{mark:>4}" for mark in marks))
+    yield ".Ed"
+
+
+def _columns(_: str | None) -> Iterator[str]:
+    first, *more, last = [column.tail for column in COLUMNS if not column.repeats]
+    yield "the mechanism alone" + first + ","
+    yield from (f".Ql {_escaped(tail)} ," for tail in more)
+    yield from ("and", f".Ql {_escaped(last)} .")
+
+
+def _missing(_: str | None) -> Iterator[str]:
+    yield ".Bl -bullet"
+    for each in MISSING:
+        yield ".It"
+        yield from _prose(each)
+    yield ".El"
+
+
+def _loops(_: str | None) -> Iterator[str]:
+    for loop in LOOPS:
+        yield from _loop(loop)
+
+
+# What is written for a hole, given its second word.
+_TABLES = {
+    "LOOPS": _loops,
+    "GAPS": _gaps,
+    "SURVEY": _survey,
+    "COLUMNS": _columns,
+    "MISSING": _missing,
+}
 
 
 def _keys(first: str, spellings: Iterable[str]) -> str:
@@ -156,7 +247,7 @@ def _prose(text: str) -> Iterator[str]:
 
 def _escaped(text: str) -> str:
     # A bare hyphen may be printed as a typographic one, which cannot be pasted into a shell.
-    return text.replace("\\", "\\e").replace("-", "\\-")
+    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq")
 
 
 def readme(text: str) -> str:

@@ -1,0 +1,171 @@
+"""The manual page on gaps: every row is still so, and what may be asked of has a row."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from privcalc.cli.docs.gaps import GAPS, MISSING
+from privcalc.cli.docs.survey import AGREE, COLUMNS, SURVEY
+from privcalc.spec import registry
+from privcalc.spec.parse import parse
+from privcalc.spec.tree import Leaf, Several
+from tests.conftest import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from privcalc.cli.docs.gaps import Gap
+    from privcalc.spec.tree import Node
+    from tests.conftest import Outcome
+
+PAGE = (ROOT / "man" / "privcalc-gaps.7").read_text(encoding="utf-8").replace("\\-", "-")
+# How far an answer may be from what the page says before that is brought up to date.
+NEAR = 0.012
+
+
+def ends(value: Any) -> dict[str, Any] | None:
+    """Return the first bracket of a result."""
+    if isinstance(value, dict) and "upper" in value and set(value) <= {"lower", "upper"}:
+        return value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((found for each in inner if (found := ends(each))), None)
+
+
+def marked(gap: Gap) -> Any:
+    """Leave what takes seconds to the slow tests."""
+    return pytest.param(gap, id=gap.title, marks=pytest.mark.slow if gap.slow else ())
+
+
+@pytest.mark.parametrize("gap", [marked(each) for each in GAPS])
+def test_the_gap_is_as_the_page_says(gap: Gap, run: Callable[..., Outcome]) -> None:
+    """The answer is that of the row: a better one is good news, and a row that is out of date."""
+    done = run(*shlex.split(gap.ask), "--json")
+    if gap.kind == "refused":
+        assert done.status == 2
+        assert gap.printed[0] in json.loads(done.stderr.splitlines()[-1])["message"]
+        return
+    assert done.status == 0, done.stderr
+    found = ends(json.loads(done.stdout.splitlines()[0])["result"])
+    assert found is not None
+    if gap.kind == "above":
+        assert "lower" not in found
+    else:
+        low = float(gap.printed[0])
+        assert low <= found["lower"] <= low + NEAR * max(low, 1e-300)
+    if gap.kind == "infinite":
+        assert found["upper"] == "Infinity"
+        return
+    high = float(gap.printed[-1])
+    assert high * (1.0 - NEAR) <= found["upper"] <= high
+    if gap.kind == "apart":
+        assert high - low > AGREE * high
+
+
+def mark(run: Callable[..., Outcome], spec: str) -> str:
+    """Return what kind of answer a question of the survey has."""
+    done = run("compose", spec, "--delta", "1e-6", "--json")
+    if done.status == 2:
+        return "-"
+    found = ends(json.loads(done.stdout.splitlines()[0])["result"])
+    assert found is not None
+    if "lower" not in found:
+        return "^"
+    return "=" if found["upper"] - found["lower"] <= AGREE * found["upper"] else "<"
+
+
+@pytest.mark.parametrize(
+    ("spec", "marks"),
+    [pytest.param(*row, id=row[0], marks=pytest.mark.slow) for row in SURVEY],
+)
+def test_the_survey(spec: str, marks: str, run: Callable[..., Outcome]) -> None:
+    """Each cell is of the kind that its mark says."""
+    assert "".join(mark(run, f"{spec}{column.tail}") for column in COLUMNS) == marks
+
+
+# What is quick.
+QUICK = ("one", "poi", "gro", "shu")
+
+
+@pytest.mark.parametrize("spec", ["pure:epsilon=1", "rdp:order=8,epsilon=1", "gdp:mu=0.5"])
+def test_a_part_of_the_survey(spec: str, run: Callable[..., Outcome]) -> None:
+    """Some rows, where they take no time."""
+    marks = dict(SURVEY)[spec]
+    for column, expected in zip(COLUMNS, marks, strict=True):
+        if column.heading in QUICK:
+            assert mark(run, f"{spec}{column.tail}") == expected, column
+
+
+def calls(tree: Node) -> Iterator[str]:
+    """Yield the names of the mechanisms and wrappers of a specification."""
+    if isinstance(tree, Several):
+        for event in tree.events:
+            yield from calls(event)
+        return
+    if not isinstance(tree, Leaf):
+        yield from calls(tree.event)
+    if hasattr(tree, "name"):
+        yield tree.name
+
+
+def asked(kind: str) -> set[str]:
+    """Return the names in all questions of a kind."""
+    specs = [shlex.split(gap.ask)[1] for gap in GAPS if gap.kind == kind]
+    return {name for spec in specs for name in calls(parse(spec).tree)}
+
+
+@pytest.mark.parametrize("kind", ["between", "above"])
+def test_whatever_has_a_gap_has_a_row(kind: str) -> None:
+    """What says why its ends are apart, or why it has none below, is on the page."""
+    entries = (*registry.mechanisms(), *registry.wrappers())
+    said = {entry.name for entry in entries if getattr(entry, kind)}
+    assert said <= asked("apart" if kind == "between" else kind)
+
+
+def test_the_survey_has_every_mechanism() -> None:
+    """But for those that read a file, which are other mechanisms by then."""
+    files = {"profile", "pmf"}
+    named = {name for spec, _ in SURVEY for name in calls(parse(spec).tree)}
+    assert named | files == {entry.name for entry in registry.mechanisms()}
+    assert all(len(marks) == len(COLUMNS) and set(marks) <= set("=<^-") for _, marks in SURVEY)
+
+
+def test_every_gap_is_on_the_page() -> None:
+    """With its question, what is printed, and why, in whole sentences."""
+    text = " ".join(PAGE.split())
+    # A long command is broken, inside quotes.
+    joined = re.sub(r"\s|\\e|\"|\\\(aq", "", PAGE)
+    for gap in GAPS:
+        assert f".Ss {gap.title} " in text
+        assert re.sub(r"[\s']", "", f"privcalc {gap.ask}") in joined
+        assert gap.said in text
+        for words in (gap.why, gap.ideal):
+            assert words[0].isupper() or words.startswith("@")
+            assert words.endswith(".")
+            assert words in text
+    assert len({gap.title for gap in GAPS}) == len(GAPS)
+    assert all(words in text for words in MISSING)
+    assert re.search(r"agree to 1\.5 %", text)
+    assert AGREE == 0.015
+
+
+def test_commands_can_be_pasted() -> None:
+    """Also those of several lines, into a shell, indented as the page is."""
+    text = PAGE.replace("\\e", "\\").replace("\\(aq", "'")
+    found = re.findall(r"^\.Dl (privcalc .*)$", text, re.MULTILINE)
+    for block in re.findall(
+        r"^\.Bd -literal.*?\n(privcalc .*?)^\.Ed", text, re.MULTILINE | re.DOTALL
+    ):
+        found.append("".join(f"       {line}\n" for line in block.splitlines()))
+    # A shell takes a backslash away with the newline behind it; shlex does so outside of quotes.
+    words = [shlex.split(each.replace("\\\n", "")) for each in found]
+    # Blanks between the parts of a specification mean nothing.
+    shown = [[each[1], each[2].replace(" ", ""), *each[3:]] for each in words]
+    assert sorted(shown) == sorted(shlex.split(gap.ask) for gap in GAPS)
+    broken = [each[2] for each in words if " " in each[2]]
+    assert broken
+    assert all(parse(spec).tree == parse(spec.replace(" ", "")).tree for spec in broken)
