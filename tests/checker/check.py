@@ -29,7 +29,7 @@ from tests.checker.lines import (
     on_line,
 )
 from tests.checker.questions import NotCheckedError, directions, rational, whole
-from tests.checker.split import Split, least_level, on_split
+from tests.checker.split import Split, on_split, without_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -192,14 +192,12 @@ def _deltas(
     known = in_closed_form(parts, epsilon) or listed(parts, epsilon)
     if known is not None:
         yield known
-    elif "line" in evidence and back and (level := least_level(parts, evidence, delta)) is not None:
-        # What is larger takes no part in the sum, and hardly any in delta.
-        yield on_split(parts, back, (epsilon, delta), Split(level, _line(evidence["line"]), None))
     elif "line" in evidence:
-        measure, mass = Product(parts), infinite_mass(parts)
+        measure, added = without_large(parts, evidence, delta) or (Product(parts), arb(0))
+        mass = infinite_mass(parts)
         for line in finer(measure, epsilon, _line(evidence["line"]), delta):
             below, above = on_line(measure, epsilon, line)
-            yield below + mass, above + mass
+            yield below + mass, above + mass + added
     elif "split" in evidence and back:
         said = evidence["split"]
         right, left = _line(said["right"]), _line(said["left"]) if "left" in said else None

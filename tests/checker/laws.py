@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 
 from flint import acb, acb_mat, arb, ctx, fmpq
 
-PRECISION = 128
+PRECISION = 160
 ctx.prec = PRECISION
 
 ONE, TWO = arb(1), arb(2)
@@ -42,8 +42,11 @@ class Clock:
 
 
 # Logarithm of what quadratures may leave out; and their panels: half of one is the least of them.
-NEGLIGIBLE = 75.0
+NEGLIGIBLE = 95.0
 HALF_PANEL, HALF_WIDTH, ELLIPSE = 0.5, 1.0, 6.0
+ROUGH = 40.0
+# Nodes of a panel that is not halved.
+MOST_NODES = 128
 
 
 def ball(number: Fraction | int) -> arb:
@@ -124,6 +127,10 @@ class Law(ABC):
     def along(self, c: arb, h: arb, count: int) -> list[acb]:
         """Return M(c + ikh), 0 <= k < count."""
         return [self.moment(acb(c, k * h)) for k in range(count)]
+
+    def size(self, c: arb, t: arb) -> arb:
+        """Return a bound on |M(c + it)|, which need not be sharp to many digits."""
+        return self.moment(acb(c, t)).abs_upper()
 
     @abstractmethod
     def far(self, c: arb, t: arb) -> arb:
@@ -211,9 +218,10 @@ class SampledGaussian(Law):
     / 2 and w (rho - 1 / rho) / 2 = y (Trefethen 2013, Theorem 19.3), where f is analytic: y < pi
     sigma^2. There |phi| <= e^{y^2 / (2 sigma^2)} phi at the nearest real point. With theta = y /
     sigma^2 the argument of r = A + B e^{i theta'}, |theta'| <= theta, A = 1 - q, B = qE, is at most
-    theta, and at most asin(B / A) <= pi B / (2 A) where B < A; and r(x) cos(theta / 2) <= |r| <=
-    r(x), since |A + B e^{i theta}|^2 = (A + B)^2 - 4AB sin^2(theta / 2). So |r^{u + iv}| <= e^{|v|
-    arg r} kappa r(x)^u, kappa = 1 for u >= 0 and cos(theta / 2)^u else.
+    theta, and at most asin(B / A) <= pi B / (2 A) where B < A; and r(x) >= |r| >= r(x) (1 - b)^{1 /
+    2} with b = sin^2(theta / 2) 4AB / (A + B)^2, as |r|^2 = (A + B)^2 - 4AB sin^2(theta' / 2); the
+    factor 4AB / (A + B)^2 is at most 1, and rises with x where B < A. So |r^{u + iv}| <= e^{|v| arg
+    r} kappa r(x)^u, kappa = 1 for u >= 0 and (1 - b)^{u / 2} else.
 
     **The ends.** For u >= 0, r^u <= 1 left of 1/2, and right of x1 r is at most E times
     q + (1 - q) / E(x1), where E^u phi(x) = e^{u (u - 1) / (2 sigma^2)} phi(x - u). For u < 0,
@@ -225,8 +233,8 @@ class SampledGaussian(Law):
         self.noise, self.probability, self.remove = sigma, q, remove
         self.sigma, self.q = ball(sigma), ball(q)
         self.width, self.rate = float(sigma), float(q)
-        self._sums: dict[tuple[str, int], tuple[list[tuple[arb, arb]], arb]] = {}
-        self._places: dict[tuple[arb, int], list[tuple[arb, arb]]] = {}
+        self._sums: dict[tuple[str, int, float], tuple[list[tuple[arb, arb]], arb]] = {}
+        self._places: dict[tuple[arb, arb, int], list[tuple[arb, arb]]] = {}
         self._splits: dict[str, list[tuple[arb, arb]]] = {}
         # The outcomes up to some place; see `split.py`.
         self.cuts: dict[Fraction, Law] = {}
@@ -256,12 +264,16 @@ class SampledGaussian(Law):
             found += self._along(c, each[0] * h, h, len(each))
         return found
 
-    def _along(self, c: arb, t: arb, h: arb, count: int) -> list[acb]:
+    def size(self, c: arb, t: arb) -> arb:
+        """Leave out more of the panels."""
+        return self._along(c, t, ONE, 1, ROUGH)[0].abs_upper()
+
+    def _along(self, c: arb, t: arb, h: arb, count: int, depth: float = NEGLIGIBLE) -> list[acb]:
         """Return M(c + i (t + kh)): r has the exponent u + iv, v as Im s, or less it to add."""
         fineness = _fineness(t + (count - 1) * h)
-        key = c.str(40), fineness
+        key = c.str(40), fineness, depth
         if key not in self._sums:
-            self._sums[key] = self._panels(self.power(c), 17.0 * 2.0**fineness)
+            self._sums[key] = self._panels(self.power(c), 17.0 * 2.0**fineness, depth)
         terms, error = self._sums[key]
         sign = 1 if self.remove else -1
         sums = waves(terms, sign * t, sign * h, count)
@@ -277,44 +289,59 @@ class SampledGaussian(Law):
         moved = most**u * (u * (u - 1) / (2 * self.sigma**2)).exp()
         return x, moved * normal_tail((x - u) / self.sigma)
 
-    def _panels(self, u: arb, highest: float) -> tuple[list[tuple[arb, arb]], arb]:
-        """Return phi r^u and log r at all nodes, and an error that holds for |v| <= highest."""
+    def _panels(self, u: arb, highest: float, depth: float) -> tuple[list[tuple[arb, arb]], arb]:
+        """Return phi r^u and log r at all nodes, and an error that holds for |v| <= highest.
+
+        Panels with less than e^-depth, more or less, have no nodes: all of it is error.
+        """
         sigma, at, rho = self.width, float(u), ball(Fraction(ELLIPSE))
         half = min(HALF_PANEL * sigma**2, HALF_WIDTH * sigma)
         w = ball(Fraction(half))
-        tall, wide = w * (rho - 1 / rho) / 2, w * (rho + 1 / rho) / 2
-        theta = tall / self.sigma**2
-        kappa = ONE if at >= 0.0 else (theta / 2).cos() ** u
-        growth = kappa * (tall**2 / (2 * self.sigma**2)).exp() * ball(Fraction(64, 15)) * w
         end, error = self.end(u)
         size = math.sqrt(2.0 * (NEGLIGIBLE + max(0.0, -at) * -math.log1p(-self.rate)) + 20.0)
         panels = max(1, math.ceil((float(end) + size * sigma) / (2.0 * half)))
-        peaks, turns = [], []
-        for k in range(panels):
-            left, right = end - (2 * k + 1) * w - wide, end - (2 * k + 1) * w + wide
-            near = arb(0) if left < 0 < right else left if abs(left) < abs(right) else right
-            peak = self.density(near) * largest(self.ratio(left) ** u, self.ratio(right) ** u)
-            peaks.append(peak)
-            odds = self.ratio(right) / (1 - self.q) - 1
-            turns.append(theta.min(arb.pi() / 2 * odds) if odds < 1 else theta)
+        open_ = [(end - (2 * k + 1) * w, w) for k in range(panels)]
         found = []
-        for k, (peak, turn) in enumerate(zip(peaks, turns, strict=True)):
+        while open_:
+            middle, w = open_.pop()
+            factor, turn = self._ellipse(u, middle, w)
+            if factor.log() < -depth:
+                error += factor
+                continue
             phase = ball(Fraction(highest)) * turn
             # A moment is about 1 or more, and so many uses raise its error.
-            wanted = NEGLIGIBLE + float(phase) + float((growth * peak).log())
+            wanted = depth + float(phase) + float(factor.log())
             count = _enough(1.0 + wanted / (2.0 * math.log(ELLIPSE)))
-            error += growth * peak * phase.exp() * rho ** (2 - 2 * count) / (1 - rho**-2)
-            places = self._nodes(end - (2 * k + 1) * w, w, count)
+            if count > MOST_NODES and phase > NEGLIGIBLE:
+                open_ += [(middle - w / 2, w / 2), (middle + w / 2, w / 2)]
+                continue
+            error += factor * phase.exp() * rho ** (2 - 2 * count) / (1 - rho**-2)
+            places = self._nodes(middle, w, count)
             Clock.charge(len(places))
             found += [(value * (u * x).exp(), x) for value, x in places]
-        x = end - 2 * panels * w
+        x = end - 2 * panels * ball(Fraction(half))
         least = ONE if at >= 0.0 else (1 - self.q) ** u
         error += least * largest(self.ratio(x) ** u, ONE) * normal_tail(-x / self.sigma)
         return found, error.upper()
 
+    def _ellipse(self, u: arb, middle: arb, w: arb) -> tuple[arb, arb]:
+        """Return bounds on (64 / 15) w |phi r^u|, and on the argument of r, around a panel."""
+        rho = ball(Fraction(ELLIPSE))
+        tall, wide = w * (rho - 1 / rho) / 2, w * (rho + 1 / rho) / 2
+        theta, left, right = tall / self.sigma**2, middle - wide, middle + wide
+        odds = self.ratio(right) / (1 - self.q) - 1
+        rare = bool(odds < 1)
+        bent = (4 * odds / (1 + odds) ** 2 if rare else ONE) * (theta / 2).sin() ** 2
+        kappa = ONE if float(u) >= 0.0 else (1 - bent) ** (u / 2)
+        near = arb(0) if left < 0 < right else left if abs(left) < abs(right) else right
+        peak = self.density(near) * (tall**2 / (2 * self.sigma**2)).exp()
+        peak *= kappa * largest(self.ratio(left) ** u, self.ratio(right) ** u)
+        turn = theta.min(arb.pi() / 2 * odds) if rare else theta
+        return peak * ball(Fraction(64, 15)) * w, turn
+
     def _nodes(self, middle: arb, w: arb, count: int) -> list[tuple[arb, arb]]:
         """Return weight times phi, and log r, at the nodes of a panel."""
-        key = middle, count
+        key = middle, w, count
         if key not in self._places:
             Clock.charge(3 * count)
             self._places[key] = [
@@ -360,10 +387,11 @@ class SampledGaussian(Law):
             for x, power, share in zip(places, powers, shares, strict=True)
         ]
         masses = [normal_tail(4 * ONE) * largest(least, powers[0])]
-        varied = []
+        varied, kept = [], []
         for k, (a, b) in enumerate(pairwise(places)):
             tails = normal_tail(a / sigma) - normal_tail(b / sigma)
             masses.append(masses[-1] + tails * largest(*powers[k : k + 2]))
+            kept.append(tails * powers[k].min(powers[k + 1]))
             # phi is largest at the end that is nearer to 0.
             inside = not (a > 0 or b < 0)
             peak = self.density(arb(0)) if inside else largest(self.density(a), self.density(b))
@@ -371,10 +399,13 @@ class SampledGaussian(Law):
             moved = [(u + 1) * share for share in shares[k : k + 2]]
             steep = (moved[0].max(moved[1]) - a - 1).max(b + 1 - moved[0].min(moved[1]))
             varied.append((b - a) * high * steep / sigma**2)
-        found, right = [], heights[-1]
+        found, right, beside = [], heights[-1], arb(0)
         for k in range(cells - 1, -1, -1):
             right += varied[k]
-            found.append(((masses[k] / whole).upper(), ((heights[k] + right) / whole).upper()))
+            # What is surely right of a place is not left of it.
+            beside += kept[k]
+            mass = (masses[k] / whole).min(1 - beside / whole)
+            found.append((mass.upper(), ((heights[k] + right) / whole).upper()))
         return found
 
 

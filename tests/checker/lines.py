@@ -234,7 +234,8 @@ def _beyond(law: Law, c: arb, start: arb, count: int) -> arb:
     at, square, worst = start, _square(law, c, start, whole), arb(0)
     # So much more costs a tenth of a unit of log |phi|^count.
     little = 1 + ball(Fraction(1, 5 * count))
-    step = (4 * wanted * wanted / spread).sqrt().mid()
+    # Farther out a value costs more.
+    step = (4 * wanted * wanted / spread).sqrt().min(start / 2).mid()
     for _ in range(MOST_CELLS):
         far = law.far(c, at)
         # Atoms stay; further out there is hardly less.
@@ -253,7 +254,7 @@ def _beyond(law: Law, c: arb, start: arb, count: int) -> arb:
 
 def _square(law: Law, c: arb, t: arb, whole: arb) -> arb:
     """Return |phi(t)|^2."""
-    value = law.moment(acb(c, t)).abs_upper() / whole
+    value = law.size(c, t) / whole
     return (value * value).upper()
 
 

@@ -26,9 +26,9 @@ from tests.checker.laws import (
     SampledGaussian,
     ball,
     farthest,
+    normal_tail,
 )
 from tests.checker.lines import (
-    CHERNOFF,
     Line,
     Parts,
     Product,
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
 # What part of delta losses have that take no part in a sum.
 FAINT = 1e-13
+# Multiples of an abscissa that are tried for the reversed pair's moment.
+PLACES = [Fraction(2**k, 64) for k in range(10)] + [Fraction(3, 4), Fraction(3, 2), Fraction(3)]
 
 
 class CutGaussian(SampledGaussian):
@@ -147,7 +149,7 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
         low, high = on_line(measure, -epsilon, line)
     else:
         low, high = arb(0), q.upper()
-        for place in CHERNOFF:
+        for place in PLACES:
             c = ball(split.right.abscissa * place)
             bound = supremum(c) * measure.moment(acb(c)).real * (c * epsilon).exp()
             high = high.min(bound.upper())
@@ -156,25 +158,35 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
     return below + closed + grown * low + mass, above + closed + grown * high + mass
 
 
-def least_level(parts: Parts, evidence: Mapping[str, Any], delta: arb) -> Fraction | None:
-    """Return about the loss that hardly any outcome exceeds, if large ones were left out.
+def without_large(
+    parts: Parts, evidence: Mapping[str, Any], delta: arb
+) -> tuple[Product, arb] | None:
+    """Return the losses that nearly all outcomes have, and what others may add to delta.
 
-    Any level is as good for the proof. Left of X a loss under P is above one with probability
-    (1 - q) P(sigma Z > X) + q P(sigma Z > X - 1).
+    Outcomes beyond X_i add E_P[(1 - e^{epsilon - S})_+ ; B], which is between 0 and P(B), at most
+    the sum of n_i times (1 - q) P(sigma Z > X) + q P(sigma Z > X - 1). Any X_i may be taken; None
+    where the certificate does not say that large losses were left out.
     """
     laws = [(law, n) for law, n in parts if isinstance(law, SampledGaussian) and law.remove]
     if not laws or not evidence.get("terms", {}).get("dropped", 0) > 0 or not delta > 0:
         return None
-    found = 0.0
-    for law, n in laws:
+    found: list[tuple[Law, int]] = []
+    added = arb(0)
+    for law, n in parts:
+        if not (isinstance(law, SampledGaussian) and law.remove):
+            found.append((law, n))
+            continue
         goal, low, high = float(delta) * FAINT / (len(laws) * n), 0.0, 1.0 + 60.0 * law.width
         for _ in range(50):
             x = (low + high) / 2.0
             far = math.erfc((x - 1.0) / law.width / math.sqrt(2.0)) * law.rate
             far += math.erfc(x / law.width / math.sqrt(2.0))
             low, high = (low, x) if far <= 2.0 * goal else (x, high)
-        found = max(found, float(law.ratio(ball(Fraction(high))).log()))
-    return Fraction(found)
+        end = ball(Fraction(high))
+        share = (1 - law.q) * normal_tail(end / law.sigma)
+        added += n * (share + law.q * normal_tail((end - 1) / law.sigma))
+        found.append((_cut(law, Fraction(high)), n))
+    return Product(found), added.upper()
 
 
 def _cut(law: SampledGaussian, x: Fraction) -> CutGaussian:
