@@ -80,6 +80,8 @@ _CHARACTERS = {
 
 def for_character(rest: str) -> str:
     """Hint for a character that does not belong where it stands, with what follows it."""
+    if re.match(r"--?[A-Za-z]", rest):
+        return "options stand outside of it, behind the command, the same for all lines of input"
     hint = _CHARACTERS.get(rest[:1], "")
     count = re.match(r".[*]?[ \t]*([0-9][0-9_]{0,15})(?![0-9.eE_])", rest)
     if quoted := re.match(r"(['\"])([0-9][0-9./%e-]*)\1", rest):
