@@ -40,7 +40,7 @@ SPREADS, FAR, BEYOND = 3.0, 15.0, 0.36
 PART = 0.8
 # Values of one use that are worked out; more are read off between these.
 MOST_VALUES = 40
-PER_VALUE = 7e4
+PER_VALUE = 6e4
 PER_TEST = 1.5e4
 # For such v random allocation may have to be known well, if so much work is left.
 LITTLE, PLENTY = 0.2, 1e7
