@@ -216,7 +216,10 @@ def parameter(owner: str, kind: str, word: str, value: str, known: tuple[str, ..
             return "write scale=SCALE, of which the standard deviation is about sqrt(2) times"
         if "sensitivity" in known and word in _CLIPS:
             bound = value or "BOUND"
-            return f"write sensitivity={bound}; the noise is what is added, and no multiple of that"
+            return (
+                f"write sensitivity={bound} beside sigma or scale, the noise that is added; of a"
+                " noise_multiplier, which is noise / sensitivity, leave it out"
+            )
     return foreign(word, value, inside=kind)
 
 
