@@ -276,7 +276,7 @@ RESERVE = 0.5
 BEYOND, FIRST_STEP, BLIND = 1.1, 1.5, 2.0
 # Where an answer takes so much that few can be had, each is to be within the budget, so that it
 # goes this part of the way only, and CLOSE to it is near enough.
-INSIDE, BETWEEN, CLOSE = 0.75, 0.4, 0.01
+INSIDE, BETWEEN, CLOSE = 0.75, 0.4, 0.001
 # Of wide brackets a first search is not for values nearer to each other.
 LEAST_STEP = 0.1
 # Refusals of values on one side after which the last good one is taken for the end of the range.
