@@ -27,7 +27,7 @@ BLOCKS = re.findall(r"^```console\n(.*?)^```$", README, re.MULTILINE | re.DOTALL
 PROGRAMS = re.findall(r"^```python\n((?!>>>).*?)^```$", README, re.MULTILINE | re.DOTALL)
 ENGINE = """
 from types import SimpleNamespace
-history = [(1.1, 0.0042666, 5), (1.1, 0.0042666, 14058)]
+history = [(1.1, 1 / 235, 5), (1.1, 1 / 235, 14095)]
 state = {"history": history, "mechanism": "rdp"}
 accountant = SimpleNamespace(state_dict=lambda: state)
 privacy_engine = SimpleNamespace(accountant=accountant)

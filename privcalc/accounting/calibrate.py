@@ -32,6 +32,11 @@ __all__ = ["Calibration", "CalibrationTarget", "calibrate", "calibrations"]
 COARSE, NEAR = 1e-4, 0.02
 # Of the work that is left one of them may take this part: it takes several to come near.
 PARTS = 4
+# Answers are dear where so few as coarse as the first could be had. So many of these are left to
+# the search for a lower end, which goes so far at a time, and ends where this part of that is left.
+DEAR, FOR_LOWER, FARTHER, OF_LOWER = 7.5, 1.5, 1.5, 0.5
+# What part of all work a rough first value is to leave to the search.
+FOR_SEARCH = 0.75
 # A value that is proved insufficient is looked for no nearer to the sufficient one than this.
 NEAR_ENOUGH = 2e-9
 # Nor where brackets leave values in between open, for less than this part of these.
@@ -121,36 +126,46 @@ class _Calibrator:
         rest = self._rest()
         x, slope = self._start(start)
         coarse = self._search(max(COARSE, self.tolerance), slope, rest)
-        coarse.parts, coarse.far = PARTS, self._refuse_limit
+        coarse.each, coarse.far = left() / PARTS, self._refuse_limit
         coarse.start(x)
         self._refuse_unbounded(coarse)
         self._both(coarse, *Crossing(coarse, "middle").solve(partial(_near, coarse)))
-        fine = self._finer(coarse)
-        good, bad = Crossing(fine, "upper").solve()
-        if left() <= 0.0:
+        # Of wide brackets that take long, which are the narrower the more work there is for each.
+        dear = any(map(_open, coarse.probes.values())) and left() < DEAR * coarse.dearest
+        fine = self._finer(coarse, dear=dear)
+        spared = FOR_LOWER * coarse.dearest if dear else None
+        good, bad = Crossing(fine, "upper", spared=spared).solve()
+        if dear or left() <= 0.0:
             # Wide brackets are proved, too, and may be of nearer values: each by itself.
             fine.probes = {**coarse.probes, **fine.probes}
             good, bad = fine.nearest()
         good, bad = self._both(fine, good, bad)
-        below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good)
+        if dear:
+            # A lower end needs less work than an upper one.
+            fine.each = coarse.each
+        below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good, spared)
         # What decides a budget may be a wide bracket; those that are shown are narrow.
-        if left() > 0.0:
+        if left() > 0.0 and not dear:
             good = fine.narrowed(good)
         if self.unknown.whole:
             below = None if below is None else fine.narrowed(below)
         asked = len(coarse.probes) + len(fine.probes)
         return self._calibration(good, bad, below, asked)
 
-    def _finer(self, coarse: ValueSearch) -> ValueSearch:
-        """Return a search with narrow brackets, begun near what wide ones say."""
+    def _finer(self, coarse: ValueSearch, *, dear: bool) -> ValueSearch:
+        """Return a search with narrow brackets, begun near what wide ones say.
+
+        Where few answers can be had, none of them is for less than what brackets leave open.
+        """
         undecided = any(_open(probe) for probe in coarse.probes.values())
         root = coarse.root("upper" if undecided else "middle")
-        fine = self._search(self.tolerance, coarse.slope, coarse.rest)
+        tolerance = max(COARSE, self.tolerance) if dear else self.tolerance
+        fine = self._search(tolerance, coarse.whole_slope() if dear else coarse.slope, coarse.rest)
         fine.low, fine.high = coarse.low, coarse.high
         if left() <= 0.0:
             # There is no work left for narrower brackets than those that are known.
             fine.probes = coarse.probes
-        elif undecided:
+        elif undecided and not dear:
             # Few brackets will decide: those that do are kept.
             fine.probes = {k: each for k, each in coarse.probes.items() if not _open(each)}
         known = next(iter(coarse.probes.values()))
@@ -167,8 +182,10 @@ class _Calibrator:
         if start is not None:
             return wanted.sign * math.log(start), 1.0
 
+        enough = FOR_SEARCH * left()
+
         def rough(x: float) -> float:
-            if left() <= 0.0:
+            if left() < enough:
                 return math.nan
             value = math.exp(min(max(wanted.sign * x, -700.0), 700.0))
             t = int(max(1.0, min(value, 1e15))) if wanted.whole else value
@@ -182,13 +199,15 @@ class _Calibrator:
         found = inverse(rough, self.target.log_mu(self.target.budget), low, high)
         return found or (min(max(0.0, low), high), 1.0)
 
-    def _insufficient(self, fine: ValueSearch, good: Probe) -> Probe | None:
+    def _insufficient(self, fine: ValueSearch, good: Probe, spared: float | None) -> Probe | None:
         """Find a value that misses the target for certain, where the next one is undecided."""
         if good.bound is None or good.bound.lower is None:
             return None
         left_open = good.width / abs(fine.slope) if fine.slope else 0.0
         near = 0.0 if self.unknown.whole else max(NEAR_ENOUGH, OF_GAP * left_open)
-        return Crossing(fine, "lower", near).solve()[1]
+        if spared is None:
+            return Crossing(fine, "lower", near).solve()[1]
+        return Crossing(fine, "lower", near, OF_LOWER * spared, FARTHER).solve()[1]
 
     def _both(
         self, search: ValueSearch, good: Probe | None, bad: Probe | None

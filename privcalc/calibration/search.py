@@ -91,8 +91,9 @@ class ValueSearch:
         tolerance: that of every probe.
         slope: about the growth of the excess with x.
         rest: log(mu) of the composition without the part with the unknown, about.
-        parts: each probe may take one of so many equal parts of the work that is left.
+        each: the work that each probe may take, or all that is left where that is less.
         far: called once when several steps towards cheaper values were not enough; it may raise.
+        dearest: the work that a probe took at most.
     """
 
     unknown: Unknown
@@ -101,11 +102,12 @@ class ValueSearch:
     tolerance: float
     slope: float = 1.0
     rest: float = -math.inf
-    parts: int = 1
+    each: float = math.inf
     far: Callable[[], None] | None = None
     probes: dict[int, Probe] = field(factory=dict)
     low: int = 0
     high: int = 0
+    dearest: float = 0.0
 
     def __post_init__(self) -> None:
         """Turn the range."""
@@ -200,6 +202,13 @@ class ValueSearch:
             found += curve * y * y1
         return found
 
+    def whole_slope(self) -> float:
+        """Return about the growth of upper ends between the cheapest and the costliest probe."""
+        known = [p for p in self.probes.values() if math.isfinite(p.excess["upper"] + p.x)]
+        low, high = (best(known, key=lambda p: p.x) for best in (min, max))
+        rise = high.excess["upper"] - low.excess["upper"]
+        return rise / (high.x - low.x) if rise > 0.0 else self.slope
+
     def narrowed(self, probe: Probe) -> Probe:
         """Return a probe with a narrow bracket, where that says the same of the budget."""
         if probe.method is None or probe.method.tolerance_met:
@@ -212,12 +221,16 @@ class ValueSearch:
         value = self.unknown.grid.value(self.unknown.sign * position)
         x = self.unknown.sign * log_value(value)
         tree = self.unknown.tree_at(value)
+        before = left()
         try:
-            with share(self.parts), trying(self.unknown.words(value)):
+            with share(max(1.0, before / self.each)), trying(self.unknown.words(value)):
                 bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}
             return Probe(position, value, x, None, None, nothing, error)
+        finally:
+            if before < math.inf:
+                self.dearest = max(self.dearest, before - left())
         budget = self.target.budget
         verdict = bound.verdict(budget)
         missed = verdict is Verdict.EXCEEDED
@@ -261,6 +274,11 @@ RESERVE = 0.5
 # How far a search goes beyond where it thinks the answer is, and at first at most, in logs; and
 # where it has no idea, as a multiple of the excess, which doubles.
 BEYOND, FIRST_STEP, BLIND = 1.1, 1.5, 2.0
+# Where an answer takes so much that few can be had, each is to be within the budget, so that it
+# goes this part of the way only, and CLOSE to it is near enough.
+INSIDE, BETWEEN, CLOSE = 0.75, 0.4, 0.001
+# Of wide brackets a first search is not for values nearer to each other.
+LEAST_STEP = 0.1
 # Refusals of values on one side after which the last good one is taken for the end of the range.
 MOST_REFUSALS = 12
 # Logs that differ by less are next to each other.
@@ -275,17 +293,26 @@ class Crossing:
         search: knows what values cost.
         end: the end of the bracket that is compared with the budget.
         near: values whose logs differ by no more are near enough.
+        spared: the work that is to be left, where answers are dear; None where they are not.
+        beyond: how far it goes beyond where it thinks the answer is.
     """
 
     search: ValueSearch
     end: End
     near: float = 0.0
+    spared: float | None = None
+    beyond: float = BEYOND
     step: float = FIRST_STEP
     blind: float = BLIND
     creep: int = 1
     steps: list[float] = field(factory=list)
     down: int = 0
     refusals: int = 0
+
+    @property
+    def dear_upper(self) -> bool:
+        """Whether each of few answers is to be within the budget."""
+        return self.spared is not None and self.end == "upper"
 
     def solve(
         self, close: Callable[[Probe, Probe], bool] | None = None
@@ -302,6 +329,8 @@ class Crossing:
         more, reserve = MORE if end == "upper" else 0, RESERVE * left()
         while len(search.probes) < MOST_PROBES:
             good, bad = search.sides(end)
+            if self._spent(good, bad):
+                break
             if good is not None and bad is not None:
                 wide = self._wide(good, bad)
                 more -= wide
@@ -316,6 +345,18 @@ class Crossing:
                 break
         return search.sides(end)
 
+    def _spent(self, good: Probe | None, bad: Probe | None) -> bool:
+        """Say whether another dear answer would say little, or leave too little work."""
+        if self.spared is None:
+            return False
+        wanted, enough = (good if self.end == "upper" else bad), self.spared
+        *_, last = self.search.probes.values()
+        if self.end == "upper" and last is good:
+            enough += self.search.dearest
+        if wanted is None:
+            return self.end == "lower" and left() < enough
+        return abs(wanted.excess[self.end]) < CLOSE or left() < enough
+
     def between(self, good: Probe, bad: Probe) -> int:
         """Choose a position strictly between two: where the root seems to be, or the middle.
 
@@ -329,6 +370,8 @@ class Crossing:
         gap, near = bad.x - good.x, self._near_enough(good, bad)
         away = 0.5 * min(max(self.near, near if gap > near else 0.0), gap)
         found = min(max(found, good.x + away), bad.x - away)
+        if self.dear_upper:
+            found = good.x + BETWEEN * (found - good.x)
         nearest = min(good, bad, key=lambda p: abs(p.excess[self.end]))
         self.steps.append(abs(found - nearest.x))
         if len(self.steps) > 2 and self.steps[-1] > max(0.5 * self.steps[-3], LITTLE):
@@ -377,7 +420,9 @@ class Crossing:
         excess = abs(base.excess[self.end])
         found = search.root(self.end) if math.isfinite(excess) else None
         if found is not None and (found - base.x) * direction > 0.0:
-            distance = min(BEYOND * abs(found - base.x), self.step)
+            part = INSIDE if up and self.dear_upper else self.beyond
+            least = LEAST_STEP if self.end == "middle" and base.width > NARROW else 0.0
+            distance = min(max(part * abs(found - base.x), least), self.step)
         else:
             # Brackets of several widths may not fit together, but each says about how far it is.
             distance = min(self.blind * max(excess, LITTLE), self.step)

@@ -77,18 +77,45 @@ def inverse(
             return other, 1.0
         if up and step > FAR and value - before < FLAT:
             return first, 1.0
-    (left, at_left), (right, at_right) = sorted([(x, value), (other, before)])
-    while right - left > NEAR:
-        middle = 0.5 * (left + right)
-        found = rough(middle)
-        if found < aim:
-            left, at_left = middle, found
-        else:
-            right, at_right = middle, found
+    (left, at_left), (right, at_right) = _between(
+        rough, aim, *sorted([(x, value), (other, before)])
+    )
     slope = (at_right - at_left) / (right - left) if right > left else 1.0
     if not SMALLEST_SLOPE <= slope <= LARGEST_SLOPE:
         return 0.5 * (left + right), 1.0
     return min(max(left + (aim - at_left) / slope, low), high), slope
+
+
+def _between(
+    rough: Callable[[float], float],
+    aim: float,
+    below: tuple[float, float],
+    above: tuple[float, float],
+) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return two points of a function, one not above the aim, near to where it has that value.
+
+    Each value may take long: first a chord, as the function is nearly straight, and the middle
+    after one that did not come nearer. It ends where the function is not known.
+    """
+    (left, at_left), (right, at_right) = below, above
+    chord = True
+    while right - left > NEAR:
+        width = right - left
+        middle = 0.5 * (left + right)
+        if chord and at_right > at_left:
+            middle = left + width * (aim - at_left) / (at_right - at_left)
+            middle = min(max(middle, left + 0.25 * NEAR), right - 0.25 * NEAR)
+        found = rough(middle)
+        if math.isnan(found):
+            break
+        if found < aim:
+            left, at_left = middle, found
+        else:
+            right, at_right = middle, found
+        if abs(found - aim) < NEAR:
+            break
+        chord = right - left < 0.5 * width
+    return (left, at_left), (right, at_right)
 
 
 def _divergence(tree: Node, relation: Relation, known: dict[Leaf, float]) -> float:

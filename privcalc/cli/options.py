@@ -88,7 +88,7 @@ SpecsArgument = Annotated[
     typer.Argument(
         metavar="SPEC...",
         help="What was done with the data; several are one sum. "
-        "- reads questions from standard input.",
+        "- reads questions from standard input, one a line, each with all options.",
         show_default=False,
     ),
 ]
@@ -97,7 +97,8 @@ SummedArgument = Annotated[
     typer.Argument(
         metavar="SPEC...",
         help="What was done with the data; several are one sum. "
-        "- reads questions from standard input.",
+        "- reads questions from standard input, one a line, each with all options. "
+        "Several that share a budget are a file: --file.",
         show_default=False,
     ),
 ]

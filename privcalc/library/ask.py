@@ -11,6 +11,7 @@ finite number is proved.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, overload
 
 from privcalc.bounds import TOLERANCE
@@ -28,6 +29,7 @@ from privcalc.library.given import (
     tolerance_of,
     whole,
 )
+from privcalc.library.named import named
 from privcalc.library.result import Result, Results
 
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def compose(
 ) -> Results: ...
 
 
+@named
 def compose(
     *specs: Spec,
     delta: Numbers = None,
@@ -203,6 +206,7 @@ def convert(
 ) -> Result: ...
 
 
+@named
 def convert(
     *specs: Spec,
     to: Target = "dp",
@@ -243,8 +247,11 @@ def convert(
         tolerance: target relative width.
         engine: auto, contour, fft or rdp.
     """
+    from privcalc.accounting.convert import TARGETS
     from privcalc.reporting.convert import Converting, check_uses
 
+    if target := next((spec for spec in specs if spec in TARGETS), None):
+        raise UsageError(f"{target} is no specification", hint=f"write to={target!r}")
     deltas = listed("delta", delta)
     epsilons = (listed if text_of("to", to) == "dp" else numbers)("epsilon", epsilon)
     if to == "dp":
@@ -305,6 +312,7 @@ def subsample(
 ) -> Results: ...
 
 
+@named
 def subsample(
     *specs: Spec,
     q: Number | None = None,
@@ -400,6 +408,7 @@ def select(
 ) -> Results: ...
 
 
+@named
 def select(
     *specs: Spec,
     runs: str,
@@ -433,7 +442,7 @@ def select(
     if not (deltas or epsilons):
         raise UsageError("select needs a delta or an epsilon")
     ask = Selecting(
-        read_runs(text_of("runs", runs)),
+        read_runs(str(runs) if isinstance(runs, int) else text_of("runs", runs)),
         deltas,
         epsilons,
         relation_named(relation),
@@ -443,6 +452,7 @@ def select(
     return _answered(ask(asked(specs, relation)), delta, epsilon)
 
 
+@named
 def calibrate(
     *specs: Spec,
     epsilon: Number | None = None,
@@ -482,11 +492,13 @@ def calibrate(
     """
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "advantage": advantage,
              "tpr": tpr, "fpr": fpr}  # fmt: skip
-    several = {name: at_most_one(name, value) for name, value in given.items()}
+    hint = "privcalc.calibrations has an answer for each"
+    several = {name: at_most_one(name, value, hint) for name, value in given.items()}
     (found,) = _calibrated(specs, several, ratio, relation, tolerance)
     return found
 
 
+@named
 def calibrations(
     *specs: Spec,
     epsilon: Numbers = None,
@@ -508,8 +520,8 @@ def calibrations(
         1.0 4.22467889
         10.0 0.5410868319
 
-    The arguments are those of `calibrate`, of which those of the target may be several. They share
-    the work of one question.
+    The arguments are those of `calibrate`, of which those of the target may be several. Each target
+    has the work of a question of its own.
     """
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho, "advantage": advantage,
              "tpr": tpr, "fpr": fpr}  # fmt: skip
@@ -526,6 +538,7 @@ def _calibrated(
 ) -> Results:
     from privcalc.reporting.calibrate import Calibrating, checked_targets, target_names
 
+    question = asked(specs, relation, holes=True)
     known = {name: values for name, values in given.items() if values}
     ask = Calibrating(
         checked_targets({name: known[name] for name in target_names(known)}),
@@ -533,9 +546,10 @@ def _calibrated(
         relation_named(relation),
         tolerance_of(tolerance),
     )
-    return Results(map(Result, ask(asked(specs, relation, holes=True))))
+    return Results(map(Result, ask(question)))
 
 
+@named
 def check(
     file: str | PathLike[str],
     *,
@@ -575,4 +589,7 @@ def check(
 
     under = relation_named(relation)
     ask = Composing((), (), under, tolerance_of(tolerance), engine_named(engine))
-    return Result(checked(text_of("file", fspath(file)), ask))
+    name: object = file
+    with suppress(TypeError):
+        name = fspath(file)
+    return Result(checked(text_of("file", name), ask))

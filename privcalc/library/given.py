@@ -101,8 +101,14 @@ def _text(spec: Spec) -> str:
             return json.dumps(_exactly(spec), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
             raise SpecError(f"not JSON: {error}") from None
-    kind = type(spec).__name__
-    raise SpecError(f"a specification is a text, an object or an answer, got {kind}")
+    hint = ""
+    if isinstance(spec, list | tuple):
+        hint = "several are arguments of their own: give *specs"
+    elif isinstance(spec, float | int | Decimal | Fraction):
+        hint = "numbers have names, as in delta=1e-5"
+    raise SpecError(
+        f"a specification is a text, an object or an answer, got {_kind(spec)}", hint=hint
+    )
 
 
 def relation_named(name: str | Relation | None) -> Relation | None:
@@ -163,11 +169,11 @@ def listed(name: str, given: object) -> tuple[float, ...]:
     return found
 
 
-def at_most_one(name: str, given: object) -> tuple[float, ...]:
+def at_most_one(name: str, given: object, hint: str = "ask in turn") -> tuple[float, ...]:
     """Return the one number that an answer is about as a tuple, or none; several are refused."""
     found = numbers(name, given)
     if len(found) > 1:
-        raise UsageError(f"an answer is about one {name}, got {len(found)}; ask in turn")
+        raise UsageError(f"an answer is about one {name}, got {len(found)}", hint=hint)
     return found
 
 

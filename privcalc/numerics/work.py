@@ -77,7 +77,7 @@ def allowance(units: float) -> Iterator[None]:
 
 
 @contextmanager
-def share(parts: int, most: float = math.inf) -> Iterator[None]:
+def share(parts: float, most: float = math.inf) -> Iterator[None]:
     """Allow one of so many equal parts of what is left.
 
     Refused is what the whole refuses, and what takes more than `most` of all that is left.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # What is said of baseline bounds, and of where else to look, is not a part of the guarantee.
 BASELINES = ("methods", "constants", "candidates", "runs")
-ASIDES = ("candidates", "gain", "transition", "check")
+ASIDES = ("candidates", "gain", "transition", "check", "one run", "upper bound", "C")
 
 # Names of curves and of their remarks, for readers who do not have the tool.
 WORDS = {

@@ -51,7 +51,8 @@ def target_names(given: Iterable[str]) -> tuple[str, ...]:
     quantity = named[0]
     place = QUANTITIES[quantity]
     if place and place not in given:
-        raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked")
+        pure = ", 0 for pure differential privacy" if place == "delta" else ""
+        raise UsageError(f"--{quantity} needs --{place}: the {place} at which it is asked{pure}")
     for name in ("delta", "fpr"):
         if name in given and name != place:
             raise UsageError(f"--{name} says nothing to --{quantity}")

@@ -38,17 +38,35 @@ LARGE = {
     "zcdp": "rho holds at every Renyi order, however large; at delta {delta} epsilon is at most"
     " {epsilon}, where rho alone proves {other}",
 }
-# What each number of `--to risk` means, and where it is from.
-DEFINITIONS = {
-    "advantage": "largest true positive minus false positive rate of a membership attack (Yeom et"
-    " al. 2018)",
-    "tpr": "largest true positive rate of an attack with that false positive rate (Dong, Roth, Su"
-    " 2022)",
-    "bayes_success": "largest chance of a right guess, given the prior chance that the record is"
-    " there",
-    "reconstruction": "largest chance of guessing a secret that without the output is guessed with"
-    " the baseline chance (Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025)",
+YEOM, DONG = "Yeom et al. 2018", "Dong, Roth, Su 2022"
+GUESSING = (
+    "without the output, it is the baseline; Hayes, Mahloujifar, Balle 2023; Kulynych et al. 2025"
+)
+# What each column means, and where it is from, by the target.
+COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    "risk": (
+        ("advantage", f"largest tpr less fpr of a membership attack ({YEOM})"),
+        ("tpr", f"largest true positive rate of an attack with that false positive rate ({DONG})"),
+        (
+            "success by prior",
+            "largest chance of a right guess if the record is there with this chance",
+        ),
+        ("success by baseline", f"largest chance of guessing a secret of a record ({GUESSING})"),
+    ),
+    "tradeoff": (
+        ("alpha", "false positive rate of an attack that says whether a record is there"),
+        ("beta", "least false negative rate of such attacks; a large one is private"),
+    ),
+    "rdp": (("renyi_epsilon", "Renyi divergence of that order between neighbouring data sets"),),
+    "zcdp": (("rho", "the Renyi divergence of every order is at most rho times the order"),),
+    "gdp": (("mu", "no attack does better than one that tells N(mu, 1) from N(0, 1)"),),
 }
+# The columns of a guarantee that is known by its Renyi curve only.
+CONVERTED = (
+    ("classic", "the same upper bound by Mironov 2017"),
+    ("balle", "the same upper bound by Balle et al. 2020"),
+    ("trade_off", "the same upper bound by the trade-off function of all orders"),
+)
 # Which options say something to which target.
 USES: dict[str, set[str]] = {
     "dp": {"--delta", "--epsilon", "--max-epsilon", "--max-delta"},
@@ -139,8 +157,11 @@ class Converting:
         if self.budget is not None:
             budget = to_text(self.budget)
             remarks.append(("filter", FILTER.format(budget, SPENT[budget.partition(":")[0]])))
-        if self.to == "risk":
-            remarks += DEFINITIONS.items()
+        if not self.data and self.budget is None:
+            remarks += COLUMNS.get(self.to, ())
+        methods = answer.result.get("methods")
+        if isinstance(methods, dict):
+            remarks += [(name, words) for name, words in CONVERTED if name in methods]
         checks = (
             self.limits.check(name, answer.query, value, narrowed=answer.method.tolerance_met)
             for name, value in answer.result.items()

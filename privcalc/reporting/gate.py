@@ -88,6 +88,18 @@ STANDARD_INPUT = "standard input"
 QUANTITIES = ("epsilon", "rho", "mu")
 # Rows of the table that are no mechanisms.
 ROWS = ("total", "budget")
+# What only the whole has: a mechanism has no budget of its own.
+OF_ALL = (
+    "epsilon",
+    "delta",
+    "rho",
+    "mu",
+    "max_epsilon",
+    "max_delta",
+    "max_rho",
+    "max_mu",
+    "budget",
+)
 EXAMPLE = (
     'for example [[mechanism]] with name = "training" and spec = "gaussian:sigma=1.1@poisson:q=0.01'
     '@1000" below it'
@@ -331,8 +343,10 @@ class _Reader:
         """Refuse a key that is not known, or one that is missing."""
         for key in table:
             if key not in (*needed, *others):
-                known = ", ".join((*needed, *others))
-                self.fail(f"{what} has no key {key[:MAX_NAME]}; known: {known}", lines, key)
+                known = f"known: {', '.join((*needed, *others))}"
+                if what == "[[mechanism]]" and key in OF_ALL:
+                    known = "the budget is that of all mechanisms together, in [budget]"
+                self.fail(f"{what} has no key {key[:MAX_NAME]}; {known}", lines, key)
         for key in needed:
             if key not in table:
                 self.fail(f"{what} needs {key}", lines)

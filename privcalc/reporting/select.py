@@ -213,7 +213,13 @@ def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:
 
 def _remarks(found: Selection, answer: Selected) -> list[tuple[str, str]]:
     """Say what the runs are, and what the difference to the published bound buys."""
-    remarks = [runs_remark(found.runs)]
+    remarks = [
+        runs_remark(found.runs),
+        ("one run", "what a run costs by itself, without the others"),
+        ("upper bound", "the same by one theorem each, which -v names; the least is the answer"),
+    ]
+    if answer.constants:
+        remarks.append(("C", "delta at e is at most the mean number of runs x one run's at e - C"))
     if answer.candidates:
         most = max(answer.candidates.values())
         times = most / found.mean

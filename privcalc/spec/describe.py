@@ -142,12 +142,15 @@ def page(name: str) -> str:
     known = (*mechanisms(), OPACUS, *wrappers())
     entry = next((each for each in known if snake_case(name) in each.spellings), None)
     if entry is None:
+        from privcalc.spec.foreign import mechanism
+
         words = [word_text(word) for each in known for word in each.spellings] + [*TOPICS]
         raise SpecError(
             f"unknown mechanism or wrapper: {name}",
             text=name,
             span=(0, len(name)),
-            hint=suggestion(word_text(snake_case(name)), words, of_calls=True),
+            hint=mechanism(snake_case(name))
+            or suggestion(word_text(snake_case(name)), words, of_calls=True),
         )
     # What stands in the file of a history is its form in JSON.
     twin = "" if entry is OPACUS else json.dumps(to_json(parse(entry.example).tree))

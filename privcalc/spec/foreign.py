@@ -33,6 +33,32 @@ _CURVE = (
     "no mechanism of its own: give its Renyi curve, rdp:file=FILE, its profile, profile:file=FILE,"
     " or its outcomes, pmf:file=FILE"
 )
+# What is released, where a mechanism is asked for: how its noise is described, with what one record
+# changes, added or removed and replaced.
+_HISTOGRAM = (
+    "all disjoint bins are one laplace:scale=NOISE, as a record is in one of them; a replaced one"
+    " changes two: sensitivity=2 (of gaussian:sigma=NOISE it is 1.414214)"
+)
+_COUNT = (
+    "a count is discrete-laplace:scale=NOISE, or laplace or gaussian, as one record changes it by"
+    " 1 at most; @N repeats N times"
+)
+_SUM = (
+    "a sum of values from L to U is laplace:scale=NOISE,sensitivity=S, or gaussian: S is the larger"
+    " of |L| and |U|, and U - L where a record is replaced"
+)
+_MEAN = (
+    "a mean of n values from L to U is laplace:scale=NOISE,sensitivity=S with S = (U - L)/n and"
+    " --relation replace-one; where n is to be hidden, a sum + a count"
+)
+_QUANTILE = (
+    "drawn by the exponential mechanism it is exponential:epsilon=E, whose score is less the"
+    " distance in ranks: a record changes that by 1 at most, under either relation"
+)
+_TOP = (
+    "the best k, drawn one after the other, are exponential:epsilon=E@k, or noisy-max with fresh"
+    " noise each time"
+)
 _HISTORY = "the history of a training run is opacus:file=FILE"
 _MECHANISMS = {
     _GAUSSIAN: "normal gauss n gm awgn gaussian_mechanism gaussian_noise normal_noise"
@@ -41,7 +67,14 @@ _MECHANISMS = {
     _DISCRETE: "geometric two_sided_geometric geometric_mechanism discrete_laplacian dlap",
     "write discrete-gaussian:sigma=NOISE": "dgauss discrete_normal discrete_gauss",
     _EXPONENTIAL: "exp em exponential_mechanism expmech gumbel permute_and_flip",
-    _NOISY_MAX: "rnm report_noisy_max noisymax argmax noisy_argmax noisy_maximum max_noisy",
+    _NOISY_MAX: "rnm report_noisy_max noisymax argmax noisy_argmax noisy_maximum max_noisy mode",
+    _HISTOGRAM: "histogram hist histograms bins table contingency contingency_table crosstab"
+    " marginal marginals group_by groupby frequencies",
+    _COUNT: "count counts counting counter dp_count private_count",
+    _SUM: "sum sums bounded_sum clipped_sum dp_sum total",
+    _MEAN: "mean average avg bounded_mean dp_mean",
+    _QUANTILE: "median quantile quantiles percentile percentiles dp_median",
+    _TOP: "top_k topk top one_shot_top_k",
     _SVT: "sparse sparse_vector sparse_vector_technique threshold",
     _MATRIX: "tree tree_aggregation binary_tree ftrl dp_ftrl mf dp_mf matrix matrix_factorization"
     " matrix_mechanism banded band_mf blt toeplitz",
@@ -183,7 +216,10 @@ def parameter(owner: str, kind: str, word: str, value: str, known: tuple[str, ..
             return "write scale=SCALE, of which the standard deviation is about sqrt(2) times"
         if "sensitivity" in known and word in _CLIPS:
             bound = value or "BOUND"
-            return f"write sensitivity={bound}; the noise is what is added, and no multiple of that"
+            return (
+                f"write sensitivity={bound} beside sigma or scale, the noise that is added; of a"
+                " noise_multiplier, which is noise / sensitivity, leave it out"
+            )
     return foreign(word, value, inside=kind)
 
 

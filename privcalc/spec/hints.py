@@ -80,6 +80,8 @@ _CHARACTERS = {
 
 def for_character(rest: str) -> str:
     """Hint for a character that does not belong where it stands, with what follows it."""
+    if re.match(r"--?[A-Za-z]", rest):
+        return "options stand outside of it, behind the command, the same for all lines of input"
     hint = _CHARACTERS.get(rest[:1], "")
     count = re.match(r".[*]?[ \t]*([0-9][0-9_]{0,15})(?![0-9.eE_])", rest)
     if quoted := re.match(r"(['\"])([0-9][0-9./%e-]*)\1", rest):
@@ -92,6 +94,8 @@ def for_word(rest: str) -> str:
     count = re.match(r"(?i:x|times|repeat|steps)[ \t]*([0-9][0-9_]*)", rest, re.ASCII)
     if count:
         return f"write @{count[1]} to repeat {count[1]} times"
+    if re.match(r"(?i:epochs?)\b", rest):
+        return foreign("epochs")
     return "compose with +, and separate parameters with a comma"
 
 
@@ -165,27 +169,29 @@ def for_count(written: str, otherwise: str = "a count is a whole number such as 
     return otherwise
 
 
+_RANGE = "a list has commas: 1,2,3; a range is one of a number of SPEC: --sweep sigma=1..3/5"
+# What begins like a number and is none, each with its hint; the first that is found is meant.
+_NO_NUMBERS = (
+    (r"^[0-9._/eE-]*[0-9.][eE][+-]?[0-9]{4}", "an exponent has at most three digits"),
+    (r"^[0-9._]*[eE][+-]?$", "an exponent has digits, as in 1e-5"),
+    (r"^[0-9]+[kKmM]$", "write the zeros, or 1e3 and 1e6"),
+    (r"^[0-9.]*[0-9]\.\.", _RANGE),
+    (
+        r"(?<![0-9A-Za-z_])_(?![0-9A-Za-z_])",
+        "a free parameter is a whole value: _ by itself",
+    ),
+    (r"__|_\.|_$", "an underscore stands between two digits, as in 60_000"),
+    (r"^-?[0-9_]+\.(?![0-9])", "digits follow the point, as in 1.0"),
+    (r"^-?[0-9_.]+/", "a ratio is two numbers, as in 256/60000"),
+    (r"^[^\W\d_]", "a name ends in a letter or a digit"),
+)
+
+
 def for_number(written: str) -> str:
     """Hint for what begins like a number and is none: `1e6666`, `1_`, `1.`, `5k`, `1/n`."""
     if times := re.fullmatch(r"([0-9.]+(?:/[0-9]+)?)[xX]([0-9]+)", written):
         return f"write {times[1]}@{times[2]} to repeat {times[2]} times"
-    if re.match(r"[0-9._/eE-]*[0-9.][eE][+-]?[0-9]{4}", written):
-        return "an exponent has at most three digits"
-    if re.match(r"[0-9._]*[eE][+-]?$", written):
-        return "an exponent has digits, as in 1e-5"
-    if re.match(r"[0-9]+[kKmM]$", written):
-        return "write the zeros, or 1e3 and 1e6"
-    if re.search(r"(?<![0-9A-Za-z_])_(?![0-9A-Za-z_])", written):
-        return "a free parameter is a whole value: _ by itself"
-    if "__" in written or "_." in written or written.endswith("_"):
-        return "an underscore stands between two digits, as in 60_000"
-    if re.match(r"-?[0-9_]+\.(?![0-9])", written):
-        return "digits follow the point, as in 1.0"
-    if re.match(r"-?[0-9_.]+/", written):
-        return "a ratio is two numbers, as in 256/60000"
-    if written[0].isalpha():
-        return "a name ends in a letter or a digit"
-    return ANY_NUMBER
+    return next((hint for each, hint in _NO_NUMBERS if re.search(each, written)), ANY_NUMBER)
 
 
 def for_option(option: str, text: str) -> str:
@@ -198,6 +204,8 @@ def for_option(option: str, text: str) -> str:
     power = re.fullmatch(r"(?:([0-9.]+) *\* *)?10 *(?:\^|\*\*) *\(?(-?[0-9]{1,3})\)?", plain)
     if power:
         return f"write {power[1] or 1}e{power[2]}"
+    if re.fullmatch(r"[0-9.e-]*[0-9] *(?:\.\.|:) *[0-9][0-9.e:/log-]*", plain):
+        return _RANGE
     items = [each for each in re.split(r"[;\s]+", plain) if each]
     number = re.compile(r"[0-9][0-9.]*(?:[eE]-?[0-9]+)?%?(?:/[0-9]+)?", re.ASCII)
     if len(items) > 1 and all(number.fullmatch(each) for each in items):
@@ -305,7 +313,8 @@ def for_positional(name: str, value: str) -> str:
     """Hint for `gaussian:1.1`."""
     key = _pattern(name).split("=", 1)[0]
     if not key:
-        return foreign(snake_case(name), value, inside="wrapper")
+        word = snake_case(name)
+        return foreign(word, value, inside="wrapper") or mechanism(word)
     return f"keys are always written out: {name}:{key}={value}" if key else ""
 
 

@@ -31,7 +31,7 @@ MOST_RECORDS = 10**9
 # Ends of epsilon are about that wide, relative, for what is between the points of laws.
 ACCURACY = 1e-7
 # Where a rough cost is that of no sampling; and how much more than the lower end it is elsewhere.
-MOST_ROUGH, BETWEEN = 50.0, 2.0
+MOST_ROUGH, BETWEEN = 50.0, 16.0
 
 
 @wrapper(

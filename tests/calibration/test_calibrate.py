@@ -17,12 +17,15 @@ from privcalc.accounting.calibrate import (
 )
 from privcalc.accounting.compose import compose
 from privcalc.calibration.holes import unknown
+from privcalc.calibration.start import inverse
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from privcalc.bounds import Bound
     from privcalc.spec.tree import Node
 
@@ -261,6 +264,55 @@ def test_wide_brackets_are_said_to_be_wide() -> None:
     assert not found.method.tolerance_met
     assert any("too wide" in note for note in found.method.notes)
     check_both_ends(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "budget"),
+    [("gaussian:sigma=_@batches:t=234@3", 3.0), ("gaussian:sigma=_@batches:n=60000,b=256@10", 1.0)],
+)
+def test_dear_answers_are_near_to_what_compose_proves(text: str, budget: float) -> None:
+    """Where few answers can be had, little less noise is no longer proved to be enough."""
+    found = solve(text, target(budget, 1e-5))
+    check_both_ends(found, same=False)
+    less = parse(text.replace("_", repr(0.965 * found.sufficient))).tree
+    assert epsilon(less, 1e-5).upper > budget
+
+
+def test_a_long_list_of_candidates_leaves_time_to_search() -> None:
+    """Of 50 candidates with Laplace noise a value is found: one report costs 2 / scale at most."""
+    found = solve("noisy-max:noise=laplace,scale=_,candidates=50", target(1.0, 1e-5))
+    assert found.sufficient == pytest.approx(2.0, rel=1e-3)
+    assert found.bound.upper <= 1.0
+
+
+@pytest.mark.parametrize("rough", [lambda x: 0.9 * x - 0.01 * x * x, lambda x: max(-1.0, 3.0 * x)])
+def test_a_first_value_takes_few_looks(rough: Callable[[float], float]) -> None:
+    """A rough cost that is nearly straight is inverted in a few values, and one with a knee."""
+    asked: list[float] = []
+
+    def seen(x: float) -> float:
+        asked.append(x)
+        return rough(x)
+
+    found = inverse(seen, 2.0, -50.0, 50.0)
+    assert found is not None
+    assert rough(found[0]) == pytest.approx(2.0, abs=2e-3)
+    assert len(asked) <= 9
+
+
+def test_a_first_value_ends_where_nothing_is_known() -> None:
+    """What runs out of work half way is as near as it came."""
+    asked: list[float] = []
+
+    def seen(x: float) -> float:
+        asked.append(x)
+        return math.sinh(x) if len(asked) < 5 else math.nan
+
+    found = inverse(seen, 40.0, -50.0, 50.0)
+    assert found is not None
+    assert 3.0 <= found[0] <= 7.0
+    assert len(asked) == 5
 
 
 def test_rare_samples_beside_atoms_are_narrow() -> None:

@@ -229,3 +229,27 @@ def test_refusals(arguments: tuple[str, ...], message: str, run: Callable[..., O
     assert done.status == 2
     assert done.stdout == ""
     assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("gaussian:sigma=2 --to tradeoff --fpr 0.1", ["alpha", "beta"]),
+        ("gaussian:sigma=2 --to gdp", ["mu"]),
+        ("gaussian:sigma=2 --to zcdp", ["rho"]),
+        ("gaussian:sigma=2 --to rdp --orders 2", ["renyi_epsilon"]),
+        (
+            "gaussian:sigma=2 --to risk",
+            ["advantage", "tpr", "success by prior", "success by baseline"],
+        ),
+        ("zcdp:rho=0.5 --delta 1e-5", ["classic", "balle", "trade_off"]),
+    ],
+)
+def test_columns_are_explained(run: Callable[..., Outcome], line: str, names: list[str]) -> None:
+    """Below the table each column has a line, under the words that stand above the column."""
+    printed = run("convert", *line.split()).stdout
+    table, below = printed.split("\nconversion", 1)
+    found = [row.split("  ")[0] for row in below.splitlines()]
+    for name in names:
+        assert name in found
+        assert all(word in table for word in name.split(" by "))

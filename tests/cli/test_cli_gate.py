@@ -210,6 +210,11 @@ WRONG = [
     (BUDGET.format(3) + "[project]\nx = 1\n" + MECHANISMS, 4, "unknown table: project"),
     (BUDGET.format(3) + '[[mechanism]]\nname = "a"\n', 4, "[[mechanism]] needs spec"),
     (BUDGET.format(3) + f"[[mechanism]]\n{COUNTS}x = 1\n", 8, "[[mechanism]] has no key x"),
+    (
+        BUDGET.format(3) + f"[[mechanism]]\n{COUNTS}epsilon = 1\n",
+        8,
+        "[[mechanism]] has no key epsilon; the budget is that of all mechanisms together",
+    ),
     (BUDGET.format(3) + MECHANISMS.replace('"counts"', "3"), 10, "name takes text in quotes"),
     (BUDGET.format(3) + MECHANISMS.replace("counts", ""), 10, "a name has 1 to 80 characters"),
     (BUDGET.format(3) + MECHANISMS.replace("counts", "training"), 10, "two mechanisms are called"),

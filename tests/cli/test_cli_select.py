@@ -237,3 +237,11 @@ class TestRuns:
         assert result["methods"]["paper"] == result["methods"]["tight"] == "Infinity"
         # Both runs published: a Gaussian of mu sqrt(2) / 4.
         assert result["methods"]["composition"] == pytest.approx(1.543630, abs=1e-5)
+
+
+def test_columns_of_methods_are_explained(run: Callable[..., Outcome]) -> None:
+    """Below the tables stands what a run, an upper bound and C are."""
+    line = ("--runs", "geometric:mean=30", "--delta", "1e-6")
+    printed = run("select", "gaussian:sigma=4", *line).stdout
+    for name in ("one run", "upper bound", "C", "candidates"):
+        assert f"\n{name}  " in printed

@@ -159,7 +159,7 @@ def test_what_guarantees_nothing_is_no_specification() -> None:
         ("convert", (GAUSSIAN,), {"epsilon": 1, "delta": (0.1,)}, privcalc.UsageError),
         ("convert", (GAUSSIAN,), {"to": "gdp", "delta": (0.1, 0.2)}, privcalc.UsageError),
         ("check", ("missing.toml",), {}, privcalc.DomainError),
-        ("check", (3,), {}, TypeError),
+        ("check", (3,), {}, privcalc.UsageError),
         ("select", (GAUSSIAN,), {"runs": "fixed:n=2"}, privcalc.UsageError),
         ("subsample", (GAUSSIAN,), {}, privcalc.UsageError),
         ("subsample", (GAUSSIAN,), {"q": 2}, privcalc.DomainError),

@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 # A profile of one use is known up to where no sampling leaves delta about Phi(-REACH).
 REACH = 9.3
 # Points of a law, in each order: at most, at least, where tests are the points, and at least then.
-POINTS, LEAST_POINTS, TESTS, FEWEST = 36, 3, 90, 2
+POINTS, LEAST_POINTS, TESTS, FEWEST = 42, 3, 90, 2
 # Points are evenly spread for so many deviations of the loss, then geometrically until FAR of them;
-# beyond lies one of BEYOND.
-SPREADS, FAR, BEYOND = 3.0, 15.0, 4
+# this part of them lies beyond.
+SPREADS, FAR, BEYOND = 3.0, 15.0, 0.36
 # What part of the work that is left points may take.
 PART = 0.8
 # Values of one use that are worked out; more are read off between these.
 MOST_VALUES = 40
-PER_VALUE = 7e4
+PER_VALUE = 6e4
 PER_TEST = 1.5e4
 # For such v random allocation may have to be known well, if so much work is left.
 LITTLE, PLENTY = 0.2, 1e7
@@ -210,7 +210,7 @@ def _spread(steps: int, v: float, count: int) -> tuple[float, ...]:
     near, middle = SPREADS * spread, FAR * spread
     if middle >= 0.7 * last:
         near, middle = min(near, 0.3 * last), last
-    beyond = 0 if middle == last else count // BEYOND
+    beyond = 0 if middle == last else int(count * BEYOND)
     parts = np.arange(1, count - beyond + 1) / (count - beyond)
     places = near * np.sinh(math.asinh(middle / near) * parts)
     if beyond:

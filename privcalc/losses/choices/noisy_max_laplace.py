@@ -438,6 +438,8 @@ SEVERAL = ((2, 2), (2, 3), (3, 3))
 SHORT = 6
 # Thresholds beyond are of no use.
 LARGEST_MOVE, SPACING, FARTHEST_GAP, ACROSS = 700.0, 0.02, 40.0, 100
+# Work for a term of a sum, of which there are k + 1, with what Gauss' rule takes.
+PER_TERM = 2.0
 # Units of the sum of all moduli by which a probability may be off.
 SUM_UNITS = 200.0
 
@@ -472,7 +474,7 @@ def _single(j: int, t: Array) -> tuple[Array, Array]:
 
 def _rest(k: int, j: int, t: Array) -> tuple[Array, Array]:
     """Return 1 - G at t >= 0, by the sum above; its polynomial part by Gauss' rule, exactly."""
-    charge(4.0 * (k + 64.0) * len(t))
+    charge(PER_TERM * (k + 8.0) * len(t))
     value = 0.5 ** (k + j) * np.exp(-j * t) * j / (k + j)
     size = value.copy()
     for i in range(k + 1):
