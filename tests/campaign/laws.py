@@ -683,9 +683,9 @@ LAWS: dict[Law, float] = {
     one_more_part: 2, part_that_says_nothing: 2, disjoint_parts: 9, groups: 2,
     group_along_a_chain: 2, relations: 3, declared_direction: 6,
     other_units: 3, twin: 1, sample_of_all: 2, nested_tolerances: 3, largest_direction: 3,
-    delta_of_epsilon: 4, engines: 3, certificates: 0.3, guarantee: 2, wider_description: 3,
+    delta_of_epsilon: 4, engines: 3, certificates: 3, guarantee: 2, wider_description: 3,
     unsampled: 3, amplification: 1, convex_in_the_rate: 1, coin_of_two: 0.5, selection: 1,
-    rounds_of_samples: 1, attack: 0.4, conversion: 1, calibration: 0.5,
+    rounds_of_samples: 1, attack: 0.4, conversion: 1, calibration: 1,
 }  # fmt: skip
 
 
