@@ -472,9 +472,10 @@ def wider_description(case: Case) -> Iterator[Claim]:
 
 
 def unsampled(case: Case) -> Iterator[Claim]:
-    """What sees a sample costs no more than what sees all: given the sample, H is that or 0.
+    """What sees a sample costs no more than what sees all.
 
-    H of a mixture is at most the mean of H. Reports that are shuffled are those reports,
+    Given the sample, H is that of those of the records that are in it, all of them at most, and H
+    of a mixture is at most the mean of H. Reports that are shuffled are those reports,
     post-processed. Each is read under the relation of the whole; an order of pairs survives
     composition, sampling and groups.
     """
