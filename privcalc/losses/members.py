@@ -132,16 +132,53 @@ class ThresholdTests(Members):
             return _two_outcomes(p, 1 - p)
         if c < 0.0:
             return reverse_of(self.member(-c))
+        (place, forward), (other, backward) = self._best(c)
+        if forward >= backward:
+            return self._pair(place)
+        p, q = Fraction(float(self.p[other])), Fraction(float(self.q[other]))
+        return _two_outcomes(1 - q, 1 - p)
+
+    def as_written(self, c: float | None) -> AtomicLaw:
+        """Return the law of the best pair in the order that is given; c is not below 0."""
+        return self.member(None) if c is None else self._pair(self._best(c)[0][0])
+
+    def _best(self, c: float) -> tuple[tuple[int, float], tuple[int, float]]:
+        """Return which pair costs most, with about its divergence, in either order."""
         # This only chooses.
         with np.errstate(all="ignore"):
             up, down = np.log(self.p / self.q), np.log1p(-self.p) - np.log1p(-self.q)
             forward = np.logaddexp(np.log(self.p) + c * up, np.log1p(-self.p) + c * down)
             backward = np.logaddexp(np.log1p(-self.q) - c * down, np.log(self.q) - c * up)
         place, other = int(np.argmax(forward)), int(np.argmax(backward))
-        if forward[place] >= backward[other]:
-            return _two_outcomes(Fraction(float(self.p[place])), Fraction(float(self.q[place])))
-        p, q = Fraction(float(self.p[other])), Fraction(float(self.q[other]))
-        return _two_outcomes(1 - q, 1 - p)
+        return (place, float(forward[place])), (other, float(backward[other]))
+
+    def _pair(self, place: int) -> AtomicLaw:
+        return _two_outcomes(Fraction(float(self.p[place])), Fraction(float(self.q[place])))
+
+
+@record
+class DirectedTests(DirectedMembers):
+    """Tests of which P is the output with the records, or without them, and never the other.
+
+    So it is where records are in a sample or not: what a test tells when they come is not what it
+    tells when they go. A choice of either order in every use would be that of no data sets.
+
+    Attributes:
+        tests: with P and Q as they are in one direction.
+        of_removal: whether P has the records in that direction.
+        remove: whether P has the records here.
+    """
+
+    adaptive: ClassVar[bool] = True
+
+    tests: ThresholdTests
+    of_removal: bool
+    remove: bool
+
+    def chosen(self, c: float | None, *, remove: bool) -> AtomicLaw:
+        """Return the pair that costs most at an order in the direction of the tests."""
+        law = self.tests.as_written(c)
+        return law if remove is self.of_removal else reverse_of(law)
 
 
 def threshold_tests(lower: Array, upper: Array) -> ThresholdTests:

@@ -12,6 +12,7 @@ from mpmath import mp
 from scipy.special import ndtr
 from scipy.stats import binom
 
+from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.divergences import delta_bracket, epsilon_bracket
 from privcalc.engine.fft.answer import MOST_USES, forecast_epsilon
@@ -105,6 +106,37 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     with np.errstate(over="ignore"):
         below = math.exp(min(epsilon, 700.0)) * ndtr(-0.5 * mu - epsilon / mu)
     return float(above - below)
+
+
+def test_divergences_where_a_lattice_is_far_off() -> None:
+    """Beside other noise the law of many bounded ranges costs more than they do, far out.
+
+    At epsilon = 40, the largest sum of 40 losses, what is left is the mean, over a positive loss l
+    of the noise, of the profile near that sum: (1 - e^-y)^41 / (1 - 1/e)^40, y = l / 41
+    (`losses/choices/range_uses.py`).
+    """
+    tree = parse("exponential:epsilon=2,monotone=true@40+gaussian:sigma=30").tree
+    with allowance(1e6):
+        found = compose(tree, epsilons=[40.0]).answers[0].bound
+    mu = 1 / mp.mpf(30)
+    true = (
+        mp.quad(
+            lambda x: mp.npdf(x, mu * mu / 2, mu) * (1 - mp.exp(-x / 41)) ** 41,
+            [0, 0.1, 0.2, 0.3, 0.5, 1],
+        )
+        / (1 - mp.exp(-1)) ** 40
+    )
+    assert found is not None
+    assert (found.lower or 0.0) <= true <= found.upper <= 100 * true
+
+
+@pytest.mark.slow
+def test_a_law_on_a_lattice_is_no_contradiction() -> None:
+    """Divergences of the mechanisms may be below what a law above them costs at least."""
+    tree = parse("exponential:epsilon=1.19,monotone=true@183+gaussian:sigma=30").tree
+    found = compose(tree, epsilons=[80.6]).answers[0].bound
+    assert found is not None
+    assert 0.0 < (found.lower or 0.0) < found.upper < 1e-80
 
 
 @pytest.mark.few(2)

@@ -57,6 +57,27 @@ FAULTS = (
         "wrappers",
     ),
     Fault(
+        "screened-group-either-order",
+        "losses/thresholds/screening.py",
+        "    if adjacency is Adjacency.REPLACE:\n        return Term(upper, lower, members=tests)",
+        "    if adjacency:\n        return Term(upper, lower, members=tests)",
+        "losses",
+    ),
+    Fault(
+        "directed-tests-turned",
+        "losses/members.py",
+        "return law if remove is self.of_removal else reverse_of(law)",
+        "return law",
+        "losses",
+    ),
+    Fault(
+        "curve-of-a-lattice",
+        "engine/composition.py",
+        "and not (alone and law.properties.rdp_implied_by_pld)",
+        "and not law.properties.rdp_implied_by_pld",
+        "engine",
+    ),
+    Fault(
         "poisson-everything-replaced",
         "wrappers/poisson.py",
         "walk.terms(event, adjacency, 2 * records)",

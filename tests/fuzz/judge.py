@@ -67,7 +67,7 @@ def run(line: Line, seconds: float) -> Done:
     sys.stdin = io.TextIOWrapper(io.BytesIO(line.stdin))
     status: int | None = None
     try:
-        with redirect_stdout(out), redirect_stderr(err), _limited(seconds), allowance(line.work):
+        with redirect_stdout(out), redirect_stderr(err), limited(seconds), allowance(line.work):
             status = int(main(line.arguments))
     except TooLongError:
         pass
@@ -83,7 +83,7 @@ def run(line: Line, seconds: float) -> Done:
 
 
 @contextmanager
-def _limited(seconds: float) -> Iterator[None]:
+def limited(seconds: float) -> Iterator[None]:
     """Raise an exception when so much processor time is used."""
 
     def stop(*_: object) -> NoReturn:

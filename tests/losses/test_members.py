@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,17 +15,22 @@ from privcalc.accounting.realize import realize
 from privcalc.engine.planner import certified_delta
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.losses.sampled.law import sampled
 from privcalc.losses.sampled.mixture import GaussianMixtureLaw
-from privcalc.relation import Relation
+from privcalc.losses.thresholds.screening import sampled_screening
+from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
 from privcalc.tradeoff.function import trade_off
 from tests.engine.inversion.sampled_cases import rare
 from tests.pairs import bracket
+
+if TYPE_CHECKING:
+    from privcalc.losses.term import Members
 
 REPLACE = Relation.REPLACE_ONE
 
@@ -275,3 +280,43 @@ def test_what_lies_above_a_law_that_is_not_cut(law: object) -> None:
             mass = (1 - q) * r + q * w
     assert mass <= cut.mass_beyond <= float(mass) * (1.0 + 1e-8)
     assert mass <= math.exp(-30.0)
+
+
+def chosen(members: Members) -> tuple[float, ...]:
+    """Return the losses of the member that costs most at a high order."""
+    law = members.member(30.0)
+    assert isinstance(law, AtomicLaw)
+    return law.losses
+
+
+@pytest.mark.parametrize("remove", [True, False])
+def test_tests_of_one_direction(remove: bool) -> None:
+    """When records go one test tells most, when they come another; they are never mixed up.
+
+    Of a test (p, q) the losses are log(p / q) and log((1 - p) / (1 - q)), and those of the other
+    order of its data sets are the negatives.
+    """
+    tests = threshold_tests(np.array([0.02, 0.6]), np.array([1e-6, 0.5]))
+    found = chosen(DirectedTests(tests, of_removal=True, remove=remove))
+    known = [math.log(0.02 / 1e-6), math.log(0.98 / (1.0 - 1e-6))]
+    sign = 1.0 if remove else -1.0
+    assert sorted(found) == pytest.approx(sorted(sign * loss for loss in known))
+    # In either order, as where records are replaced, 1e-6 against 0.02 would not be chosen.
+    turned = threshold_tests(np.array([1.0 - 1e-6]), np.array([0.98]))
+    alone = chosen(DirectedTests(turned, of_removal=remove, remove=remove))
+    assert max(alone) == pytest.approx(math.log((1.0 - 1e-6) / 0.98))
+    assert max(chosen(turned)) > 9.0
+
+
+@pytest.mark.parametrize("adjacency", [Adjacency.REMOVE, Adjacency.ADD])
+def test_members_of_a_screened_group_are_of_one_direction(adjacency: Adjacency) -> None:
+    """When records come, no test loses more than 2 log(1 / (1 - q)); when they go, some lose 9."""
+    setting = Fraction("0.349"), Fraction("3.6"), 3
+    term = sampled_screening(setting, 2, (0.183, False), adjacency)
+    assert term is not None
+    assert term.members is not None
+    assert term.back is not None
+    own, most = chosen(term.members), -2.0 * math.log1p(-0.183)
+    assert max(own) > 9.0 if adjacency is Adjacency.REMOVE else max(own) <= most * (1.0 + 1e-9)
+    # The other order of the same data sets: the losses with the other sign.
+    assert sorted(chosen(term.back)) == pytest.approx(sorted(-loss for loss in own))

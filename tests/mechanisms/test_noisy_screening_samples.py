@@ -131,3 +131,47 @@ def test_opposite_records_of_many_votes() -> None:
             assert bound.lower <= true * (1 + mpf("1e-12"))
             assert true <= bound.upper * (1 + mpf("1e-12"))
             assert bound.upper - bound.lower <= 1e-8 * bound.upper + 1e-15
+
+
+@pytest.mark.parametrize(
+    ("setting", "q", "records"), [(("0.349", "3.6", 3), "0.183", 2), (("1.5", "2.3", 3), "0.4", 2)]
+)
+def test_several_uses_of_a_group_in_each_direction(
+    setting: tuple[str, str, int], q: str, records: int
+) -> None:
+    """Records that come are told apart as those that come, and not as those that go.
+
+    The second test is the best after each answer of the first, so that this is what two adaptive
+    uses cost. When records come, no answer loses more than a factor (1 - q)^records.
+    """
+    text = "noisy-screening:sigma={},threshold={},votes={}".format(*setting)
+    tree = parse(f"{text}@poisson:q={q}@group:k={records}@2").tree
+    with mp.workdps(40):
+        sigma, threshold, votes = mpf(setting[0]), mpf(setting[1]), setting[2]
+        yes = [mp.ncdf((t - threshold) / sigma) for t in range(votes + 1)]
+        rate = mpf(q)
+        chances = [
+            mp.binomial(records, j) * rate**j * (1 - rate) ** (records - j)
+            for j in range(records + 1)
+        ]
+        known = {
+            (mp.fdot(chances, [yes[s] for s in walk]), yes[t])
+            for t in range(votes + 1)
+            for walk in walks(t, votes, records)
+        }
+        for answer in compose(tree, epsilons=[0.3, 1.0, 2.5]).answers:
+            (epsilon,) = answer.query.values()
+            assert {each.adjacency for each in answer.directions} == {"add", "remove"}
+            for each in answer.directions:
+                pairs = [pair if each.adjacency == "remove" else pair[::-1] for pair in known]
+                a = mp.exp(mpf(epsilon))
+                true = max(
+                    p * worst(pairs, a * other / p)
+                    + (1 - p) * worst(pairs, a * (1 - other) / (1 - p))
+                    for p, other in pairs
+                )
+                assert each.bound is not None
+                assert (each.bound.lower or 0.0) <= true * (1 + mpf("1e-12"))
+                assert true <= each.bound.upper * (1 + mpf("1e-12"))
+                if each.adjacency == "add" and epsilon > -2 * records * mp.log(1 - rate):
+                    assert each.bound.lower == 0.0

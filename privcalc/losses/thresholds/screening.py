@@ -91,7 +91,7 @@ from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.atomic.exact import log_ratio
 from privcalc.losses.atomic.profiles import polygon_law
-from privcalc.losses.members import threshold_tests
+from privcalc.losses.members import DirectedTests, threshold_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Term
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
@@ -493,8 +493,15 @@ def sampled_screening(
     elif adjacency is Adjacency.REPLACE:
         upper = replace(upper, mechanism_rdp_curve=ScreeningCurve(tuple(map(_test, above))))
     y, g = np.array([(float(a), float(b)) for a, b in below]).T
-    members = threshold_tests(g * (1.0 - ROOM), y * (1.0 + ROOM))
-    return Term(upper, polygon_law(below, above=False), members=members)
+    tests, lower = (
+        threshold_tests(g * (1.0 - ROOM), y * (1.0 + ROOM)),
+        polygon_law(below, above=False),
+    )
+    if adjacency is Adjacency.REPLACE:
+        return Term(upper, lower, members=tests)
+    remove = adjacency is Adjacency.REMOVE
+    members, back = (DirectedTests(tests, remove, way) for way in (remove, not remove))
+    return Term(upper, lower, members=members, back=back)
 
 
 def _test(point: Point) -> Test:
