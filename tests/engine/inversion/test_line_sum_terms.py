@@ -11,6 +11,7 @@ import pytest
 from mpmath import exp, mpf, ncdf
 
 from privcalc.engine.inversion.cells import Nodes, choose_blocks
+from privcalc.engine.inversion.certificate import log_payoff_supremum
 from privcalc.engine.inversion.decaying import _proved_decay
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs, added
 from privcalc.engine.inversion.smoothed import _at_abscissa
@@ -212,6 +213,22 @@ def test_aliases_of_what_is_smoothed() -> None:
     assert right > 0.02
     assert left > 0.02
     assert right + left <= terms["aliasing"] <= 4.0 * (right + left)
+
+
+def test_aliases_on_the_left() -> None:
+    """Those of smaller epsilons, where nearly all of the mass counts, are by themselves."""
+    step, c = math.pi / 1.5, 0.25
+    found = summed(nothing, Line(c, (20.0, 0.0), 0.0, 0.0), blocks_to(step, 12.0))
+    left = sum(-math.expm1(-3.0 * j) * math.exp(-3.0 * j * c) for j in range(1, 200))
+    assert left <= float(found.terms["aliasing"][0]) <= 1.1 * left
+
+
+@pytest.mark.parametrize("c", [0.01, 0.5, 1.0, 7.0, 300.0])
+def test_the_largest_payoff(c: float) -> None:
+    """Chernoff's bound on the right is that of the payoff, and no less at any loss."""
+    x = np.linspace(0.0, 5.0 / min(c, 1.0), 400_001)
+    largest = float((-np.expm1(-x) * np.exp(-c * x)).max())
+    assert largest <= math.exp(log_payoff_supremum(c)) * (1.0 + 1e-12) <= largest * (1.0 + 1e-4)
 
 
 def test_nodes_that_cells_leave_out() -> None:
