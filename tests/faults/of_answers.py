@@ -12,6 +12,7 @@ OF_ANSWERS = (
         "bound = reduce(Bound.maximum, bounds)",
         "bound = bounds[0]",
         "accounting",
+        "test_worse_direction.py",
     ),
     Fault(
         "second-direction-of-profiles",
@@ -19,6 +20,7 @@ OF_ANSWERS = (
         "return [reduce(Bound.maximum, each) for each in zip(*columns, strict=True)]",
         "return [each[0] for each in zip(*columns, strict=True)]",
         "accounting",
+        "test_worse_direction.py",
     ),
     Fault(
         "second-direction-of-limits",
@@ -26,6 +28,7 @@ OF_ANSWERS = (
         "return reduce(Bound.maximum, found)",
         "return found[0]",
         "accounting",
+        "test_worse_direction.py",
     ),
     Fault(
         "written-epsilon",
@@ -33,6 +36,7 @@ OF_ANSWERS = (
         "moved = 2.0 * above * (high - low)",
         "moved = 0.0 * above * (high - low)",
         "accounting",
+        "test_worse_direction.py",
     ),
     Fault(
         "chain-chord",
@@ -40,6 +44,7 @@ OF_ANSWERS = (
         "share = np.clip(share, 0.0, 1.0)",
         "share = np.clip(2.0 * share, 0.0, 1.0)",
         "accounting",
+        "test_chords.py",
     ),
     Fault(
         "chain-chord-room",
@@ -47,6 +52,7 @@ OF_ANSWERS = (
         "return np.minimum(self.deltas[left], chord + room)",
         "return np.minimum(self.deltas[left], chord - room)",
         "accounting",
+        "test_chords.py",
     ),
     Fault(
         "lower-end-of-upper-law",

@@ -12,6 +12,7 @@ OF_CURVES = (
         "error = float((twice * (each + eta * np.abs(product))).sum()) / size * MARGIN",
         "error = 0.0 * float((twice * (each + eta * np.abs(product))).sum())",
         "engine",
+        "test_engine_fft.py",
     ),
     Fault(
         "lattice-lost-mass",
@@ -19,6 +20,7 @@ OF_CURVES = (
         "lost += window.lost(end, float(origin + first.step * end), first.c, log_scale)",
         "lost += 0.0",
         "engine",
+        "test_single_terms.py",
     ),
     Fault(
         "inherited-lost-mass",
@@ -26,6 +28,7 @@ OF_CURVES = (
         "lost = sum(count * law.lost for law, count in parts)",
         "lost = 0.0",
         "engine",
+        "test_lattice_terms.py",
     ),
     Fault(
         "renyi-dropped-delta",
@@ -33,6 +36,7 @@ OF_CURVES = (
         "left = delta * (1.0 - 2.0 * DROPPED)",
         "left = delta",
         "engine",
+        "test_single_terms.py",
     ),
     Fault(
         "renyi-dropped-mass",
@@ -40,6 +44,7 @@ OF_CURVES = (
         "upper += exp_bound(rough.log_truncated_mass())",
         "upper += 0.0",
         "engine",
+        "test_single_terms.py",
     ),
     Fault(
         "infinity-mass-sum",
@@ -47,6 +52,7 @@ OF_CURVES = (
         "min(1.0, math.nextafter(mass + slack, math.inf))",
         "min(1.0, mass)",
         "engine",
+        "test_single_terms.py",
     ),
     Fault(
         "largest-loss-sum",
@@ -54,6 +60,7 @@ OF_CURVES = (
         "math.nextafter(nearest + error, math.inf), math",
         "nearest, math",
         "engine",
+        "test_single_terms.py",
     ),
     Fault(
         "large-loss-lines",
@@ -61,6 +68,7 @@ OF_CURVES = (
         "lower[1:] - smooth[1:]) - sag - bent",
         "lower[1:] - smooth[1:])",
         "engine",
+        "test_single_terms.py",
     ),
     Fault(
         "lattice-spread",
@@ -431,6 +439,7 @@ OF_CURVES = (
         "min(1.0, (1.0 - low) * (1.0 + 2.0 * UNIT))",
         "min(1.0, (1.0 - low) * (1.0 + UNIT))",
         "numerics",
+        "test_binomials.py",
     ),
     Fault(
         "tail-not-rounded",
@@ -438,6 +447,7 @@ OF_CURVES = (
         "min(1.0, scale * (total + rest) * (1.0 + units))",
         "min(1.0, scale * (total + rest))",
         "numerics",
+        "test_binomials.py",
     ),
     Fault(
         "enclosure-sum",
@@ -445,6 +455,7 @@ OF_CURVES = (
         "return Enclosure(value.sum(axis=0), error + UNIT * count * np.abs(value).sum(axis=0))",
         "return Enclosure(value.sum(axis=0), error)",
         "numerics",
+        "test_enclosure.py",
     ),
     Fault(
         "enclosure-upper",
@@ -452,6 +463,7 @@ OF_CURVES = (
         "end = self.value + (self.error + 2.0 * UNIT * np.abs(self.value)) * MARGIN",
         "end = self.value + self.error",
         "numerics",
+        "test_enclosure.py",
     ),
     # Numbers that were written.
     Fault(
@@ -460,6 +472,7 @@ OF_CURVES = (
         "return math.nextafter(nearest, -math.inf), nearest\n",
         "return nearest, nearest\n",
         "numerics",
+        "test_exact.py",
     ),
     Fault(
         "doubles-below",
@@ -467,5 +480,6 @@ OF_CURVES = (
         "return nearest, math.nextafter(nearest, math.inf)\n",
         "return nearest, nearest\n",
         "numerics",
+        "test_exact.py",
     ),
 )

@@ -12,6 +12,7 @@ OF_LINES = (
         "above = [*below, *_truncated(frame)]",
         "above = [*_truncated(frame)]",
         "engine/inversion",
+        "test_truncated_terms.py",
     ),
     Fault(
         "split-beyond",
@@ -19,6 +20,7 @@ OF_LINES = (
         "above += [Exponential(log_q, 1.0) for each in rare for log_q in each]",
         "above += []",
         "engine/inversion",
+        "test_truncated_terms.py",
     ),
     Fault(
         "contour-truncation",
@@ -26,6 +28,7 @@ OF_LINES = (
         "return exp_bound(log_cut(log_decay - 0.5 * (tau * end) ** 2, end) + SLACK)",
         "return exp_bound(log_cut(log_decay - 0.5 * (tau * end) ** 2, end) - 3.0)",
         "engine/inversion",
+        "test_truncated_terms.py",
     ),
     Fault(
         "dropped-mass",
@@ -33,6 +36,7 @@ OF_LINES = (
         "value + above, value - 0.5 * gap, terms)",
         "value + above - truncated, value - 0.5 * gap, terms)",
         "engine/inversion",
+        "test_truncated_terms.py",
     ),
     Fault(
         "step-left-alias",
@@ -241,6 +245,7 @@ OF_LINES = (
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)",
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, TINY)",
         "losses",
+        "test_allocated.py",
     ),
     Fault(
         "allocation-outside",
@@ -248,6 +253,7 @@ OF_LINES = (
         "return LevelSums(tuple(measures), outside * MARGIN + TINY, beyond * MARGIN + TINY)",
         "return LevelSums(tuple(measures), TINY, beyond * MARGIN + TINY)",
         "losses",
+        "test_allocated.py",
     ),
     Fault(
         "allocation-chords",
@@ -255,6 +261,7 @@ OF_LINES = (
         "(1.0 + RAISED) * np.minimum(excess, right))",
         "0.0 * np.minimum(excess, right))",
         "losses",
+        "test_allocated.py",
     ),
     Fault(
         "game-chords",
@@ -262,6 +269,7 @@ OF_LINES = (
         "self._spread(bends * near),",
         "self._spread(0.0 * bends * near),",
         "losses",
+        "fixed_size/test_game.py",
     ),
     Fault(
         "strategies-chords",
@@ -269,6 +277,7 @@ OF_LINES = (
         "around = np.maximum(np.append(gap, 0.0), np.append(0.0, gap))",
         "around = 0.0 * np.maximum(np.append(gap, 0.0), np.append(0.0, gap))",
         "losses",
+        "fixed_size/test_game.py",
     ),
     Fault(
         "sampled-curve-rate",
@@ -276,6 +285,7 @@ OF_LINES = (
         "q if exact else math.nextafter(q, 1.0), remove=remove",
         "q, remove=remove",
         "losses",
+        "test_renyi_sampled.py",
     ),
     Fault(
         "lattice-reach",

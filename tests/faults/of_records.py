@@ -12,6 +12,7 @@ OF_RECORDS = (
         "chained_term(term.above, records)",
         "chained_term(term.above, records - 1)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "shuffle-lower-epsilon",
@@ -19,6 +20,7 @@ OF_RECORDS = (
         "below = law_below(self.users, min(low, LARGEST_EPSILON), report.categories)",
         "below = law_below(self.users, min(high, LARGEST_EPSILON), report.categories)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "shuffle-upper-epsilon",
@@ -26,6 +28,7 @@ OF_RECORDS = (
         "above = law_above(self.users, high, report.categories)",
         "above = law_above(self.users, low, report.categories)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "poisson-everything-replaced",
@@ -33,6 +36,7 @@ OF_RECORDS = (
         "walk.terms(event, adjacency, 2 * records)",
         "walk.terms(event, adjacency, records)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "cap-twice",
@@ -40,6 +44,7 @@ OF_RECORDS = (
         "high.enclosure * 2)",
         "high.enclosure * 1)",
         "wrappers",
+        "test_wrappers_capped.py",
     ),
     Fault(
         "replaced-curve",
@@ -47,6 +52,7 @@ OF_RECORDS = (
         "return WithoutReplacementCurve(event, q, attained)",
         "return PoissonCurve(event, q, symmetric)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "shuffled-lower-direction",
@@ -54,6 +60,7 @@ OF_RECORDS = (
         "lower = law_below(self.slots, low, remove=remove)",
         "lower = law_below(self.slots, low, remove=not remove)",
         "wrappers",
+        "test_batches.py",
     ),
     Fault(
         "shuffled-replaced",
@@ -61,6 +68,7 @@ OF_RECORDS = (
         "law = GaussianLaw.of(law.enclosure * 2)",
         "law = GaussianLaw.of(law.enclosure * 3)",
         "wrappers",
+        "test_batches.py",
     ),
     Fault(
         "allocation-lower-distance",
@@ -68,6 +76,7 @@ OF_RECORDS = (
         "lower = allocated_laws(steps, low, lower=True, size=size)",
         "lower = allocated_laws(steps, low, lower=False, size=size)",
         "wrappers",
+        "test_allocation.py",
     ),
     Fault(
         "nested-rates",
@@ -75,6 +84,7 @@ OF_RECORDS = (
         "low, high = product.doubles()",
         "high, low = product.doubles()",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "rate-of-a-curve",
@@ -82,6 +92,7 @@ OF_RECORDS = (
         "q = asked.q if asked.exact else math.nextafter(asked.q, 1.0)",
         "q = asked.q if asked.exact else math.nextafter(asked.q, 0.0)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "capped-sampling-rate",
@@ -89,6 +100,7 @@ OF_RECORDS = (
         "low, self.q = exact.doubles()",
         "self.q, low = exact.doubles()",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "capped-other-rate",
@@ -96,6 +108,7 @@ OF_RECORDS = (
         "rate = min(rate, share * over_high[1] / self.binds[0] * (1.0 + slack))",
         "rate = min(rate, share * over_high[0] / self.binds[1] * (1.0 - slack))",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "capped-largest-rate",
@@ -103,6 +116,7 @@ OF_RECORDS = (
         "rate = self.q * most / (most + 1.0) * (1.0 + slack)",
         "rate = self.q * most / (most + 1.0) * (1.0 - slack)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "capped-least-rate",
@@ -110,6 +124,7 @@ OF_RECORDS = (
         "self.least_rate = min(max(least * (1.0 - slack), 0.0), low)",
         "self.least_rate = min(max(least * (1.0 + slack), 0.0), self.q)",
         "wrappers",
+        "test_counts_and_rates.py",
     ),
     Fault(
         "nested-groups",
@@ -292,6 +307,7 @@ OF_RECORDS = (
         "other.threshold = self.threshold / records",
         "other.threshold = self.threshold",
         "mechanisms",
+        "test_mechanisms_above_threshold.py",
     ),
     Fault(
         "group-threshold-noise",
@@ -299,6 +315,7 @@ OF_RECORDS = (
         "self._checked(threshold * records, queries * records)",
         "self._checked(threshold, queries * records)",
         "mechanisms",
+        "test_mechanisms_above_threshold.py",
     ),
     Fault(
         "zcdp-group",
@@ -422,6 +439,7 @@ OF_RECORDS = (
         "return (trials - 1.0) * log_root * (1.0 + 4.0 * UNIT), log_root",
         "return (trials - 1.0) * log_root * (1.0 - 4.0 * UNIT), log_root",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "negative-binomial-constant-rounded-down",
@@ -429,6 +447,7 @@ OF_RECORDS = (
         "odds_root(backward, odds) * (1.0 + 4.0 * UNIT)",
         "odds_root(backward, odds) * (1.0 - 4.0 * UNIT)",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "poisson-constant-rounded-down",
@@ -436,6 +455,7 @@ OF_RECORDS = (
         "float(forward.upper(np.zeros(1))[0]) * (1.0 + 2.0 * UNIT)",
         "float(forward.upper(np.zeros(1))[0]) * (1.0 - 2.0 * UNIT)",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "paper-constant-rounded-down",
@@ -443,6 +463,7 @@ OF_RECORDS = (
         "return (shape + 1.0) * best * (1.0 + 24.0 * UNIT), place",
         "return (shape + 1.0) * best * (1.0 - 24.0 * UNIT), place",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "least-mean-of-deltas",
@@ -450,6 +471,7 @@ OF_RECORDS = (
         "min(1.0, runs.mean.upper * h * (1.0 + 2.0 * UNIT))",
         "min(1.0, (runs.mean.lower or 0.0) * h)",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "least-mean-of-shares",
@@ -457,6 +479,7 @@ OF_RECORDS = (
         "mean = runs.mean.upper",
         "mean = runs.mean.lower or 0.0",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "least-mean-of-nodes",
@@ -464,6 +487,7 @@ OF_RECORDS = (
         "(self.runs.mean.upper * h + none) * (1.0 + 16.0 * UNIT)",
         "((self.runs.mean.lower or 0.0) * h + none)",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "least-mean-of-mixtures",
@@ -471,6 +495,7 @@ OF_RECORDS = (
         "self.mean = runs.mean.upper",
         "self.mean = runs.mean.lower or 0.0",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "least-mean-of-orders",
@@ -478,6 +503,7 @@ OF_RECORDS = (
         "    mean = runs.mean.upper",
         "    mean = runs.mean.lower or 0.0",
         "selection",
+        "test_selection_rounding.py",
     ),
     Fault(
         "ptr-failure",
