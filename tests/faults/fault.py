@@ -32,7 +32,7 @@ class Fault:
 
     @property
     def tests(self) -> tuple[str, ...]:
-        """What is run, in its order: the file, and all of the folder."""
+        """What is run, one after the other until one notices: the file, and all of the folder."""
         folder = f"tests/{self.folder}"
         return (f"{folder}/{self.first}", folder) if self.first else (folder,)
 
