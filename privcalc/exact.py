@@ -218,16 +218,19 @@ def doubles(number: Fraction) -> tuple[float, float]:
 
 
 def decimal_above(number: Fraction) -> float:
-    """Return the least double that prints as a decimal that is at least a number >= 0."""
+    """Return the least double that prints as a decimal that is at least a number >= 0.
+
+    Infinity where no double does.
+    """
     value = math.nextafter(float(number), 0.0)
-    while Fraction(repr(value)) < number:
+    while value < math.inf and Fraction(repr(value)) < number:
         value = math.nextafter(value, math.inf)
     return value
 
 
 def decimal_below(number: Fraction) -> float:
     """Return the greatest double that prints as a decimal that is at most a number >= 0."""
-    value = math.nextafter(float(number), math.inf)
+    value = min(math.nextafter(float(number), math.inf), LARGEST)
     while Fraction(repr(value)) > number:
         value = math.nextafter(value, 0.0)
     return value

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,6 +49,7 @@ def facts(text: str, budget: str) -> tuple[object, object, object]:
         ("gaussian:sigma=2@12", "rdp:order=8,epsilon=4", (4.0, 0.0, 4)),
         ("zcdp:rho=0.25@2+gdp:mu=1", "zcdp:rho=1.5", (1.0, 0.5, 3)),
         ("gaussian:sigma=1+gaussian:sigma=9@5", "zcdp:rho=0.25", (0.0, 0.25, 0)),
+        ("(gaussian:sigma=2@2+gaussian:sigma=1)@2", "zcdp:rho=2", (1.5, 0.5, 2)),
     ],
 )
 def test_costs_add_up_exactly(text: str, budget: str, expected: tuple[float, float, int]) -> None:
@@ -68,6 +70,38 @@ def test_other_mechanisms_are_rounded_up() -> None:
     assert 2 - spent * (1 + 1e-12) <= left <= 2 - float(true)
     for budget in ("zcdp:rho=9", "gdp:mu=9"):
         assert facts("laplace:scale=2@3", budget)[2] == 3
+
+
+def test_squares_of_mu_add_up() -> None:
+    """The smallest mu of randomised response is twice the normal quantile of its truth."""
+    spent, _, admitted = facts("rr:p=0.75@2", "gdp:mu=9")
+    with mp.workdps(30):
+        true = 2 * (2 * mp.sqrt(2) * mp.erfinv(mpf(1) / 2)) ** 2
+    assert admitted == 2
+    assert isinstance(spent, float)
+    assert true <= spent <= true * (1 + mpf(10) ** -5)
+
+
+@pytest.mark.parametrize("order", ["2.1", "7/3", "8.3"])
+def test_a_cost_is_that_of_no_smaller_order(monkeypatch: pytest.MonkeyPatch, order: str) -> None:
+    """Divergences grow with the order, and few that are written are doubles."""
+    asked: list[float] = []
+
+    class Fake:
+        """What is asked of directions."""
+
+        def __init__(self, *_: object) -> None:
+            """Take anything."""
+
+        def renyi(self, orders: list[float]) -> list[Bound]:
+            """Say what a divergence of this order is at most."""
+            asked.extend(orders)
+            return [Bound(0.25)]
+
+    monkeypatch.setattr("privcalc.accounting.filters.Directions", Fake)
+    assert facts("rr:p=0.75@2", f"rdp:order={order},epsilon=2")[0] == 0.5
+    assert asked
+    assert all(Fraction(each) >= Fraction(order) for each in asked)
 
 
 def test_adaptivity_never_costs_less() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import erfinv, exp, findroot, mp, mpf, ncdf
 
+from privcalc.accounting.answer import Method
 from privcalc.accounting.calibrate import (
     Calibration,
     CalibrationTarget,
@@ -16,17 +17,18 @@ from privcalc.accounting.calibrate import (
     calibrations,
 )
 from privcalc.accounting.compose import compose
+from privcalc.bounds import Bound, Proof
 from privcalc.calibration.holes import unknown
 from privcalc.calibration.start import inverse
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
+from privcalc.spec.tree import Leaf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.bounds import Bound
     from privcalc.spec.tree import Node
 
 
@@ -255,6 +257,28 @@ def test_what_is_known_by_bounds_has_no_insufficient_value() -> None:
     nearby = parse(f"zcdp:rho={found.unproved!r}").tree
     assert epsilon(nearby, 1e-6).upper > 1.0
     assert found.unproved == pytest.approx(found.sufficient, rel=1e-8)
+
+
+@pytest.mark.parametrize("open_part", [0.0, 1e-6, 0.05, 0.5])
+def test_each_value_rests_on_the_end_that_proves_it(
+    monkeypatch: pytest.MonkeyPatch, open_part: float
+) -> None:
+    """Of a cost 1 / sigma with a bracket below it: 2 is proved to keep 1/2, and what misses it."""
+
+    def ask(_self: CalibrationTarget, tree: Node, *_: object, **__: object) -> tuple[Bound, Method]:
+        assert isinstance(tree, Leaf)
+        sigma = dict(tree.parameters)["standard_deviation"]
+        assert isinstance(sigma, float)
+        bound = Bound(1.0 / sigma, (1.0 - open_part) / sigma)
+        return bound, Method(Proof.CLOSED_FORM, tolerance_met=open_part == 0.0)
+
+    monkeypatch.setattr(CalibrationTarget, "ask", ask)
+    found = solve("gaussian:sigma=_", target(0.5, 1e-5))
+    assert found.sufficient >= 2.0
+    assert found.sufficient == pytest.approx(2.0, rel=1e-2 * open_part + 1e-8)
+    assert found.insufficient is not None
+    assert found.insufficient < 2.0 * (1.0 - open_part)
+    assert found.insufficient == pytest.approx(2.0 * (1.0 - open_part), rel=0.1 * open_part + 1e-8)
 
 
 @pytest.mark.slow

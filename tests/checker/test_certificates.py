@@ -15,10 +15,16 @@ import mpmath
 import pytest
 from flint import acb, arb
 
+from privcalc.accounting.answer import Direction, Method
+from privcalc.bounds import Bound, Proof
+from privcalc.engine.certified import Evidence, SplitLines, WholeLine
+from privcalc.record import replace
+from privcalc.render.certificate import certificate
 from tests.checker.__main__ import main
 from tests.checker.check import check, digest
 from tests.checker.laws import Clock, Finite, Gaussian, Laplace, Law, SampledGaussian, ball
 from tests.checker.lines import beyond, variance
+from tests.cli.test_render import report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -295,6 +301,31 @@ def test_a_folder_that_is_not_there(run: Run, tmp_path: Path) -> None:
     assert done.status == 2
     assert not done.stdout
     assert "there is no folder" in done.stderr
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_lines_are_written_as_they_were_summed(split: bool) -> None:
+    """Each number of a proof stands under its own name, with all digits, in each direction."""
+    lines = [WholeLine(k + 0.1, k + 0.2, 10 * k + 7, k + 0.3, k + 0.4) for k in range(4)]
+    bound, proof = Bound(2.0, 1.0), Proof.INVERSION
+    ways = []
+    for name, right, left in (("add", lines[0], lines[1]), ("remove", lines[2], lines[3])):
+        told = {"split": SplitLines(3.7, right, left)} if split else {"line": right}
+        evidence = Evidence(None, bound, proof, {"rounding": 1e-9}, **told)
+        method = Method(proof, tolerance_met=True)
+        ways.append(Direction(name, bound, None, method, evidence))
+    answer = replace(report({"epsilon": bound}), directions=tuple(ways))
+    found = json.loads(certificate(answer))
+    assert found["result"] == {"epsilon": {"lower": 1.0, "upper": 2.0}}
+    names = "abscissa", "step", "nodes", "smoothing", "right"
+    whole = [dict(zip(names, (k + 0.1, k + 0.2, 10 * k + 7, k + 0.3, k + 0.4), strict=True))
+             for k in range(4)]  # fmt: skip
+    for name, k in (("add", 0), ("remove", 2)):
+        way = found["directions"][name]
+        if split:
+            assert way["split"] == {"level": 3.7, "right": whole[k], "left": whole[k + 1]}
+        else:
+            assert way["line"] == whole[k]
 
 
 def test_written_numbers_are_kept(run: Run, tmp_path: Path) -> None:

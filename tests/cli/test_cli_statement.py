@@ -68,11 +68,14 @@ def test_both_ends_are_rounded_outward(line: str, run: Callable[..., Outcome]) -
     words = line.split()
     text = run(*words, "--format", "statement").stdout
     name, ends = next(iter(json.loads(run(*words, "--json").stdout)["result"].items()))
+    asked = words[words.index("--epsilon" if name == "delta" else "--delta") + 1]
     stated = next(value for key, value in table(text).items() if key.startswith(f"{name} at"))
     low, high = re.search(r"at least ([^,]+),", stated), re.search(r"at most (\S+)", stated)
     assert high is not None
     assert Fraction(high[1]) >= Fraction(ends["upper"])
-    assert high[1] in text.splitlines()[0]
+    # Epsilon stands before delta, whichever of the two was asked for.
+    pair = (asked, high[1]) if name == "delta" else (high[1], asked)
+    assert f"is ({', '.join(pair)})-differentially private" in text.splitlines()[0]
     if low is None:
         assert "lower" not in ends
         assert f"how much smaller {name} may be" in text

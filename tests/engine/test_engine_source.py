@@ -99,6 +99,15 @@ def test_ends_are_proved_and_no_farther_than_needed() -> None:
     assert bound.lower == pytest.approx(math.log(0.7e3), rel=1e-6)
 
 
+@pytest.mark.parametrize("above", [1e-3, 1e-6, 0.5])
+def test_an_epsilon_of_nothing_is_proved_too(above: float) -> None:
+    """Where the estimate is 0 and the proof fails there, the upper end is where it succeeds."""
+    target = math.nextafter(1.0, 0.0)
+    bound = inverse(Falling(above=above), target, target, 1e-6).bound
+    assert math.exp(-bound.upper) * (1.0 + above) <= target
+    assert bound.upper <= 2.0 * above + 1e-6
+
+
 def test_narrow_sources_are_asked_once() -> None:
     """Where errors are small both ends are proved at the first trial, a pad away."""
     source = Falling(1e-13, 1e-13)

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 
 import pytest
 
-from tests.faults.__main__ import ROOT, seeded
-from tests.faults.table import FAULTS, Fault
+from tests.faults.__main__ import ROOT
+from tests.faults.fault import Fault, seeded
+from tests.faults.table import FAULTS
+
+
+@cache
+def program(file: str) -> str:
+    """Return what stands there, without its comments and spaces."""
+    return ast.dump(ast.parse((ROOT / "privcalc" / file).read_text(encoding="utf-8")))
+
+
+@cache
+def has_tests(folder: str) -> bool:
+    """Say whether a folder has any."""
+    return any((ROOT / "tests" / folder).rglob("test_*.py"))
 
 
 def test_names_differ() -> None:
@@ -20,6 +34,6 @@ def test_names_differ() -> None:
 def test_a_line_stands_where_the_table_says(fault: Fault) -> None:
     """Once; what it becomes is another program, and its folder has tests."""
     wrong = seeded(fault, ROOT)
-    right = (ROOT / "privcalc" / fault.file).read_text(encoding="utf-8")
-    assert ast.dump(ast.parse(wrong)) != ast.dump(ast.parse(right))
-    assert list((ROOT / "tests" / fault.folder).rglob("test_*.py"))
+    assert ast.dump(ast.parse(wrong)) != program(fault.file)
+    assert has_tests(fault.folder)
+    assert all((ROOT / each).exists() for each in fault.tests)

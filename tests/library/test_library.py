@@ -332,3 +332,14 @@ def test_budget_files(tmp_path: Path, run: Callable[..., Outcome]) -> None:
     assert str(caught.value).endswith("gaussian has no parameter sgma (did you mean sigma?)")
     with pytest.raises(AttributeError, match="no budget was checked"):
         _ = privcalc.compose(GAUSSIAN, delta=1e-5).verdict
+
+
+@pytest.mark.parametrize("spec", ["zcdp:rho=0.5", "laplace:scale=2", "rdp:order=9,epsilon=1"])
+def test_the_curve_of_a_sample_is_a_guarantee(spec: str) -> None:
+    """Its points are what the dominating pair costs, or else bounds from above."""
+    found = privcalc.subsample(spec, q=0.01, orders=(2, 8))
+    columns = found.to_dict()["result"]
+    uppers = columns.get("exact", columns["upper"])
+    for (order, bound), upper in zip(found.curve, uppers, strict=True):
+        assert order in (2.0, 8.0)
+        assert bound.upper == (upper["upper"] if isinstance(upper, dict) else upper)

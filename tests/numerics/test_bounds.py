@@ -147,3 +147,35 @@ class TestBracket:
         assert not Bound(1.0 + 1e-8, 1.0).within_tolerance(1e-9, 0.0)
         assert Bound(1e-13, 0.0).within_tolerance(1e-9, 1e-12)
         assert not Bound(1.0).within_tolerance(1e-9, 1e-12)
+
+    @given(st.fractions(0, 1000), brackets())
+    @example(Fraction(3, 10), Bound(0.5, 0.25))
+    @example(Fraction(3, 10), Bound(0.25, 0.125))
+    def test_maximum_with_a_known_number(self, number: Fraction, other: Bound) -> None:
+        """What is larger than a number that is known is not taken for it, in either order."""
+        assert other.lower is not None
+        for largest in (Bound.of(number).maximum(other), other.maximum(Bound.of(number))):
+            low, high = largest.outward
+            assert low is not None
+            assert Fraction(high) >= max(number, Fraction(other.upper))
+            assert Fraction(low) <= max(number, Fraction(other.lower))
+
+    @given(st.floats(0.0, 0.5), st.floats(0.0, 0.5))
+    @example(0.25, 2.0**-60)
+    def test_a_mass_is_added_outward(self, one: float, other: float) -> None:
+        """The ends of a sum enclose the sum of the ends, which is seldom a double."""
+        found, total = Bound(one, one).plus(Bound(other, other)), Fraction(one) + Fraction(other)
+        assert found.lower is not None
+        assert Fraction(found.lower) <= total <= Fraction(found.upper)
+
+    @given(brackets())
+    @example(Bound(5.0 / 7.0, 5.0 / 7.0))
+    @example(Bound(1.0 / 7.0, 1.0 / 7.0))
+    @example(Bound(1.7976931348623157e308, 1.7976931348623157e308))
+    def test_printed_ends_enclose(self, bound: Bound) -> None:
+        """As the decimals that `repr` makes of them, not as doubles."""
+        low, high = bound.printed
+        assert low is not None
+        assert bound.lower is not None
+        assert Fraction(repr(low)) <= Fraction(bound.lower)
+        assert high == math.inf or Fraction(repr(high)) >= Fraction(bound.upper)

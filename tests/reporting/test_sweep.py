@@ -13,6 +13,7 @@ from privcalc.errors import PrivcalcError
 from privcalc.exact import exact
 from privcalc.relation import Relation
 from privcalc.reporting import sweep
+from privcalc.reporting.compose import Composing
 from privcalc.reporting.questions import joined
 from privcalc.reporting.sweep import read_sweep, swept
 
@@ -175,3 +176,14 @@ def test_refusals(spec: str, text: str, free: bool, words: str) -> None:
     with pytest.raises(PrivcalcError) as caught:
         texts(spec, text, free=free)
     assert words in str(caught.value)
+
+
+def test_what_is_swept_does_not_hide_where_it_was_asked() -> None:
+    """A delta of the mechanism, and the delta at which epsilon is asked, are two numbers."""
+    found = swept(joined(["approx:epsilon=1,delta=0@3"]), read_sweep("delta=1e-9,1e-8"))
+    ask = Composing((1e-5,), (), None, 1e-6, "auto")
+    for value in found.values:
+        (row,) = found.reports(value, ask(found.question(value)))
+        assert row.query["delta"] == 1e-5
+        assert row.at == ("delta", float(value))
+        assert sorted(row.query.values()) == [float(value), 1e-5]

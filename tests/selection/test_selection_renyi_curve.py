@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import mpmath
 import numpy as np
@@ -14,9 +16,12 @@ from privcalc.renyi.conversion.one_order import joint_log_delta
 from privcalc.renyi.conversion.optimum import best_log_delta
 from privcalc.renyi.conversion.order_search import ManyEpsilons
 from privcalc.renyi.known import LinearCurve, PointsCurve
-from privcalc.selection.renyi import curve_of_best
+from privcalc.selection.renyi import WithNone, curve_of_best
 from privcalc.selection.runs.make import make_runs
 from tests.finite_base import FiniteBase
+
+if TYPE_CHECKING:
+    from privcalc.selection.base import Base
 
 ORDERS = (1.01, 1.2, 1.5819767, 2.0, 3.0, 8.0, 32.0)
 
@@ -147,3 +152,23 @@ class TestManyEpsilons:
             together = best_log_delta(curve, epsilon, "trade_off").value
             assert value >= together - 1e-9 * abs(together) or value == together
             assert value <= single + 1e-3 or value == single
+
+
+@pytest.mark.parametrize("masses", [(0.0, 1e-9), (1e-9, 0.0)])
+def test_masses_at_infinity_leave_no_curve(masses: tuple[float, float]) -> None:
+    """Of neither order: a curve would leave out what the best of many runs meets more often."""
+    forward, backward = (
+        SimpleNamespace(renyi=LinearCurve(0.5), infinity_mass=mass) for mass in masses
+    )
+    runs = make_runs("geometric", mean=5.0)
+    assert curve_of_best(runs, cast("Base", forward), cast("Base", backward)) is None
+
+
+@pytest.mark.parametrize("none", [1e-6, 0.25, 0.9])
+def test_no_runs_count_as_one_result(none: float) -> None:
+    """Without runs both data sets give the same: the chance of that is added to the moment."""
+    curve = WithNone(LinearCurve(0.5), math.inf, none)
+    c, k = np.array([0.5, 1.0, 4.0, 40.0]), np.array([0.01, 0.3, 5.0, 300.0])
+    for value, bound in zip(k.tolist(), curve.bound(c, k).tolist(), strict=True):
+        truth = mpmath.log(none + mpmath.exp(value))
+        assert truth <= bound <= truth + mpmath.mpf(10) ** -12 * (1 + truth)

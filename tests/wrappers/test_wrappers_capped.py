@@ -5,17 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
+from privcalc.engine.single import SingleUse
 from privcalc.errors import DomainError, UnsupportedError
+from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.numerics.binomials import binomial_tails
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+from privcalc.wrappers.poisson import _coin
 from tests.oracles.mixtures import mixture_profile
 
 mp.dps = 40
@@ -261,3 +265,20 @@ def test_rates_next_to_one(q: str) -> None:
     [add] = [each.bound for each in answer.directions if each.adjacency == "add"]
     assert add is not None
     assert (add.lower or 0.0) <= truth * (1 + mpf(10) ** -12)
+
+
+@pytest.mark.parametrize("weight", [0.3, 0.3002])
+def test_the_coin_is_known_between_two_ends(weight: float) -> None:
+    """How often the cap binds is any number in the bracket, and so is what the coin costs."""
+    once, twice = GaussianLaw(0.5), GaussianLaw(2.0)
+    odds = SimpleNamespace(binds=(0.3, 0.3002), free=(0.6998, 0.7))
+    ((term, _),) = _coin(cast("Any", odds), once, twice, once)
+    assert term.upper is not None
+    places = np.array([0.0, 0.5, 1.5])
+    found = SingleUse(term.upper).deltas(places)
+    for e, low, high in zip(places.tolist(), found.lower, found.upper, strict=True):
+        truth = sum(
+            w * (mp.ncdf(mpf(mu) / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mpf(mu) / 2 - e / mu))
+            for w, mu in ((1.0 - weight, mpf(0.5)), (weight, mpf(2)))
+        )
+        assert low <= truth <= high

@@ -19,6 +19,7 @@ from tests.losses.fixed_size import triple_truth
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from privcalc.losses.fixed_size.circle import Kernel
     from privcalc.numerics.arrays import Array
 
 LOG_DELTA = math.log(1e-5)
@@ -393,3 +394,34 @@ def test_other_turns_are_not_counted_below() -> None:
         known = Played(scale, short.circle.step, short.value(uses), short.turns(uses))
         for epsilon in (0.2, 0.6, 1.0, 1.4, 1.8):
             assert known.below(epsilon) <= top.above(epsilon)
+
+
+def test_a_game_adds_the_bends_to_its_chords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What its kernels are made of is above all members between nodes, which chords alone are not,
+    near a = 1 by parabolas and far from it by what time values rise.
+    """
+    kept: list[Array] = []
+    spread = Game._spread
+
+    def remember(self: Game, values: Array) -> Kernel:
+        kept.append(values)
+        return spread(self, values)
+
+    monkeypatch.setattr(Game, "_spread", remember)
+    q, mu, count = 0.1, 1.0, 3
+    scale = Choice(q, mu, 20).scale(LOG_DELTA, 0.3, 20_000)
+    assert scale is not None
+    game = Game(q, mu, scale, count, rough=True)
+    near, far = np.abs(game._points) < 1.0, np.abs(game._points) < 3.0
+    astray = [0.0, 0.0]
+    for i in range(count):
+        plain = member(q, mu, (i + 0.5) / count, game._points[far])[0]
+        for way, truth in enumerate((plain, game._x[far] * plain[::-1])):
+            nodes, bends, flat = (
+                np.atleast_2d(each)[:, far] for each in kept[3 * way : 3 * way + 3]
+            )
+            chord = 0.5 * (nodes[i] + nodes[i + 1])
+            assert (truth <= chord + 0.25 * bends[i] + flat[0] + 1e-12).all()
+            beyond = (truth - chord - flat[0])[near[far]]
+            astray[way] = max(astray[way], float(beyond.max()))
+    assert min(astray) > 1e-7

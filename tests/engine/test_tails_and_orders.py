@@ -1,0 +1,81 @@
+"""What single uses and Renyi orders rest on: displaced tails, large epsilons, errors of K."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+from mpmath import exp, mpf, ncdf
+
+from privcalc.engine.renyi import ABSCISSAS, _certified_orders
+from privcalc.engine.single import SingleUse
+from privcalc.losses.law import Tails
+from privcalc.losses.noise.gaussian import GaussianLaw
+
+if TYPE_CHECKING:
+    from privcalc.engine.composition import Composition
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array
+
+
+class ByTails:
+    """A law that is known by its tails alone, as if losses were moved down before they are cut."""
+
+    exact_single_use_profile = None
+
+    def __init__(self, tails: Any, moved: float = 0.0) -> None:
+        """Take tails, and by how much they are displaced."""
+        self._tails, self._moved = tails, moved
+
+    def profile(self, epsilon: float) -> None:
+        """Return nothing."""
+        del epsilon
+
+    def tails(self, losses: Array) -> Tails:
+        """Return them."""
+        found: Tails = self._tails(losses + self._moved)
+        return found
+
+
+@pytest.mark.parametrize("missed", [1e-12, 3e-12])
+def test_losses_that_a_set_misses(missed: float) -> None:
+    """An outcome just above epsilon that displaced tails do not count costs what it does."""
+    p, shift = 1.0 / (1.0 + math.exp(-1.0)), 4e-12
+
+    def tails(losses: Array) -> Tails:
+        above = losses < 1.0
+        high, low = np.where(above, p, 0.0), np.where(above, 1.0 - p, 0.0)
+        return Tails(high, low, 1.0 - high, 1.0 - low, np.zeros(len(losses)), shift)
+
+    source = SingleUse(cast("LossLaw", ByTails(tails, shift)))
+    found = source.deltas(np.array([1.0 - missed]))
+    truth = mpf(p) * (1 - exp(-mpf(missed)))
+    assert truth > 1e-13
+    assert found.lower[0] <= truth <= found.upper[0]
+
+
+@pytest.mark.parametrize("epsilon", [600.0, 701.0, 760.0])
+def test_an_epsilon_whose_exponential_is_no_double(epsilon: float) -> None:
+    """Beyond 700 the upper end is what is above."""
+    law = ByTails(GaussianLaw(40.0).tails)
+    found = SingleUse(cast("LossLaw", law)).deltas(np.array([epsilon]))
+    m, e = mpf(40), mpf(epsilon)
+    truth = ncdf(m / 2 - e / m) - exp(e) * ncdf(-m / 2 - e / m)
+    assert found.lower[0] <= truth <= found.upper[0] <= 1.1
+
+
+def test_errors_of_cumulants_count_in_every_use() -> None:
+    """K of an order is that of all uses, each with what it may be off by."""
+
+    def law(value: float, error: float) -> Any:
+        known = np.array([value + 0.0j]), np.array([error])
+        return SimpleNamespace(on_contour=lambda *_: SimpleNamespace(log_mgf=lambda _: known))
+
+    composition = cast("Composition", [(law(0.5, 0.125), 3), (law(0.25, 0.0625), 5)])
+    c, k = _certified_orders(composition)
+    assert c.tolist() == ABSCISSAS
+    assert (k >= 3 * 0.625 + 5 * 0.3125).all()
+    assert (k <= (3 * 0.625 + 5 * 0.3125) * (1.0 + 1e-11)).all()

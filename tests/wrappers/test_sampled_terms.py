@@ -1,0 +1,101 @@
+"""What sampling makes of events that are known from above, by members, or by a curve only."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+from mpmath import mpf
+
+from privcalc.errors import UnsupportedError
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.term import Term
+from privcalc.relation import Adjacency
+from privcalc.renyi.sampled.poisson import PoissonCurve
+from privcalc.selection.proposal import GoodOrBad
+from privcalc.spec.parse import parse
+from privcalc.wrappers.poisson import PoissonSampled
+from privcalc.wrappers.sampling import SampledEvent
+from tests.pairs import atoms_profile, hockey_stick, two_point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.engine.terms import Terms
+    from privcalc.wrappers.base import Walk
+
+Q = 0.25
+# Some event that is no single mechanism; what it costs is made up.
+EVENT = parse("(gaussian:sigma=1+laplace:scale=1)").tree
+ADD, REMOVE = Adjacency.ADD, Adjacency.REMOVE
+
+
+def sampled(terms: Callable[[Adjacency], Terms], adjacency: Adjacency) -> Term:
+    """Return the term of an event with these terms, sampled."""
+    walk = SimpleNamespace(terms=lambda _, direction, __: terms(direction))
+    asked = SampledEvent(EVENT, Q, True, adjacency, 1, cast("Walk", walk))
+    return PoissonSampled(sampling_probability=Q).at_rate(asked)
+
+
+@pytest.mark.parametrize("adjacency", [ADD, REMOVE])
+def test_what_only_dominates_has_no_lower_end(adjacency: Adjacency) -> None:
+    """A law that is above the event's is so of the sample, and proves nothing below."""
+    above = two_point(0.5, 1e-3)
+    found = sampled(lambda _: [(Term(above), 1)], adjacency)
+    assert found.upper is not None
+    assert found.lower is None
+
+
+def two_point_cumulant(epsilon: float, c: float) -> float:
+    """Return K of randomized response."""
+    p = 1.0 / (1.0 + math.exp(-epsilon))
+    return math.log(p * math.exp(c * epsilon) + (1.0 - p) * math.exp(-c * epsilon))
+
+
+@pytest.mark.parametrize("worse", [ADD, REMOVE])
+def test_a_curve_is_that_of_both_orders(worse: Adjacency) -> None:
+    """A sample of what is known by its divergences needs those of both orders of the neighbours."""
+
+    def terms(adjacency: Adjacency) -> Terms:
+        epsilons = (1.0, 0.75) if adjacency is worse else (0.5, 0.25)
+        return [(Term.of(two_point(each)), 1) for each in epsilons]
+
+    for adjacency in (ADD, REMOVE):
+        curve = sampled(terms, adjacency).curve
+        assert isinstance(curve, PoissonCurve)
+        c = np.array([0.5, 1.0, 3.0])
+        truth = [sum(two_point_cumulant(each, x) for each in (1.0, 0.75)) for x in c.tolist()]
+        assert (curve.event.upper(c) >= np.array(truth) * (1.0 - 1e-14)).all()
+
+
+def test_a_curve_has_no_infinite_losses() -> None:
+    """What may reveal everything has no finite divergence, and no curve would say so."""
+    lossy: Terms = [(Term.of(two_point(0.5, 1e-3)), 1), (Term.of(two_point(0.25, 1e-3)), 1)]
+    with pytest.raises(UnsupportedError, match="may reveal everything"):
+        sampled(lambda _: lossy, REMOVE)
+
+
+@pytest.mark.parametrize("adjacency", [ADD, REMOVE])
+def test_members_with_a_law_for_each_order(adjacency: Adjacency) -> None:
+    """The data set that is asked about says yes with 3/5, the other one with 3/10; which of them
+    has the record, or samples it, depends on the direction.
+    """
+    outcomes = [(mpf(3) / 5, mpf(3) / 10), (mpf(2) / 5, mpf(7) / 10)]
+    losses = tuple(math.log(p / q) for p, q in outcomes)
+    law = AtomicLaw(losses, (0.6, 0.4), lower_masses=(0.3, 0.7))
+    event = Term(two_point(2.0), law, members=GoodOrBad(law, law), back=GoodOrBad(law, law))
+    found = sampled(lambda _: [(event, 1)], adjacency).lower
+    assert found is not None
+    for a in (1.0, 1.05, 1.1, 1.2):
+        rate = mpf(Q)
+        pairs: list[Any] = [
+            ((1 - rate) * q + rate * p, q)
+            if adjacency is REMOVE
+            else (p, (1 - rate) * p + rate * q)
+            for p, q in outcomes
+        ]
+        truth = hockey_stick(pairs, mpf(a))
+        assert abs(atoms_profile(found, a) - truth) < 1e-12
