@@ -259,15 +259,15 @@ OF_ANSWERS = (
     Fault(
         "calibrate-side",
         "accounting/calibrate.py",
-        'good, bad = Crossing(fine, "upper").solve()',
-        'good, bad = Crossing(fine, "middle").solve()',
+        'good, bad = Crossing(fine, "upper", spared=spared).solve()',
+        'good, bad = Crossing(fine, "middle", spared=spared).solve()',
         "calibration",
         "test_calibrate.py",
     ),
     Fault(
         "calibrate-neighbour",
         "accounting/calibrate.py",
-        'below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good)',
+        'below = bad if bad.excess["lower"] > 0.0 else self._insufficient(fine, good, spared)',
         "below = bad",
         "calibration",
         "test_calibrate.py",
