@@ -118,6 +118,12 @@ class Realized:
         return any(members.by_order for members, _ in self.choices)
 
     @property
+    def envelope(self) -> bool:
+        """Whether each value of the profile is that of some data sets, but of no single ones."""
+        free = any(not members.directed for members, _ in self.choices)
+        return self.alone and self.by_order and free and not _one_pair(self.choices)
+
+    @property
     def for_curves(self) -> Realized:
         """The same without lower ends where members have the profile, but not the trade-off curve.
 
@@ -173,6 +179,12 @@ class Realized:
     def member(self, c: float | None) -> Composition:
         """Return the members that cost most at order c + 1, composed."""
         return _member(self.choices, c)
+
+    def at(self, share: float) -> tuple[Composition, Composition]:
+        """Return one member of an envelope, of all in a row, in both orders of its data sets."""
+        ((members, _),) = [each for each in self.choices if each[1]]
+        one, other = members.at(share)
+        return Composition.of([(one, 1)]), Composition.of([(other, 1)])
 
     def in_both_orders(self, c: float) -> tuple[Realized, Realized]:
         """Return one mechanism on two data sets, P first and Q first; see `member`."""

@@ -89,8 +89,16 @@ class RangePairs(Members):
             return reverse_of(self.member(-c))
         eta = self.least
         t = 0.5 * eta if c is None else best_offset(eta, c)
-        w = 0.5 * eta if c is None else math.nextafter(eta - t, 0.0)
-        if c is not None and not (t > 0.0 and w > 0.0):
+        return self._pair(t, t if c is None else math.nextafter(eta - t, 0.0))
+
+    def at(self, share: float) -> tuple[AtomicLaw, AtomicLaw]:
+        """Return the pair with about this part of eta for t."""
+        t = share * self.least
+        law = self._pair(t, math.nextafter(self.least - t, 0.0))
+        return law, reverse_of(law)
+
+    def _pair(self, t: float, w: float) -> AtomicLaw:
+        if not (t > 0.0 and w > 0.0):
             return self.member(None)
         whole = -math.expm1(-(t + w))
         p, other = -math.expm1(-w) / whole, -math.expm1(-t) / whole
@@ -137,6 +145,11 @@ class ThresholdTests(Members):
             return self._pair(place)
         p, q = Fraction(float(self.p[other])), Fraction(float(self.q[other]))
         return _two_outcomes(1 - q, 1 - p)
+
+    def at(self, share: float) -> tuple[AtomicLaw, AtomicLaw]:
+        """Return the pair at about this part of the list."""
+        law = self._pair(min(int(share * len(self.p)), len(self.p) - 1))
+        return law, reverse_of(law)
 
     def as_written(self, c: float | None) -> AtomicLaw:
         """Return the law of the best pair in the order that is given; c is not below 0."""

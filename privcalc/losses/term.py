@@ -69,6 +69,14 @@ class Members:
         """
         raise NotImplementedError
 
+    def at(self, share: float) -> tuple[LossLaw, LossLaw]:
+        """Return one of all members in a row, from share 0 to 1, in both orders of its data sets.
+
+        The best for a question that no order decides is sought among them.
+        """
+        c = 2.0 ** (28.0 * share - 8.0)
+        return self.member(c), self.member(-c)
+
 
 class DirectedMembers(Members):
     """Members of which each has one law where the record is removed, and another where it is added.

@@ -39,6 +39,10 @@ FEW = 32.0 * UNIT
 # What subnormal numbers may hide in a product.
 TINY = 1e-305
 LARGEST_EXPONENT = 700.0
+# Members that are tried of all.
+MEMBERS = 128
+# Type I errors of which nearer ones are tried, and how often steps are halved.
+MOST_REFINED, REFINEMENTS = 24, 20
 
 
 class AtomicSolver:
@@ -72,6 +76,43 @@ class AtomicSolver:
             least, most = below[0].tested(levels)
             tests = least, np.minimum(most, below[1].spent(rest))
         return curve_between(levels, rest, (power, beta), tests)
+
+    def best_member(self, laws: Realized, alphas: Sequence[float]) -> tuple[Array, Array]:
+        """Return a power and a beta that a test of some member has, at each type I error.
+
+        Each is one pair of data sets, and which of the two is the first is free. Some of all
+        members in a row are tried, and of a few type I errors those next to the best one.
+        """
+        levels = np.array(alphas, dtype=float)
+        rest = np.array([one_minus(alpha) for alpha in alphas])
+        shares = [(k + 0.5) / MEMBERS for k in range(MEMBERS)]
+        tried = [self._member(laws, share, levels, rest) for share in shares]
+        power = np.max([least for least, _ in tried], axis=0)
+        beta = np.min([most for _, most in tried], axis=0)
+        for i in range(len(alphas) if len(alphas) <= MOST_REFINED else 0):
+            at = slice(i, i + 1)
+            best, step = shares[int(np.argmax([least[i] for least, _ in tried]))], 1.0 / MEMBERS
+            for _ in range(REFINEMENTS):
+                step *= 0.5
+                for share in (best - step, best + step):
+                    least, most = self._member(laws, share, levels[at], rest[at])
+                    if least[0] > power[i]:
+                        power[i], best = least[0], share
+                    beta[i] = min(beta[i], most[0])
+        return power, beta
+
+    def _member(
+        self, laws: Realized, share: float, levels: Array, rest: Array
+    ) -> tuple[Array, Array]:
+        """Return a power and a beta that a test of one member has, in its better order."""
+        power, beta = levels, rest
+        for one, other in (laws.at(share), laws.at(share)[::-1]):
+            pair = self._pair(one, other)
+            if pair is not None:
+                least, most = pair[0].tested(levels)
+                power = np.maximum(power, least)
+                beta = np.minimum(beta, np.minimum(most, pair[1].spent(rest)))
+        return power, beta
 
     def _pair(self, one: Composition, other: Composition) -> tuple[AtomicTests, AtomicTests] | None:
         first = self._tests(one)

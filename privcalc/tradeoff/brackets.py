@@ -39,6 +39,11 @@ class Curve:
         bounds = (*self.beta, *self.power)
         return all(bound.within_tolerance(tolerance, 0.0) for bound in bounds)
 
+    def reached(self, power: Sequence[float], beta: Sequence[float]) -> Curve:
+        """Return the same where some test has at least these powers, and at most these betas."""
+        found = [_reached(*each) for each in zip(self.beta, self.power, power, beta, strict=True)]
+        return replace(self, beta=tuple(b for b, _ in found), power=tuple(p for _, p in found))
+
     def intersection(self, other: Curve) -> Curve:
         """Return the narrower brackets of two; the proof and the notes are of the first."""
         betas = [a.intersection(b) for a, b in zip(self.beta, other.beta, strict=True)]

@@ -24,6 +24,10 @@ An attacker tests whether a record is there: P is the output with it (or with it
 without (or with the other), P(A) the true positive rate and Q(A) the false one. Each rate that
 follows here is attained by some attack on the dominating pair, so a mechanism that attains its pair
 cannot do better than the bracket says.
+
+One use of an envelope attains its profile at each epsilon, by data sets that differ from one to
+another: the convex hull of their trade-off functions is below all of them, and no single attack
+comes up to it. There the other ends are those of the best of some members.
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ import numpy as np
 from privcalc.bounds import Bound, Proof
 from privcalc.engine.terms import reverse_of
 from privcalc.errors import DomainError
-from privcalc.record import record
+from privcalc.record import record, replace
 from privcalc.tradeoff.atomic import AtomicSolver
 from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
 from privcalc.tradeoff.gaussian import gaussian_mu, gaussian_trade_off
@@ -139,6 +143,14 @@ class _Solvers:
 
     def _solved(self, name: str, back: str, alphas: Sequence[float]) -> Curve:
         laws = self._directions[name]
+        if laws.envelope:
+            without = {
+                each: replace(part, lower=None, choices=(), reverses=(), back=None)
+                for each, part in self._directions.items()
+            }
+            above = _Solvers(without, self._tolerance, self._engine).curve(name, alphas)
+            power, beta = self._atomic.best_member(laws, alphas)
+            return above.reached(power.tolist(), beta.tolist())
         if laws.upper.curves and self._engine in ("auto", "rdp"):
             return curve_trade_off(laws.upper, alphas)
         mu = gaussian_mu(laws) if self._engine == "auto" else None
