@@ -34,7 +34,14 @@ def pytest_collection() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow all but the cases, evenly spaced, of which `few(n)` says that n are enough."""
+    """Mark as slow all but the cases, evenly spaced, of which `few(n)` says that n are enough.
+
+    And those that begin as `dear` says: the other cases ask the same of the product.
+    """
+    for item in items:
+        case = item.nodeid.partition("[")[2]
+        if any(case.startswith(tuple(each.args)) for each in item.iter_markers("dear")):
+            item.add_marker(pytest.mark.slow)
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("few"):

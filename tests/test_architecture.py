@@ -269,6 +269,7 @@ def test_a_file_holds_one_concept() -> None:
     assert {module: count for module, count in lines.items() if not 40 <= count <= 700} == {}
 
 
+@pytest.mark.slow
 def test_modules_are_loaded_by_name_in_few_places() -> None:
     """`import_module` hides an import from the test above; who uses it is on a list by name."""
     users = {

@@ -179,6 +179,7 @@ def test_contour_agrees_with_the_closed_form_of_the_gaussian() -> None:
     assert abs(number / expected - 1) < mp.mpf(10) ** -30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "direction"),
     [

@@ -192,6 +192,7 @@ class TestGuarantees:
 
 
 class TestEnvelopes:
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("delta", "offsets"),
         [
@@ -258,6 +259,7 @@ def test_what_is_rarely_sampled_is_narrow(
 
 
 class TestNode:
+    @pytest.mark.slow
     def test_the_node_is_the_command(self) -> None:
         """Its profile is that of the command, a little above, at every delta."""
         alone = Composition(((node_law(), 1),))

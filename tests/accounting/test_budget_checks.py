@@ -101,6 +101,7 @@ def test_a_budget_on_the_edge_is_decided_as_without_one() -> None:
     assert found.width <= exact.width
 
 
+@pytest.mark.slow
 def test_one_direction_decides() -> None:
     """Where removing a record exceeds the budget, adding one is only looked at coarsely."""
     tree = parse("gaussian:sigma=1@poisson:q=0.01@1000").tree

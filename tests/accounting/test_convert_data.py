@@ -55,6 +55,7 @@ def divergence(p: list[Any], q: list[Any], order: Any) -> Any:
     )
 
 
+@pytest.mark.dear("votes2-4.0")
 @pytest.mark.parametrize(
     ("votes", "sigma"),
     [

@@ -90,6 +90,7 @@ def run(directory: Path, seed: int, number: int) -> None:
     assert checked >= 0.8 * number
 
 
+@pytest.mark.slow
 def test_round_trips(tmp_path: Path) -> None:
     """Five random mechanisms."""
     run(tmp_path, 0, 5)

@@ -211,6 +211,7 @@ def brute(outcomes: tuple[tuple[Outcomes, int], ...]) -> list[BruteForce]:
         return []
 
 
+@pytest.mark.slow
 def test_two_written_are_no_more_than_all_and_no_less_than_any() -> None:
     """The split of each is its own: sums of every choice."""
     a, b, c, d = "gaussian:sigma=2", "laplace:scale=1", "gaussian:sigma=3", "pure:epsilon=0.7"
@@ -276,6 +277,7 @@ def test_mu_of_two_widths_is_the_larger() -> None:
     assert found.answers[0].result["mu"] == Bound(0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_a_selection_of_parts_and_parts_of_selections() -> None:
     """The best of runs over split data is that of each part; alone or as one of the parts."""
     a, b = "gaussian:sigma=4", "laplace:scale=6"
@@ -409,6 +411,7 @@ def test_equal_alternatives_are_composed_once() -> None:
     assert len(found) == 1
 
 
+@pytest.mark.slow
 def test_more_noise_that_costs_more_is_not_left_out() -> None:
     """Where no query is negative, a stream with little noise on its low threshold ends at once.
 

@@ -106,6 +106,7 @@ def assert_sum(text: str, total: Fraction) -> None:
     assert bound == Bound(0.0, 0.0)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(small(20), small(20), st.integers(1, 5), st.integers(1, 9))
 def test_quotients_and_groups(a: Written, b: Written, records: int, n: int) -> None:

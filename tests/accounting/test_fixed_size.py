@@ -99,6 +99,7 @@ def test_strategies_are_above_samples_that_may_hold_a_record() -> None:
     assert upper < 1.2 * half.upper
 
 
+@pytest.mark.slow
 def test_delta_and_epsilon_agree() -> None:
     """The delta at either end of epsilon is on the right side."""
     text = "gaussian:sigma=2@wor:q=0.02@200"
@@ -109,6 +110,7 @@ def test_delta_and_epsilon_agree() -> None:
     assert below[1] >= DELTA
 
 
+@pytest.mark.slow
 def test_sums_take_the_game_as_one_pair() -> None:
     """With other noise, and with another kind of step, both ends are near."""
     for rest in ("gaussian:sigma=12@3", "laplace:scale=20@2"):
@@ -209,6 +211,7 @@ def adaptive_attack(epsilon: float, n: int) -> tuple[float, float]:
     return float(values.mean()), float(values.std()) / math.sqrt(n)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner", ["gaussian:sigma=0.7071067811865476@2", "gdp:mu=2"])
 def test_answers_to_one_batch_may_depend_on_one_another(inner: str) -> None:
     """No game is played with their sum: an attack costs more than it would say."""
@@ -221,6 +224,7 @@ def test_answers_to_one_batch_may_depend_on_one_another(inner: str) -> None:
     assert mean - 3.0 * error <= found.upper
 
 
+@pytest.mark.slow
 def test_little_noise_far_out() -> None:
     """Rates at the end of the range, and deltas that are no events: answers, as of one pair."""
     low, high = bracket("gaussian:sigma=20@wor:q=1e-6@100", delta=1e-10)
@@ -231,6 +235,7 @@ def test_little_noise_far_out() -> None:
     assert 0.999 * high <= low
 
 
+@pytest.mark.slow
 def test_a_profile_has_both_ends() -> None:
     """21 epsilons share a few games; lower ends are no less than those of one pair in all steps."""
     spec = "gaussian:sigma=1@wor:n=60000,m=256@14063"

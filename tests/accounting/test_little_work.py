@@ -144,6 +144,7 @@ def test_convert_to_tests(spec: str) -> None:
         assert 1.0 - (less.lower or 0.0) <= RATIO * (1.0 - (full.lower or 0.0))
 
 
+@pytest.mark.slow
 def test_subsample() -> None:
     """The curve of a sample of many parts, and epsilon of rounds."""
     event = several(10, "laplace:scale={s}")

@@ -88,6 +88,7 @@ def test_orders_and_splits_change_nothing() -> None:
         assert max(low, whole[0]) <= min(high, whole[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_one_array_and_lines_of_their_own_agree(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Brackets of joined laws meet those of laws that are not joined, in both quantities."""
@@ -100,6 +101,7 @@ def test_one_array_and_lines_of_their_own_agree(seed: int, monkeypatch: pytest.M
         assert high - low <= 1e-6 * high
 
 
+@pytest.mark.slow
 def test_a_curve_among_many_laws_has_a_finite_end() -> None:
     """The Renyi orders of 300 laws are those of one array, within the work of a question."""
     tree = parse(text(history(300, 7)) + "+zcdp:rho=0.1").tree

@@ -39,6 +39,7 @@ def uses(tree: object) -> int:
     return sum(each for each in counts if isinstance(each, int))
 
 
+@pytest.mark.dear("spec1-None")
 @pytest.mark.parametrize(
     ("spec", "relation"),
     [

@@ -44,6 +44,7 @@ KNOWN = {
 }
 
 
+@pytest.mark.dear("gaussian:sigma=4@allocation:t=10", "gaussian:sigma=9@batches:t=10")
 @pytest.mark.parametrize("text", KNOWN)
 def test_what_is_known(text: str) -> None:
     """Beside another part as by itself."""
@@ -66,6 +67,7 @@ MASSES: dict[str, Callable[[], mpmath.mpf]] = {
 }
 
 
+@pytest.mark.dear("gaussian:sigma=4@allocation:t=10")
 @pytest.mark.parametrize("text", MASSES)
 def test_masses_enclose_the_probability_of_an_infinite_loss(text: str) -> None:
     """The upper end is that of the laws above, the lower that of a mechanism that exists."""

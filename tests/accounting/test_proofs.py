@@ -40,6 +40,7 @@ def test_names_differ() -> None:
     assert {proof.engine for proof in Proof} == {"closed-form", "contour", "fft", "rdp", "afa"}
 
 
+@pytest.mark.slow
 def test_a_width_is_that_of_what_was_proved(run: Callable[..., Outcome]) -> None:
     """Where two distributions have an end each, the width of one is not said of both."""
     fine = ("--tolerance", "1e-10")

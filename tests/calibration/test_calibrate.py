@@ -303,6 +303,7 @@ def test_dear_answers_are_near_to_what_compose_proves(text: str, budget: float) 
     assert epsilon(less, 1e-5).upper > budget
 
 
+@pytest.mark.slow
 def test_a_long_list_of_candidates_leaves_time_to_search() -> None:
     """Of 50 candidates with Laplace noise a value is found: one report costs 2 / scale at most."""
     found = solve("noisy-max:noise=laplace,scale=_,candidates=50", target(1.0, 1e-5))
@@ -339,6 +340,7 @@ def test_a_first_value_ends_where_nothing_is_known() -> None:
     assert len(asked) == 5
 
 
+@pytest.mark.slow
 def test_rare_samples_beside_atoms_are_narrow() -> None:
     """Where one contour is wide the second is asked, also in a search."""
     text = "gaussian:sigma=_@poisson:q=1.73e-05@8426+rr:epsilon=0.263@2"
@@ -533,6 +535,7 @@ def test_what_is_never_finite_is_refused_soon() -> None:
         calibrate(tree, CalibrationTarget("mu", 0.126), tolerance=1e-3)
 
 
+@pytest.mark.slow
 def test_several_targets_are_asked_by_themselves() -> None:
     """Each has the work of a question of its own, whatever else is asked for."""
     tree, targets = parse("gaussian:sigma=_@batches:t=100,b=500@20").tree, (3.0, 3.0)

@@ -32,6 +32,7 @@ def one(run: Callable[..., Outcome], *arguments: str) -> dict[str, Any]:
 
 
 class TestAnswers:
+    @pytest.mark.slow
     def test_both_values_are_judged_as_compose_judges_them(
         self, run: Callable[..., Outcome]
     ) -> None:
@@ -137,6 +138,7 @@ class TestAnswers:
 class TestSweeps:
     SWEEP = ("--sweep", "q=0.001:0.1:3")
 
+    @pytest.mark.slow
     def test_json(self, run: Callable[..., Outcome]) -> None:
         """Each point is an object of its own, with the value of the other parameter."""
         found = objects(run("calibrate", DP_SGD, *TARGET, *self.SWEEP, "--json"))
@@ -280,6 +282,7 @@ class TestRemedies:
         spec = f"gaussian:sigma={factor!r}+laplace:scale={2.0 * factor!r}"
         assert run("compose", spec, "--delta", "1e-5", "--max-epsilon", "1").status == 0
 
+    @pytest.mark.dear("spec1-8.22e-22-0.09324584302574684")
     @pytest.mark.parametrize(
         ("spec", "delta", "budget"),
         [

@@ -40,6 +40,7 @@ def epsilon(run: Run, spec: str, *options: str) -> tuple[float, float]:
     return found["epsilon"].get("lower", -math.inf), found["epsilon"]["upper"]
 
 
+@pytest.mark.slow
 def test_rough_lattice_settles_all_that_is_left(run: Run) -> None:
     """A response alone costs mu = 2 Phi^-1(p) with p = e^4 / (1 + e^4); rare samples add little."""
     spec = "rr:epsilon=4+gaussian:sigma=5.8@poisson:q=2e-5@18"
@@ -125,6 +126,7 @@ def test_rates_next_to_1_elsewhere(run: Run) -> None:
     assert (done.status, "internal" in done.stderr) != (2, True)
 
 
+@pytest.mark.slow
 @pytest.mark.few(3)
 @pytest.mark.parametrize(
     "spec",
@@ -151,6 +153,7 @@ def test_epsilon_beyond_all_losses(at: str, spec: str, run: Run) -> None:
     assert found["delta"]["upper"] <= (1e-299 if "discrete-gaussian" in spec else math.ulp(0.0))
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "at",
@@ -165,6 +168,7 @@ def test_the_largest_epsilon(at: str, run: Run) -> None:
         assert found["delta"]["upper"] <= math.ulp(0.0)
 
 
+@pytest.mark.slow
 def test_epsilon_beyond_all_losses_keeps_the_mass(run: Run) -> None:
     """What an infinite loss has is left there: 1 - (1 - 1e-6)^3."""
     spec = "approx:epsilon=1,delta=1e-6@3+gaussian:sigma=1@poisson:q=0.1"

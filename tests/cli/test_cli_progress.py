@@ -106,6 +106,7 @@ def test_any_question_shows_itself(question: str) -> None:
     assert left_over(seen) == []
 
 
+@pytest.mark.slow
 def test_the_answer_follows_on_the_same_terminal() -> None:
     """What is left is the answer, and nothing that was drawn before it."""
     done, seen = watched(SLOW, *COMMANDS["compose"].split(), "-t", output_too=True)
@@ -163,6 +164,7 @@ def test_an_error_follows_it() -> None:
     assert line.startswith("privcalc: internal error: ValueError: no more")
 
 
+@pytest.mark.slow
 def test_lines_of_standard_input(tmp_path: Path) -> None:
     """They are counted, and an error is not drawn over."""
     file = tmp_path / "specs.txt"

@@ -60,6 +60,7 @@ WOULD_DO = [
 ]
 
 
+@pytest.mark.dear("privcalc compose partition-selection:epsilon=0")
 @pytest.mark.parametrize(("line", "name", "value", "delta"), WOULD_DO)
 def test_what_would_do_does(
     line: str, name: str, value: str, delta: str, run: Callable[..., Outcome]
@@ -147,6 +148,11 @@ ASKED = [
 ]
 
 
+@pytest.mark.dear(
+    "gaussian:sigma=2,sensitivity=2",
+    "gaussian:sigma=1@allocation:t=1000@10-2",
+    "noisy-max:sigma=4,candidates=10@10-0",
+)
 @pytest.mark.few(30)
 @pytest.mark.parametrize(("text", "query"), ASKED)
 def test_nothing_unclear_is_unexplained(
@@ -177,6 +183,7 @@ def test_nothing_unclear_is_unexplained(
         assert all(each.strip() == each and "  " not in each for each in data.get("reasons", ()))
 
 
+@pytest.mark.slow
 def test_what_was_asked_for_needs_no_reason(run: Callable[..., Outcome]) -> None:
     """A bracket as wide as the tolerance, a decided budget, and narrow ones have none."""
     noisy = ("compose", "noisy-max:sigma=2,candidates=28", "--delta", "1e-9", "--json")

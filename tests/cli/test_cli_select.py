@@ -151,6 +151,7 @@ class TestAnswers:
         assert "lower" not in result["epsilon"]
         in_order(result)
 
+    @pytest.mark.slow
     def test_other_relations(self, run: Callable[..., Outcome]) -> None:
         """Samples without replacement replace a record."""
         [found] = objects(

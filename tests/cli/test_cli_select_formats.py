@@ -237,6 +237,7 @@ class TestImports:
         assert not loaded & heavy
         assert not loaded & {"rich", "scipy.optimize", "scipy.stats", "scipy.integrate"}
 
+    @pytest.mark.slow
     def test_a_process_of_its_own(self) -> None:
         """The same bytes twice."""
         command = [sys.executable, "-m", "privcalc", "select", GAUSSIAN, *GEOMETRIC,

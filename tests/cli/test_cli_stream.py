@@ -46,6 +46,7 @@ def test_output_of_json_is_accepted(
     assert accounting.calls[-1]["relation"] is Relation.REPLACE_ONE
 
 
+@pytest.mark.slow
 def test_specification_too_long_for_text_comes_back(
     run: Callable[..., Outcome], accounting: FakeAccounting
 ) -> None:

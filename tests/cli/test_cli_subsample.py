@@ -42,6 +42,7 @@ def test_the_curve(run: Callable[..., Outcome]) -> None:
     assert ["order", "exact", "lower", "bound", "exact", "upper", "bound"] in rows
 
 
+@pytest.mark.slow
 def test_tables_fit_eighty_columns(run: Callable[..., Outcome]) -> None:
     """Tables, not the sentences around them, at every kind of order and size."""
     for arguments in (

@@ -30,6 +30,7 @@ def over_atoms(eta: str, atoms: list[tuple[Any, Any]], epsilon: str) -> Any:
     return mp.fsum(p * bounded(mp.mpf(eta), mp.mpf(epsilon) - loss) for loss, p in atoms)
 
 
+@pytest.mark.dear("4.42-2.65-0.99999", "1-0.01-0.99999")
 @pytest.mark.parametrize("part", ["0.9", "0.999", "0.99999"])
 @pytest.mark.parametrize(("eta", "other"), [("4.42", "2.65"), ("0.155", "0.644"), ("1", "0.01")])
 def test_pure(part: str, eta: str, other: str) -> None:

@@ -75,6 +75,7 @@ def test_narrow_noise_is_its_direct_sum(sigma: str, count: int) -> None:
         assert bound.width <= 1e-8 * bound.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sigmas", "epsilon"),
     [
@@ -103,6 +104,7 @@ def test_few_draws_of_unrelated_steps(sigmas: tuple[str, ...], epsilon: float) -
     assert ends[1].upper >= epsilon * (1 - 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -167,6 +169,7 @@ def test_one_release_costs_more_than_the_continuous_formula() -> None:
     assert discrete.intersection(single).width <= 1e-9 * discrete.upper
 
 
+@pytest.mark.dear("0.999")
 @pytest.mark.few(2)
 @pytest.mark.parametrize("delta", [0.999, 0.5, 0.2, 1e-30, 1e-100, 1e-280])
 def test_large_and_tiny_deltas(delta: float) -> None:

@@ -100,6 +100,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("case", "c"),
@@ -194,6 +195,7 @@ def two_uses(text: str, direction: str, epsilon: str, profile: Any, ends: list[N
     assert bound.width <= 1e-8 * bound.upper
 
 
+@pytest.mark.dear("laplace:scale=2@wor:q=0.1@2-re")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "direction", "epsilon"),
@@ -398,6 +400,7 @@ def test_errors_that_do_not_count_are_noticed(monkeypatch: pytest.MonkeyPatch) -
     assert differs(rough)
 
 
+@pytest.mark.dear("laplace:scale=2.57@poisson:q=0")
 @pytest.mark.parametrize(
     ("text", "delta"),
     [

@@ -296,6 +296,7 @@ def test_a_far_tilt_is_resolved() -> None:
     assert 4.0 * (narrow.upper - narrow.lower) < wide.upper - (wide.lower or 0.0)
 
 
+@pytest.mark.slow
 def test_a_lattice_that_ends_beyond_the_largest_loss() -> None:
     """Its lower end is no larger than the largest loss, of which more is known."""
     text = "rr:p=0.774,categories=2@44+exponential:epsilon=0.888,monotone=true@3"

@@ -100,6 +100,7 @@ def test_brackets_nest_and_contours_overlap(batch: int) -> None:
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_zeroed_aliasing_bound_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the right aliasing bound set to 0 the same check finds disjoint or unnested brackets."""
 

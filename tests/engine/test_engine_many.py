@@ -84,6 +84,7 @@ def test_many_agree_with_one(text: str) -> None:
         assert many[0].bound == many[60].bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("seed", "total"),
     [(15, 3), *(pytest.param(*each, marks=pytest.mark.slow) for each in ((11, 10), (12, 40)))],
@@ -224,6 +225,7 @@ def test_curves_and_laws_of_other_pairs_do_not_contradict() -> None:
     assert found == [Bound(0.4, 0.3), Bound(0.05), Bound(0.05)]
 
 
+@pytest.mark.slow
 def test_a_sharper_curve_is_asked_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of hundreds of epsilons it is asked at a part; each upper end holds to the right."""
     asked: list[float] = []

@@ -125,6 +125,7 @@ def batch(seed: int, directory: Path, tolerances: dict[str, float]) -> list[str]
     return [fault for _ in range(BATCH) for fault in faults(generator.spec(), tolerances)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [8, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(20) if seed != 8)]
 )

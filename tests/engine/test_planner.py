@@ -196,6 +196,12 @@ MISTAKES = [
 ]
 
 
+@pytest.mark.dear(
+    "discrete-gaussian:sigma=8.55@8",
+    "exponential:epsilon=0.219@3+discrete-gaussian:sigma=6.93@46-1.75e-09-1e-09",
+    "exponential:epsilon=0.219@3+discrete-gaussian:sigma=6.93@46-1.75e-09-1e-06",
+    "rr:epsilon=0.5@44+exponential:",
+)
 @pytest.mark.parametrize(("text", "delta", "width"), MISTAKES)
 def test_mistakes_of_a_fixed_order(text: str, delta: float, width: float) -> None:
     """Each is as narrow as one of the methods can make it, without a warning."""

@@ -41,6 +41,7 @@ def never(_: Any) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_those_with_fewer_outcomes_are_asked_first() -> None:
     """Beside few samples; all are, where there is work left for them."""
     above, _ = sides(RARE)
@@ -78,6 +79,7 @@ def test_work_and_failures_decide_how_far_it_goes() -> None:
         list(resolutions(above, broken, never))
 
 
+@pytest.mark.slow
 def test_all_resolutions_are_on_their_side() -> None:
     """With fewer outcomes upper ends are no lower, and lower ends no higher."""
     delta = Enclosed.of(4.28e-6)

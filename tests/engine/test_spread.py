@@ -94,6 +94,7 @@ def test_without_the_gap_a_lower_end_is_false(monkeypatch: pytest.MonkeyPatch) -
     assert source.deltas(np.array([2.0])).lower[0] > exact.upper
 
 
+@pytest.mark.dear("discrete-gaussian:sigma=5@pois")
 @pytest.mark.parametrize(
     ("text", "delta", "width"),
     [

@@ -37,6 +37,7 @@ def law(sigma: float, q: float, *, remove: bool = True) -> Any:
     return base if q == 1.0 else sampled(base, q, remove=remove)
 
 
+@pytest.mark.dear("{'remove': True, 'first': [0.4")
 @pytest.mark.few(2)
 @pytest.mark.parametrize("row", CELLS, ids=str)
 def test_delta_is_bracketed(row: dict[str, Any]) -> None:
@@ -77,6 +78,7 @@ def test_random_epsilons_belong_to_their_deltas(draws: int) -> None:
         assert (certified_delta(composition, found.upper, 1e-9).bound.lower or 0.0) <= delta
 
 
+@pytest.mark.slow
 def test_a_profile_is_narrow() -> None:
     """Brackets at several epsilons meet those of a contour."""
     composition = Composition.of([(law(0.7, 0.01), 2)])

@@ -426,6 +426,7 @@ class TestCommandLine:
         both = run("compose", event, "rr:p=0.75", "--delta", "1e-5", "--json")
         assert json.loads(both.stdout)["relation"] == "add_or_remove_one"
 
+    @pytest.mark.dear("SelfComposedDpEvent(SampledWit", "event1-replace-one-(laplace:sc")
     @pytest.mark.parametrize(
         ("event", "relation", "text"),
         [

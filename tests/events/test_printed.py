@@ -223,6 +223,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), JSON, max_size=3))
 def test_what_python_prints_is_what_it_was(value: dict[str, object]) -> None:
     """The data that JSON and Python print of one value are the same."""

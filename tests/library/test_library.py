@@ -220,6 +220,7 @@ def test_errors_say_what_to_write() -> None:
     assert str(no_hint.value) == no_hint.value.message == "select needs a delta or an epsilon"
 
 
+@pytest.mark.dear("select pure:epsilon=1 --runs f", "subsample gaussian:sigma=3 --q")
 @pytest.mark.parametrize(
     ("line", "specs", "keywords"),
     [
@@ -276,6 +277,7 @@ def test_prompts_and_notebooks() -> None:
     assert repr(risk).startswith("<privcalc.Result gaussian:sigma=3: advantage [0.13")
 
 
+@pytest.mark.slow
 def test_pictures(tmp_path: Path) -> None:
     """A curve, or several answers, are figures; they are what the command line draws."""
     pytest.importorskip("matplotlib")

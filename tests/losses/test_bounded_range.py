@@ -67,6 +67,7 @@ def part_of(text: str) -> Any:
     return part
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("eta", "uses", "proved", "achieved"),
     [
@@ -145,6 +146,7 @@ def best_of(ranges: tuple[float, ...], epsilon: float, grid: int = 40) -> float:
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("ranges", "epsilons"),
@@ -274,6 +276,7 @@ def test_places_are_counted_as_a_search_does() -> None:
         assert (found == np.searchsorted(places, np.arange(50))).all()
 
 
+@pytest.mark.dear("kinds3")
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "kinds",
@@ -431,6 +434,7 @@ def test_renyi_divergences_are_maxima_over_offsets(eta: float) -> None:
             assert true <= mpf(c) * (mpf(c) + 1) * mpf(eta) ** 2 / 8
 
 
+@pytest.mark.slow
 def test_zero_concentration_and_divergences_are_narrow() -> None:
     """The slope is the divergence at order 1, 0.1233 for epsilon 1; every order is attained."""
     with mp.workdps(40):
@@ -449,6 +453,7 @@ def test_zero_concentration_and_divergences_are_narrow() -> None:
     assert smallest_rho({"both": part_of("exponential:epsilon=0.1")}, 1e-9).rho.upper <= 0.00125
 
 
+@pytest.mark.slow
 def test_one_use_and_delta_0_stay_exact() -> None:
     """Both ends are those of the envelope, and of the largest loss."""
     for epsilon, delta in ((0.3, 1e-3), (2.0, 0.1)):
@@ -461,6 +466,7 @@ def test_one_use_and_delta_0_stay_exact() -> None:
         assert bracket(text, delta=0.0) == (epsilon, epsilon)
 
 
+@pytest.mark.slow
 def test_sums_take_the_best_of_both() -> None:
     """Beside others the upper end is below that of envelopes, and the lower one is close."""
     for text, before in (
@@ -507,6 +513,7 @@ def test_deltas_far_below_what_laws_keep(delta: float) -> None:
     assert upper - lower < 1e-9
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     "kinds", [((2.0, 100),), ((1.0, 150),), ((0.5, 200),), ((2.3, 256),), ((2.0, 60), (1.0, 9))]
@@ -524,6 +531,7 @@ def test_laws_reach_as_far_as_doubles_do(kinds: tuple[tuple[float, int], ...]) -
         assert profile_of_law(lower, epsilon) <= law.closer.at(epsilon)
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "least"),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 REPLACE = Relation.REPLACE_ONE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "count"), [(0.1, 4), pytest.param(0.3, 2, marks=pytest.mark.slow)])
 def test_a_fixed_size_has_the_lower_end_of_a_half(q: float, count: int) -> None:
     """That of a Poisson sample that may hold a record, or more by a strategy; one use is exact."""

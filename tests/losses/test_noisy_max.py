@@ -66,6 +66,7 @@ def test_three_candidates_have_the_vector_bound() -> None:
     assert law.mu == pytest.approx(float(vector_mu(3, 0.5)), rel=1e-14)
 
 
+@pytest.mark.dear("laplace-laplace_noise-8001-2e-05", "gaussian-gaussian_noise-801-1e-11")
 @pytest.mark.parametrize(
     ("noise", "make", "points", "error"),
     [
@@ -151,6 +152,7 @@ def test_renyi_divergences_are_integrals_of_the_profile(m: int, step: float) -> 
         assert law.profile(y)[0] <= normal_profile(mu, y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("k", "j"),
     [
@@ -172,6 +174,7 @@ def test_chances_of_a_split_are_integrals(k: int, j: int) -> None:
         assert high[i] <= low[i] * (1.0 + 1e-8)
 
 
+@pytest.mark.slow
 def test_lower_law_is_below_the_upper_one() -> None:
     """At every epsilon, in one use; for two candidates it comes near the exact profile."""
     for m in (2, 3, 9, 200):
@@ -205,6 +208,7 @@ def test_two_uses_are_one_averaged_over_the_other(epsilon: float) -> None:
     assert answer.bound.upper == pytest.approx(float(masses @ (h[:-1] + h[1:])) / 2.0, rel=1e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=3, deadline=None)
 @given(
     m=st.integers(2, 300),

@@ -193,6 +193,7 @@ def test_the_order_of_many_changes_nothing() -> None:
     assert found.lower == pytest.approx(turned.lower, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_largest_loss_is_still_known() -> None:
     """The noise has no largest loss; the ranges have their sum, and nothing beyond."""
     values = epsilons(40)

@@ -49,6 +49,7 @@ def test_two_uses(narrow: float, wide: float) -> None:
     assert profile.at(narrow + wide) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kinds", [((0.2, 1), (0.11, 2), (0.05, 1)), ((0.5, 2), (0.4, 2))])
 def test_below_the_best_order(kinds: tuple[tuple[float, int], ...]) -> None:
     """What is known from above of all orders is more, by little."""

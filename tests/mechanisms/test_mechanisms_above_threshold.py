@@ -278,6 +278,7 @@ def test_nonnegative_streams_cost_at_most_their_bound(cutoff: int) -> None:
         assert four.lower <= any_length.lower * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_nonnegative_streams_of_any_length() -> None:
     """Below Hoelder's bound with gamma = 2; more where the threshold is higher; else refused."""
     text = "svt:noise=gaussian,threshold_noise=1,query_noise=1.7320508075688772"

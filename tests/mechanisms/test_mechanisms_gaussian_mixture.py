@@ -58,6 +58,7 @@ def test_one_use_at_forty_digits(seed: int) -> None:
     assert bound.upper - bound.lower <= 1e-8 * bound.upper + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.few(2)
 @pytest.mark.parametrize("q", ["1e-7", "0.01", "0.5", "0.9999"])
 @pytest.mark.parametrize("sizes", [["1", "2.5"], ["0", "1", "3"]])

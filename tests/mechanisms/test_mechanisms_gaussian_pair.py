@@ -73,6 +73,7 @@ def critical(law: UnequalGaussiansLaw) -> float:
     return 1.0 / law.excess if law.excess > 0.0 else math.inf
 
 
+@pytest.mark.slow
 def test_the_oracle_integrates() -> None:
     """The Gaussian integral that the tests compare with is the integral."""
     case, s = CASES[2], mpc("0.4", "0.7")
@@ -221,6 +222,7 @@ def test_variances_two_and_one(uses: int) -> None:
         law.on_contour(1.0, 1.0, -30.0)
 
 
+@pytest.mark.slow
 def test_one_use_from_the_tails() -> None:
     """For a single use above_p - e^epsilon above_q is delta, by direct integration."""
     for case in CASES[:4]:

@@ -416,6 +416,7 @@ class TestAnswers:
         with pytest.raises(UnsupportedError, match=words):
             epsilon_of(NAMED + text)
 
+    @pytest.mark.slow
     def test_columns_of_different_norms(self, tmp_path: Path) -> None:
         """Sampled rounds are between those of the best group, and of the largest norms in order."""
         rng = random.Random(5)

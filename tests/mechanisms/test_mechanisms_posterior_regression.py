@@ -78,6 +78,7 @@ def draw(rng: random.Random, d: int, norm: float, response: float) -> tuple[Any,
     return x, response * rng.choice([-1.0, 1.0, rng.uniform(-1, 1)])
 
 
+@pytest.mark.slow
 def test_no_data_set_costs_more_than_the_upper_end() -> None:
     """Random data of up to six records in up to three dimensions, and aligned ones."""
     rng = random.Random(5)

@@ -129,6 +129,7 @@ def test_bits_far_out(t: float, m: float, mass: float, epsilon: float) -> None:
         assert truth <= found.upper
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.05, 0.033, 0.027])
 def test_a_bit_of_a_test_that_tells_nearly_everything(sigma: float) -> None:
@@ -337,6 +338,7 @@ def test_sums_and_samples_are_between_their_ends() -> None:
         assert found.lower is None or found.lower <= good.upper
 
 
+@pytest.mark.slow
 def test_engines_agree() -> None:
     """The contour and the lattice have the same law."""
     _agree(random.Random(5), 1)

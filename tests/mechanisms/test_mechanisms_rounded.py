@@ -79,6 +79,7 @@ def contains(bound: Bound | None, low: Any, high: Any) -> bool:
     return bool(mpf(bound.lower) <= low and high <= mpf(bound.upper))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "questions", [QUESTIONS // 3, pytest.param(QUESTIONS, marks=pytest.mark.slow)]
 )

@@ -73,6 +73,7 @@ def on_lattice(parts: list[tuple[float, float]], epsilon: float, *, up: bool) ->
     return 1.0 - hidden + float(masses @ np.maximum(-np.expm1(epsilon - losses), 0.0))
 
 
+@pytest.mark.dear("1.2-24")
 @pytest.mark.parametrize("n", [5, 24])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.2, 2.0])
 def test_many_releases_of_laplace_noise(
@@ -115,6 +116,7 @@ def test_two_kept_apart_cost_at_least_all_data_sets(
     assert found.upper <= max(costs) + 2 * new
 
 
+@pytest.mark.dear("discrete-laplace", "discrete-gaussian")
 @pytest.mark.parametrize("noise", ["laplace", "gaussian", "discrete-gaussian", "discrete-laplace"])
 def test_many_releases_are_narrow_in_any_order(noise: str) -> None:
     """Where new keys hardly show, 30 different releases have eight digits, in any order."""

@@ -105,6 +105,7 @@ def run(directory: Path, seed: int, number: int) -> None:
     assert answered >= 0.6 * number
 
 
+@pytest.mark.slow
 def test_random_mechanisms(tmp_path: Path) -> None:
     """Five of them."""
     run(tmp_path, 1, 5)

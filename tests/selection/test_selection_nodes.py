@@ -297,6 +297,7 @@ def test_epsilons_beyond_any_profile() -> None:
 
 
 class TestRandomNodes:
+    @pytest.mark.slow
     @pytest.mark.parametrize("seed", [17, pytest.param(11, marks=pytest.mark.slow)])
     def test_a_few(self, seed: int) -> None:
         """Some of each kind, alone and in sums."""

@@ -154,6 +154,7 @@ def in_order(found: Selected) -> None:
         assert found.bound.lower <= answer
 
 
+@pytest.mark.dear("1e-08")
 @pytest.mark.parametrize("delta", [pytest.param(1e-4, marks=pytest.mark.slow), 1e-6, 1e-8])
 def test_many_trials_are_poisson(delta: float) -> None:
     """Binomial numbers come down to Poisson ones as trials become many."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 SPECS = sorted({loop.spec for loop in LOOPS})
 
 
+@pytest.mark.dear("gaussian:sigma=1.1@batches:t=2")
 @pytest.mark.few(3)
 @pytest.mark.parametrize("spec", SPECS)
 def test_every_specification_has_an_answer(spec: str, run: Callable[..., Outcome]) -> None:

@@ -72,6 +72,7 @@ def _mutated(rng: random.Random, text: str) -> str:
     return text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2_500, pytest.param(15_000, marks=pytest.mark.slow)])
 def test_mutations_of_valid_text_parse_or_point(count: int) -> None:
     """Thousands of small changes to valid text: some parse, most point at the fault."""

@@ -182,6 +182,7 @@ def test_groups_follow_the_chain(tmp_path: Path) -> None:
         assert curve.beta[index].upper == pytest.approx(1.0 - lower)
 
 
+@pytest.mark.slow
 def test_small_discrete_mechanisms(tmp_path: Path) -> None:
     """Random mechanisms with few outcomes, in every direction, by brute force."""
     rng = random.Random(5)

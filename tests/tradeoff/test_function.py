@@ -58,6 +58,7 @@ def test_without_beta() -> None:
     assert curve.power[1].lower == pytest.approx(0.25 + 0.75 * mp.ncdf(z + mp.sqrt(2)), rel=1e-8)
 
 
+@pytest.mark.slow
 def test_answers_say_how() -> None:
     """Each curve names the engine that proved most of it, and what kept it wide."""
     assert curve_of(MNIST, [0.01, 0.2]).proof.engine == "contour"
@@ -134,6 +135,7 @@ def test_work_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
             assert power.width <= 0.1 * power.upper
 
 
+@pytest.mark.slow
 def test_finer_wishes() -> None:
     """Where a tolerance is out of reach the answer is as narrow as it gets, not given up."""
     laws = laws_of(MNIST)
@@ -161,6 +163,7 @@ def test_width(text: str) -> None:
     assert all(narrow(beta, width) for beta in curve.beta[20:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -180,6 +183,7 @@ def test_fft_compositions(text: str) -> None:
             assert power.lower <= found.bound.upper + math.exp(epsilon) * alpha
 
 
+@pytest.mark.slow
 def test_upper_bounds_only() -> None:
     """A zCDP guarantee bounds the power of all its mechanisms, a Gaussian among them."""
     curve = curve_of("zcdp:rho=0.5", [1e-6, 0.01, 0.4]).worst

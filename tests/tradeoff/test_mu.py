@@ -71,6 +71,7 @@ def profile(mu: float, epsilon: float) -> mpf:
         return tail(e / m - m / 2) - mp.exp(e) * tail(e / m + m / 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(log_mu=st.floats(-8.0, 1.3), s=st.floats(0.0, 1.0))
 def test_gaussian_profile_is_proved(log_mu: float, s: float) -> None:
@@ -173,6 +174,7 @@ def test_pure_guarantees_have_a_closed_form(log_epsilon: float) -> None:
         assert epsilon > 600.0 or pure_mu(epsilon) <= exact * (1 + mpf("1e-10"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["1e-156", "1e-160", "1e-280"])
 def test_mu_whose_square_is_no_double(epsilon: str) -> None:
     """Near 0 it is (pi / 2)^(1/2) epsilon; so it was where squares of mu lose their digits."""
@@ -230,6 +232,7 @@ def test_randomised_responses_agree_with_all_tests(p: float, count: int) -> None
     assert mu.width <= 1e-8 * mu.upper
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [0.5, pytest.param(1.0, marks=pytest.mark.slow), 10.0])
 def test_one_laplace_agrees_with_a_dense_scan(scale: float) -> None:
     """Tests are {x < a}; with a on either side of the nearer peak, the largest mu of all."""
@@ -291,6 +294,7 @@ def test_compositions_agree_with_a_dense_scan(text: str) -> None:
     assert best >= answer.mu.lower * (1.0 - 1e-5)
 
 
+@pytest.mark.dear("exponential:epsilon=1@20")
 @pytest.mark.parametrize("text", SOME)
 @settings(max_examples=4, deadline=None)
 @given(part=st.floats(0.0, 1.0))

@@ -144,6 +144,7 @@ def test_one_laplace(text: str, epsilon: str) -> None:
         assert relative(beta) < 1e-10
 
 
+@pytest.mark.dear("1-0.01")
 @pytest.mark.parametrize(("sigma", "q"), [("1", "0.01"), ("0.5", "0.00001"), ("2", "0.4")])
 def test_one_sampled_gaussian(sigma: str, q: str) -> None:
     """A sampled Gaussian has likelihood ratios that rise with x, so that x is the threshold."""
@@ -199,6 +200,7 @@ def test_tails_agree_with_the_profile(text: str) -> None:
         assert all(meets(a, b) for a, b in zip(slow.power, fast.power, strict=True))
 
 
+@pytest.mark.slow
 def test_more_than_one_use_has_no_tails() -> None:
     """Compositions are left to the privacy profile."""
     assert tail_trade_off(laws_of("laplace:scale=1@2")["both"], [0.1]) is None

@@ -199,6 +199,7 @@ def check_once(rng: random.Random) -> None:
         assert truth - error <= bound.upper
 
 
+@pytest.mark.slow
 def test_once_by_transform() -> None:
     """One epoch is on both sides of the Mellin transform."""
     check_once(random.Random(3))
@@ -225,6 +226,7 @@ POINTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "point", [p if p in POINTS[:1] else pytest.param(p, marks=pytest.mark.slow) for p in POINTS]
 )
@@ -240,6 +242,7 @@ def test_several_epochs_by_sampling(point: tuple[float, int, int, float]) -> Non
         assert mean - 3.0 * error <= bound.upper
 
 
+@pytest.mark.slow
 def test_epochs_by_transform() -> None:
     """Three epochs, and what Poisson sampling proves of them, contradict nothing."""
     assert not contradictions(1.0, 30, 3, 1e-6)
@@ -339,6 +342,7 @@ def test_refused_with_the_reason(text: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("sigma", "steps"),
@@ -401,6 +405,7 @@ def test_divergences_of_an_epoch() -> None:
     assert exact <= bound.upper <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_replacing_is_refused() -> None:
     """Nothing is proved for a record that is replaced; zeroing one out is adding and removing."""
     tree = parse("gaussian:sigma=1@allocation:t=20").tree
@@ -410,6 +415,7 @@ def test_replacing_is_refused() -> None:
     assert zeroed == epsilon_of("gaussian:sigma=1@allocation:t=20")
 
 
+@pytest.mark.slow
 def test_many_different_epochs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each takes ten megabytes and more."""
     monkeypatch.setattr("privcalc.wrappers.allocation.MOST_EPOCHS", 2)
@@ -426,6 +432,7 @@ def test_calibrated_noise() -> None:
     assert epsilon_of(f"gaussian:sigma={found.sufficient!r}@allocation:t=100@5").upper <= 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sigma", "t", "delta"), [(1.0, 2, 1e-14), (20.0, 2, 1e-14)])
 def test_an_epoch_costs_no_more_than_one_step(sigma: float, t: int, delta: float) -> None:
     """Where lattices leave out more than delta the bound is that of one unsampled step."""

@@ -53,6 +53,7 @@ ROWS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "row", [row if row is ROWS[0] else pytest.param(row, marks=pytest.mark.slow) for row in ROWS]
 )
@@ -77,6 +78,7 @@ def test_many_passes(text: str) -> None:
     assert found.upper <= plain.upper * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_allocation_batches_none() -> None:
     """What costs least is random allocation, and what costs most no sampling."""
     for noise, steps in ((1.0, 20), (5.0, 30)):
@@ -96,6 +98,7 @@ def ends_fall(texts: list[str], slack: float = 2e-3) -> None:
         assert (less.lower or 0.0) <= (more.lower or 0.0) * (1.0 + slack), text
 
 
+@pytest.mark.slow
 def test_more_records_cost_less() -> None:
     """The upper end falls with b; the lower end does not move."""
     few, many = ("gaussian:sigma=3@batches:t=50", "gaussian:sigma=3@batches:t=50,n=50000")
@@ -126,6 +129,7 @@ def test_a_last_batch_of_fewer_records(passes: str) -> None:
     assert found[3].upper <= found[4].upper * (1.0 + 1e-6)
 
 
+@pytest.mark.dear("n=1000,b=10-t=100,b=10", "t=100,n=1000,b=10-t=100,b=10")
 @pytest.mark.parametrize(
     ("short", "full"),
     [("n=1000,b=10", "t=100,b=10"), ("t=100,n=1000,b=10", "t=100,b=10"), ("n=7,b=9", "t=1")],
@@ -136,6 +140,7 @@ def test_sizes_that_say_the_same(short: str, full: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_few_batches_of_a_pass_are_read() -> None:
     """One that is stopped after a quarter costs less than a whole one of as few batches."""
     found = epsilon_of("gaussian:sigma=4@batches:t=25,b=40,n=4000")
@@ -176,6 +181,7 @@ def test_one_batch_is_no_sampling(event: str) -> None:
     assert replaced == epsilon_of(f"{event}@group:k=2")
 
 
+@pytest.mark.slow
 def test_a_replaced_record_is_allocation_with_twice_the_distance() -> None:
     """Its values are at +1 and -1, all others at -1."""
     found = epsilon_of("gaussian:sigma=2@batches:t=30", relation=Relation.REPLACE_ONE)
@@ -183,6 +189,7 @@ def test_a_replaced_record_is_allocation_with_twice_the_distance() -> None:
     assert found.lower == pytest.approx(lower_of("gaussian:sigma=1@allocation:t=30"), rel=1e-6)
 
 
+@pytest.mark.slow
 def test_what_adds_no_noise_has_no_sampling_above() -> None:
     """The upper end is for one value with Gaussian noise; the pair below is one of any step."""
     for event, plain in (
@@ -254,6 +261,7 @@ def test_allocation_says_what_is_missing_where_a_record_is_replaced() -> None:
         epsilon_of("gaussian:sigma=1@allocation:t=20", relation=Relation.REPLACE_ONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "epsilon"),
     [
@@ -270,6 +278,7 @@ def test_epsilons_that_are_no_doubles(text: str, epsilon: float) -> None:
     assert 0.0 <= answer.bound.lower <= answer.bound.upper < 1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["gaussian:sigma=4@batches:t=100", "gaussian:sigma=8@batches:t=30,b=4"]
 )
@@ -284,6 +293,7 @@ def test_profiles_of_one_pass(text: str) -> None:
     assert len(profile) == 21
 
 
+@pytest.mark.slow
 def test_trade_off_of_one_pass() -> None:
     """It takes many values, and has an answer."""
     found = privcalc.convert("gaussian:sigma=4@batches:t=100", to="tradeoff", points=5)

@@ -83,6 +83,7 @@ def test_two_of_three_steps(sigma: float) -> None:
             assert delta - 1e-12 <= found[name].upper
 
 
+@pytest.mark.slow
 def test_many_steps_by_simulation() -> None:
     """Delta of 3 of 20 steps, from 100,000 likelihood ratios by elementary polynomials."""
     sigma, k, t, n = 1.0, 3, 20, 100_000
@@ -106,6 +107,7 @@ def test_many_steps_by_simulation() -> None:
         assert mean - 4.0 * deviation <= found["remove"].upper
 
 
+@pytest.mark.dear("gaussian:sigma=0.7@allocation:")
 @pytest.mark.parametrize(
     ("text", "low", "high"),
     [
@@ -154,6 +156,7 @@ def compose_laws(law: LossLaw, epsilon: float) -> float:
     return found
 
 
+@pytest.mark.slow
 def test_all_steps_and_one_step() -> None:
     """Of all steps there is no sampling, and of one it is what it was."""
     assert (
@@ -164,6 +167,7 @@ def test_all_steps_and_one_step() -> None:
     assert one == answer("gaussian:sigma=2@allocation:t=5")["whole"]
 
 
+@pytest.mark.slow
 def test_more_steps_cost_more() -> None:
     """Upper ends grow with k, and are below no sampling; lower ends are below upper ones."""
     found = [

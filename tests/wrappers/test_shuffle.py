@@ -249,6 +249,7 @@ def test_the_law_of_points_is_outward() -> None:
                 assert law is below or joined == pytest.approx(alone, rel=0.02, abs=1e-12)
 
 
+@pytest.mark.dear("rr:epsilon=1@shuffle:n=1000-pu")
 @pytest.mark.parametrize(
     ("smaller", "larger"),
     [
@@ -333,6 +334,7 @@ def test_only_replacing_a_record() -> None:
         compose(tree, relation=Relation.ADD_OR_REMOVE_ONE, deltas=[1e-6])
 
 
+@pytest.mark.slow
 def test_groups_and_sums() -> None:
     """A group is a chain of records, and rounds go with other mechanisms."""
     one, three = (
@@ -345,6 +347,7 @@ def test_groups_and_sums() -> None:
     assert both.upper > both.lower > one.upper
 
 
+@pytest.mark.slow
 def test_calibration() -> None:
     """The epsilon of reports that meets a target, checked by the question itself."""
     tree = parse("rr:epsilon=_@shuffle:n=10000").tree

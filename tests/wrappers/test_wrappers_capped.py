@@ -161,6 +161,7 @@ def test_where_the_cap_binds_others_pull_the_other_way(text: str, width: float) 
     assert low >= high * (1.0 - width)
 
 
+@pytest.mark.slow
 def test_many_records() -> None:
     """A cap that never binds is none, and one that does has both ends, also of 10^15."""
     text = "gaussian:sigma=1@poisson:q=1e-5,max={},n={}@1000"
@@ -185,6 +186,7 @@ def test_a_cap_that_cannot_bind() -> None:
         assert rare[0] <= plain[1] * (1.0 + 1e-12)
 
 
+@pytest.mark.slow
 def test_above_the_mean_batch_a_higher_cap_costs_less() -> None:
     """And the record is in more of the batches."""
     text = "gaussian:sigma=1@poisson:q=256/60000,max={},n=60000@14063"
@@ -194,6 +196,7 @@ def test_above_the_mean_batch_a_higher_cap_costs_less() -> None:
     assert list(lows) == sorted(lows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [9, pytest.param(14, marks=pytest.mark.slow)])
 def test_both_engines_agree(most: int) -> None:
     """The contour of a coin, and the lattice of its masses."""
@@ -238,6 +241,7 @@ def test_other_relations_are_refused(relation: Relation) -> None:
         compose(tree, deltas=[1e-6], relation=relation)
 
 
+@pytest.mark.dear("0.99999999999", "0.99999999999735")
 @pytest.mark.parametrize("q", ["0.9999999997", "0.99999999999", "0.99999999999735"])
 def test_rates_next_to_one(q: str) -> None:
     """The lower end that others make is not above what samples cost that are told apart.

@@ -113,6 +113,7 @@ SCALES = [mpf(x) for x in ("0.05", "0.5", "0.9", "1", "1.01", "1.5", "4", "30", 
 weights = st.integers(min_value=0, max_value=20)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.tuples(weights, weights), min_size=2, max_size=5).filter(
@@ -148,6 +149,7 @@ pairs = st.lists(st.tuples(weights, weights), min_size=2, max_size=4).filter(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     rows=pairs,
@@ -240,6 +242,7 @@ def test_discretised_laws_stay_above_the_chain(mu: float, k: int) -> None:
         assert bound <= true * mpf("1.01") + mpf("1e-20")
 
 
+@pytest.mark.slow
 def test_thinned_chains_stay_above() -> None:
     """A law of many values, whose chain has to be thinned, loses little and never gains."""
     mu, points = mpf("0.05"), 1800
@@ -338,6 +341,7 @@ def test_large_groups(text: str, largest: float, *, attained: bool) -> None:
     assert 0.0 < bound.upper <= largest * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_a_group_multiplies_the_range() -> None:
     """Scores move k times as far: the exponential mechanism of k times the epsilon, exactly."""
     text = "exponential:epsilon=0.1@3@group:k=40"

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mpmath import mp, mpf
@@ -114,6 +115,7 @@ def test_sampled_pairs(
 
 
 # delta is 3/4, and its 40 digits are not.
+@pytest.mark.slow
 @example(rows=[(1, 0), (3, 1), (6, 0)], other=[(0, 1), (1, 1)], q=1e-6, way=(True, "auto"), part=0)
 # The only finite loss is negative, and far from 0 after tilting.
 @example(rows=[(0, 4), (1, 1)], other=[(1, 0), (1, 1)], q=0.999, way=(False, "contour"), part=0)
@@ -146,6 +148,7 @@ def test_two_sampled_pairs(
         )
 
 
+@pytest.mark.slow
 @settings(max_examples=2, deadline=None)
 @example(rows=[(0, 1), (1, 1)], q=1e-6, remove=False, count=2, part=0)
 @given(rows=ROWS, q=RATES, remove=st.booleans(), count=st.integers(1, 3), part=st.integers(0, 9))
@@ -165,6 +168,7 @@ def test_sampled_tail_laws(
     check(found.bound, brute.delta(epsilon))
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(rows=ROWS, q=RATES, count=st.integers(1, 3), part=st.integers(0, 9), engine=ENGINES)
 def test_glued_pairs(

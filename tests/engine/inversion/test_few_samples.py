@@ -107,6 +107,7 @@ def test_engines_meet(seed: int) -> None:
         assert all(meet(one, other) for other in found[k + 1 :])
 
 
+@pytest.mark.dear("gaussian:sigma=0.4@poisson:q=1e-20", "gaussian:sigma=0.001@poisson:q")
 @pytest.mark.parametrize(
     ("text", "delta", "width"),
     [

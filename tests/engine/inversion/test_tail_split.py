@@ -89,6 +89,7 @@ FEW_SAMPLES = [
 ]
 
 
+@pytest.mark.dear("(0.136, 0.000349, 78, 6.1e-11)-True")
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize("cell", FEW_SAMPLES, ids=str)
 def test_few_samples_with_little_noise(

@@ -52,6 +52,7 @@ def test_points_of_both_orders_are_a_law() -> None:
     assert found[[2, 7]] == pytest.approx(truth[[2, 7]], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_little_work_is_few_points(monkeypatch: pytest.MonkeyPatch) -> None:
     """A law has points for what work there is; where there is none it is that of no sampling."""
     sizes = []

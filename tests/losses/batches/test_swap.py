@@ -85,6 +85,7 @@ def test_means_of_the_glued_law() -> None:
         assert above - below == pytest.approx(-math.expm1(epsilon), rel=1e-6)
 
 
+@pytest.mark.dear("3", "2")
 @pytest.mark.parametrize("batch", [1, 2, 3])
 def test_no_population_is_above_the_caps(batch: int) -> None:
     """Random records in an interval: ratios, and means over all ways to fill a slot."""
@@ -159,6 +160,7 @@ def test_slots_of_fewer_records_are_below_those_of_as_many(
     assert nearest > 0.7
 
 
+@pytest.mark.slow
 def test_uneven_slots_are_between_even_ones() -> None:
     """A last batch of few records is nearly none, and one of nearly all is one; others count."""
     v = 0.25
@@ -220,6 +222,7 @@ def test_weights_with_a_cap_are_below_even_ones() -> None:
         assert slope <= beta - g + steeper + 1e-12
 
 
+@pytest.mark.dear("0.5-0.3-True")
 @pytest.mark.parametrize(("v", "epsilon", "remove"), [(0.5, 0.3, True), (1.0, 1.0, False)])
 def test_hinges_of_two_numbers(v: float, epsilon: float, *, remove: bool) -> None:
     """Sums of two on a lattice, against a sum over pairs of cells; coarse ones are larger."""
@@ -278,6 +281,7 @@ def nothing_is_above(cases: int, seed: int) -> None:
             assert value <= bound.at(epsilon, remove=remove) * 1.02 + 1e-6
 
 
+@pytest.mark.slow
 def test_no_adversary_is_above() -> None:
     """Some cases."""
     nothing_is_above(60, 1)

@@ -149,6 +149,7 @@ def test_modest_parameters(name: str, tmp_path: Path) -> None:
     check(drawn(name, 0, tmp_path, extreme=False), some(name))
 
 
+@pytest.mark.dear("noisy_max")
 @pytest.mark.few(8)
 @pytest.mark.parametrize(
     "name",
@@ -163,6 +164,7 @@ def test_extreme_parameters(name: str, tmp_path: Path) -> None:
     check(drawn(name, 0, tmp_path, extreme=True))
 
 
+@pytest.mark.slow
 def test_a_cheap_selection() -> None:
     """Of the costly entries, one that is not: the rest are slow tests."""
     check(parse("pure:epsilon=0.5@select:runs=geometric,mean=3").tree, some("repeat_and_select"))
@@ -204,6 +206,7 @@ def relations_covered(name: str, directory: Path) -> set[Relation]:
     return covered
 
 
+@pytest.mark.dear("shuffled_batches")
 @pytest.mark.parametrize("name", [name for name in ENTRIES if name not in COSTLY])
 def test_every_relation_is_covered(name: str, tmp_path: Path) -> None:
     """No registered mechanism or wrapper is without a case in any relation that it supports."""

@@ -197,6 +197,7 @@ def test_games_that_cut_off_much_are_above(part: float) -> None:
     assert Game(q, mu, least, 4).left_out(uses) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("q", "mu", "uses"), [(0.1, 1.0, 40), (0.02, 0.5, 300)])
 def test_constant_triples_are_below_the_game(q: float, mu: float, uses: int) -> None:
     """Of random triples, each used all the time, and of the three that strategies play."""
@@ -252,6 +253,7 @@ def coarse_strategy(q: float, mu: float, uses: int, epsilon: float, step: float)
     return float(value[size // 2])
 
 
+@pytest.mark.slow
 def test_strategies_cost_what_another_recursion_says() -> None:
     """On a coarser lattice, with other kernels, not tilted, one step after the other."""
     q, mu, uses = 0.1, 1.0, 30
@@ -263,6 +265,7 @@ def test_strategies_cost_what_another_recursion_says() -> None:
     assert above(q, mu, uses).above(1.6) >= coarse_strategy(q, mu, uses, 1.6, 0.004) * 0.9999
 
 
+@pytest.mark.slow
 def test_two_steps_by_brute_force() -> None:
     """V_2 of the best of many triples, each step, at a few likelihood ratios in between."""
     q, mu, epsilon = 0.3, 1.0, 0.9
@@ -318,6 +321,7 @@ def member(q: float, mu: float, tau: float, losses: Array) -> tuple[Array, Array
     return time_values(q, mu, tau * tau, losses, fine=0.004, under=0.004)
 
 
+@pytest.mark.dear("0.3-1.5-3e-06")
 @pytest.mark.parametrize(
     ("q", "mu", "missed"), [(0.1, 1.0, 1e-6), (0.01, 0.5, 0.0), (0.3, 1.5, 3e-6), (0.02, 1.0, 2e-7)]
 )
@@ -383,6 +387,7 @@ def test_the_moment_is_that_of_removing_or_more() -> None:
     assert game._rest(30, 4, one) >= math.comb(30, 4) * truth**26
 
 
+@pytest.mark.slow
 def test_other_turns_are_not_counted_below() -> None:
     """On a circle that is far too short there are less of them than on one that is long enough."""
     q, mu, uses = 0.05, 1.0, 60
