@@ -8,12 +8,13 @@ import numpy as np
 
 from privcalc.accounting.answer import Answer, Direction, Method, Quantity
 from privcalc.accounting.compose import check
+from privcalc.accounting.directions import FLOORS
 from privcalc.accounting.realize import default_relation, sampling_words
 from privcalc.accounting.selection import SelectionBrackets
 from privcalc.bounds import TOLERANCE
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import QUESTION, allowance
-from privcalc.record import record
+from privcalc.record import record, replace
 from privcalc.wrappers.select import selection
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Selected:
         methods: what each method proves, the worse direction.
         constants: C of the methods that have one.
         candidates: the mean number of runs at which a method proves what `paper` does.
-        method: how the base was accounted for.
+        method: how the base was accounted for, and whether the whole is as narrow as was asked.
         directions: each direction by itself.
     """
 
@@ -126,17 +127,20 @@ def select(
         sampling_words(tree),
         facts,
         number.mean.upper,
-        tuple(_selected(brackets, quantity, at) for quantity, at in questions),
+        tuple(_selected(brackets, quantity, at, tolerance) for quantity, at in questions),
         brackets.methods,
     )
 
 
-def _selected(brackets: SelectionBrackets, quantity: Quantity, at: float) -> Selected:
+def _selected(
+    brackets: SelectionBrackets, quantity: Quantity, at: float, tolerance: float
+) -> Selected:
     """Answer one question, with what each method proves."""
     found = brackets.answer(quantity, at)
     base = found.base
     if base.bound is None:
         raise AssertionError("the engines that are admitted prove brackets")
+    narrow = found.bound.within_tolerance(tolerance, FLOORS[quantity])
     constants = {
         name: max(part.constants[name] for part in brackets.methods.values())
         for name in ("paper", "tight")
@@ -149,7 +153,7 @@ def _selected(brackets: SelectionBrackets, quantity: Quantity, at: float) -> Sel
         found.methods,
         constants,
         _candidates(brackets.methods, found.methods, base),
-        base.method,
+        base.method if narrow else replace(base.method, tolerance_met=False),
         tuple(Direction(name, each, None, base.method) for name, each in found.directions.items()),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -157,7 +158,7 @@ class Selecting:
             None
             if self.limits is None
             else self.limits.check(
-                answer.quantity, answer.query, answer.bound, narrowed=answer.method.tolerance_met
+                answer.quantity, answer.query, answer.bound, narrowed=_decides(answer)
             )
         )
         return Report(
@@ -191,6 +192,15 @@ class Selecting:
                 f"pointwise proves the paper's price for {number(mean)} expected runs,"
                 f" {times:.3g} times as many"
             )
+
+
+def _decides(answer: Selected) -> bool:
+    """Say whether a narrower bracket of one run would be one of the best of several, too."""
+    base, whole = answer.base, answer.bound
+    if whole.lower is None or not (base.upper < math.inf and whole.upper < math.inf):
+        return False
+    wide = all(each.method.tolerance_met for each in answer.directions)
+    return wide and base.width * whole.upper > PART * whole.width * base.upper
 
 
 def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:
@@ -293,6 +303,8 @@ def thresholds_report(
     )
 
 
+# What part of the width of an answer, each of its number, is to be that of one run's to matter.
+PART = 0.1
 _NOT_ATTAINED = (
     "thresholds bound all candidates that keep them; these may cost less, and select without"
     " --thresholds answers what the best of several runs of one costs, from both sides"

@@ -46,7 +46,8 @@ class TestAnswers:
         assert found["spec"]["type"] == "repeat_and_select"
         assert found["relation"] == "add_or_remove_one"
         assert found["query"] == {"delta": 1e-6}
-        assert found["method"]["tolerance_met"] is True
+        # One run is as narrow as was asked, the best of several is not.
+        assert found["method"]["tolerance_met"] is False
         result = found["result"]
         in_order(result)
         assert set(result["methods"]) == ALWAYS | {"rdp", "liu_talwar"}
