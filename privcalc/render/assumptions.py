@@ -182,12 +182,13 @@ def assumed(report: Report) -> list[dict[str, object]]:
 
 
 def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[str, str]]:
-    """Yield what should be known of sensitivities that were left out, each with what to write.
+    """Yield what should be known of groups and of sensitivities, each with what to write.
 
     Args:
         reports: the answers.
         bare: whether nothing else that is printed names them.
     """
+    yield from dict.fromkeys(each for report in reports for each in _partly_grouped(report.spec))
     found = _given(reports)
     replaced = [each for each in found if each.relation is Relation.REPLACE_ONE]
     changes = "a record that is replaced changes a sum of records clipped to norm C by up to 2 C"
@@ -199,6 +200,46 @@ def notes(reports: Sequence[Report], *, bare: bool = False) -> Iterator[tuple[st
         yield _of_multiples(multiples, changes)
     if bare and not guessed and any(each.assumed for each in found):
         yield f"{NAME} {sensitivities(reports)}", ""
+
+
+def _partly_grouped(tree: Node) -> Iterator[tuple[str, str]]:
+    """Say which parts of a sum have several records of a person where others have one."""
+    if isinstance(tree, Repeated):
+        yield from _partly_grouped(tree.event)
+        return
+    if not isinstance(tree, Several):
+        return
+    sizes: dict[int, list[str]] = {}
+    for part in tree.events:
+        size, names = _group_of(part)
+        known = sizes.setdefault(size, [])
+        known += [name for name in names if name not in known]
+    alone, most = sizes.get(1), max(sizes)
+    if alone and most > 1:
+        grouped = list(dict.fromkeys(name for size in sizes if size > 1 for name in sizes[size]))
+        yield (
+            f"@group is of {_and(grouped)} only: of {_and(alone)} a person has one record",
+            f"write (A+B)@group:k={most} where a person's records are in all parts",
+        )
+
+
+def _group_of(tree: Node) -> tuple[int, list[str]]:
+    """Return how many records a person has at most in a part, and what is in it."""
+    if isinstance(tree, Leaf):
+        return 1, [entry(tree.name).spelling]
+    if isinstance(tree, Several):
+        parts = [_group_of(each) for each in tree.events]
+        return max(size for size, _ in parts), [name for _, names in parts for name in names]
+    size, names = _group_of(tree.event)
+    here = dict(tree.parameters).get("records", 1) if isinstance(tree, Wrapped) else 1
+    is_group = isinstance(tree, Wrapped) and tree.name == "group" and isinstance(here, int)
+    return size * here if is_group and isinstance(here, int) else size, names
+
+
+def _and(names: Sequence[str]) -> str:
+    names = [*names[:_MOST], f"{len(names) - _MOST} more"] if len(names) > _MOST + 1 else names
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:
@@ -217,6 +258,4 @@ def _of_multiples(multiples: Sequence[Given], changes: str) -> tuple[str, str]:
 
 
 def _listed(found: Sequence[Given]) -> str:
-    names = list(dict.fromkeys(each.mechanism for each in found))
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+    return _and(list(dict.fromkeys(each.mechanism for each in found)))
