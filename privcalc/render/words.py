@@ -283,7 +283,6 @@ _SAMPLING = {
         "; for virtual steps that complete them see completion=true",
     ),
 }
-_STATED = _Kind("as stated", "", "", "the guarantees take it into account")
 # Of one record, and of several.
 _RELATION = {
     "add_or_remove_one": ("one data set has {} more", "one data set has {} more"),
@@ -335,9 +334,8 @@ def sampling_words(report: Report, *, paper: bool = False) -> str:
 
 
 def _kinds(report: Report) -> list[_Kind]:
-    if report.sampling == "none" and _stated(report.spec):
-        # What is proved of a mechanism may rest on samples, which nothing here has seen.
-        return [_STATED]
+    if stated(report):
+        return [_Kind(STATED, "", "", "the guarantees take it into account")]
     return [_SAMPLING[each] for each in report.sampling.split(" and ")]
 
 
@@ -369,7 +367,14 @@ def _sizes(node: Node, size: int) -> Iterator[int]:
         yield size
 
 
+# Said of sampling instead of "none".
+STATED = "as stated"
 _GUARANTEES = ("pure", "approx", "gdp", "zcdp", "rdp", "profile")
+
+
+def stated(report: Report) -> bool:
+    """Say whether a guarantee rests on others alone, which may be those of samples."""
+    return report.sampling == "none" and _stated(report.spec)
 
 
 def _stated(node: Node) -> bool:
