@@ -260,7 +260,7 @@ end
 complete -c privcalc -f
 complete -c privcalc -n __fish_use_subcommand -l version -d 'Print the version.'
 complete -c privcalc -n __fish_use_subcommand -l help-spec -x -a '(__privcalc_names)' -d 'Explain the specification language, one name in it, or sampling.'
-complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error certificate' -d 'Print a JSON Schema.'
+complete -c privcalc -n __fish_use_subcommand -l schema -x -a 'result spec error certificate' -d 'Print a JSON Schema: result, spec, error, certificate.'
 complete -c privcalc -n __fish_use_subcommand -l show-completion -x -a 'bash zsh fish' -d 'Print the completions for a shell.'
 complete -c privcalc -n __fish_use_subcommand -l help-all -d 'Explain every option.'
 complete -c privcalc -n __fish_use_subcommand -s h -l help -d 'Show the help and exit.'

@@ -177,7 +177,7 @@ def failure(error: Exception, *, line: int | None = None) -> Failure:
         span = error.span if error.text else None
         return Failure(error.code, _one_line(error), error.text, span, error.hint, line)
     if isinstance(error, PrivcalcError):
-        return Failure(error.code, _one_line(error), line=line)
+        return Failure(error.code, _one_line(error), hint=error.hint, line=line)
     if isinstance(error, OSError):
         return Failure("internal", error.strerror or _one_line(error), line=line)
     kind = type(error).__name__

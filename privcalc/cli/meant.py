@@ -132,11 +132,21 @@ VALUES = {
 }
 
 
-def for_option(option: str, known: Sequence[str]) -> str:
-    """Return what to write for an unknown option: other tools have some for the parts of a run."""
+def for_option(option: str, known: Sequence[str], command: str = "") -> str:
+    """Return what to write for an unknown option: other tools have some for the parts of a run.
+
+    Args:
+        option: as it was written.
+        known: the options that there are.
+        command: the one that has them, or "" for the program.
+    """
     from difflib import get_close_matches
 
     word = option.lstrip("-").replace("-", "_")
+    if word == "file" and command:
+        # Budget files are for compose, which knows the option.
+        free = ", with _ in it" if command == "calibrate" else ""
+        return f"write the specifications of the file as one sum{free}"
     if elsewhere := foreign(word) or ELSEWHERE.get(word, ""):
         return elsewhere
     names = {name.lstrip("-"): name for name in known if name.startswith("--")}

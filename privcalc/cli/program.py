@@ -151,6 +151,7 @@ FullHelp = Annotated[
     ),
 ]
 FULL_HELP = Parameter("help_all", Parameter.KEYWORD_ONLY, default=False, annotation=FullHelp)
+SCHEMA_HELP = f"Print a JSON Schema: {', '.join(SchemaName)}."
 SPEC_HELP = "Explain the specification language, one name in it, or sampling."
 
 
@@ -160,9 +161,7 @@ def privcalc(
     help_spec: Annotated[
         str | None, _instead("--help-spec", SPEC_HELP, print_language, "[NAME]")
     ] = None,
-    schema: Annotated[
-        SchemaName | None, _instead("--schema", "Print a JSON Schema.", print_schema)
-    ] = None,
+    schema: Annotated[SchemaName | None, _instead("--schema", SCHEMA_HELP, print_schema)] = None,
     show_completion: Annotated[
         Shell | None,
         _instead("--show-completion", "Print the completions for a shell.", print_completion),
@@ -215,7 +214,11 @@ def _usage(error: ClickException, arguments: Sequence[str]) -> Failure:
         message = error.message
         params = context.command.params if context else []
         hint = (
-            meant.for_option(error.option_name, [name for each in params for name in each.opts])
+            meant.for_option(
+                error.option_name,
+                [name for each in params for name in each.opts],
+                str(context.info_name) if context and context.parent else "",
+            )
             or hint
         )
     elif context and context.parent is None and message.startswith("No such command"):

@@ -19,7 +19,7 @@ from privcalc.bounds import Bound
 from privcalc.exact import Written
 from privcalc.render.assumptions import NAME, assumed, sensitivities
 from privcalc.render.report import Estimate, OneSided
-from privcalc.render.words import least, number, title
+from privcalc.render.words import STATED, least, number, stated, title
 from privcalc.spec.json import to_json
 from privcalc.version import __version__
 
@@ -141,7 +141,7 @@ def csv_lines(report: Report) -> Iterator[str]:
     # Of several kinds the sample is that of one; the specification says which.
     alone = report.sample and " and " not in report.sampling
     sampling = f"{report.sampling}, {report.sample}" if alone else report.sampling
-    before = (title([report]), report.relation.text, sampling)
+    before = (title([report]), report.relation.text, STATED if stated(report) else sampling)
     # The last column: columns that programs know by their number stay where they are.
     said = sensitivities([report])
     after = [method.engine, "true" if method.tolerance_met else "false", "", ""]

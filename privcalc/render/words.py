@@ -334,6 +334,8 @@ def sampling_words(report: Report, *, paper: bool = False) -> str:
 
 
 def _kinds(report: Report) -> list[_Kind]:
+    if stated(report):
+        return [_Kind(STATED, "", "", "the guarantees take it into account")]
     return [_SAMPLING[each] for each in report.sampling.split(" and ")]
 
 
@@ -363,6 +365,23 @@ def _sizes(node: Node, size: int) -> Iterator[int]:
             yield from _sizes(event, size)
     else:
         yield size
+
+
+# Said of sampling instead of "none".
+STATED = "as stated"
+_GUARANTEES = ("pure", "approx", "gdp", "zcdp", "rdp", "profile")
+
+
+def stated(report: Report) -> bool:
+    """Say whether a guarantee rests on others alone, which may be those of samples."""
+    return report.sampling == "none" and _stated(report.spec)
+
+
+def _stated(node: Node) -> bool:
+    """Say whether all there is are stated guarantees, and no mechanism."""
+    if isinstance(node, Several):
+        return all(_stated(event) for event in node.events)
+    return node.name in _GUARANTEES if isinstance(node, Leaf) else _stated(node.event)
 
 
 def _drawn(node: Node) -> bool:

@@ -25,6 +25,27 @@ _DISCRETE = "write discrete-laplace:scale=NOISE, or discrete-laplace:epsilon=E,s
 _EXPONENTIAL = "write exponential:epsilon=E"
 _NOISY_MAX = "the best of several noisy scores is noisy-max: see privcalc --help-spec noisy-max"
 _SVT = "the sparse vector technique is svt: see privcalc --help-spec svt"
+_KEYS = (
+    "counts of unknown keys that are published above a threshold are thresholded-counts; of a"
+    " stream of queries svt"
+)
+_SUPPRESSED = (
+    "leaving out counts of known keys whose noisy value is small costs nothing; counts of unknown"
+    " keys that are published above a threshold are thresholded-counts"
+)
+_CODE = "which specification is which code: see privcalc --help-spec sampling"
+_CENSUS = (
+    "a guarantee stated in rho is zcdp:rho=R; tables with discrete Gaussian noise are"
+    " discrete-gaussian:sigma=NOISE@TABLES"
+)
+_SMOOTH = (
+    "a number with noise of its smooth sensitivity, of which a noisy one is published too, is gnss;"
+    " of others state what is proved: approx:epsilon=E,delta=D"
+)
+_BUDGET = (
+    "a budget is a file, privcalc compose --file privacy.toml, or an option: privcalc compose SPEC"
+    " --delta D --max-epsilon E"
+)
 _MATRIX = "noise that steps share is matrix-gaussian: see privcalc --help-spec matrix-gaussian"
 _PURE = "write pure:epsilon=E"
 _APPROX = "write approx:epsilon=E,delta=D"
@@ -37,7 +58,8 @@ _CURVE = (
 # changes, added or removed and replaced.
 _HISTOGRAM = (
     "all disjoint bins are one laplace:scale=NOISE, as a record is in one of them; a replaced one"
-    " changes two: sensitivity=2 (of gaussian:sigma=NOISE it is 1.414214)"
+    " changes two: sensitivity=2 (of gaussian:sigma=NOISE it is 1.414214), or one use for each of"
+    " the two bins where noise is discrete: discrete-gaussian:sigma=NOISE@2"
 )
 _COUNT = (
     "a count is discrete-laplace:scale=NOISE, or laplace or gaussian, as one record changes it by"
@@ -75,9 +97,17 @@ _MECHANISMS = {
     _MEAN: "mean average avg bounded_mean dp_mean",
     _QUANTILE: "median quantile quantiles percentile percentiles dp_median",
     _TOP: "top_k topk top one_shot_top_k",
-    _SVT: "sparse sparse_vector sparse_vector_technique threshold",
+    _SVT: "sparse sparse_vector sparse_vector_technique",
     _MATRIX: "tree tree_aggregation binary_tree ftrl dp_ftrl mf dp_mf matrix matrix_factorization"
     " matrix_mechanism banded band_mf blt toeplitz",
+    _KEYS: "threshold thresholds thresholding unknown_keys unknown_domain keys key_selection"
+    " partitions",
+    _SUPPRESSED: "suppression suppressed suppress small_counts small_cells cell_suppression",
+    _CODE: "jax jax_privacy pytorch torch tensorflow tf tf_privacy keras dataloader data_loader"
+    " loader training shuffle_true",
+    _CENSUS: "census disclosure_avoidance topdown",
+    _SMOOTH: "smooth smooth_sensitivity local_sensitivity",
+    _BUDGET: "budget budgets privacy_budget toml ci",
     _PURE: "dp eps epsilon epsilon_dp eps_dp pure_dp puredp differential_privacy",
     _APPROX: "adp approx_dp approximate approximate_dp eps_delta epsilon_delta ed_dp dp_delta",
     _RESPONSE: "krr k_rr grr warner coin coin_flip randomised randomized response direct_encoding",
@@ -105,7 +135,8 @@ _WRAPPERS = {
     "write @wor:n=RECORDS,m=BATCH": "without_replacement fixed fixed_size fixed_batch uniform swor"
     " replace replacement",
     "sampling with replacement is not accounted for": "wr with_replacement swr",
-    "write @group:k=RECORDS": "user users user_level groups group_size records contributions",
+    "write @group:k=RECORDS": "user users user_level groups group_size records contributions"
+    " household households family families person people",
     "write @COUNT, as in @1000": "repeat repeated times compose composed composition x",
     "write @allocation:t=STEPS": "balls balls_in_bins ball_in_bins bins random_allocation",
     "mechanisms on disjoint parts of the data are max(A,B)": "parallel disjoint partition",
@@ -310,7 +341,34 @@ def _of_gdp(word: str, value: str) -> str:
     return ""
 
 
+def _of_matrix(word: str, value: str) -> str:
+    if word not in ("tree", "banded", "identity"):
+        return ""
+    return f"write strategy={word},steps={value if value.isdigit() else 'STEPS'}"
+
+
+def _of_exponential(word: str, _value: str) -> str:
+    if word not in ("sensitivity", *_CLIPS):
+        return ""
+    return (
+        "epsilon is the factor in the weights exp(epsilon score / (2 sensitivity)): leave the"
+        " sensitivity out"
+    )
+
+
+def _of_partitions(word: str, value: str) -> str:
+    if word not in ("keys", "k", "contributions", "max_partitions_contributed", "partitions"):
+        return ""
+    # Each key is shown or not by itself, and costs one use at most, whoever else has it.
+    most = value if value.isdigit() else "K"
+    return f"each key is a use: for a person with up to {most} keys @{most} is an upper bound"
+
+
 def _of_svt(word: str, _value: str) -> str:
+    if word in ("scale", "b"):
+        return "write threshold_noise=NOISE,query_noise=NOISE"
+    if word in ("sigma", "std", "standard_deviation"):
+        return "write noise=gaussian,threshold_noise=NOISE,query_noise=NOISE,length=QUERIES"
     scales = "it takes the scales of its noises: see privcalc --help-spec svt"
     return scales if word in ("epsilon", "eps", "delta") else ""
 
@@ -319,6 +377,9 @@ _OF_ONE = {
     "pure": _of_pure,
     "gdp": _of_gdp,
     "svt": _of_svt,
+    "exponential": _of_exponential,
+    "matrix-gaussian": _of_matrix,
+    "partition-selection": _of_partitions,
     "gaussian": _of_gaussian,
     "laplace": _of_laplace,
     "poisson": _of_poisson,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING
 
 from privcalc.spec.entry import MAX_INTEGER, snake_case
@@ -19,6 +21,7 @@ __all__ = [
     "for_character",
     "for_comma",
     "for_count",
+    "for_epochs",
     "for_file",
     "for_file_alone",
     "for_file_name",
@@ -150,6 +153,51 @@ def for_number_out_of_range(key: str, value: float, written: str, most: float | 
         return ""
     percent = f", or {written}% if that is meant" if value <= 100 else ""
     return f"{written} of N records are {key}={written}/N{percent}"
+
+
+def for_epochs(written: str, before: str) -> str:
+    """Hint for `@20epochs`: the steps that they are, by the sampling before it; "" for others.
+
+    Args:
+        written: what stands where a count should.
+        before: the text before that.
+    """
+    found = re.fullmatch(r"([0-9_]{1,9}?)_?epochs?", written.lower(), re.ASCII)
+    if found is None or not found[1].strip("_"):
+        return ""
+    epochs = int(found[1].replace("_", ""))
+    last = re.search(r"@[ \t]*([A-Za-z-]+):([^@+()]{1,200})@[ \t]*$", before[-_NEAR:], re.ASCII)
+    entry = _entry(last[1]) if last else None
+    if last is None or entry is None:
+        return foreign("epochs")
+    if entry.spelling in ("batches", "allocation"):
+        return f"a count after it is that of epochs: @{epochs}"
+    pairs = dict(re.findall(r"([A-Za-z_]+)[ \t]*=[ \t]*([0-9._eE/%-]{1,40})", last[2]))
+    rate = pairs.get("q") or f"{pairs.get('m')}/{pairs.get('n')}"
+    share = _share(rate) if entry.spelling in ("poisson", "wor") else None
+    if share is None:
+        return "steps are epochs / q, or epochs x records / batch size: @STEPS"
+    steps = epochs / share
+    if steps > MAX_INTEGER:
+        return ""
+    at = f"{epochs} epoch{'s' * (epochs != 1)} at q={rate} are"
+    if steps.denominator == 1:
+        return f"{at} @{steps.numerator}"
+    return f"{at} {float(steps):.1f} steps: @{ceil(steps)}"
+
+
+def _share(written: str) -> Fraction | None:
+    """Read a ratio, a decimal or a percentage; None for what is none of them."""
+    # Exponents are short: the digits of longer ones would be written out.
+    number = r"([0-9._]{1,30}(?:[eE][+-]?[0-9]{1,3})?)"
+    found = re.fullmatch(rf"{number}(?:/{number})?(%?)", written, re.ASCII)
+    try:
+        if found is None:
+            return None
+        value = Fraction(found[1]) / Fraction(found[2] or 1) / (100 if found[3] else 1)
+    except (ValueError, ZeroDivisionError):
+        return None
+    return value if 0 < value <= 1 else None
 
 
 def for_count(written: str, otherwise: str = "a count is a whole number such as 1_000_000") -> str:
@@ -354,9 +402,11 @@ _FILES = {
     "toml": "a budget file is an option: write --file",
     "json": "write opacus:file=",
     "csv": "a file belongs to a mechanism: write pmf:file=NAME, profile:file=NAME or rdp:file=NAME",
+    "txt": "questions in a file: privcalc compose - < NAME",
+    "jsonl": "questions in a file: privcalc compose - < NAME",
 }
 _CHECKPOINT = "checkpoints are not loaded, as that can run code: json.dump(a.state_dict(), f)"
-_FILE = re.compile(r"[\w./~\\ :=-]{1,200}\.(toml|json|csv|pt|pth|ckpt|pkl|pickle)", re.ASCII)
+_FILE = re.compile(r"[\w./~\\ :=-]{1,200}\.(toml|jsonl?|csv|txt|pt|pth|ckpt|pkl|pickle)", re.ASCII)
 
 
 def for_no_name(rest: str, before: str = "") -> str:

@@ -354,7 +354,8 @@ Shuffled batches are no Poisson samples: with 1000 of them and sigma from 4 to
 and below that about as much as no sampling.
 
 Samples that are drawn with replacement are not accounted for. Where a person
-has several records, write @group:k=3 at the end, or clip what a person adds.
+has several records, write @group:k=3 at the end, and parentheses around a sum:
+'(A+B)@group:k=3'; or clip what a person adds.
 What is proved of each: man 7 privcalc-sampling."""
 
 

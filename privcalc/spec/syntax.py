@@ -231,7 +231,7 @@ class Scanner:
             self.fail(
                 f"a count is written in digits, got {shorten(written)}",
                 (start, end),
-                hints.for_count(written),
+                hints.for_epochs(written, self.text[:start]) or hints.for_count(written),
             )
         text, span = self._end(found)
         digits = text.replace("_", "").lstrip("0") or "0"

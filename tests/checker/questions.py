@@ -117,6 +117,8 @@ def _law(leaf: Event, rate: Fraction | None, *, remove: bool) -> Law:
         return SampledGaussian(multiplier, rate, remove=remove)
     if kind == "laplace" and rate in (None, Fraction(1)):
         return Laplace(1 / _multiplier(leaf))
+    if kind == "laplace":
+        raise NotCheckedError("samples of laplace are not known here")
     base = _finite(leaf)
     return base if rate is None else base.sampled(rate, remove=remove)
 

@@ -148,6 +148,7 @@ def test_no_line(run: Run, tmp_path: Path, key: str, value: str) -> None:
     [
         ("noisy-max:sigma=8,candidates=4@3 --delta 1e-6", "noisy_max is not known here"),
         ("gaussian:sigma=1@wor:n=1000,m=100@5 --delta 1e-6", "not known here"),
+        ("laplace:scale=9@poisson:q=0.1@5 --delta 1e-6", "samples of laplace are not known here"),
         ("laplace:scale=62.7@223 --delta 1e-6", "rests on"),
     ],
 )

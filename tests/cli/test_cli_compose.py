@@ -277,7 +277,7 @@ class TestOtherFormats:
         options = ("--delta", "1e-5", "--format", "github")
         assert run("compose", "pure:epsilon=1%", *options).stdout == (
             "::notice title=privacy::epsilon in [2.25, 2.5] at delta 1e-5 "
-            "(pure:epsilon=0.01; relation add-or-remove-one, sampling none)\n"
+            "(pure:epsilon=0.01; relation add-or-remove-one, sampling as stated)\n"
         )
         outcome = run("compose", GAUSSIAN, *options, "--max-epsilon", "1")
         assert outcome.stdout.startswith("::error title=privacy budget::over budget: epsilon >= ")

@@ -38,6 +38,24 @@ def table(text: str) -> dict[str, str]:
     return {name: value.replace("\\|", "|") for name, value in rows}
 
 
+@pytest.mark.parametrize(
+    ("spec", "stated"),
+    [
+        ("zcdp:rho=0.5@3", True),
+        ("pure:epsilon=1+(gdp:mu=1+rdp:order=2,epsilon=1)@2", True),
+        ("gaussian:sigma=3", False),
+        ("zcdp:rho=0.5+gaussian:sigma=3", False),
+        ("pure:epsilon=1@poisson:q=0.1", False),
+    ],
+)
+def test_sampling_of_guarantees(spec: str, stated: bool, run: Callable[..., Outcome]) -> None:
+    """Whether every step used every record is known where there is a mechanism, and said in CSV."""
+    question = ("compose", spec, "--delta", "1e-5", "--format")
+    rows = table(run(*question, "statement").stdout)
+    assert rows["sampling"].startswith("as stated (") == stated
+    assert (",as stated," in run(*question, "csv").stdout) == stated
+
+
 @pytest.mark.few(2)
 @pytest.mark.parametrize("line", QUESTIONS)
 def test_a_statement_says_all(line: str, run: Callable[..., Outcome]) -> None:
@@ -54,7 +72,9 @@ def test_a_statement_says_all(line: str, run: Callable[..., Outcome]) -> None:
     answer = json.loads(run(*words, "--json").stdout.splitlines()[0])
     assert rows["mechanism"] == f"`{answer['text']}`"
     assert rows["relation"].startswith(answer["relation"].replace("_", "-"))
-    assert rows["sampling"] == "none (every step uses every record)"
+    stated = "zcdp" in line or "approx" in line
+    sampling = "as stated (the guarantees take it into account)"
+    assert rows["sampling"] == (sampling if stated else "none (every step uses every record)")
     assert rows["proved by"] == f"privcalc {__version__}, engine {answer['method']['engine']}"
     assert rows["unit of privacy"] in sentences
     assert rows["relation"] in sentences

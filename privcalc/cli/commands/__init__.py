@@ -97,10 +97,28 @@ def _check_curve(places: Sequence[Sequence[float]]) -> None:
         raise UsageError(NO_CURVE)
 
 
-def check_swept(places: Sequence[Sequence[float]]) -> None:
-    """Refuse a sweep over anything but one number at each value."""
-    if sum(map(len, places)) != 1:
-        raise UsageError("--sweep goes with one --delta D or one --epsilon E, not with a list")
+def check_swept(places: Sequence[Sequence[float]], sweep: str) -> None:
+    """Refuse a sweep over anything but one number at each value.
+
+    Args:
+        places: the deltas and the epsilons that are asked about.
+        sweep: as it was written.
+    """
+    asked = sum(map(len, places))
+    if asked == 1:
+        return
+    name = sweep.partition("=")[0].strip().lower()
+    hint = _LISTS.get(name, "") if not asked else "one of them for each command"
+    listed = ", not with a list" if asked else ""
+    raise UsageError(f"--sweep goes with one --delta D or one --epsilon E{listed}", hint=hint)
+
+
+# What is no number of a specification where it is asked about.
+_LISTS = {
+    "delta": "deltas that are asked about are a list: --delta 1e-8,1e-7",
+    "epsilon": "epsilons that are asked about are a list: --epsilon 1,2",
+    "eps": "epsilons that are asked about are a list: --epsilon 1,2",
+}
 
 
 def forgiven(status: ExitStatus, *, exit_zero: bool) -> ExitStatus:

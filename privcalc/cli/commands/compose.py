@@ -63,6 +63,8 @@ def compose(
     epsilons = read_all(read_epsilon, "--epsilon", epsilon)
     estimate = engine is choices.Engine.AFA
     if file is not None:
+        if specs and all(each.lower().endswith(".toml") for each in specs):
+            raise UsageError("--file takes one file", hint="one file for each command")
         asked = bool(specs or deltas or epsilons or max_epsilon or max_delta)
         _check_alone(output, asked=asked, swept=sweep is not None, estimate=estimate)
     if output.terse and not (deltas or epsilons or file):
@@ -71,7 +73,7 @@ def compose(
         raise UsageError("-t prints a proved number; --engine afa gives an estimate only")
     places = len(deltas) + len(epsilons)
     if sweep is not None:
-        check_swept((deltas, epsilons))
+        check_swept((deltas, epsilons), sweep)
     if certificate is not None:
         one = places == 1 and file is None and sweep is None and "-" not in (specs or ())
         _check_certificate(certificate, engine, one=one)

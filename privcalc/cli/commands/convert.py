@@ -104,7 +104,8 @@ def convert(
     check_uses(to.value, named, engine=engine.value)
     if output.terse and to not in TERSE:
         raise UsageError(
-            "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp"
+            "-t prints one number: add --delta D or --epsilon E, or take --to zcdp or gdp",
+            hint="leave out -t; -q has the exit status alone" if limits else "",
         )
     if sweep is not None:
         _check_swept(to, bool(delta), bool(data_dependent or budget))
@@ -133,7 +134,7 @@ def convert(
     numbers = (ask.deltas, ask.epsilons) if to is choices.Target.DP else ()
     places = numbers if to in (*TERSE, choices.Target.RISK) else None
     if sweep is not None and to is choices.Target.DP:
-        check_swept(numbers)
+        check_swept(numbers, sweep)
     return answered(specs, ask, output, exit_zero=exit_zero, places=places, sweep=sweep)
 
 

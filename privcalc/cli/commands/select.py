@@ -66,7 +66,7 @@ def select(
     if thresholds and sweep is not None:
         raise UsageError("--sweep says nothing to --thresholds")
     if sweep is not None:
-        check_swept((deltas, epsilons))
+        check_swept((deltas, epsilons), sweep)
     ask = Selecting(
         runs=read_runs(runs),
         deltas=deltas,

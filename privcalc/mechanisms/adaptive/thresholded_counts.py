@@ -138,7 +138,13 @@ class ThresholdedCounts(Mechanism):
         spread = scale if standard_deviation is None else standard_deviation
         if spread is None or (standard_deviation is not None) != (noise in NORMAL):
             takes = "sigma (standard_deviation)" if noise in NORMAL else "scale"
-            raise DomainError(f"noise={noise.replace('_', '-')} takes {takes}")
+            refusal = DomainError(f"noise={noise.replace('_', '-')} takes {takes}")
+            if spread is not None and noise not in NORMAL:
+                normal = "discrete-gaussian" if noise.startswith("discrete") else "gaussian"
+                # The shortest digits that are read as the same number.
+                written = repr(float(spread)).removesuffix(".0")
+                refusal.hint = f"for Gaussian noise write noise={normal},sigma={written}"
+            raise refusal
         self.noise, self.keys, self.group = noise, keys, 1
         self.rate = Enclosed.of(1) / Enclosed.of(spread)
         self._threshold = _ends(threshold)
