@@ -223,7 +223,9 @@ class ValueSearch:
         tree = self.unknown.tree_at(value)
         before = left()
         try:
-            with share(max(1.0, before / self.each)), trying(self.unknown.words(value)):
+            # Where nothing is left, a probe is still asked: little answers are free.
+            parts = before / self.each if self.each > 0.0 else 1.0
+            with share(max(1.0, parts)), trying(self.unknown.words(value)):
                 bound, method = self.target.ask(tree, self.relation, self.tolerance, decide=decide)
         except NotCertifiedError as error:
             nothing: dict[End, float] = {"upper": math.inf, "lower": -math.inf, "middle": math.inf}

@@ -21,6 +21,7 @@ from privcalc.bounds import Bound, Proof
 from privcalc.calibration.holes import unknown
 from privcalc.calibration.start import inverse
 from privcalc.errors import DomainError, NotCertifiedError, UnsupportedError, UsageError
+from privcalc.numerics.work import allowance
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
@@ -543,3 +544,15 @@ def test_several_targets_are_asked_by_themselves() -> None:
     alone = calibrate(tree, asked[0]).sufficient
     for found in calibrations(tree, asked):
         assert found.sufficient == pytest.approx(alone, rel=0.03)
+
+
+@pytest.mark.parametrize("units", [10.0, 1e4])
+def test_a_search_without_work_says_so(units: float) -> None:
+    """What a first probe spends may be all there is; the search ends in words, or a value."""
+    text = "(exponential:epsilon=_+exponential:epsilon=0.0921,monotone=true)@poisson:q=0.62@13"
+    with allowance(units):
+        try:
+            found = solve(text, target(3.72, 0.00107))
+        except NotCertifiedError:
+            return
+    assert 0.5 < found.sufficient < 0.9
