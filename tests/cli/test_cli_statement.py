@@ -64,7 +64,10 @@ def test_a_statement_says_all(line: str, run: Callable[..., Outcome]) -> None:
     done = run(*words, "--format", "statement")
     # What a replaced record changes is said of any format.
     said = "zcdp" in line or "replace-one" in line
-    assert (done.status, "" if said else done.stderr) == (0, "")
+    # So is that the best of several runs is known between two ends only.
+    wide = "privcalc: warning: the bracket of epsilon at delta 0 is wider than the tolerance"
+    errors = re.sub(rf"^{wide}.*\n", "", done.stderr) if "approx" in line else done.stderr
+    assert (done.status, "" if said else errors) == (0, "")
     sentences, blank, *_ = done.stdout.splitlines()
     assert blank == ""
     assert len(re.findall(r"\.(?: |$)", sentences)) == 2
