@@ -203,7 +203,8 @@ def certified_delta(
     Methods work at doubles. delta falls with epsilon, by at most as much as epsilon grows: its
     slope is -e^epsilon Q(L > epsilon) >= -P(L > epsilon). So the bracket at the nearest double is
     widened by that, or where this is much, the doubles on both sides of epsilon prove one end each.
-    Two of one side (`LossLaw.one_sided`) need not fall: they say nothing of each other.
+    Two of one side (`LossLaw.one_sided`) need not fall: they say nothing of each other. Nor do an
+    upper end from a mechanism's own Renyi curve and a lower one of the laws, which may cost more.
     """
     mass, wanted = composition.infinity_mass(), asked(epsilon)
     limit = limit_delta(composition, wanted, mass)
@@ -222,8 +223,9 @@ def certified_delta(
     if high - low <= VISIBLE * tolerance * lower:
         return found.with_bound(Bound(found.bound.upper, lower - 2.0 * (high - low)))
     other = delta_at(composition, high, tolerance, engine=engine, stop=stop).bound
-    if composition.one_sided and other.lower is not None and other.lower > found.bound.upper:
-        # Bounds of one side, each rounded by itself: the lesser is a lower end, too.
+    apart = composition.one_sided or composition.rdp_tighter_than_pld
+    if apart and other.lower is not None and other.lower > found.bound.upper:
+        # Each is proved by itself: the lesser is a lower end, too.
         other = Bound(other.upper, found.bound.upper)
     return found.with_bound(Bound.joined(found.bound, other))
 

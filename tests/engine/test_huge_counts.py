@@ -12,6 +12,7 @@ from mpmath import mp
 from scipy.special import ndtr
 from scipy.stats import binom
 
+import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
 from privcalc.engine.divergences import delta_bracket, epsilon_bracket
@@ -207,3 +208,13 @@ def test_epsilon_of_very_many_uses_is_no_vacuous_bracket(spec: str) -> None:
         assert left() > 0.5 * QUESTION
     assert found.lower is not None
     assert found.lower > 0.999 * found.upper
+
+
+@pytest.mark.parametrize("units", [5e5, 1e6, 1e7])
+def test_an_epsilon_between_doubles_where_a_curve_says_more(units: float) -> None:
+    """The double below has the upper end of the curve, and the one above a lattice's lower end."""
+    text = "noisy-max:noise=gumbel,scale=3.42,candidates=7,monotone=true@group:k=4@2020"
+    with allowance(units):
+        found = privcalc.compose(text, relation="replace-one", epsilon=1766.8852669101814).delta
+    assert found.lower is not None
+    assert 1e-23 < found.lower < found.upper < 3e-22
