@@ -155,6 +155,9 @@ def convert(
         parts = {name: part.for_curves for name, part in parts.items()}
     directions = Directions(parts, tolerance, engine)
     known = lone is None and directions.known
+    if question.to in CURVES and any(part.envelope for part in parts.values()):
+        # No one pair has all of the curve.
+        known = False
     answers = getattr(_State(whole, relation, directions, question), question.to)()
     kind = lossless(answers) if known else APART if directions.bracketed else UPPER
     if question.to in ("zcdp", "gdp") and known:

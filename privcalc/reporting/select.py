@@ -199,8 +199,8 @@ def _decides(answer: Selected) -> bool:
     base, whole = answer.base, answer.bound
     if whole.lower is None or not (base.upper < math.inf and whole.upper < math.inf):
         return False
-    wide = all(each.method.tolerance_met for each in answer.directions)
-    return wide and base.width * whole.upper > PART * whole.width * base.upper
+    met = all(each.method.tolerance_met for each in answer.directions)
+    return met and base.width * whole.upper > PART * whole.width * base.upper
 
 
 def _result(found: Selection, answer: Selected) -> dict[str, Quantity]:

@@ -94,7 +94,7 @@ class AtomicSolver:
             best, step = shares[int(np.argmax([least[i] for least, _ in tried]))], 1.0 / MEMBERS
             for _ in range(REFINEMENTS):
                 step *= 0.5
-                for share in (best - step, best + step):
+                for share in (max(best - step, 0.0), min(best + step, 1.0)):
                     least, most = self._member(laws, share, levels[at], rest[at])
                     if least[0] > power[i]:
                         power[i], best = least[0], share

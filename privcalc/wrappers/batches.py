@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 MOST_RECORDS = 10**9
 # Ends of epsilon are about that wide, relative, for what is between the points of laws.
 ACCURACY = 1e-7
-# Where a rough cost is that of no sampling; and how much more than the lower end it is elsewhere.
+# Where a rough cost is that of no sampling; and how much more than the lower end it is elsewhere:
+# a search for the noise of 10 passes in 1000 batches that begins at 2 times ends at 2.46, not 2.12.
 MOST_ROUGH, BETWEEN = 50.0, 16.0
 
 

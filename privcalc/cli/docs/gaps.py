@@ -336,6 +336,16 @@ GAPS = (
         "The largest mu of any scores lies between.",
     ),
     Gap(
+        "apart",
+        "Trade-off curves of screenings and noisy maxima",
+        "convert noisy-screening:sigma=1.5,threshold=2.3,votes=5 --to tradeoff --fpr 0.1",
+        ("0.734", "0.751"),
+        "The lower end of beta is the convex hull of the curves of all data sets, which no attack"
+        " on one of them comes up to; the upper one is that of the best pair that was tried.",
+        "The upper end is the truth for one use of a screening. A lower one needs the least curve,"
+        " and not its hull.",
+    ),
+    Gap(
         "above",
         "What is known by a bound on Renyi divergences",
         "compose zcdp:rho=0.5 --delta 1e-6",
