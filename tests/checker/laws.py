@@ -55,6 +55,11 @@ def ball(number: Fraction | int) -> arb:
     return arb(fmpq(number.numerator, number.denominator))
 
 
+def name(x: arb) -> str:
+    """Return a text that no other ball of this precision has."""
+    return f"{x.mid().str(60, radius=False)} {x.rad().str(20, radius=False)}"
+
+
 def normal_tail(x: arb) -> arb:
     """Return P(Z > x) of a standard normal Z."""
     return (x / TWO.sqrt()).erfc() / 2
@@ -234,7 +239,7 @@ class SampledGaussian(Law):
         self.sigma, self.q = ball(sigma), ball(q)
         self.width, self.rate = float(sigma), float(q)
         self._sums: dict[tuple[str, int, float], tuple[list[tuple[arb, arb]], arb]] = {}
-        self._places: dict[tuple[arb, arb, int], list[tuple[arb, arb]]] = {}
+        self._places: dict[tuple[str, str, int], list[tuple[arb, arb]]] = {}
         self._splits: dict[str, list[tuple[arb, arb]]] = {}
         # The outcomes up to some place; see `split.py`.
         self.cuts: dict[Fraction, Law] = {}
@@ -271,7 +276,7 @@ class SampledGaussian(Law):
     def _along(self, c: arb, t: arb, h: arb, count: int, depth: float = NEGLIGIBLE) -> list[acb]:
         """Return M(c + i (t + kh)): r has the exponent u + iv, v as Im s, or less it to add."""
         fineness = _fineness(t + (count - 1) * h)
-        key = c.str(40), fineness, depth
+        key = name(c), fineness, depth
         if key not in self._sums:
             self._sums[key] = self._panels(self.power(c), 17.0 * 2.0**fineness, depth)
         terms, error = self._sums[key]
@@ -281,6 +286,8 @@ class SampledGaussian(Law):
 
     def end(self, u: arb) -> tuple[arb, arb]:
         """Return where the last panel ends, and a bound on what is right of it."""
+        if not (u >= 0 or u < 0):
+            raise TooLongError("the sign of a power is not known")
         size = Fraction(math.ceil(math.sqrt(2.0 * NEGLIGIBLE + 20.0) * self.width + 1.0))
         x = ball(size + max(0, math.ceil(float(u))))
         if not u >= 0:
@@ -341,7 +348,7 @@ class SampledGaussian(Law):
 
     def _nodes(self, middle: arb, w: arb, count: int) -> list[tuple[arb, arb]]:
         """Return weight times phi, and log r, at the nodes of a panel."""
-        key = middle, w, count
+        key = name(middle), name(w), count
         if key not in self._places:
             Clock.charge(3 * count)
             self._places[key] = [
@@ -353,7 +360,7 @@ class SampledGaussian(Law):
 
     def far(self, c: arb, t: arb) -> arb:
         """Split at x0: the mass left of it, and by parts what is right of it; see `splits`."""
-        key = c.str(40)
+        key = name(c)
         if key not in self._splits:
             u, whole = self.power(c), self.moment(acb(c)).real
             self._splits[key] = self.splits(u, largest(u, ONE) + 1, whole)

@@ -32,7 +32,7 @@ from typing import NamedTuple, Protocol
 
 from flint import acb, arb
 
-from tests.checker.laws import Clock, Finite, Gaussian, Law, ball, largest, normal_tail
+from tests.checker.laws import Clock, Finite, Gaussian, Law, ball, largest, name, normal_tail
 
 Parts = Sequence[tuple[Law, int]]
 MOST_OUTCOMES, MOST_CELLS = 200_000, 4000
@@ -182,7 +182,7 @@ def along(parts: Parts, c: arb, h: arb, count: int) -> list[acb]:
     found = [acb(1)] * count
     for law, uses in parts:
         # Both ends are proved on one line.
-        key = c.str(40), h.str(40), count
+        key = name(c), name(h), count
         if key not in law.known:
             law.known[key] = law.along(c, h, count)
         found = [x * y**uses for x, y in zip(found, law.known[key], strict=True)]
@@ -213,7 +213,7 @@ def variance(law: Law, c: arb) -> arb:
 
 def beyond(law: Law, c: arb, start: arb, count: int) -> arb:
     """Return a proved bound on |phi(t)|^count for all t >= start."""
-    key = c.str(40), start.str(40), count
+    key = name(c), name(start), count
     if key not in law.ends:
         law.ends[key] = _beyond(law, c, start, count)
     return law.ends[key]

@@ -26,6 +26,7 @@ from tests.checker.laws import (
     SampledGaussian,
     ball,
     farthest,
+    name,
     normal_tail,
 )
 from tests.checker.lines import (
@@ -65,7 +66,7 @@ class CutGaussian(SampledGaussian):
 
     def far(self, c: arb, t: arb) -> arb:
         """As for the whole law, by parts up to X."""
-        key = c.str(40)
+        key = name(c)
         if key not in self._splits:
             whole = self.moment(acb(c)).real
             self._splits[key] = self.splits(self.power(c), self.x, whole)

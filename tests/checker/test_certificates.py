@@ -22,8 +22,9 @@ from privcalc.record import replace
 from privcalc.render.certificate import certificate
 from tests.checker.__main__ import main
 from tests.checker.check import check, digest
-from tests.checker.laws import Clock, Finite, Gaussian, Laplace, Law, SampledGaussian, ball
+from tests.checker.laws import Clock, Finite, Gaussian, Laplace, Law, SampledGaussian, ball, name
 from tests.checker.lines import beyond, variance
+from tests.checker.split import CutGaussian
 from tests.cli.test_render import report
 
 if TYPE_CHECKING:
@@ -311,19 +312,19 @@ def test_lines_are_written_as_they_were_summed(split: bool) -> None:
     lines = [WholeLine(k + 0.1, k + 0.2, 10 * k + 7, k + 0.3, k + 0.4) for k in range(4)]
     bound, proof = Bound(2.0, 1.0), Proof.INVERSION
     ways = []
-    for name, right, left in (("add", lines[0], lines[1]), ("remove", lines[2], lines[3])):
+    for kind, right, left in (("add", lines[0], lines[1]), ("remove", lines[2], lines[3])):
         told = {"split": SplitLines(3.7, right, left)} if split else {"line": right}
         evidence = Evidence(None, bound, proof, {"rounding": 1e-9}, **told)
         method = Method(proof, tolerance_met=True)
-        ways.append(Direction(name, bound, None, method, evidence))
+        ways.append(Direction(kind, bound, None, method, evidence))
     answer = replace(report({"epsilon": bound}), directions=tuple(ways))
     found = json.loads(certificate(answer))
     assert found["result"] == {"epsilon": {"lower": 1.0, "upper": 2.0}}
     names = "abscissa", "step", "nodes", "smoothing", "right"
     whole = [dict(zip(names, (k + 0.1, k + 0.2, 10 * k + 7, k + 0.3, k + 0.4), strict=True))
              for k in range(4)]  # fmt: skip
-    for name, k in (("add", 0), ("remove", 2)):
-        way = found["directions"][name]
+    for kind, k in (("add", 0), ("remove", 2)):
+        way = found["directions"][kind]
         if split:
             assert way["split"] == {"level": 3.7, "right": whole[k], "left": whole[k + 1]}
         else:
@@ -500,3 +501,39 @@ def test_the_command(tmp_path: Path) -> None:
     bad.write_text("[" * 100_000, encoding="utf-8")
     assert main([str(good)]) == 0
     assert main([str(tmp_path / "missing"), str(bad), str(good)]) == 2
+
+
+def test_balls_have_names_of_their_own() -> None:
+    """What is worked out for one is not taken for another, however near."""
+    third = arb(1) / 3
+    near = [third, third + arb(2) ** -157, arb(third, arb(2) ** -150), arb(1) / 7]
+    assert len({name(each) for each in near}) == len(near)
+    assert name(arb(1) / 3) == name(third)
+
+
+@pytest.mark.parametrize("power", ["0.4", "-3.7"])
+@pytest.mark.parametrize("end", [None, "2.1"])
+def test_moments_of_samples_are_integrals(power: str, end: str | None) -> None:
+    """At points of a line together, one by one and roughly: all have the integral in them."""
+    law = SampledGaussian(Fraction(7, 5), Fraction(1, 300), remove=power[0] != "-")
+    c = Fraction(power) - 1 if law.remove else -Fraction(power)
+    found = law if end is None else CutGaussian(law, Fraction(end))
+    step, s, q = Fraction(31, 3), mpmath.mpf("1.4"), mpmath.mpf(1) / 300
+    together = found.along(ball(c), ball(step), 12)
+    for k in (0, 5, 11):
+        v = (1 if law.remove else -1) * k * mpmath.mpf(31) / 3
+
+        def inner(x: mpmath.mpf, v: mpmath.mpf = v) -> mpmath.mpc:
+            ratio = 1 - q + q * mpmath.exp((2 * x - 1) / (2 * s**2))
+            return mpmath.npdf(x, 0, s) * ratio ** mpmath.mpc(power, v)
+
+        right = mpmath.mpf(20) if end is None else mpmath.mpf(end)
+        places = [x for x in (-20, -8, -4, -2, 0, 1, 2, 3, 4, 5, 6, 8, 12) if x < right]
+        truth = mpmath.quad(inner, [*places, right])
+        for value in (together[k], found.moment(acb(ball(c), k * ball(step)))):
+            for part, exact in ((value.real, truth.real), (value.imag, truth.imag)):
+                middle = mpmath.mpf(part.mid().str(40, radius=False))
+                assert abs(middle - exact) < 1e-18
+                assert float(part.rad()) < 1e-25
+        size = found.size(ball(c), k * ball(step))
+        assert abs(truth) * (1 - mpmath.mpf("1e-15")) <= float(size) <= abs(truth) + 1e-12
