@@ -105,13 +105,15 @@ class SplitLines:
 
     Attributes:
         level: the loss.
-        right: of the outcomes without a larger loss.
+        right: of the outcomes without a larger loss; None where they are negligible.
         left: of the reversed pair where there is one; None where that is negligible.
+        small: outcomes without a loss above it are negligible, and not in `right`.
     """
 
     level: float
-    right: WholeLine
+    right: WholeLine | None
     left: WholeLine | None
+    small: float | None = None
 
 
 @record

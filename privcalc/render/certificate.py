@@ -58,9 +58,12 @@ def _direction(direction: Direction) -> dict[str, object]:
             found["line"] = _line(evidence.line)
         elif evidence.split is not None:
             split = evidence.split
-            found["split"] = {"level": split.level, "right": _line(split.right)}
-            if split.left is not None:
-                found["split"]["left"] = _line(split.left)
+            found["split"] = {"level": split.level}
+            if split.small is not None:
+                found["split"]["small"] = split.small
+            for side, line in (("right", split.right), ("left", split.left)):
+                if line is not None:
+                    found["split"][side] = _line(line)
         found["terms"] = dict(evidence.terms)
     elif method.order is not None:
         found["order"] = method.order

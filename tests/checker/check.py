@@ -26,6 +26,7 @@ from tests.checker.lines import (
     infinite_mass,
     listed,
     number,
+    of_laplace,
     on_line,
 )
 from tests.checker.questions import NotCheckedError, directions, rational, whole
@@ -189,7 +190,7 @@ def _deltas(
 ) -> Iterator[tuple[arb, arb]]:
     """Yield proved bounds on delta: of the line, and of the same line with more nodes."""
     epsilon, delta = claim
-    known = in_closed_form(parts, epsilon) or listed(parts, epsilon)
+    known = in_closed_form(parts, epsilon) or listed(parts, epsilon) or of_laplace(parts, epsilon)
     if known is not None:
         yield known
     elif "line" in evidence:
@@ -200,8 +201,9 @@ def _deltas(
             yield below + mass, above + mass + added
     elif "split" in evidence and back:
         said = evidence["split"]
-        right, left = _line(said["right"]), _line(said["left"]) if "left" in said else None
-        split = Split(rational(said["level"]), right, left)
+        right, left = (_line(said[side]) if side in said else None for side in ("right", "left"))
+        small = rational(said["small"]) if "small" in said else None
+        split = Split(rational(said["level"]), small, right, left)
         yield on_split(parts, back, (epsilon, delta), split)
     elif "order" in evidence and end == "upper":
         yield arb(0), chernoff(parts, epsilon, rational(evidence["order"]) - 1)
@@ -211,5 +213,5 @@ def _deltas(
 
 def _line(said: Mapping[str, Any]) -> Line:
     """Read a line."""
-    known = {name: rational(said[name]) for name in ("abscissa", "step", "smoothing")}
-    return Line(known["abscissa"], known["step"], whole(said["nodes"]), known["smoothing"])
+    c, h, tau, right = (rational(said[x]) for x in ("abscissa", "step", "smoothing", "right"))
+    return Line(c, h, whole(said["nodes"]), tau, right)

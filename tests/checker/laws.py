@@ -44,7 +44,7 @@ class Clock:
 # Logarithm of what quadratures may leave out; and their panels: half of one is the least of them.
 NEGLIGIBLE = 95.0
 HALF_PANEL, HALF_WIDTH, ELLIPSE = 0.5, 1.0, 6.0
-ROUGH = 40.0
+ROUGH = 25.0
 # Nodes of a panel that is not halved.
 MOST_NODES = 128
 
@@ -241,8 +241,8 @@ class SampledGaussian(Law):
         self._sums: dict[tuple[str, int, float], tuple[list[tuple[arb, arb]], arb]] = {}
         self._places: dict[tuple[str, str, int], list[tuple[arb, arb]]] = {}
         self._splits: dict[str, list[tuple[arb, arb]]] = {}
-        # The outcomes up to some place; see `split.py`.
-        self.cuts: dict[Fraction, Law] = {}
+        # The outcomes between two places; see `split.py`.
+        self.cuts: dict[tuple[Fraction | None, Fraction | None], Law] = {}
 
     def power(self, c: arb) -> arb:
         """Return u at s = c."""
@@ -286,12 +286,16 @@ class SampledGaussian(Law):
 
     def end(self, u: arb) -> tuple[arb, arb]:
         """Return where the last panel ends, and a bound on what is right of it."""
+        return self.end_from(u, 0)
+
+    def end_from(self, u: arb, start: float) -> tuple[arb, arb]:
+        """Return an end so far beyond a place, and u, that there is hardly anything right of it."""
         if not (u >= 0 or u < 0):
             raise TooLongError("the sign of a power is not known")
         size = Fraction(math.ceil(math.sqrt(2.0 * NEGLIGIBLE + 20.0) * self.width + 1.0))
-        x = ball(size + max(0, math.ceil(float(u))))
+        x = ball(size + math.ceil(max(start, float(u))))
         if not u >= 0:
-            return x, normal_tail(x / self.sigma)
+            return x, self.ratio(x) ** u * normal_tail(x / self.sigma)
         most = self.q + (1 - self.q) / ((2 * x - 1) / (2 * self.sigma**2)).exp()
         moved = most**u * (u * (u - 1) / (2 * self.sigma**2)).exp()
         return x, moved * normal_tail((x - u) / self.sigma)
@@ -303,11 +307,12 @@ class SampledGaussian(Law):
         """
         sigma, at, rho = self.width, float(u), ball(Fraction(ELLIPSE))
         half = min(HALF_PANEL * sigma**2, HALF_WIDTH * sigma)
-        w = ball(Fraction(half))
         end, error = self.end(u)
-        size = math.sqrt(2.0 * (NEGLIGIBLE + max(0.0, -at) * -math.log1p(-self.rate)) + 20.0)
-        panels = max(1, math.ceil((float(end) + size * sigma) / (2.0 * half)))
+        start, left = self.start(end, self._size(u) * sigma)
+        panels = max(1, math.ceil(float(end - start) / (2.0 * half)))
+        w = (end - start) / (2 * panels)
         open_ = [(end - (2 * k + 1) * w, w) for k in range(panels)]
+        depth += self.fall(u, start, end)
         found = []
         while open_:
             middle, w = open_.pop()
@@ -326,10 +331,24 @@ class SampledGaussian(Law):
             places = self._nodes(middle, w, count)
             Clock.charge(len(places))
             found += [(value * (u * x).exp(), x) for value, x in places]
-        x = end - 2 * panels * ball(Fraction(half))
-        least = ONE if at >= 0.0 else (1 - self.q) ** u
-        error += least * largest(self.ratio(x) ** u, ONE) * normal_tail(-x / self.sigma)
+        if left:
+            least = ONE if at >= 0.0 else (1 - self.q) ** u
+            error += least * largest(self.ratio(start) ** u, ONE) * normal_tail(-start / self.sigma)
         return found, error.upper()
+
+    def _size(self, u: arb) -> float:
+        """Return how many standard deviations to the left there may be anything of."""
+        added = max(0.0, -float(u)) * -math.log1p(-self.rate)
+        return math.sqrt(2.0 * (NEGLIGIBLE + added) + 20.0)
+
+    def fall(self, u: arb, start: arb, end: arb) -> float:
+        """Return how much less than 1 the moment may be, as a logarithm."""
+        del u, start, end
+        return 0.0
+
+    def start(self, end: arb, size: float) -> tuple[arb, bool]:
+        """Return where the first panel begins, and whether there is something left of it."""
+        return (end.min(arb(0)) - ball(Fraction(math.ceil(size)))), True
 
     def _ellipse(self, u: arb, middle: arb, w: arb) -> tuple[arb, arb]:
         """Return bounds on (64 / 15) w |phi r^u|, and on the argument of r, around a panel."""
@@ -363,10 +382,16 @@ class SampledGaussian(Law):
         key = name(c)
         if key not in self._splits:
             u, whole = self.power(c), self.moment(acb(c)).real
-            self._splits[key] = self.splits(u, largest(u, ONE) + 1, whole)
+            self._splits[key] = self.splits(u, self.stop(u), whole)
         return farthest(self._splits[key], t)
 
-    def splits(self, u: arb, stop: arb, whole: arb) -> list[tuple[arb, arb]]:
+    def stop(self, u: arb) -> arb:
+        """Return a place beyond u and 0, from where on phi r^u falls."""
+        return largest(u, ONE) + 1
+
+    def splits(
+        self, u: arb, stop: arb, whole: arb, start: arb | None = None
+    ) -> list[tuple[arb, arb]]:
         """Return for some x0 bounds on the mass left of it, and on t times what is right of it.
 
         By parts the integral of phi r^u e^{itL} from x0 to `stop` is at most 1/t times h(x0) +
@@ -379,9 +404,10 @@ class SampledGaussian(Law):
             u: the power.
             stop: where the outcomes end, or a place beyond u.
             whole: what both are divided by.
+            start: where the cells begin, and the last x0 is.
         """
         sigma, cells = self.sigma, 160
-        start = -4 * sigma
+        start = -4 * sigma if start is None else start
         if not stop > start:
             # There |phi| <= 1 is all that is said.
             return []
@@ -393,7 +419,7 @@ class SampledGaussian(Law):
             self.density(x) * power * sigma**2 / share
             for x, power, share in zip(places, powers, shares, strict=True)
         ]
-        masses = [normal_tail(4 * ONE) * largest(least, powers[0])]
+        masses = [normal_tail(-start / sigma) * largest(least, powers[0])]
         varied, kept = [], []
         for k, (a, b) in enumerate(pairwise(places)):
             tails = normal_tail(a / sigma) - normal_tail(b / sigma)

@@ -30,12 +30,24 @@ from itertools import product
 from math import comb
 from typing import NamedTuple, Protocol
 
-from flint import acb, arb
+from flint import acb, arb, ctx
 
-from tests.checker.laws import Clock, Finite, Gaussian, Law, ball, largest, name, normal_tail
+from tests.checker.laws import (
+    Clock,
+    Finite,
+    Gaussian,
+    Laplace,
+    Law,
+    TooLongError,
+    ball,
+    largest,
+    name,
+    normal_tail,
+)
 
 Parts = Sequence[tuple[Law, int]]
 MOST_OUTCOMES, MOST_CELLS = 200_000, 4000
+MOST_LAPLACE, MOST_TERMS, LEAST_TERM = 64, 2000, ball(Fraction(1, 2**200))
 # What a node, and an outcome that is listed, count of the time that a check may take.
 PER_NODE, PER_OUTCOME = 20, 20
 # Logarithm of |phi|^count that needs no improvement.
@@ -55,11 +67,12 @@ class Line(NamedTuple):
     step: Fraction
     nodes: int
     smoothing: Fraction
+    right: Fraction
 
     def finer(self, factor: Fraction) -> Line:
         """Return the same line with more nodes, as far out."""
         nodes = math.ceil(self.nodes * factor)
-        return Line(self.abscissa, self.step / factor, nodes, self.smoothing)
+        return self._replace(step=self.step / factor, nodes=nodes)
 
 
 def infinite_mass(parts: Parts) -> arb:
@@ -109,7 +122,7 @@ class Product:
 def on_line(measure: Measure, epsilon: arb, line: Line) -> tuple[arb, arb]:
     """Return proved lower and upper bounds on delta(epsilon) of a measure.
 
-    The c' of the aliases may be any number above c: the best of some.
+    The c' of the aliases may be any number above c: the best of some, and of what is said.
     """
     c, h, tau = ball(line.abscissa), ball(line.step), ball(line.smoothing)
     if not (c > 0 and h > 0 and line.nodes >= 1 and tau >= 0):
@@ -147,8 +160,9 @@ def aliases(measure: Measure, epsilon: arb, line: Line) -> arb:
     c, h, tau = ball(line.abscissa), ball(line.step), ball(line.smoothing)
     below = measure.moment(acb(0)).real.upper() / ((2 * arb.pi() * c / h).exp() - 1)
     above = arb.pos_inf()
-    for place in CHERNOFF:
-        right = c * ball(place)
+    for right in (*(c * ball(place) for place in CHERNOFF), ball(line.right)):
+        if not right > c:
+            continue
         r = (-2 * arb.pi() * (right - c) / h).exp()
         moved = (tau * tau * right * (right + 1) / 2 - right * epsilon).exp()
         moved *= supremum(right) * measure.moment(acb(right)).real
@@ -181,12 +195,16 @@ def along(parts: Parts, c: arb, h: arb, count: int) -> list[acb]:
     """Return M(c + ikh) of a composition, 0 <= k < count."""
     found = [acb(1)] * count
     for law, uses in parts:
-        # Both ends are proved on one line.
-        key = name(c), name(h), count
-        if key not in law.known:
-            law.known[key] = law.along(c, h, count)
-        found = [x * y**uses for x, y in zip(found, law.known[key], strict=True)]
+        found = [x * y**uses for x, y in zip(found, on_nodes(law, c, h, count), strict=True)]
     return found
+
+
+def on_nodes(law: Law, c: arb, h: arb, count: int) -> list[acb]:
+    """Return M(c + ikh) of one law, 0 <= k < count: both ends are proved on one line."""
+    key = name(c), name(h), count
+    if key not in law.known:
+        law.known[key] = law.along(c, h, count)
+    return law.known[key]
 
 
 def variance(law: Law, c: arb) -> arb:
@@ -268,6 +286,56 @@ def in_closed_form(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     mu = ball(squared).sqrt()
     found = normal_tail(epsilon / mu - mu / 2) - epsilon.exp() * normal_tail(epsilon / mu + mu / 2)
     return found, found
+
+
+def of_laplace(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
+    """Return delta of few uses of one Laplace noise; None where there is anything else.
+
+    Of n losses, j are a and k are -a, and the other m are in between. Less the factor e^{(l - a) /
+    2} the law of a loss has atoms 1 / 2 and the density 1 / 4, so that delta is e^{-n a / 2} times
+    the sum over j, k, m of n! / (j! k! m!) 2^{-j - k} (a / 2)^m E f(L), with f(x) = e^{x / 2} -
+    e^{epsilon - x / 2} where that is positive, and L = (j - k) a and m uniform numbers in (-a, a). E f(L) is (2 a)^-m sum over i of (-1)^i C(m, i) F((m - 2 i + j - k) a - epsilon), where F(u)
+    is the m-fold integral of 2 e^{epsilon / 2} sinh(v / 2) from 0 to u, or 0 for u < 0: the sum of
+    2 e^{epsilon / 2} u^{2 r + 1 + m} / (2^{2 r + 1} (2 r + 1 + m)!), and f for m = 0.
+    """
+    if len(parts) != 1 or not isinstance(parts[0][0], Laplace) or parts[0][1] > MOST_LAPLACE:
+        return None
+    [(law, n)] = parts
+    assert isinstance(law, Laplace)
+    a, total = law.a, arb(0)
+    Clock.charge(PER_OUTCOME * n**3)
+    # What n uses add to one another in E f(L) cancels but for 1 / n!, about.
+    with ctx.extraprec(8 * n):
+        for m in range(n + 1):
+            weight = ball(Fraction(2 * math.comb(n, m), 2 ** (n + m)))
+            for down in range(n + 1):
+                u = (n - 2 * down) * a - epsilon
+                if not u < 0:
+                    # i of the m are at their lower ends, and k = down - i at -a.
+                    ways = sum(
+                        (-1) ** i * math.comb(m, i) * math.comb(n - m, down - i)
+                        for i in range(max(0, down - (n - m)), min(m, down) + 1)
+                    )
+                    total += weight * ways * _integral(u.max(arb(0)), m)
+        total *= ((epsilon - n * a) / 2).exp()
+    return total, total
+
+
+def _integral(u: arb, m: int) -> arb:
+    """Return the m-fold integral of sinh(v / 2) from 0 to u: a series that falls like e^u's."""
+    term = u ** (m + 1) / (2 * arb.fac_ui(m + 1))
+    total, r = arb(0), 0
+    while not term <= total * LEAST_TERM:
+        total += term
+        r += 1
+        term *= u * u / (4 * (2 * r + m) * (2 * r + 1 + m))
+        if r > MOST_TERMS:
+            raise TooLongError("to prove it would take too long")
+    # From there on the terms fall faster than a geometric series of 1 / 2.
+    ratio = u * u / (4 * (2 * r + 2 + m) * (2 * r + 3 + m))
+    if not ratio <= ball(Fraction(1, 2)):
+        raise TooLongError("to prove it would take too long")
+    return total + (2 * term).union(arb(0))
 
 
 def listed(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:

@@ -149,7 +149,8 @@ def _finite(leaf: Event) -> Finite:
             power = ball(positive(leaf["epsilon"])).exp()
             p = power / (power + categories - 1)
         other = (1 - p) / (categories - 1)
-        return Finite([(p, other), (other, p)] + [(other, other)] * (categories - 2))
+        same = (categories - 2) * other
+        return Finite([(p, other), (other, p)] + [(same, same)] * (categories > 2))
     if kind in ("pure", "approx"):
         _only(leaf, *(("epsilon", "delta") if kind == "approx" else ("epsilon",)))
         size, written = rational(leaf["epsilon"]), Fraction(0)

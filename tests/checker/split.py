@@ -22,99 +22,138 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from flint import acb, arb
 
 from tests.checker.laws import (
+    ONE,
     Law,
     SampledGaussian,
     ball,
-    farthest,
-    name,
+    largest,
     normal_tail,
 )
 from tests.checker.lines import (
     Line,
+    Measure,
     Parts,
     Product,
-    along,
     beyond,
     finer,
     infinite_mass,
-    moment,
     on_line,
+    on_nodes,
     supremum,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # What part of delta losses have that take no part in a sum.
 FAINT = 1e-13
-# Multiples of an abscissa that are tried for the reversed pair's moment.
-PLACES = [Fraction(2**k, 64) for k in range(10)] + [Fraction(3, 4), Fraction(3, 2), Fraction(3)]
 
 
 class CutGaussian(SampledGaussian):
-    """The outcomes x <= X of a sampled Gaussian: int over x <= X of phi r^{u + iv}."""
+    """The outcomes low < x <= X of a sampled Gaussian: int over them of phi r^{u + iv}."""
 
-    def __init__(self, whole: SampledGaussian, x: Fraction) -> None:
-        """Take the law and X."""
+    def __init__(
+        self, whole: SampledGaussian, x: Fraction | None, low: Fraction | None = None
+    ) -> None:
+        """Take the law and both ends; None where there is no end."""
         super().__init__(whole.noise, whole.probability, remove=whole.remove)
-        self.x = ball(x)
+        self.x, self.low = (None if end is None else ball(end) for end in (x, low))
 
     def end(self, u: arb) -> tuple[arb, arb]:
         """There is nothing right of X."""
-        del u
-        return self.x, arb(0)
+        if self.x is not None:
+            return self.x, arb(0)
+        return super().end(u) if self.low is None else self.end_from(u, float(self.low))
 
-    def far(self, c: arb, t: arb) -> arb:
-        """As for the whole law, by parts up to X."""
-        key = name(c)
-        if key not in self._splits:
-            whole = self.moment(acb(c)).real
-            self._splits[key] = self.splits(self.power(c), self.x, whole)
-        return farthest(self._splits[key], t)
+    def fall(self, u: arb, start: arb, end: arb) -> float:
+        """Return about that at the highest place: large losses may be as rare as that."""
+        if self.low is None:
+            return super().fall(u, start, end)
+        places = [start + (end - start) * k / 64 for k in range(65)]
+        highest = max(float((self.density(x) * self.ratio(x) ** u).log()) for x in places)
+        return max(0.0, -highest)
+
+    def start(self, end: arb, size: float) -> tuple[arb, bool]:
+        """There is nothing left of `low`."""
+        return super().start(end, size) if self.low is None else (self.low, False)
+
+    def stop(self, u: arb) -> arb:
+        """Return X, or where all falls from."""
+        if self.x is not None:
+            return self.x
+        found = super().stop(u)
+        return found if self.low is None else largest(found, self.low + 1)
+
+    def varied(self, c: arb) -> arb:
+        """Return V: by parts the transform at c + it is at most V / t."""
+        assert self.low is not None
+        u = self.power(c)
+        return self.splits(u, self.stop(u), ONE, self.low)[-1][1]
 
 
 class Split(NamedTuple):
-    """What a certificate says: a loss, the line of the bulk, and that of the rest if it has one."""
+    """What a certificate says: losses, and the lines of the bulk and of the rest, if they have any.
+
+    Paths of the bulk without a loss above `small` are not in its line.
+    """
 
     level: Fraction
-    right: Line
+    small: Fraction | None
+    right: Line | None
     left: Line | None
 
 
-class Difference:
-    """The measure with the transform prod F_i^n - prod A_i^n, of A_i <= F_i: something is in B."""
+class SomeBeyond:
+    """The measure of the paths on which some outcome is one of J, all others of A or J.
 
-    def __init__(self, whole: Parts, cut: Parts) -> None:
-        """Take both compositions, law by law."""
-        self.whole, self.cut = whole, cut
+    Its transform is prod (A + J)^n - prod A^n = prod A^n (e^{sum n log(1 + J / A)} - 1).
+    """
+
+    def __init__(self, parts: Sequence[tuple[Law, Law | None, int]]) -> None:
+        """Take A, J and a count, law by law; a law without J is one factor."""
+        self.parts = parts
 
     def moment(self, s: acb) -> acb:
-        """Return the difference."""
-        return moment(self.whole, s) - moment(self.cut, s)
+        """Return the transform."""
+        return self._of([(a.moment(s), j and j.moment(s), n) for a, j, n in self.parts])
 
     def along(self, c: arb, h: arb, count: int) -> list[acb]:
-        """Return the differences."""
-        both = zip(along(self.whole, c, h, count), along(self.cut, c, h, count), strict=True)
-        return [whole - cut for whole, cut in both]
+        """Return the transforms."""
+        laws = [
+            (on_nodes(a, c, h, count), None if j is None else on_nodes(j, c, h, count), n)
+            for a, j, n in self.parts
+        ]
+        return [
+            self._of([(a[k], None if j is None else j[k], n) for a, j, n in laws])
+            for k in range(count)
+        ]
+
+    @staticmethod
+    def _of(values: list[tuple[acb, acb | None, int]]) -> acb:
+        every, rest = acb(1), acb(0)
+        for a, j, n in values:
+            every *= a**n
+            if j is not None:
+                rest += n * (j / a).log1p()
+        return every * rest.expm1()
 
     def beyond(self, c: arb, end: arb) -> arb:
         """Bound the transform beyond a point over its value at c.
 
-        One factor after the other is exchanged: each difference is at most n |F - A| max(|F|,
-        |A|)^{n - 1} times the other factors, and |F - A| falls from F(c) - A(c).
+        In powers of J, |prod (A + J)^n - prod A^n| is at most prod (|A| + |J|)^n - prod |A|^n,
+        which rises with each of them. J is at most J(c), and by parts at most V / t.
         """
         at = acb(c)
-        total, every = arb(0), arb(1)
-        for (whole, n), (cut, _) in zip(self.whole, self.cut, strict=True):
-            f = whole.moment(at).real
-            if cut is whole:
-                every *= f**n * beyond(whole, c, end, n)
-                continue
-            a = cut.moment(at).real
-            used = beyond(whole, c, end, n - 1).max((a / f) ** (n - 1) * beyond(cut, c, end, n - 1))
-            total += n * (f - a) / f
-            every *= f**n * used.upper()
-        return (total * every / self.moment(at).real).upper()
+        every, rest = arb(1), arb(0)
+        for law, j, n in self.parts:
+            a = law.moment(at).real
+            share = beyond(law, c, end, n)
+            every *= a**n * share
+            if j is not None:
+                assert isinstance(j, CutGaussian)
+                most = j.moment(at).real.min(j.varied(c) / end)
+                rest += n * (most / (a * share.root(n))).log1p()
+        return (every * rest.expm1() / self.moment(at).real).upper()
 
 
 def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) -> tuple[arb, arb]:
@@ -127,36 +166,62 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
         split: the lines.
     """
     epsilon, delta = claim
-    bulk: list[tuple[Law, int]] = []
-    rest: list[tuple[Law, int]] = []
-    for (law, n), (other, _) in zip(parts, back, strict=True):
-        if isinstance(law, SampledGaussian) and law.remove:
-            assert isinstance(other, SampledGaussian)
-            x = _place(law, split.level)
-            bulk.append((_cut(law, x), n))
-            rest.append((_cut(other, x), n))
-        else:
-            bulk.append((law, n))
-            rest.append((other, n))
-    whole = Product(bulk)
-    below, above = on_line(whole, epsilon, next(finer(whole, epsilon, split.right, delta)))
-    zero = acb(0)
-    p = (moment(parts, zero) - moment(bulk, zero)).real
-    q = (moment(back, zero) - moment(rest, zero)).real
-    closed = p - epsilon.exp() * q
-    measure = Difference(back, rest)
-    if split.left is not None:
-        line = next(finer(measure, -epsilon, split.left, delta / epsilon.exp()))
-        low, high = on_line(measure, -epsilon, line)
-    else:
-        low, high = arb(0), q.upper()
-        for place in PLACES:
-            c = ball(split.right.abscissa * place)
-            bound = supremum(c) * measure.moment(acb(c)).real * (c * epsilon).exp()
-            high = high.min(bound.upper())
-    mass = infinite_mass(parts)
-    grown = epsilon.exp()
-    return below + closed + grown * low + mass, above + closed + grown * high + mass
+    cuts = [
+        _place(law, split.level) if isinstance(law, SampledGaussian) and law.remove else None
+        for law, _ in parts
+    ]
+    whole: Measure = Product(_up_to(parts, cuts))
+    lost = arb(0)
+    if split.small is not None:
+        level = split.small
+        lows = [None if x is None else min(x, _place(law, level)) for (law, _), x in zip(parts, cuts)]
+        lost = _chernoff(Product(_up_to(parts, lows)), epsilon)
+        whole = _some(parts, lows, cuts)
+    below, above = _side(whole, epsilon, split.right, delta)
+    p, q = (_some(pair, cuts).moment(acb(0)).real for pair in (parts, back))
+    low, high = _side(_some(back, cuts), -epsilon, split.left, delta / epsilon.exp())
+    # What is in B.
+    closed, high = p - epsilon.exp() * q, high.min(q.upper())
+    mass, grown = infinite_mass(parts), epsilon.exp()
+    return below + closed + grown * low + mass, above + lost + closed + grown * high + mass
+
+
+def _up_to(parts: Parts, ends: Sequence[Fraction | None]) -> Parts:
+    """Return the outcomes up to X of what is cut."""
+    return [(_cut(law, x), n) for (law, n), x in zip(parts, ends, strict=True)]
+
+
+def _some(
+    parts: Parts, lows: Sequence[Fraction | None], ends: Sequence[Fraction | None] | None = None
+) -> SomeBeyond:
+    """Return the paths with some outcome beyond `lows`, all of them up to `ends`."""
+    tops: Sequence[Fraction | None] = [None] * len(parts) if ends is None else ends
+    return SomeBeyond([
+        (_cut(law, low), None if low is None else _cut(law, top, low), n)
+        for (law, n), low, top in zip(parts, lows, tops, strict=True)
+    ])  # fmt: skip
+
+
+def _side(measure: Measure, epsilon: arb, line: Line | None, delta: arb) -> tuple[arb, arb]:
+    """Return bounds on what a measure has of delta: by its line, or by Chernoff's bound."""
+    if line is None:
+        return arb(0), _chernoff(measure, epsilon)
+    return on_line(measure, epsilon, next(finer(measure, epsilon, line, delta)))
+
+
+def _chernoff(measure: Measure, epsilon: arb) -> arb:
+    """Return C(c) M(c) e^{-c epsilon} for the best of some c: the best power of 2, and near it."""
+    best, place, factor = arb.pos_inf(), Fraction(1), Fraction(2)
+    tried = [Fraction(2) ** k for k in range(-10, 15)]
+    while factor > Fraction(65, 64):
+        for c in map(ball, tried):
+            size = measure.moment(acb(c)).real
+            bound = (supremum(c) * size * (-c * epsilon).exp()).upper()
+            if bound < best:
+                best, place = bound, Fraction(float(c))
+        factor = Fraction(math.sqrt(factor))
+        tried = [place * factor, place / factor]
+    return best
 
 
 def without_large(
@@ -190,17 +255,19 @@ def without_large(
     return Product(found), added.upper()
 
 
-def _cut(law: SampledGaussian, x: Fraction) -> CutGaussian:
-    """Return the outcomes up to x, the same object for both ends."""
-    if x not in law.cuts:
-        law.cuts[x] = CutGaussian(law, x)
-    found = law.cuts[x]
-    assert isinstance(found, CutGaussian)
-    return found
+def _cut(law: Law, x: Fraction | None, low: Fraction | None = None) -> Law:
+    """Return the outcomes from `low` up to x, the same object for both ends of a bracket."""
+    if x is None and low is None:
+        return law
+    assert isinstance(law, SampledGaussian)
+    if (x, low) not in law.cuts:
+        law.cuts[x, low] = CutGaussian(law, x, low)
+    return law.cuts[x, low]
 
 
-def _place(law: SampledGaussian, level: Fraction) -> Fraction:
+def _place(law: Law, level: Fraction) -> Fraction:
     """Return about the outcome with a loss; any place is as good for the proof."""
+    assert isinstance(law, SampledGaussian)
     power = math.expm1(float(level)) / law.rate + 1.0
     if not power > 0.0:
         raise ValueError("no outcome has so small a loss")

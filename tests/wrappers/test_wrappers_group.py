@@ -167,6 +167,13 @@ def test_groups_beyond_the_range_of_losses_are_answered(k: int) -> None:
     assert math.isinf(found.upper)
 
 
+def test_groups_of_sampled_noise_beyond_the_range_are_refused() -> None:
+    """Slopes that are no doubles are no accident."""
+    tree = parse("discrete-gaussian:variance=0.76,sensitivity=9@poisson:q=8.95%@group:k=10").tree
+    with pytest.raises(UnsupportedError, match="beyond the range of doubles"):
+        realize(tree, Relation.ADD_OR_REMOVE_ONE)
+
+
 def test_generic_bound_covers_random_chains() -> None:
     """Chains of three laws, neighbours epsilon-DP: the ends are no further apart than the bound."""
     rng = random.Random(4)

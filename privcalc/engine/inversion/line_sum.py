@@ -175,11 +175,8 @@ class LineSum:
 
     @property
     def alone(self) -> WholeLine | None:
-        """Return the line where all of its nodes are summed: what another program can sum."""
+        """Return the line: what another program can sum, with the nodes that are skipped here."""
         line, blocks = self.line, self.blocks
-        gaps = np.diff(blocks.starts) > blocks.size * blocks.step * (1.0 + 1e-9)
-        if blocks.skipped > 0.0 or gaps.any():
-            return None
         nodes = round(blocks.end / blocks.step - 0.5)
         return WholeLine(line.c, blocks.step, nodes, line.tau, line.right[0])
 

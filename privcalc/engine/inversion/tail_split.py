@@ -232,13 +232,13 @@ def split(
     below = [Exponential(log_d) for log_d, _ in rare]
     above = [*below, *_truncated(frame)]
     terms: list[Part] = []
-    right, small = _parted(frame, choice)
+    right, small, least = _parted(frame, choice)
     lines: list[WholeLine | None] = [None, None]
     above += [small] if small else []
     if right:
         log_mass, start = right.log_mass if small else 0.0, choice.right * tuning.shift
         side = make_side(right, start, log_mass, right=True, refine=refine).sum()
-        lines[0] = None if small else side.alone
+        lines[0] = side.alone
         terms.append(side)
     if choice.left is None or closed.q == 0.0:
         # B itself is negligible; P is R for adding.
@@ -260,31 +260,30 @@ def split(
             above.append(negligible)
     bounds = tuple(above), tuple(below)
     found = Measures(Proof.BULK_AND_TAIL, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
-    if lines[0] is None:
-        return found
     if not parts.remove:
         return replace(found, alone=lines[0])
-    return replace(found, split=SplitLines(choice.level, lines[0], lines[1]))
+    return replace(found, split=SplitLines(choice.level, lines[0], lines[1], least))
 
 
-def _parted(frame: Frame, choice: Choice) -> tuple[Frame | None, Exponential | None]:
-    """Return the right side's measure, if it matters, and a bound on what is left out of it.
+def _parted(frame: Frame, choice: Choice) -> tuple[Frame | None, Exponential | None, float | None]:
+    """Return the right side's measure, if it matters, what is left out of it, and up to what loss.
 
     For any level, A of the right side is the disjoint union of "no loss is above the level" and
     "some is". Both have finite positive measures with transforms as `Frame` has them, so that what
     the first contributes is between 0 and Chernoff's bound. The largest level of a few is taken
     where that is negligible; where the cut itself is one, all of the right side is.
     """
-    found: tuple[Frame | None, Exponential | None] = frame.small, None
+    found: tuple[Frame | None, Exponential | None, float | None] = frame.small, None, None
     first, last = 0, len(SMALL) - 1 if frame.parts.remove and frame.parts.few else -1
     middle = first
     while first <= last:
-        right = frame.between(choice.level * SMALL[middle])
+        level = choice.level * SMALL[middle]
+        right = frame.between(level)
         small = skipped(right.small, choice.right, right=True)
         if small is None:
             last = middle - 1
         else:
-            first, found = middle + 1, (None if right.alone else right, small)
+            first, found = middle + 1, (None if right.alone else right, small, level)
         middle = (first + last + 1) // 2
     return found
 

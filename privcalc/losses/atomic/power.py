@@ -210,7 +210,8 @@ def _tidy(
     rising = rises > 0.0
     lengths, rises = lengths[rising], rises[rising]
     if not in_order:
-        with np.errstate(divide="ignore"):
+        # What is so steep is short, and in order once it is gathered.
+        with np.errstate(divide="ignore", over="ignore"):
             order = np.argsort(-(rises / lengths), kind="stable")
         lengths, rises = lengths[order], rises[order]
     long = lengths > SHORTEST
