@@ -9,4 +9,5 @@ Nothing that the certificate says of the values is believed. For reviewers:
 
 It prints `accepted`, `refused` with the reason, or `not checked` with the theorem that the answer
 rests on, or how far the proof came; the exit status is 0 only where all are accepted.
+`python -m tests.checker.many SEED COUNT` asks random questions and forges their certificates.
 """

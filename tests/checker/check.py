@@ -27,6 +27,7 @@ from tests.checker.lines import (
     listed,
     number,
     of_laplace,
+    on_lattice,
     on_line,
 )
 from tests.checker.questions import NotCheckedError, directions, rational, whole
@@ -190,7 +191,8 @@ def _deltas(
 ) -> Iterator[tuple[arb, arb]]:
     """Yield proved bounds on delta: of the line, and of the same line with more nodes."""
     epsilon, delta = claim
-    known = in_closed_form(parts, epsilon) or listed(parts, epsilon) or of_laplace(parts, epsilon)
+    ways = (in_closed_form, listed, on_lattice, of_laplace)
+    known = next(filter(None, (way(parts, epsilon) for way in ways)), None)
     if known is not None:
         yield known
     elif "line" in evidence:

@@ -42,9 +42,11 @@ class Clock:
 
 
 # Logarithm of what quadratures may leave out; and their panels: half of one is the least of them.
-NEGLIGIBLE = 95.0
+NEGLIGIBLE = 65.0
 HALF_PANEL, HALF_WIDTH, ELLIPSE = 0.5, 1.0, 6.0
-ROUGH = 25.0
+ROUGH = 30.0
+# How far contours are shifted, and into how many cells they are cut.
+SHIFTS, SHIFTED_CELLS = [Fraction(k, 8) for k in (1, 2, 3, 5, 8, 11)], 200
 # Nodes of a panel that is not halved.
 MOST_NODES = 128
 
@@ -162,9 +164,12 @@ class Gaussian(Law):
 class Finite(Law):
     """Finitely many outcomes."""
 
-    def __init__(self, pairs: list[tuple[arb, arb]]) -> None:
-        """Take the probabilities (p, q) of each outcome; what is exactly 0 is the number 0."""
-        self.pairs = pairs
+    def __init__(self, pairs: list[tuple[arb, arb]], step: arb | None = None) -> None:
+        """Take the probabilities (p, q) of each outcome; what is exactly 0 is the number 0.
+
+        Where a step is given, each loss is less than the one before it by as much.
+        """
+        self.pairs, self.step = pairs, step
         self.infinite = sum((p for p, q in pairs if q == 0), arb(0))
         both = [(p, q) for p, q in pairs if not (p == 0 or q == 0)]
         self.losses = [(p, (p / q).log()) for p, q in both]
@@ -440,6 +445,48 @@ class SampledGaussian(Law):
             mass = (masses[k] / whole).min(1 - beside / whole)
             found.append((mass.upper(), ((heights[k] + right) / whole).upper()))
         return found
+
+    def shifted(self, c: arb, t: arb) -> arb:
+        """Return another bound on |phi(tau)| for all tau >= t, which is better where t is large.
+
+        The integral of phi r^{u + iv} may go along x + i eta, with eta = theta sigma^2 of v's sign:
+        there |phi| is e^{eta^2 / (2 sigma^2)} phi(x), and with r = A + B e^{i theta} the power is
+        |r|^u e^{-|v| arg r}. arg r rises with B, and |r|, at least r(x) ((1 + cos) / 2)^{1 / 2},
+        too for theta <= pi / 2. An end of the outcomes at X adds the way from X to X + i eta: arg r
+        is at least y / sigma^2 times the least D = (B^2 + AB cos) / |r|^2 up to theta, which is
+        monotone in cos, so that the integral of e^{-|v| arg r} is at most sigma^2 / (|v| D).
+        """
+        u, whole, sigma = self.power(c), self.moment(acb(c)).real, self.sigma
+        end, beyond = self.end(u)
+        start, open_left = self.start(end, 8.0 * self.width)
+        width = (end - start) / SHIFTED_CELLS
+        places = [start + k * width for k in range(SHIFTED_CELLS + 1)]
+        odds = [self.ratio(x) - 1 + self.q for x in places]
+        heights = [self.density(x) for x in places]
+        best = ONE
+        for theta in map(ball, SHIFTS):
+            cos, sin, a = theta.cos(), theta.sin(), 1 - self.q
+            sizes = [((a + b) ** 2 - 2 * a * b * (1 - cos)).sqrt() for b in odds]
+            powers = [(a + b) ** u if u >= 0 else r**u for b, r in zip(odds, sizes, strict=True)]
+            turns = [arb.atan2(b * sin, a + b * cos) for b in odds]
+            total = beyond + (
+                normal_tail(-start / sigma) * largest(*powers[:1], ONE, a**u) if open_left else 0
+            )
+            for k, (left, right) in enumerate(pairwise(places)):
+                inside = not (left > 0 or right < 0)
+                high = self.density(arb(0)) if inside else largest(*heights[k : k + 2])
+                total += width * high * largest(*powers[k : k + 2]) * (-t * turns[k]).exp()
+            for k in self.edges():
+                b, r = odds[k], sizes[k]
+                least = (b / (a + b)).min((b * b + a * b * cos) / (r * r))
+                total += heights[k] * powers[k] * sigma**2 / (t * least)
+            grown = (theta**2 * sigma**2 / 2).exp()
+            best = best.min((total * grown / whole).upper())
+        return best
+
+    def edges(self) -> tuple[int, ...]:
+        """Return which of the first and the last place are ends of the outcomes."""
+        return ()
 
 
 def farthest(splits: list[tuple[arb, arb]], t: arb) -> arb:

@@ -30,14 +30,16 @@ from itertools import product
 from math import comb
 from typing import NamedTuple, Protocol
 
-from flint import acb, arb, ctx
+from flint import acb, arb, arb_poly, ctx
 
 from tests.checker.laws import (
+    ONE,
     Clock,
     Finite,
     Gaussian,
     Laplace,
     Law,
+    SampledGaussian,
     TooLongError,
     ball,
     largest,
@@ -46,12 +48,16 @@ from tests.checker.laws import (
 )
 
 Parts = Sequence[tuple[Law, int]]
-MOST_OUTCOMES, MOST_CELLS = 200_000, 4000
-MOST_LAPLACE, MOST_TERMS, LEAST_TERM = 64, 2000, ball(Fraction(1, 2**200))
+MOST_OUTCOMES, MOST_CELLS = 200_000, 400
+# Of so many uses contours are shifted.
+SHIFTED_UP_TO = 100
+# Of fewer uses what is left at the end of a line is as little as a law's own bound says.
+FEW_USES = 8
+MOST_LAPLACE, MOST_TERMS, LEAST_TERM = 300, 2000, ball(Fraction(1, 2**200))
 # What a node, and an outcome that is listed, count of the time that a check may take.
 PER_NODE, PER_OUTCOME = 20, 20
 # Logarithm of |phi|^count that needs no improvement.
-ENOUGH = 50.0
+ENOUGH = 35.0
 # How many times as many nodes are tried, on the same line: where large losses were cut off when the
 # line was chosen, aliases of the whole need a finer one; and what part of delta they may be.
 FINER = (Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3))
@@ -243,6 +249,8 @@ def _beyond(law: Law, c: arb, start: arb, count: int) -> arb:
         return arb(1)
     wanted = ball(Fraction(-ENOUGH / count)).exp()
     nearest = law.far(c, start)
+    if count <= SHIFTED_UP_TO and isinstance(law, SampledGaussian):
+        nearest = nearest.min(law.shifted(c, start))
     if isinstance(law, Gaussian) or nearest <= wanted:
         return nearest**count
     limit = law.far(c, 10**9 * start)
@@ -250,24 +258,24 @@ def _beyond(law: Law, c: arb, start: arb, count: int) -> arb:
         return arb(1)
     spread = variance(law, c)
     at, square, worst = start, _square(law, c, start, whole), arb(0)
-    # So much more costs a tenth of a unit of log |phi|^count.
-    little = 1 + ball(Fraction(1, 5 * count))
-    # Farther out a value costs more.
-    step = (4 * wanted * wanted / spread).sqrt().min(start / 2).mid()
-    for _ in range(MOST_CELLS):
+    # So much more costs a unit of log |phi|^count.
+    little = 1 + ball(Fraction(2, count))
+    shorter = ONE
+    for _ in range(MOST_CELLS if count > FEW_USES else 0):
         far = law.far(c, at)
         # Atoms stay; further out there is hardly less.
         if far * far <= worst.max(wanted * wanted) or far.log() <= limit.log() * 49 / 50:
             return largest(worst, far * far).sqrt() ** count
+        # As wide as a cell may be whose other end is no higher.
+        most = worst.max(wanted * wanted).max(square * little)
+        step = (shorter * (4 * (most - square) / spread).sqrt().min(at)).mid()
         later = _square(law, c, at + step, whole)
-        seen = square.max(later)
-        cell = (seen + spread * step * step / 4).upper()
-        if cell <= (worst.max(wanted * wanted).max(seen) * little):
-            at, square, worst = at + step, later, largest(worst, cell)
-            step = (step * 2).mid()
+        cell = (square.max(later) + spread * step * step / 4).upper()
+        if cell <= most * (1 + ball(Fraction(1, 100 * count))):
+            at, square, worst, shorter = at + step, later, largest(worst, cell), ONE
         else:
-            step = (step / 2).mid()
-    return arb(1)
+            shorter /= 2
+    return nearest**count
 
 
 def _square(law: Law, c: arb, t: arb, whole: arb) -> arb:
@@ -294,16 +302,17 @@ def of_laplace(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     Of n losses, j are a and k are -a, and the other m are in between. Less the factor e^{(l - a) /
     2} the law of a loss has atoms 1 / 2 and the density 1 / 4, so that delta is e^{-n a / 2} times
     the sum over j, k, m of n! / (j! k! m!) 2^{-j - k} (a / 2)^m E f(L), with f(x) = e^{x / 2} -
-    e^{epsilon - x / 2} where that is positive, and L = (j - k) a and m uniform numbers in (-a, a). E f(L) is (2 a)^-m sum over i of (-1)^i C(m, i) F((m - 2 i + j - k) a - epsilon), where F(u)
-    is the m-fold integral of 2 e^{epsilon / 2} sinh(v / 2) from 0 to u, or 0 for u < 0: the sum of
-    2 e^{epsilon / 2} u^{2 r + 1 + m} / (2^{2 r + 1} (2 r + 1 + m)!), and f for m = 0.
+    e^{epsilon - x / 2} where that is positive, and L = (j - k) a and m uniform numbers in (-a, a).
+    E f(L) is (2 a)^-m sum over i of (-1)^i C(m, i) F((m - 2 i + j - k) a - epsilon), where F(u) is
+    the m-fold integral of 2 e^{epsilon / 2} sinh(v / 2) from 0 to u, or 0 for u < 0: the sum of 2
+    e^{epsilon / 2} u^{2 r + 1 + m} / (2^{2 r + 1} (2 r + 1 + m)!), and f for m = 0.
     """
     if len(parts) != 1 or not isinstance(parts[0][0], Laplace) or parts[0][1] > MOST_LAPLACE:
         return None
     [(law, n)] = parts
     assert isinstance(law, Laplace)
     a, total = law.a, arb(0)
-    Clock.charge(PER_OUTCOME * n**3)
+    Clock.charge(n**3 // 24)
     # What n uses add to one another in E f(L) cancels but for 1 / n!, about.
     with ctx.extraprec(8 * n):
         for m in range(n + 1):
@@ -336,6 +345,28 @@ def _integral(u: arb, m: int) -> arb:
     if not ratio <= ball(Fraction(1, 2)):
         raise TooLongError("to prove it would take too long")
     return total + (2 * term).union(arb(0))
+
+
+def on_lattice(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
+    """Return bounds for uses of one law of equally spaced losses; None where there is another.
+
+    The masses of n uses are the coefficients of a power of the polynomial that has those of one.
+    """
+    law, n = parts[0]
+    if len(parts) != 1 or not isinstance(law, Finite) or law.step is None:
+        return None
+    size = (len(law.losses) - 1) * n + 1
+    if size > MOST_OUTCOMES:
+        return None
+    Clock.charge(PER_OUTCOME * size)
+    masses = (arb_poly([p for p, _ in law.losses]) ** n).coeffs()
+    highest, below, above = n * law.losses[0][1], arb(0), arb(0)
+    for k, p in enumerate(masses):
+        part = 1 - (epsilon - highest + k * law.step).exp()
+        above += p * part.upper().max(arb(0))
+        below += p * part.lower().max(arb(0))
+    mass = infinite_mass(parts)
+    return below + mass, above + mass
 
 
 def listed(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:

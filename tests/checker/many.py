@@ -14,16 +14,19 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from privcalc.cli.app import main as privcalc
 from tests.checker.check import Verdict, check, digest
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 def log(draw: random.Random, low: float, high: float) -> float:
     """Draw a number whose logarithm is uniform."""
-    return low * (high / low) ** draw.random()
+    return float(low * (high / low) ** draw.random())
 
 
 def sampled(draw: random.Random) -> str:
@@ -42,9 +45,7 @@ def noise(draw: random.Random) -> str:
     """Released sums and counts."""
     count = round(log(draw, 1.0, 1000.0))
     size = count**0.5 * log(draw, 0.4, 5.0)
-    return draw.choice(
-        (f"gaussian:sigma={size:.3g}@{count}", f"laplace:scale={size:.3g}@{count}")
-    )
+    return draw.choice((f"gaussian:sigma={size:.3g}@{count}", f"laplace:scale={size:.3g}@{count}"))
 
 
 def finite(draw: random.Random) -> str:
@@ -54,7 +55,7 @@ def finite(draw: random.Random) -> str:
         f"rr:epsilon={size:.3g}@{count}",
         f"rr:p={draw.uniform(0.51, 0.8):.3g},categories={draw.randint(2, 9)}@{count}",
         f"rr:epsilon={size:.3g}@poisson:q={log(draw, 1e-3, 0.5):.3g}@{count * 10}",
-        f"discrete-laplace:scale={log(draw, 1.0, 20.0):.3g},sensitivity={draw.randint(1, 3)}@{count}",
+        f"discrete-laplace:scale={log(draw, 1, 20):.3g},sensitivity={draw.randint(1, 3)}@{count}",
         f"pure:epsilon={size:.3g}@{count}",
         f"approx:epsilon={size:.3g},delta={log(draw, 1e-12, 1e-8):.3g}@{count}",
     ))  # fmt: skip

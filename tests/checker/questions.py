@@ -179,5 +179,5 @@ def _finite(leaf: Event) -> Finite:
         for x in range(1, shift):
             scale = (1 - alpha) / (1 + alpha)
             masses.append((scale * alpha**x, scale * alpha ** (shift - x)))
-        return Finite([*masses, (end * alpha**shift, end)])
+        return Finite([*masses, (end * alpha**shift, end)], 2 * ball(inverse))
     raise NotCheckedError(f"{kind} is not known here")

@@ -30,6 +30,7 @@ from tests.checker.laws import (
     normal_tail,
 )
 from tests.checker.lines import (
+    SHIFTED_UP_TO,
     Line,
     Measure,
     Parts,
@@ -84,6 +85,10 @@ class CutGaussian(SampledGaussian):
         found = super().stop(u)
         return found if self.low is None else largest(found, self.low + 1)
 
+    def edges(self) -> tuple[int, ...]:
+        """Return which of the first and the last place are ends of the outcomes."""
+        return (*([] if self.low is None else [0]), *([] if self.x is None else [-1]))
+
     def varied(self, c: arb) -> arb:
         """Return V: by parts the transform at c + it is at most V / t."""
         assert self.low is not None
@@ -115,7 +120,9 @@ class SomeBeyond:
 
     def moment(self, s: acb) -> acb:
         """Return the transform."""
-        return self._of([(a.moment(s), j and j.moment(s), n) for a, j, n in self.parts])
+        return self._of([
+            (a.moment(s), None if j is None else j.moment(s), n) for a, j, n in self.parts
+        ])  # fmt: skip
 
     def along(self, c: arb, h: arb, count: int) -> list[acb]:
         """Return the transforms."""
@@ -152,6 +159,8 @@ class SomeBeyond:
             if j is not None:
                 assert isinstance(j, CutGaussian)
                 most = j.moment(at).real.min(j.varied(c) / end)
+                if n <= SHIFTED_UP_TO:
+                    most = most.min(j.moment(at).real * j.shifted(c, end))
                 rest += n * (most / (a * share.root(n))).log1p()
         return (every * rest.expm1() / self.moment(at).real).upper()
 
@@ -174,7 +183,10 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
     lost = arb(0)
     if split.small is not None:
         level = split.small
-        lows = [None if x is None else min(x, _place(law, level)) for (law, _), x in zip(parts, cuts)]
+        lows = [
+            None if x is None else min(x, _place(law, level))
+            for (law, _), x in zip(parts, cuts, strict=True)
+        ]
         lost = _chernoff(Product(_up_to(parts, lows)), epsilon)
         whole = _some(parts, lows, cuts)
     below, above = _side(whole, epsilon, split.right, delta)
