@@ -98,6 +98,8 @@ def _proved(document: Mapping[str, Any]) -> Verdict:
         raise ValueError("it has not the fields of a certificate")
     if "upper" not in ends or set(ends) - {"lower", "upper"}:
         raise ValueError("an answer has an upper end, and may have a lower one")
+    if "Infinity" not in ends.values() and ends.get("lower", 0) > ends["upper"]:
+        raise ValueError("the lower end is above the upper one")
     found = directions(document["spec"], document["relation"])
     missing, refuted = [], False
     for end, value in ends.items():

@@ -94,13 +94,17 @@ def forged(text: str, old: str, new: str) -> str:
 
 
 def forgeries(text: str, draw: random.Random) -> list[str]:
-    """Return one with each end moved beyond the other, and one with a digit changed by chance."""
-    [ends] = json.loads(text)["result"].values()
+    """Return brackets that end just below the truth, or begin above it, and a digit changed."""
+    [(quantity, ends)] = json.loads(text)["result"].items()
     found = []
-    for end, other, factor in (("upper", "lower", 1 - 1e-6), ("lower", "upper", 1 + 1e-6)):
-        if isinstance(ends.get(other), float) and ends[other] > 0:
-            moved = ends[other] * factor
-            found.append(forged(text, f'"{end}": {ends[end]!r}', f'"{end}": {moved!r}'))
+    # A lower end of 0 is not proved, and is not a truth to be missed by much.
+    if isinstance(ends.get("lower"), float) and ends["lower"] > 0:
+        below, above = ends["lower"] * (1 - 1e-6), ends["upper"] * (1 + 1e-6)
+        for low, high in ((0.9 * below, below), (above, 1.1 * above)):
+            if quantity == "delta" and high > 1:
+                continue
+            moved = forged(text, f'"lower": {ends["lower"]!r}', f'"lower": {low!r}')
+            found.append(forged(moved, f'"upper": {ends["upper"]!r}', f'"upper": {high!r}'))
     place = draw.choice([k for k, each in enumerate(text) if each.isdigit()])
     digit = str((int(text[place]) + draw.randint(1, 9)) % 10)
     return [*found, text[:place] + digit + text[place + 1 :]]

@@ -86,8 +86,11 @@ def test_a_bracket_beside_the_truth_is_refused(
     """An end that is moved beyond the other one is no bound, whatever digest it has."""
     text = written(run, question, tmp_path)
     [ends] = json.loads(text)["result"].values()
-    wrong = ends["lower" if end == "upper" else "upper"] * (1 + away * 1e-6)
+    other = "lower" if end == "upper" else "upper"
+    wrong = ends[other] * (1 + away * 1e-6)
     text = forged(text, f'"{end}": {ends[end]!r}', f'"{end}": {wrong!r}')
+    assert "above the upper one" in check(text).why
+    text = forged(text, f'"{other}": {ends[other]!r}', f'"{other}": {wrong * (1 + away / 10)!r}')
     found = check(text)
     assert found.word == "refused"
     assert f"the {end} end is not proved" in found.why
