@@ -12,6 +12,7 @@ import types
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import mpmath
 import pytest
@@ -32,11 +33,17 @@ def pytest_collection() -> None:
     gc.disable()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let tests be run in parts, at different times."""
+    parser.addoption("--part", metavar="K/N", help="run the K-th of N parts, as names fall")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark as slow all but the cases, evenly spaced, of which `few(n)` says that n are enough.
 
-    And those that begin as `dear` says: the other cases ask the same of the product.
+    And those that begin as `dear` says: the other cases ask the same of the product. Where a part
+    is asked for, all other tests are left out.
     """
     for item in items:
         case = item.nodeid.partition("[")[2]
@@ -52,6 +59,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for k, item in enumerate(group):
             if k * kept // len(group) == (k - 1) * kept // len(group):
                 item.add_marker(pytest.mark.slow)
+    part = config.getoption("--part")
+    if part:
+        which, parts = (int(each) for each in part.split("/"))
+        if not 1 <= which <= parts:
+            raise pytest.UsageError("--part is K/N, with K from 1 to N")
+        others = [each for each in items if crc32(each.nodeid.encode()) % parts != which - 1]
+        items[:] = [each for each in items if crc32(each.nodeid.encode()) % parts == which - 1]
+        config.hook.pytest_deselected(items=others)
 
 
 def pytest_collection_finish() -> None:
