@@ -270,6 +270,7 @@ class TestNode:
             assert command.lower is not None
             assert command.lower <= found <= command.upper * (1.0 + room)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         "deltas", [(1e-6,), pytest.param((1e-4, 1e-9), marks=pytest.mark.slow)]
     )

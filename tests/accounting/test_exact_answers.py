@@ -244,6 +244,7 @@ def test_numbers_survive_json(value: float, digits: int) -> None:
     assert exact(after) == exact(before)
 
 
+@pytest.mark.slow
 def test_long_decimals_and_ratios_are_strings_in_json(run: Callable[..., Outcome]) -> None:
     """Readers of JSON round numbers to doubles, which stand for other numbers."""
     long, ratio = "0.10000000000000000001", "256/60000"

@@ -52,6 +52,7 @@ def test_the_game_to_three_digits(text: str, low: float, high: float) -> None:
     assert upper - lower <= 1.3e-3 * upper
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("text", "low", "high"), [ROWS[0], ROWS[3]])
 def test_the_game_to_two_digits(text: str, low: float, high: float) -> None:
     """With a tolerance the bracket is that wide, and holds the game."""
@@ -63,6 +64,7 @@ def test_the_game_to_two_digits(text: str, low: float, high: float) -> None:
     assert method["proof"] == Proof.GAME.words
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("less", "more"),
     [

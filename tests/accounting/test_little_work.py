@@ -155,7 +155,7 @@ def test_subsample() -> None:
     assert upper(part) <= RATIO * upper(whole)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("runs", RUNS)
 def test_select(runs: str) -> None:
     """The best of a random number of runs of what is known by its curve."""

@@ -54,6 +54,7 @@ def relative(spec: str, delta: float = 1e-6) -> float:
     return (high - low) / high
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("n", "seed", "width"),
     [
@@ -69,6 +70,7 @@ def test_histories_are_narrow(n: int, seed: int, width: float) -> None:
     assert relative(text(history(n, seed))) <= width
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("n", [30, pytest.param(300, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", [*KINDS, "mixed"])
 def test_ledgers_are_narrow(kind: str, n: int) -> None:

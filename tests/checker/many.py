@@ -100,7 +100,7 @@ def forgeries(text: str, draw: random.Random) -> list[str]:
     # A lower end of 0 is not proved, and is not a truth to be missed by much.
     if isinstance(ends.get("lower"), float) and ends["lower"] > 0:
         below, above = ends["lower"] * (1 - 1e-6), ends["upper"] * (1 + 1e-6)
-        for low, high in ((0.9 * below, below), (above, 1.1 * above)):
+        for low, high in ((0.999 * below, below), (above, 1.001 * above)):
             if quantity == "delta" and high > 1:
                 continue
             moved = forged(text, f'"lower": {ends["lower"]!r}', f'"lower": {low!r}')

@@ -106,6 +106,7 @@ def test_each_digit_counts(run: Run, tmp_path: Path) -> None:
         assert check(changed).word == "refused"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -143,6 +144,7 @@ def test_no_line(run: Run, tmp_path: Path, key: str, value: str) -> None:
     assert check(changed).word == "refused"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("question", "why"),
     [
@@ -183,7 +185,7 @@ def density(x: mpmath.mpf, law: Law) -> tuple[mpmath.mpf, mpmath.mpf]:
     return p, mpmath.log(p / other)
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "law", [each for each, _ in LAWS if not isinstance(each, Finite | Laplace)]
 )
@@ -204,7 +206,7 @@ def test_moments(law: Law, s: tuple[float, float]) -> None:
 
 
 @pytest.mark.dear("4.0-removed, little noise")
-@pytest.mark.few(5)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", [law for law, _ in LAWS[:6]], ids=[name for _, name in LAWS[:6]])
 @pytest.mark.parametrize("c", [0.3, 4.0])
 def test_what_lies_beyond(law: Law, c: float) -> None:
@@ -512,6 +514,7 @@ FORGED = {
 }  # fmt: skip
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", FORGED)
 def test_false_certificates(name: str) -> None:
     """What is false, or can be read in two ways, is never accepted."""
@@ -577,6 +580,7 @@ def test_balls_have_names_of_their_own() -> None:
     assert name(arb(1) / 3) == name(third)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("power", ["0.4", "-3.7"])
 @pytest.mark.parametrize("end", [None, "2.1"])
 def test_moments_of_samples_are_integrals(power: str, end: str | None) -> None:

@@ -77,6 +77,7 @@ def answered(run: Callable[..., Outcome], line: str, *more: str, stdin: str = ""
     return done
 
 
+@pytest.mark.few(38)
 @pytest.mark.dear("subsample gaussian:sigma=9 --q 0.1 --delta 1e-5 --count 2-N")
 @pytest.mark.parametrize("form", [*Format, None], ids=str)
 @pytest.mark.parametrize("line", QUESTIONS)

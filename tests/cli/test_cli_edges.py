@@ -101,6 +101,7 @@ def test_profile_without_a_place(run: Callable[..., Outcome]) -> None:
 
 
 class TestNarrow:
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         "arguments",
         [

@@ -411,6 +411,7 @@ class TestRecipes:
             },
         )
 
+    @pytest.mark.slow
     def test_workflow(self, tmp_path: Path) -> None:
         """The step of README passes within budget, and fails over it with an annotation."""
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -438,6 +439,7 @@ class TestRecipes:
             line.split() for line in script.splitlines()
         ]
 
+    @pytest.mark.slow
     def test_hook(self, tmp_path: Path) -> None:
         """The hook for pre-commit is the gate."""
         hook = dict(

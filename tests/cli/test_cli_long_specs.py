@@ -104,6 +104,7 @@ def test_histories_keep_their_name(
     assert accounting.calls[0]["tree"] == accounting.calls[-1]["tree"]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("line", "first"),
     [

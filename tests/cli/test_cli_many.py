@@ -147,6 +147,7 @@ SPECS = [
 ]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "arguments",
     [

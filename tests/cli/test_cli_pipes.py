@@ -266,7 +266,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("command", "following"), PAIRS)
 def test_a_result_is_read_as_its_guarantee(command: str, following: str, run: Run) -> None:
     """Of each command, in each other: what comes of the text of the guarantee, or a refusal."""

@@ -89,7 +89,7 @@ def left_over(seen: str) -> list[str]:
     return [line for line in lines if line]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("question", COMMANDS)
 def test_any_question_shows_itself(question: str) -> None:
     """A terminal sees how much of the work is spent, and on what; in the end it sees nothing."""
@@ -115,6 +115,7 @@ def test_the_answer_follows_on_the_same_terminal() -> None:
     assert left_over(seen) == [process(*COMMANDS["compose"].split(), "-t").stdout.strip()]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("extra", "environment"),
     [("", {"TERM": "dumb"}), ("-q", {})],
@@ -179,6 +180,7 @@ def test_lines_of_standard_input(tmp_path: Path) -> None:
     assert left_over(seen)[-1].lstrip().startswith(("^", "hint", "nonsense", "privcalc"))
 
 
+@pytest.mark.slow
 def test_several_processes(tmp_path: Path) -> None:
     """The thread that draws begins after all processes do, and counts what is done."""
     file = tmp_path / "specs.txt"

@@ -38,6 +38,7 @@ CASES = [
 ]
 
 
+@pytest.mark.few(15)
 @pytest.mark.parametrize(("line", "message"), CASES)
 def test_the_sentence(line: str, message: str, run: Callable[..., Outcome]) -> None:
     """It is what the file has, and each is one line beside the number or below it."""
@@ -60,6 +61,7 @@ WOULD_DO = [
 ]
 
 
+@pytest.mark.few(4)
 @pytest.mark.dear("privcalc compose partition-selection:epsilon=0")
 @pytest.mark.parametrize(("line", "name", "value", "delta"), WOULD_DO)
 def test_what_would_do_does(
@@ -153,7 +155,7 @@ ASKED = [
     "gaussian:sigma=1@allocation:t=1000@10-2",
     "noisy-max:sigma=4,candidates=10@10-0",
 )
-@pytest.mark.few(30)
+@pytest.mark.few(6)
 @pytest.mark.parametrize(("text", "query"), ASKED)
 def test_nothing_unclear_is_unexplained(
     text: str,

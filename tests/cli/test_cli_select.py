@@ -102,6 +102,7 @@ class TestAnswers:
         assert two["methods"]["paper"] == pytest.approx(2.125294e-4, rel=3e-7)
         assert two["methods"]["tight"] == pytest.approx(8.678535e-8, rel=3e-7)
 
+    @pytest.mark.slow
     def test_several_questions(self, run: Callable[..., Outcome]) -> None:
         """Deltas come first, then epsilons; each is answered as if it were alone."""
         found = objects(
@@ -196,6 +197,7 @@ class TestRuns:
                 assert same["methods"][name] == pytest.approx(result["methods"][name], abs=1e-4)
             assert same["runs"]["mean"] == pytest.approx(result["runs"]["mean"], rel=1e-9)
 
+    @pytest.mark.few(2)
     @pytest.mark.parametrize(
         ("lines", "same"),
         [

@@ -229,6 +229,7 @@ class TestImports:
         """Help and errors in what was written need no numerics."""
         assert not modules(*arguments) & HEAVY
 
+    @pytest.mark.slow
     def test_a_gaussian_base_needs_no_engine(self) -> None:
         """Its profile is a closed form."""
         loaded = modules("select", GAUSSIAN, *GEOMETRIC, "--delta", "1e-6", "--json")

@@ -235,6 +235,7 @@ def test_rows_are_words(run: Callable[..., Outcome], tmp_path: Path) -> None:
     assert "epsilon of counts at delta 1e-5" in rows
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("command", ["compose", "select --runs fixed:n=2", "convert --group 2"])
 def test_a_line_of_a_pipe_can_be_asked_again(command: str, run: Callable[..., Outcome]) -> None:
     """Its command has the question in the place of -, under the relation that an answer brings."""

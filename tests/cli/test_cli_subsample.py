@@ -128,6 +128,7 @@ def test_the_exact_epsilon_is_that_of_compose(run: Callable[..., Outcome]) -> No
     assert upper <= float(terse.stdout) <= upper * (1.0 + 1e-9)
 
 
+@pytest.mark.slow
 def test_csv_and_markdown_and_github(run: Callable[..., Outcome]) -> None:
     """The long form has a row for each number; the others show every table."""
     arguments = ("subsample", GAUSSIAN, "--q", "0.001", "--orders", "2,3", "--delta", "1e-5")
@@ -175,6 +176,7 @@ def test_a_curve_alone(run: Callable[..., Outcome], tmp_path: Path) -> None:
     assert found["result"]["base"][3] == "Infinity"
 
 
+@pytest.mark.slow
 def test_small_divergences_keep_their_digits(run: Callable[..., Outcome]) -> None:
     """Sigma = 50 at one in a hundred thousand, and orders up to a million."""
     [found] = objects(

@@ -39,6 +39,7 @@ def objects(done: Outcome) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("line", "sweep", "alone"), SAME)
 def test_each_value_is_a_question(
     line: tuple[str, ...], sweep: str, alone: tuple[str, ...], run: Callable[..., Outcome]
@@ -51,6 +52,7 @@ def test_each_value_is_a_question(
     assert found == one
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("line", "sweep", "alone"), SAME)
 def test_one_table(
     line: tuple[str, ...], sweep: str, alone: tuple[str, ...], run: Callable[..., Outcome]

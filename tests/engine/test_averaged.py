@@ -30,6 +30,7 @@ def over_atoms(eta: str, atoms: list[tuple[Any, Any]], epsilon: str) -> Any:
     return mp.fsum(p * bounded(mp.mpf(eta), mp.mpf(epsilon) - loss) for loss, p in atoms)
 
 
+@pytest.mark.few(3)
 @pytest.mark.dear("4.42-2.65-0.99999", "1-0.01-0.99999")
 @pytest.mark.parametrize("part", ["0.9", "0.999", "0.99999"])
 @pytest.mark.parametrize(("eta", "other"), [("4.42", "2.65"), ("0.155", "0.644"), ("1", "0.01")])
@@ -46,6 +47,7 @@ def test_pure(part: str, eta: str, other: str) -> None:
     assert found.upper <= found.lower * (1.0 + 1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("part", ["0.5", "0.99", "0.9999"])
 def test_laplace(part: str) -> None:
     """A density with atoms at its ends is averaged over in cells."""
@@ -68,6 +70,7 @@ def test_laplace(part: str) -> None:
     assert found.upper <= found.lower * (1.0 + 1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "epsilon", "width"),
     [
@@ -106,7 +109,7 @@ def test_several_uses_by_hand() -> None:
         assert found.lower <= truth <= found.upper <= found.lower * (1.0 + 1e-6)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("direction", ["add", "remove"])
 @pytest.mark.parametrize(
     ("eta", "scale", "q", "epsilon"),

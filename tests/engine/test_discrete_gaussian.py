@@ -66,7 +66,7 @@ def meet(a: Bound, b: Bound) -> bool:
     return (a.lower or 0.0) <= b.upper and (b.lower or 0.0) <= a.upper
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("text", SPECS)
 def test_brackets_contain_the_sum(text: str) -> None:
     """Delta at an epsilon, and epsilon at that delta, are bracketed to eight digits.
@@ -83,6 +83,7 @@ def test_brackets_contain_the_sum(text: str) -> None:
             assert width(epsilon) <= WIDTH
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "text",
     [
@@ -208,6 +209,7 @@ def test_extremes(text: str, delta: float, most: float) -> None:
 class TestOracle:
     """The stored values: what their script computes, by either of two ways."""
 
+    @pytest.mark.slow
     def test_rows_are_what_direct_summation_gives(self) -> None:
         """Every row of the smaller compositions is worked out again."""
         with mp.workdps(40):

@@ -243,6 +243,7 @@ def test_truths(text: str, direction: str, delta: float, truth: str) -> None:
     assert bound.width <= 1e-9 * bound.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "text",
     [

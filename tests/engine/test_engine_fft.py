@@ -188,6 +188,7 @@ def test_dp_sgd_rows(row: tuple[float, float, int], delta: float) -> None:
     assert truth.upper >= found.lower >= truth.lower * (1.0 - 1e-4)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("laws", "epsilon"),
     [

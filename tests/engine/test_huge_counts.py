@@ -210,6 +210,7 @@ def test_epsilon_of_very_many_uses_is_no_vacuous_bracket(spec: str) -> None:
     assert found.lower > 0.999 * found.upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("units", [5e5, 1e6, 1e7])
 def test_an_epsilon_between_doubles_where_a_curve_says_more(units: float) -> None:
     """The double below has the upper end of the curve, and the one above a lattice's lower end."""

@@ -205,6 +205,7 @@ def test_atoms_about_levels(
     assert truth * (1 - Fraction(1, 10**12)) <= found.upper[0]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("epsilon", [0.5, 5.0, 100.0])
 def test_flat_profiles_are_no_fault(epsilon: float) -> None:
     """Few samples with hardly any noise: beyond epsilon there is all of what a sample tells."""

@@ -77,6 +77,7 @@ JUNK = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(call=st.sampled_from(KEYWORDS), junk=JUNK)
 def test_junk_is_refused_or_answered(call: tuple[Any, ...], junk: object) -> None:

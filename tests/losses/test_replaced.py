@@ -75,6 +75,7 @@ def test_one_use_is_the_integral_of_the_densities(noise: str, moved: float, q: f
         assert bound.upper - bound.lower <= 1e-8 * truth + 1e-290
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("moved", "q", "noise"),
     [
@@ -287,6 +288,7 @@ def upper_profile(law: AtomicLaw, a: float) -> float:
     return law.infinity_mass + math.fsum(each for each in inside if each > 0.0)
 
 
+@pytest.mark.few(14)
 @pytest.mark.parametrize("seed", range(40))
 def test_random_mechanisms_are_below_the_pair(seed: int) -> None:
     """Random triples for each sample of the others: all that is known of them is the pair.

@@ -242,6 +242,7 @@ def test_exact_laws_refuse_what_doubles_cannot_hold() -> None:
         exact_law([(tiny, Fraction(1, 2)), (1 - tiny, Fraction(1, 2))])
 
 
+@pytest.mark.slow
 def test_compositions_of_discrete_mechanisms_against_convolution() -> None:
     """Three uses equal the brute-force product of the pairs, in the worse direction."""
     text = "bernoulli-pair:p=0.05,other_p=0.2+discrete-laplace:scale=2,sensitivity=2@2"

@@ -65,6 +65,7 @@ def test_published_bounds(
             assert upper < published - 1e-3
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("text", "delta", "published"),
     [
@@ -105,6 +106,7 @@ def test_two_candidates_are_a_gaussian_mechanism(count: int) -> None:
             assert 0.8 * mine[1] < mine[0] < mine[1]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("m", "count", "delta"), [(4, 3, 1e-6), (10, 10, 1e-5), (1000, 2, 1e-8)])
 def test_composing_the_envelope_beats_the_power_of_m(m: int, count: int, delta: float) -> None:
     """Theorem 3.3 of Koskela, Redberg, Wang 2024: m^k times the profile of k Gaussians."""

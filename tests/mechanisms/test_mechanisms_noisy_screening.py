@@ -190,6 +190,7 @@ def test_adaptive_choices_of_counts_cost_no_more() -> None:
             assert true / 2 <= mpf(bound.lower) <= true
 
 
+@pytest.mark.slow
 def test_the_published_figure() -> None:
     """8192 queries: the published numbers by classic conversion, and less is proved now."""
     log_delta = math.log(1e-5)

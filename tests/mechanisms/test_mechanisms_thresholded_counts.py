@@ -208,6 +208,7 @@ def test_laplace_keys_are_between_their_tests_and_one_count() -> None:
     assert found.lower == pytest.approx(float(tests), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_samples() -> None:
     """A Poisson sample of one use shows a new key with q p, and otherwise hides by sampling."""
     q, p = mpf("0.1"), mp.exp(-mpf(19) / 2) / 2

@@ -89,6 +89,7 @@ def test_two_candidates_by_integrals() -> None:
         assert truth * (1 - mp.mpf(10) ** -10) <= upper
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "seed", [1, 2, 3, *(pytest.param(k, marks=pytest.mark.slow) for k in range(4, 30))]
 )

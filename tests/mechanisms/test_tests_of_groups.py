@@ -73,6 +73,7 @@ def test_stability_of_every_chain(noise: str, spread: str, threshold: int, group
             assert bound.upper <= bound.lower * 1.001
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("mode", ["sum", "max", "bit"])
 def test_chains_with_a_bad_last_step(mode: str) -> None:
     """The first data set passes with what the noise makes of p, step by step, and tells all."""

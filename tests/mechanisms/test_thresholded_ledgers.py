@@ -73,6 +73,7 @@ def on_lattice(parts: list[tuple[float, float]], epsilon: float, *, up: bool) ->
     return 1.0 - hidden + float(masses @ np.maximum(-np.expm1(epsilon - losses), 0.0))
 
 
+@pytest.mark.few(2)
 @pytest.mark.dear("1.2-24")
 @pytest.mark.parametrize("n", [5, 24])
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.2, 2.0])

@@ -124,6 +124,7 @@ def moment(p: mpf, rest: mpf, q: mpf, away: mpf, c: mpf) -> mpf:
     return p * (p / q) ** c + rest * (rest / away) ** c
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))]
 )

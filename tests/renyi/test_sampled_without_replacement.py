@@ -124,6 +124,7 @@ def on_sample(
     )
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("population", "size"), [(4, 1), (4, 2), (5, 2), (6, 3)])
 def test_random_mechanisms_by_enumeration(population: int, size: int) -> None:
     """Random mechanisms on small populations are within the bounds, in both forms.

@@ -346,6 +346,7 @@ def test_no_test_of_random_pairs_exceeds_tight(family: str, given: dict[str, Any
     assert closest < 1e-9
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "probabilities",
     [(0.1, 0.2, 0.3, 0.4), (0.0, 0.01) + (0.0,) * 20 + (0.99,), (0.0, 0.9, 0.05, 0.0, 0.05)],

@@ -351,6 +351,7 @@ def test_without_lower_ends_nothing_is_claimed() -> None:
     assert worst.epsilon_lower(1e-6, 2.0) == 0.0
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("family", "mean", "base"),
     [("geometric", 30.0, GAUSSIAN), ("poisson", 3.0, RANDOMIZED), ("geometric", 3.0, LEAKY)],

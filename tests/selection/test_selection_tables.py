@@ -104,7 +104,7 @@ def test_every_value_is_looked_at() -> None:
         assert sum(row["table"] == table and not row.get("slow") for row in rows) > 8
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("row", _rows())
 def test_row(row: dict[str, Any]) -> None:
     """Each method gives what is known of it, and the methods are in order."""

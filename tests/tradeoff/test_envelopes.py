@@ -47,6 +47,7 @@ def chosen(alpha: float) -> mpf:
     return best
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("text", "best", "near"),
     [

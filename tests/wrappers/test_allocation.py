@@ -161,6 +161,7 @@ def test_parts_of_one_ratio_are_enclosed() -> None:
         assert put_of(high, strike) >= value * (1.0 - 1e-6) - 1e-9
 
 
+@pytest.mark.slow
 def test_two_steps_by_quadrature() -> None:
     """Two steps: one integral over closed forms, with 30 digits."""
     with mp.workdps(30):

@@ -115,6 +115,7 @@ def test_how_many_records_may_be_said_in_ways() -> None:
     assert epsilon_of(rest[2]) == epsilon_of("gaussian:sigma=3@batches:t=50,b=1000")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("passes", ["", "@10"])
 def test_a_last_batch_of_fewer_records(passes: str) -> None:
     """A pass of n=60000,b=256 is about 235 batches; without the last one, about 234."""

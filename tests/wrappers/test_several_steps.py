@@ -70,6 +70,7 @@ def two_of_three(sigma: float, epsilon: float) -> dict[str, float]:
     return {"remove": float((weights * remove).sum()), "add": float((weights * add).sum())}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sigma", [0.8, 4.0])
 def test_two_of_three_steps(sigma: float) -> None:
     """The exact delta of both directions is inside."""
@@ -107,6 +108,7 @@ def test_many_steps_by_simulation() -> None:
         assert mean - 4.0 * deviation <= found["remove"].upper
 
 
+@pytest.mark.few(1)
 @pytest.mark.dear("gaussian:sigma=0.7@allocation:")
 @pytest.mark.parametrize(
     ("text", "low", "high"),

@@ -125,6 +125,7 @@ def laws_of_all_samples(
     return found[0], found[1]
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("others", [(-1.0,) * 3, (0.0,) * 3, (1.0,) * 3, (-1.0, 0.5, 1.0)])
 @pytest.mark.parametrize("most", [1, 2, 3])
 def test_all_samples_of_four_records(others: tuple[float, ...], most: int) -> None:

@@ -108,6 +108,7 @@ def atomic(outcomes: list[tuple[Fraction, Fraction]]) -> AtomicLaw:
     )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(("name", "outcomes"), ATOMIC)
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_generic_bound_is_the_chain_of_trade_offs(
@@ -275,6 +276,7 @@ def test_sampled_noise_on_a_count_of_a_group(k: int, *, remove: bool) -> None:
         assert atoms_profile(above, a) - atoms_profile(below, a) <= mpf("1e-12")
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("text", ["laplace:scale=2", "discrete-gaussian:sigma=2"])
 @pytest.mark.parametrize("remove", [True, False])
 def test_sampled_groups_of_noise_with_many_losses(text: str, *, remove: bool) -> None:

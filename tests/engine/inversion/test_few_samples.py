@@ -91,6 +91,7 @@ def test_three_samples_by_integrals(sigma: float, q: float, epsilon: float) -> N
     assert relative(found) < 3e-6
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     "seed", [*range(6), *(pytest.param(k, marks=pytest.mark.slow) for k in range(6, 100))]
 )
@@ -107,6 +108,7 @@ def test_engines_meet(seed: int) -> None:
         assert all(meet(one, other) for other in found[k + 1 :])
 
 
+@pytest.mark.few(2)
 @pytest.mark.dear("gaussian:sigma=0.4@poisson:q=1e-20", "gaussian:sigma=0.001@poisson:q")
 @pytest.mark.parametrize(
     ("text", "delta", "width"),
@@ -143,6 +145,7 @@ def test_widths_of_few_samples(text: str, delta: float, width: float) -> None:
     assert bound.width <= width * bound.upper
 
 
+@pytest.mark.slow
 def test_several_deltas_share_the_work_of_a_question() -> None:
     """None is refused for what the others took."""
     tree = parse("gaussian:sigma=0.5@poisson:q=0.0001@10").tree

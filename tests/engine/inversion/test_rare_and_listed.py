@@ -75,6 +75,7 @@ def test_just_above_a_sum(delta: float, width: float) -> None:
     assert relative(again) <= width
 
 
+@pytest.mark.slow
 def test_epsilon_and_delta_are_inverse() -> None:
     """Delta at the ends of the bracket is on either side of the target."""
     found = certified_epsilon(WORST, 1e-9, 1e-9).bound
@@ -84,6 +85,7 @@ def test_epsilon_and_delta_are_inverse() -> None:
     assert below.lower <= 1e-9 <= above.upper
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(1, 13))
 def test_random_mixtures_agree_with_one_contour(seed: int) -> None:
     """Two listed laws, at deltas from 1e-12 to 1e-4."""

@@ -89,6 +89,7 @@ FEW_SAMPLES = [
 ]
 
 
+@pytest.mark.few(3)
 @pytest.mark.dear("(0.136, 0.000349, 78, 6.1e-11)-True")
 @pytest.mark.parametrize("remove", [True, False])
 @pytest.mark.parametrize("cell", FEW_SAMPLES, ids=str)
@@ -404,6 +405,7 @@ def test_no_plan_is_followed_where_its_sums_are_noise(
     assert relative(here) <= 1e-8
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("sigma", "q", "count", "delta"),
     [

@@ -222,6 +222,7 @@ def test_weights_with_a_cap_are_below_even_ones() -> None:
         assert slope <= beta - g + steeper + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.dear("0.5-0.3-True")
 @pytest.mark.parametrize(("v", "epsilon", "remove"), [(0.5, 0.3, True), (1.0, 1.0, False)])
 def test_hinges_of_two_numbers(v: float, epsilon: float, *, remove: bool) -> None:

@@ -136,7 +136,7 @@ def some(name: str) -> frozenset[Relation] | None:
     return frozenset({Relation.ADD_OR_REMOVE_ONE}) if name in COSTLY else None
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "name",
     [
@@ -170,7 +170,7 @@ def test_a_cheap_selection() -> None:
     check(parse("pure:epsilon=0.5@select:runs=geometric,mean=3").tree, some("repeat_and_select"))
 
 
-@pytest.mark.few(12)
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     "text", [*SHARP, *(pytest.param(text, marks=pytest.mark.slow) for text in SLOW)]
 )

@@ -161,6 +161,7 @@ def test_a_constant_of_zero_is_noticed(
         assert lines(subjects(text, tmp_path), clause)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(("text", "term", "clause"), STATED)
 def test_a_stated_error_of_zero_is_noticed(
     text: str, term: str, clause: str, tmp_path: Path

@@ -182,6 +182,7 @@ def test_what_is_cut_off_is_counted() -> None:
         assert game.left_out(uses) <= 1.2 * uses * omega + 1e-15
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("part", [0.3, 0.45, 0.6])
 def test_games_that_cut_off_much_are_above(part: float) -> None:
     """What is cut off is in the bound, whether much or little."""
@@ -321,6 +322,7 @@ def member(q: float, mu: float, tau: float, losses: Array) -> tuple[Array, Array
     return time_values(q, mu, tau * tau, losses, fine=0.004, under=0.004)
 
 
+@pytest.mark.few(2)
 @pytest.mark.dear("0.3-1.5-3e-06")
 @pytest.mark.parametrize(
     ("q", "mu", "missed"), [(0.1, 1.0, 1e-6), (0.01, 0.5, 0.0), (0.3, 1.5, 3e-6), (0.02, 1.0, 2e-7)]
