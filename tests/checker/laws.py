@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 
 from flint import acb, acb_mat, arb, ctx, fmpq
 
-PRECISION = 160
+PRECISION = 128
 ctx.prec = PRECISION
 
 ONE, TWO = arb(1), arb(2)
@@ -93,7 +93,7 @@ def waves(terms: list[tuple[arb, arb]], first: arb, step: arb, count: int) -> li
         return found
     size = math.isqrt(count)
     rows = -(-count // size)
-    Clock.charge(len(terms) * (6 + size + rows + count // 8) // 3)
+    Clock.charge(len(terms) * (6 + size + rows + count // 2) // 3)
     left: list[list[acb]] = [[] for _ in range(rows)]
     right: list[acb] = []
     for a, x in terms:
