@@ -594,7 +594,7 @@ def selection(case: Case) -> Iterator[Claim]:
         yield Claim(alone, node)
     if runs == "fixed:n=1":
         yield from same(alone, node)
-    if "n=3" in runs:
+    if runs.startswith(("fixed:n=3", "binomial:n=3")):
         yield Claim(node, case.cost(Repeated(3, event)))
 
 
