@@ -20,6 +20,7 @@ from tests.checker.lines import (
     Line,
     Parts,
     Product,
+    above_all,
     chernoff,
     finer,
     in_closed_form,
@@ -193,14 +194,15 @@ def _deltas(
 ) -> Iterator[tuple[arb, arb]]:
     """Yield proved bounds on delta: of the line, and of the same line with more nodes."""
     epsilon, delta = claim
-    ways = (in_closed_form, listed, on_lattice, of_laplace)
+    ways = (above_all, in_closed_form, listed, on_lattice, of_laplace)
     known = next(filter(None, (way(parts, epsilon) for way in ways)), None)
     if known is not None:
         yield known
     elif "line" in evidence:
-        measure, added = without_large(parts, evidence, delta) or (Product(parts), arb(0))
         mass = infinite_mass(parts)
-        for line in finer(measure, epsilon, _line(evidence["line"]), delta):
+        finite = delta - mass if delta > mass else delta
+        measure, added = without_large(parts, evidence, finite) or (Product(parts), arb(0))
+        for line in finer(measure, epsilon, _line(evidence["line"]), finite):
             below, above = on_line(measure, epsilon, line)
             yield below + mass, above + mass + added
     elif "split" in evidence and back:

@@ -114,8 +114,8 @@ def waves(terms: list[tuple[arb, arb]], first: arb, step: arb, count: int) -> li
 class Law(ABC):
     """One direction of one dominating pair."""
 
-    # P(L = +infinity).
-    infinite = arb(0)
+    # P(L = +infinity), and the largest finite loss.
+    infinite, most = arb(0), arb.pos_inf()
 
     @cached_property
     def known(self) -> dict[tuple[str, str, int], list[acb]]:
@@ -173,6 +173,7 @@ class Finite(Law):
         self.infinite = sum((p for p, q in pairs if q == 0), arb(0))
         both = [(p, q) for p, q in pairs if not (p == 0 or q == 0)]
         self.losses = [(p, (p / q).log()) for p, q in both]
+        self.most = largest(*(loss for _, loss in self.losses)) if both else arb(0)
 
     def sampled(self, q: Fraction, *, remove: bool) -> Finite:
         """Return the law where the record is in with probability q (Zhu, Dong, Wang 2022)."""
@@ -200,7 +201,7 @@ class Laplace(Law):
 
     def __init__(self, a: Fraction) -> None:
         """Take a > 0."""
-        self.a = ball(a)
+        self.a = self.most = ball(a)
 
     def moment(self, s: acb) -> acb:
         """Return the atoms and the integral."""
@@ -243,6 +244,8 @@ class SampledGaussian(Law):
         self.noise, self.probability, self.remove = sigma, q, remove
         self.sigma, self.q = ball(sigma), ball(q)
         self.width, self.rate = float(sigma), float(q)
+        if not remove:
+            self.most = -(1 - self.q).log()
         self._sums: dict[tuple[str, int, float], tuple[list[tuple[arb, arb]], arb]] = {}
         self._places: dict[tuple[str, str, int], list[tuple[arb, arb]]] = {}
         self._splits: dict[str, list[tuple[arb, arb]]] = {}

@@ -296,6 +296,13 @@ def in_closed_form(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     return found, found
 
 
+def above_all(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
+    """Return what is infinite, where no sum of finite losses is above epsilon; else None."""
+    most = sum((n * law.most for law, n in parts), arb(0))
+    mass = infinite_mass(parts)
+    return (mass, mass) if most <= epsilon else None
+
+
 def of_laplace(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     """Return delta of few uses of one Laplace noise; None where there is anything else.
 

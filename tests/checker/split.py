@@ -192,10 +192,11 @@ def on_split(parts: Parts, back: Parts, claim: tuple[arb, arb], split: Split) ->
     below, above = _side(whole, epsilon, split.right, delta)
     p, q = (_some(pair, cuts).moment(acb(0)).real for pair in (parts, back))
     low, high = _side(_some(back, cuts), -epsilon, split.left, delta / epsilon.exp())
-    # What is in B.
-    closed, high = p - epsilon.exp() * q, high.min(q.upper())
+    # What is in B is between 0 and P(B), too.
     mass, grown = infinite_mass(parts), epsilon.exp()
-    return below + closed + grown * low + mass, above + lost + closed + grown * high + mass
+    closed, high = p - grown * q, high.min(q.upper())
+    inside = (closed + grown * low).max(arb(0)), (closed + grown * high).min(p)
+    return below + inside[0] + mass, above + lost + inside[1] + mass
 
 
 def _up_to(parts: Parts, ends: Sequence[Fraction | None]) -> Parts:

@@ -445,8 +445,8 @@ OF_ANSWERS = (
     Fault(
         "certificate-level",
         "render/certificate.py",
-        '{"level": split.level, "right"',
-        '{"level": 0.5 * split.level, "right"',
+        '{"level": split.level}',
+        '{"level": 0.5 * split.level}',
         "checker",
         "test_certificates.py",
     ),
