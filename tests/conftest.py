@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import importlib
 import io
+import os
 import pkgutil
 import subprocess
 import sys
@@ -138,6 +139,11 @@ def accounting(monkeypatch: pytest.MonkeyPatch) -> FakeAccounting:
     # Made-up costs have nothing that would fit.
     monkeypatch.setattr("privcalc.reporting.budget.suggestion", lambda *_, **__: "")
     return fake
+
+
+def unmeasured() -> dict[str, str]:
+    """Return an environment in which a measurement of coverage loads nothing of its own."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("COV")}
 
 
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:

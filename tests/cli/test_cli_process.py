@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import MNIST, process
+from tests.conftest import MNIST, process, unmeasured
 
 # Cheap, and between the budgets 2 and 3 at delta 1e-5.
 CHEAP = "gaussian:sigma=1.6"
@@ -34,6 +34,7 @@ def modules(*arguments: str) -> frozenset[str]:
         text=True,
         check=True,
         timeout=60,
+        env=unmeasured(),
     )
     return frozenset(done.stderr.splitlines())
 

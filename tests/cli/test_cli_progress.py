@@ -13,7 +13,7 @@ import pytest
 
 from privcalc.cli.progress import Progress
 from privcalc.numerics.work import allowance, charge, trying, under_way
-from tests.conftest import process
+from tests.conftest import process, unmeasured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,6 +207,7 @@ def test_quick_questions_load_nothing() -> None:
         text=True,
         check=False,
         timeout=60,
+        env=unmeasured(),
     )
     assert done.stdout.splitlines()[-1] == "[]"
 
