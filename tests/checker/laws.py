@@ -185,6 +185,12 @@ class Finite(Law):
         """Return the sum."""
         return sum((p * (s * loss).exp() for p, loss in self.losses), acb(0))
 
+    def along(self, c: arb, h: arb, count: int) -> list[acb]:
+        """Return the sums, at once where they are of many terms."""
+        if len(self.losses) < FEW:
+            return super().along(c, h, count)
+        return waves([(p * (c * x).exp(), x) for p, x in self.losses], arb(0), h, count)
+
     def far(self, c: arb, t: arb) -> arb:
         """|phi| comes back to 1, or nearly so."""
         del c, t

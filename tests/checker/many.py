@@ -56,6 +56,7 @@ def finite(draw: random.Random) -> str:
         f"rr:p={draw.uniform(0.51, 0.8):.3g},categories={draw.randint(2, 9)}@{count}",
         f"rr:epsilon={size:.3g}@poisson:q={log(draw, 1e-3, 0.5):.3g}@{count * 10}",
         f"discrete-laplace:scale={log(draw, 1, 20):.3g},sensitivity={draw.randint(1, 3)}@{count}",
+        f"discrete-gaussian:sigma={log(draw, 0.5, 30):.3g}@{count}",
         f"pure:epsilon={size:.3g}@{count}",
         f"approx:epsilon={size:.3g},delta={log(draw, 1e-12, 1e-8):.3g}@{count}",
     ))  # fmt: skip

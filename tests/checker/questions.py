@@ -1,13 +1,14 @@
 """From the specification in a certificate to the pairs whose cost is to be bounded.
 
 Known here are the mechanisms whose dominating pair is in the literature and attained: Gaussian and
-Laplace noise, randomized response, two-sided geometric noise, a guarantee `pure`, `approx` or
-`gdp`, their Poisson samples (Zhu, Dong, Wang 2022, Theorem 11, for both directions), and sums and
-repetitions of all of them (Theorem 10).
+Laplace noise, randomized response, two-sided geometric and discrete Gaussian noise, a guarantee
+`pure`, `approx` or `gdp`, their Poisson samples (Zhu, Dong, Wang 2022, Theorem 11, for both
+directions), and sums and repetitions of all of them (Theorem 10).
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from fractions import Fraction
@@ -17,6 +18,8 @@ from tests.checker.laws import Finite, Gaussian, Laplace, Law, SampledGaussian, 
 
 Event = Mapping[str, Any]
 MOST_LOSSES = 1000
+# Standard deviations beyond which there is less than any bracket tells apart.
+DEVIATIONS = 14
 
 
 class NotCheckedError(Exception):
@@ -180,4 +183,35 @@ def _finite(leaf: Event) -> Finite:
             scale = (1 - alpha) / (1 + alpha)
             masses.append((scale * alpha**x, scale * alpha ** (shift - x)))
         return Finite([*masses, (end * alpha**shift, end)], 2 * ball(inverse))
+    if kind == "discrete_gaussian":
+        return _discrete_gaussian(leaf)
     raise NotCheckedError(f"{kind} is not known here")
+
+
+def _discrete_gaussian(leaf: Event) -> Finite:
+    """Return N_Z(s, sigma^2) and N_Z(0, sigma^2) where both may matter (Canonne et al. 2020).
+
+    The loss at x is (x - s / 2) s / sigma^2. What is beyond T on either side is, of sum e^{-x^2 /
+    (2 sigma^2)}, at most e^{-T^2 / (2 sigma^2)} / (1 - e^{-T / sigma^2}) on each: no more than
+    that is lost to infinity, on the side of P as on that of Q, and no less than nothing.
+    """
+    _only(leaf, "standard_deviation", "variance", "rho", "sensitivity")
+    shift = whole(leaf.get("sensitivity", Fraction(1)))
+    given = _one(leaf, "standard_deviation", "variance", "rho")
+    size = positive(leaf[given])
+    variance = {"variance": size, "rho": shift**2 / (2 * size)}.get(given, size**2)
+    reach = math.ceil(DEVIATIONS * math.sqrt(variance)) + 1
+    if 2 * reach + shift > MOST_LOSSES:
+        raise NotCheckedError("so many losses are not listed here")
+    power = [(-ball(x * x / (2 * variance))).exp() for x in range(reach + shift + 1)]
+    end = ball(reach)
+    left = power[reach] / (1 - (-end / ball(variance)).exp())
+    left = left.union(ball(0))
+    total = power[0] + 2 * sum(power[1 : reach + 1], ball(0)) + 2 * left
+    # A mass of P beyond reach + s or -reach is one of a normal beyond reach.
+    none, lost = ball(0), 2 * left / total
+    pairs = [
+        (power[abs(x - shift)] / total, power[abs(x)] / total)
+        for x in range(reach + shift, -reach - 1, -1)
+    ]
+    return Finite([*pairs, (lost, none), (none, lost)], ball(Fraction(shift) / variance))

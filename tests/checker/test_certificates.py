@@ -56,6 +56,8 @@ QUESTIONS = (
     "rr:p=0.8@poisson:q=0.1@300 --epsilon 3",
     "approx:epsilon=0.1,delta=1e-8@40 --delta 1e-5",
     "discrete-laplace:scale=3,sensitivity=2@40 --relation replace-one --delta 1e-9",
+    "discrete-gaussian:sigma=3@4+discrete-gaussian:variance=7,sensitivity=2 --delta 1e-6",
+    "discrete-gaussian:rho=0.1@100 --delta 1e-9",
     "gdp:mu=0.5@7+gaussian:sigma=3 --epsilon 2",
     "gaussian:sigma=1@poisson:q=0.01@1000+rr:p=0.6@5 --delta 1e-5",
     "gaussian:sigma=0.69@poisson:q=0.000132@22271 --delta 1e-6",
@@ -279,22 +281,31 @@ def test_few_uses_of_laplace_noise(a: float, n: int, epsilon: float) -> None:
         assert float(end) == pytest.approx(float(rest(0, mpmath.mpf(0))), rel=1e-9)
 
 
-def test_losses_on_a_lattice() -> None:
+@pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian"])
+def test_losses_on_a_lattice(kind: str) -> None:
     """Powers of a polynomial are the sums over all outcomes."""
-    event = {"type": "discrete_laplace", "scale": Fraction(3), "sensitivity": Fraction(2)}
+    name = "scale" if kind == "discrete_laplace" else "standard_deviation"
+    event = {"type": kind, name: Fraction(3), "sensitivity": Fraction(2)}
     [(law, _)] = directions(event, "replace_one")["both"]
+
+    def weight(x: int) -> mpmath.mpf:
+        size = mpmath.mpf(x) / 3
+        return mpmath.exp(-abs(size) if kind == "discrete_laplace" else -size * size / 2)
+
+    noise = [(weight(x - 2), weight(x)) for x in range(-60, 63)]
+    scale = sum(p for p, _ in noise)
+    kinds: dict[str, tuple[mpmath.mpf, mpmath.mpf]] = {}
+    for p, q in noise:
+        loss = mpmath.log(p / q)
+        mass = kinds.get(mpmath.nstr(loss, 20), (0, 0))[1]
+        kinds[mpmath.nstr(loss, 20)] = loss, mass + p / scale
+    several = [each for each in kinds.values() if each[1] > 1e-14]
     for epsilon in (0.0, 0.4, 1.1):
-        found = on_lattice([(law, 3)], ball(Fraction(epsilon)))
+        found = on_lattice([(law, 2)], ball(Fraction(epsilon)))
         assert found is not None
-        noise = [(x, mpmath.exp(-abs(x) / mpmath.mpf(3))) for x in range(-60, 63)]
-        scale = sum(p for _, p in noise)
-        losses = [((abs(x - 2) - abs(x)) / mpmath.mpf(3), p / scale) for x, p in noise]
-        kinds: dict[float, mpmath.mpf] = {}
-        for loss, p in losses:
-            kinds[loss] = kinds.get(loss, 0) + p
         truth = sum(
-            p * q * r * hinge(x + y + z, mpmath.mpf(epsilon))
-            for (x, p), (y, q), (z, r) in product(kinds.items(), repeat=3)
+            p * q * hinge(x + y, mpmath.mpf(epsilon))
+            for (x, p), (y, q) in product(several, repeat=2)
         )
         for end in found:
             assert float(end) == pytest.approx(float(truth), rel=1e-8)
