@@ -30,6 +30,7 @@ from tests.checker.lines import (
     of_laplace,
     on_lattice,
     on_line,
+    one_sample,
 )
 from tests.checker.questions import NotCheckedError, directions, rational, whole
 from tests.checker.split import Split, on_split, without_large
@@ -194,7 +195,7 @@ def _deltas(
 ) -> Iterator[tuple[arb, arb]]:
     """Yield proved bounds on delta: of the line, and of the same line with more nodes."""
     epsilon, delta = claim
-    ways = (above_all, in_closed_form, listed, on_lattice, of_laplace)
+    ways = (above_all, in_closed_form, one_sample, listed, on_lattice, of_laplace)
     known = next(filter(None, (way(parts, epsilon) for way in ways)), None)
     if known is not None:
         yield known

@@ -207,7 +207,8 @@ class Laplace(Law):
 
     def __init__(self, a: Fraction) -> None:
         """Take a > 0."""
-        self.a = self.most = ball(a)
+        self.ratio, self.a = a, ball(a)
+        self.most = self.a
 
     def moment(self, s: acb) -> acb:
         """Return the atoms and the integral."""

@@ -30,7 +30,7 @@ from itertools import product
 from math import comb
 from typing import NamedTuple, Protocol
 
-from flint import acb, arb, arb_poly, ctx
+from flint import acb, arb, arb_poly, ctx, fmpz, fmpz_poly
 
 from tests.checker.laws import (
     ONE,
@@ -40,7 +40,6 @@ from tests.checker.laws import (
     Laplace,
     Law,
     SampledGaussian,
-    TooLongError,
     ball,
     largest,
     name,
@@ -53,7 +52,7 @@ MOST_OUTCOMES, MOST_CELLS = 200_000, 400
 SHIFTED_UP_TO = 100
 # Of fewer uses what is left at the end of a line is as little as a law's own bound says.
 FEW_USES = 8
-MOST_LAPLACE, MOST_TERMS, LEAST_TERM = 300, 2000, ball(Fraction(1, 2**200))
+MOST_LAPLACE = 700
 # What a node, and an outcome that is listed, count of the time that a check may take.
 PER_NODE, PER_OUTCOME = 20, 20
 # Logarithm of |phi|^count that needs no improvement.
@@ -303,6 +302,27 @@ def above_all(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     return (mass, mass) if most <= epsilon else None
 
 
+def one_sample(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
+    """Return delta of one sample of Gaussian noise: P(L > epsilon) - e^epsilon Q(L > epsilon).
+
+    With one record r phi, r = 1 - q + q E, and without it phi: r(x) = e^epsilon at one x, and r
+    rises; where the record is added, L = -log r.
+    """
+    [(law, n), *rest] = parts
+    if rest or n != 1 or not isinstance(law, SampledGaussian):
+        return None
+    size = (epsilon if law.remove else -epsilon).exp() - 1 + law.q
+    if not size > 0:
+        return None
+    x = law.sigma**2 * (size / law.q).log() + ball(Fraction(1, 2))
+    side = 1 if law.remove else -1
+    none, one = (normal_tail(side * (x - mean) / law.sigma) for mean in (0, 1))
+    mixed = (1 - law.q) * none + law.q * one
+    p, q = (mixed, none) if law.remove else (none, mixed)
+    found = p - epsilon.exp() * q
+    return found, found
+
+
 def of_laplace(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     """Return delta of few uses of one Laplace noise; None where there is anything else.
 
@@ -311,47 +331,49 @@ def of_laplace(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     the sum over j, k, m of n! / (j! k! m!) 2^{-j - k} (a / 2)^m E f(L), with f(x) = e^{x / 2} -
     e^{epsilon - x / 2} where that is positive, and L = (j - k) a and m uniform numbers in (-a, a).
     E f(L) is (2 a)^-m sum over i of (-1)^i C(m, i) F((m - 2 i + j - k) a - epsilon), where F(u) is
-    the m-fold integral of 2 e^{epsilon / 2} sinh(v / 2) from 0 to u, or 0 for u < 0: the sum of 2
-    e^{epsilon / 2} u^{2 r + 1 + m} / (2^{2 r + 1} (2 r + 1 + m)!), and f for m = 0.
+    the m-fold integral of 2 e^{epsilon / 2} sinh(v / 2) from 0 to u, or 0 for u < 0. With d = i + k
+    that is at (n - 2 d) a - epsilon, and the sum over i and k of (-1)^i C(m, i) C(n - m, k) is the
+    coefficient of z^d in (1 - z)^m (1 + z)^{n - m}. As sinh(v / 2) is 4 times its second derivative
+    the integral is 4 times that of m - 2, less 2 u^{m - 1} / (m - 1)!.
     """
     if len(parts) != 1 or not isinstance(parts[0][0], Laplace) or parts[0][1] > MOST_LAPLACE:
         return None
     [(law, n)] = parts
     assert isinstance(law, Laplace)
-    a, total = law.a, arb(0)
-    Clock.charge(n**3 // 24)
-    # What n uses add to one another in E f(L) cancels but for 1 / n!, about.
-    with ctx.extraprec(8 * n):
+    # Both orders of neighbours have the same law.
+    key = name(law.a), n, name(epsilon)
+    if key not in _LAPLACE:
+        _LAPLACE.clear()
+        # delta falls with epsilon, by no more than P(L > epsilon) at a rate.
+        around = arb(0, epsilon.rad().upper())
+        _LAPLACE[key] = _of_laplace(law.ratio, n, epsilon.mid()) + around
+    return _LAPLACE[key], _LAPLACE[key]
+
+
+_LAPLACE: dict[tuple[str, int, str], arb] = {}
+
+
+def _of_laplace(ratio: Fraction, n: int, epsilon: arb) -> arb:
+    """Return delta of n uses."""
+    total = arb(0)
+    Clock.charge(5 * n**2)
+    # Of 1 / n!, about, all that is larger cancels.
+    with ctx.extraprec(n * (10 + n.bit_length())):
+        a = ball(ratio)
+        places = [(n - 2 * d) * a - epsilon for d in range(n + 1)]
+        places = [u.max(arb(0)) for u in places if not u < 0]
+        last, here = [(u / 2).sinh() for u in places], [2 * (u / 2).cosh() - 2 for u in places]
+        powers = [arb(2)] * len(places)
         for m in range(n + 1):
-            weight = ball(Fraction(2 * math.comb(n, m), 2 ** (n + m)))
-            for down in range(n + 1):
-                u = (n - 2 * down) * a - epsilon
-                if not u < 0:
-                    # i of the m are at their lower ends, and k = down - i at -a.
-                    ways = sum(
-                        (-1) ** i * math.comb(m, i) * math.comb(n - m, down - i)
-                        for i in range(max(0, down - (n - m)), min(m, down) + 1)
-                    )
-                    total += weight * ways * _integral(u.max(arb(0)), m)
+            ways = fmpz_poly([1, -1]) ** m * fmpz_poly([1, 1]) ** (n - m)
+            terms = (fmpz(ways[d]) * value for d, value in enumerate(last))
+            total += ball(Fraction(2 * comb(n, m), 2 ** (n + m))) * sum(terms, arb(0))
+            # u^m / m!, twice.
+            powers = [power * u / (m + 1) for power, u in zip(powers, places, strict=True)]
+            more = [4 * x - power for x, power in zip(last, powers, strict=True)]
+            last, here = here, more
         total *= ((epsilon - n * a) / 2).exp()
-    return total, total
-
-
-def _integral(u: arb, m: int) -> arb:
-    """Return the m-fold integral of sinh(v / 2) from 0 to u: a series that falls like e^u's."""
-    term = u ** (m + 1) / (2 * arb.fac_ui(m + 1))
-    total, r = arb(0), 0
-    while not term <= total * LEAST_TERM:
-        total += term
-        r += 1
-        term *= u * u / (4 * (2 * r + m) * (2 * r + 1 + m))
-        if r > MOST_TERMS:
-            raise TooLongError("to prove it would take too long")
-    # From there on the terms fall faster than a geometric series of 1 / 2.
-    ratio = u * u / (4 * (2 * r + 2 + m) * (2 * r + 3 + m))
-    if not ratio <= ball(Fraction(1, 2)):
-        raise TooLongError("to prove it would take too long")
-    return total + (2 * term).union(arb(0))
+    return total
 
 
 def on_lattice(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:

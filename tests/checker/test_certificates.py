@@ -23,7 +23,7 @@ from privcalc.render.certificate import certificate
 from tests.checker.__main__ import main
 from tests.checker.check import Verdict, check, digest
 from tests.checker.laws import Clock, Finite, Gaussian, Laplace, Law, SampledGaussian, ball, name
-from tests.checker.lines import beyond, of_laplace, on_lattice, variance
+from tests.checker.lines import above_all, beyond, of_laplace, on_lattice, one_sample, variance
 from tests.checker.many import forged
 from tests.checker.many import main as many
 from tests.checker.questions import directions
@@ -58,6 +58,8 @@ QUESTIONS = (
     "discrete-laplace:scale=3,sensitivity=2@40 --relation replace-one --delta 1e-9",
     "discrete-gaussian:sigma=3@4+discrete-gaussian:variance=7,sensitivity=2 --delta 1e-6",
     "discrete-gaussian:rho=0.1@100 --delta 1e-9",
+    "gaussian:sigma=1.3@poisson:q=0.0498 --delta 4.91e-08",
+    "gaussian:sigma=0.445@poisson:q=0.00999 --epsilon 3",
     "gdp:mu=0.5@7+gaussian:sigma=3 --epsilon 2",
     "gaussian:sigma=1@poisson:q=0.01@1000+rr:p=0.6@5 --delta 1e-5",
     "gaussian:sigma=0.69@poisson:q=0.000132@22271 --delta 1e-6",
@@ -279,6 +281,27 @@ def test_few_uses_of_laplace_noise(a: float, n: int, epsilon: float) -> None:
     assert found is not None
     for end in found:
         assert float(end) == pytest.approx(float(rest(0, mpmath.mpf(0))), rel=1e-9)
+
+
+@pytest.mark.parametrize("remove", [False, True])
+@pytest.mark.parametrize("epsilon", ["0.01", "0.09", "2"])
+def test_one_sample(epsilon: str, *, remove: bool) -> None:
+    """The closed form is the integral of the difference of the densities where it is positive."""
+    law = SampledGaussian(Fraction("0.7"), Fraction("0.1"), remove=remove)
+    parts = [(law, 1)]
+    found = above_all(parts, ball(Fraction(epsilon))) or one_sample(parts, ball(Fraction(epsilon)))
+    assert found is not None
+
+    def excess(x: float) -> float:
+        without, one = (math.exp(-((x - mean) ** 2) / 0.98) for mean in (0, 1))
+        mixed = 0.9 * without + 0.1 * one
+        p, q = (mixed, without) if remove else (without, mixed)
+        return max(0.0, p - math.exp(float(epsilon)) * q)
+
+    truth = math.fsum(excess(k / 1000) for k in range(-7000, 8000)) / 1000
+    truth /= 0.7 * math.sqrt(2 * math.pi)
+    for end in found:
+        assert float(end) == pytest.approx(truth, rel=1e-4, abs=1e-30)
 
 
 @pytest.mark.parametrize("kind", ["discrete_laplace", "discrete_gaussian"])
