@@ -285,7 +285,7 @@ def test_too_many_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_counts_by_too_few_panels(
-    family: str, given: dict[str, float], monkeypatch: pytest.MonkeyPatch
+    family: str, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where an integral takes more panels than are allowed, brackets are wide, and still hold."""
     runs = make_runs(family, **given)
