@@ -90,6 +90,8 @@ def test_points_of_profiles_that_are_refused(monkeypatch: pytest.MonkeyPatch) ->
     assert profile_law(points[:2]).infinity_mass == 0.25
     with pytest.raises(DomainError, match="at most 2 points of a profile are supported, got 3"):
         profile_law(points)
+    with pytest.raises(DomainError, match="needs a point with a finite epsilon"):
+        profile_law(())
 
 
 def test_polygons_at_any_number() -> None:
