@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 # Beyond it the probabilities are no doubles any more.
 LARGEST_EPSILON = 700.0
+# The logarithm of any larger ratio is beyond it, too.
+RATIO = 2**1020
 
 
 @mechanism(
@@ -212,7 +214,11 @@ def _log_ratio(p: Fraction, k: int) -> float:
     """
     if p == 1:
         return math.inf
-    excess = float((p * k - 1) / (1 - p))
-    if abs(excess) < 0.5:
-        return math.log1p(excess)
-    return math.log(float(p * (k - 1) / (1 - p)))
+    excess = (p * k - 1) / (1 - p)
+    if abs(excess) < Fraction(1, 2):
+        return math.log1p(float(excess))
+    ratio = excess + 1
+    if ratio > RATIO:
+        # It may be no double, while both of its integers have logarithms.
+        return math.log(ratio.numerator) - math.log(ratio.denominator)
+    return math.log(float(ratio))

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from mpmath import mp
 
 from privcalc.accounting.compose import compose
-from privcalc.errors import DomainError
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.losses.choices import noisy_max_envelope
 from privcalc.losses.choices.noisy_max import NoisyMaxLaw, noisy_max_law
+from privcalc.losses.choices.noisy_max_envelope import Member
 from privcalc.losses.choices.noisy_max_tests import _chances, gaussian_tests
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Term
@@ -242,3 +244,53 @@ def test_extreme_noise_has_a_lower_end(noise: str, scale: float, candidates: int
     assert bound is not None
     assert bound.lower is not None
     assert bound.lower > 20.0 if scale < 1.0 else bound.upper < 1e-3
+
+
+def test_members_of_a_union_that_cross() -> None:
+    """Around the place from which the larger mu is ahead there is a cell; of equals none is."""
+    first, second = Member(4.0, 1.0), Member(1.0, 1.5)
+    place = noisy_max_envelope._crossing(first, second, 40.0)
+    left, right = noisy_max_envelope._cell(first, second, place)
+    assert left < place < right
+    for loss, sign in ((left, 1.0), (right, -1.0)):
+        values = [n * float(normal_profile(mu, loss)) for n, mu in ((4.0, 1.0), (1.0, 1.5))]
+        assert sign * (values[0] - values[1]) > 0.0
+    # The second is ahead from 0 on, or nowhere.
+    assert noisy_max_envelope._crossing(second, Member(2.0, 2.0), 40.0) == 0.0
+    assert noisy_max_envelope._crossing(second, Member(1.0, 1.0), 40.0) == 40.0
+    with pytest.raises(NotCertifiedError, match="members of the union bound cross"):
+        noisy_max_envelope._cell(first, first, 1.0)
+    assert noisy_max_envelope._sequence([first], 40.0) == ([first], [])
+
+
+@pytest.mark.parametrize(
+    ("constant", "value", "words"),
+    [
+        ("CELL", 1.0, "cross too close to each other"),
+        ("RAISE", -1e-3, "rounding hides which member"),
+    ],
+)
+def test_unions_of_which_rounding_hides_the_shape(
+    constant: str, value: float, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cells that overlap, and factors that are too small, are noticed."""
+    assert noisy_max_envelope.union_bound(40, 0.5).members
+    monkeypatch.setattr(noisy_max_envelope, constant, value)
+    with pytest.raises(NotCertifiedError, match=words):
+        noisy_max_envelope.union_bound(40, 0.5)
+
+
+@pytest.mark.parametrize("m", [5, 40])
+def test_envelopes_of_the_union_alone(m: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the other bounds have no digits the union bound is left, and is never exceeded."""
+    step = 0.5
+    search = noisy_max_envelope._EnvelopeSearch(m, step, (noisy_max_envelope.UNION,))
+    pieces = noisy_max_envelope._assembled(search.spans())
+    whole = noisy_max_envelope.envelope(m, step)
+    for share in (0.4, 2.3, 8.0, 20.0):
+        x = share * step
+        found = pieces.value(x).upper
+        assert whole.value(x).lower <= found <= min(1.0, union(m, step, x)) * (1.0 + 2e-5)
+    monkeypatch.setattr(noisy_max_envelope, "SHORTEST", 10**6)
+    with pytest.raises(NotCertifiedError, match="rounding hides the profile of a noisy maximum"):
+        noisy_max_envelope.envelope(m, step)

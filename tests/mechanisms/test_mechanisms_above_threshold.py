@@ -337,6 +337,8 @@ def test_a_group_of_a_highest_threshold() -> None:
             "noise=gaussian,threshold_noise=99,query_noise=999,cutoff=900,length=1000000",
             "too many",
         ),
+        # C(950, 475) has 945 bits, more than the 900 that are counted, and (950/475)^475 fewer.
+        ("noise=gaussian,threshold_noise=99,query_noise=999,cutoff=475,length=950", "too many"),
     ],
 )
 def test_refusals(text: str, words: str) -> None:

@@ -17,7 +17,9 @@ from privcalc.errors import DomainError, PrivcalcError
 from privcalc.exact import standing_for
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import SMALLEST_MASS, both_orders, exact_law
+from privcalc.mechanisms.discrete_gaussian import DiscreteGaussian
 from privcalc.mechanisms.discrete_laplace import DiscreteLaplace
+from privcalc.mechanisms.randomized_response import RandomizedResponse
 from privcalc.mechanisms.staircase import Staircase
 from privcalc.relation import Adjacency, Relation
 from privcalc.spec.parse import parse
@@ -89,6 +91,10 @@ def test_discrete_laplace_masses_are_rounded_once() -> None:
         ("discrete-laplace:scale=1e-308,sensitivity=1000", "got inf"),
         ("discrete-laplace:scale=1e200", "got 1e-200"),
         ("staircase:epsilon=601", r"in \[1e-100, 600\]"),
+        ("discrete-gaussian:sigma=0.01", r"sigma must be in \[0.05, 20000\], got 0.01"),
+        ("discrete-gaussian:variance=1e-4", r"sigma must be in \[0.05, 20000\], got 0.01"),
+        (f"rr:p=0.{'9' * 305}", r"within 700 of 0, got 702\.288"),
+        (f"rr:p=0.{'9' * 320}", r"within 700 of 0, got 736\.827"),
     ],
 )
 def test_ranges_of_noise_are_named(text: str, message: str) -> None:
@@ -103,6 +109,27 @@ def test_library_calls_are_checked_like_specs() -> None:
         DiscreteLaplace()
     with pytest.raises(DomainError, match="epsilon must be in"):
         Staircase(epsilon=0.0)
+    with pytest.raises(DomainError, match="needs sigma, variance or rho"):
+        DiscreteGaussian()
+    with pytest.raises(DomainError, match="within 700 of 0, got inf"):
+        RandomizedResponse(probability=1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("discrete-laplace:epsilon=600", "a group of 2 has a privacy loss beyond 700"),
+        ("exponential:epsilon=600", "epsilon times the size of a group must be <= 700"),
+    ],
+)
+def test_groups_have_the_ranges_of_one(text: str, message: str) -> None:
+    """Epsilon doubles for two records: what one may have, and two may not, is refused by its range.
+
+    The largest that a group may have is 700 itself.
+    """
+    assert built(text.replace("600", "350")).grouped(2) is not None
+    with pytest.raises(DomainError, match=message):
+        built(text).grouped(2)
 
 
 def staircase_pieces(epsilon: float, gamma: Any, shift: Any) -> list[tuple[Any, Any]]:

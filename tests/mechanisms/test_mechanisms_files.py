@@ -20,7 +20,8 @@ from privcalc.errors import DomainError
 from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.atomic.exact import MOST_ATOMS
 from privcalc.losses.atomic.profiles import MOST_POINTS
-from privcalc.mechanisms.files import MAX_ROWS, exact, read_rows
+from privcalc.mechanisms import files
+from privcalc.mechanisms.files import MAX_ROWS, exact, numbers, read_rows
 from privcalc.relation import Adjacency
 from tests.pairs import atoms_of, atoms_profile, bracket, built, check_atoms, hockey_stick
 
@@ -88,6 +89,7 @@ def test_all_the_ways_to_write_a_table(text: str) -> None:
         ('{"first": [1, 0], "other": [1]}', '"first" has 2 numbers and "other" 1'),
         ('{"first": [1], "first": [1], "other": [1]}', "a field is given twice"),
         ("[" * 100_000, "not JSON"),
+        ("1 0\n" * (MOST_ATOMS + 9), "too many rows; at most 10000 are supported"),
         ("1 0\n" * (MOST_ATOMS + 1), "too many rows; at most 10000 are supported; outputs whose"),
         (f"[{'[1,0],' * MOST_ATOMS}[1,0]]", "too many rows; at most 10000 are supported"),
         (
@@ -109,6 +111,18 @@ def test_malformed_files_are_named_with_their_line(text: str, message: str) -> N
         built("pmf:file=./x.txt").laws(ADD)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 200
+
+
+def test_too_many_lines_for_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many lines as are allowed are read, with their places, and not one more."""
+    monkeypatch.setattr(files, "MOST_LINES", 3)
+    name = write("1 2\n\n1/3\n")
+    assert list(numbers(name)) == [
+        (f"{name}, line 1", [Fraction(1), Fraction(2)]),
+        (f"{name}, line 3", [Fraction(1, 3)]),
+    ]
+    with pytest.raises(DomainError, match=r"x\.txt has more than 3 lines"):
+        list(numbers(write("1\n2\n3\n4\n")))
 
 
 def test_unreadable_files() -> None:

@@ -9,11 +9,13 @@ from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
 from privcalc.errors import DomainError, SpecError, UnsupportedError
+from privcalc.mechanisms import gaussian_mixture
 from privcalc.relation import Relation
 from privcalc.spec.json import from_json, to_json
 from privcalc.spec.parse import parse
 from privcalc.spec.text import to_text
 from tests.oracles.mixtures import mixture_profile
+from tests.pairs import built
 
 PEER = (
     "gaussian-mixture:sigma=1,sensitivities=0,1,2,probabilities=0.2,0.6,0.2@3"
@@ -136,6 +138,38 @@ def test_parts_of_a_group_add_up(text: str, other: str) -> None:
     assert (one.lower or 0.0) <= two.upper
     assert (two.lower or 0.0) <= one.upper
     assert one.lower == pytest.approx(two.upper, rel=1e-8)
+
+
+def test_groups_beyond_the_terms_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the sums of the parts are too many, the group is bounded by a chain, from above."""
+    text = spec("9", ["0", "1", "2"], ["0.2", "0.3", "0.5"]) + "@group:k=2"
+    [exact] = compose(parse(text).tree, deltas=[1e-6]).answers
+    monkeypatch.setattr(gaussian_mixture, "MOST_TERMS", 5)
+    [chain] = compose(parse(text).tree, deltas=[1e-6]).answers
+    assert exact.bound is not None
+    assert chain.bound is not None
+    assert (exact.bound.lower or 0.0) > 0.1
+    assert (exact.bound.lower or 0.0) <= chain.bound.upper
+    assert chain.bound.lower is None
+    with pytest.raises(DomainError, match="at most 5 sensitivities are supported"):
+        compose(parse(spec("1", [*"012345"], ["0.5", *["0.1"] * 5])).tree, deltas=[1e-6])
+
+
+def test_groups_that_are_too_unlikely_or_too_far() -> None:
+    """No term of a group is rarer than 1e-250, or moves the mean by 1e8; a chain still holds."""
+    rare = spec("9", ["0", "1"], ["1e-200", "1"])
+    assert built(rare).grouped(2) is None
+    assert built(spec("1", ["0", "6e7"], ["0.5", "0.5"])).grouped(2) is None
+    assert built(spec("1", ["0", "4e7"], ["0.5", "0.5"])).grouped(2) is not None
+    # All but 1e-200 of it is noise of deviation 9 / 2.
+    group, plain = (
+        compose(parse(text).tree, deltas=[1e-6]).answers[0].bound
+        for text in (rare + "@group:k=2", "gaussian:sigma=4.5")
+    )
+    assert group is not None
+    assert plain is not None
+    assert plain.lower is not None
+    assert plain.lower * (1.0 - 1e-9) <= group.upper
 
 
 def test_trivial_mixtures() -> None:

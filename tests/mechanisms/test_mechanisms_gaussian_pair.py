@@ -255,6 +255,18 @@ def test_directions_and_equal_deviations() -> None:
     assert nothing.losses == (0.0,)
 
 
+def test_groups_of_equal_deviations_move_the_mean_by_as_much_each() -> None:
+    """Three records are three distances, where those are in range; others have only a chain."""
+    pair = "gaussian-pair:mean=1,deviation=2,other_mean={},other_deviation=2"
+    for mean, distance in (("4", 4.5), ("-2", 4.5), ("1", 0.0)):
+        group = built(pair.format(mean)).grouped(3)
+        for adjacency in (ADD, REMOVE):
+            law = group.laws(adjacency)
+            assert law == GaussianLaw(distance) if distance else law.losses == (0.0,)
+    assert built(pair.format("1e8")).grouped(3) is None
+    assert built(pair.format("3") + "000000").grouped(3) is None
+
+
 def test_what_a_pair_of_normal_laws_does_not_answer() -> None:
     """replace-one is refused with the relations to pass, and so are wild numbers."""
     tree = parse("gaussian-pair:mean=0,deviation=1,other_mean=0,other_deviation=2").tree

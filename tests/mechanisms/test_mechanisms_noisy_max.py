@@ -287,3 +287,25 @@ def test_bad_combinations_are_refused_when_built(text: str, message: str) -> Non
     """Which parameter the noise takes, and in which range."""
     with pytest.raises(DomainError, match=message):
         built(text)
+
+
+def test_library_calls_are_checked_like_specs() -> None:
+    """The constructor refuses what the registry would, in the same words."""
+    with pytest.raises(DomainError, match="noise must be one of gaussian, laplace"):
+        NoisyMax(noise="cauchy", scale=4.0, candidates=3)
+    with pytest.raises(DomainError, match="needs standard_deviation or scale, not both"):
+        NoisyMax(candidates=3)
+    for candidates in (0, 10**9 + 1):
+        with pytest.raises(DomainError, match=r"candidates must be in \[1, 1_000_000_000\]"):
+            NoisyMax(standard_deviation=4.0, candidates=candidates)
+
+
+def test_steps_with_few_digits() -> None:
+    """Delta at 0 is at most (1 - e^-h) / 2 of h = 2 / scale; one of five that rises tells 3/16 h.
+
+    That is h times the integral of the slope of F^4 against the density f, f the smaller of F and
+    1 - F.
+    """
+    lower, upper = bracket("noisy-max:noise=laplace,scale=1e20,candidates=5", epsilon=0.0)
+    assert lower <= upper
+    assert 3.0 / 16.0 * 2e-20 * (1.0 - 1e-9) <= upper <= 1e-20 * (1.0 + 1e-9)

@@ -200,3 +200,5 @@ def test_refusals() -> None:
         upper("gnss:sigma=15,beta=3", 1e-5)
     with pytest.raises(UnsupportedError):
         upper("gnss:sigma=15,beta=0.01@group:k=2", 1e-5)
+    with pytest.raises(DomainError, match="needs sigma or epsilon"):
+        Rule(Fraction(1, 10**5))

@@ -13,7 +13,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery
 from privcalc.accounting.data import on_data
 from privcalc.bounds import Bound
-from privcalc.errors import PrivcalcError
+from privcalc.errors import DomainError, PrivcalcError
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
@@ -157,6 +157,8 @@ def test_no_neighbour_of_the_data_costs_more(tmp_path: Path) -> None:
         ("ops:gamma=1e9,lambda=200,n=10", "take another gamma or lambda"),
         ("ops:gamma=1,lambda=1e-9,n=10", "next to everything"),
         ("ops:gamma=1,lambda=1", "needs n"),
+        # With M = 1e-4 and r about 1, half the square of (gamma M)^(1/2) r is 5000.
+        ("ops:gamma=1e8,lambda=1e4,n=10", "every point of the profile is above epsilon 700"),
     ],
 )
 def test_refusals(text: str, words: str) -> None:
@@ -225,6 +227,45 @@ def test_data_with_these_numbers_attain_both_ends(
                 assert bound.upper <= bound.lower * (1 + 1e-6)
             elif true:
                 assert bound.upper <= 1.3 * bound.lower + 1e-6
+
+
+def answers_on(text: str, content: str, file: Path) -> list[Bound]:
+    """Return the brackets of delta on the data of a file."""
+    file.write_text(content)
+    asked = ConversionQuery(to="dp", epsilons=tuple(EPSILONS))
+    found = [each.result["delta"] for each in on_data(parse(text).tree, str(file), asked).answers]
+    assert all(isinstance(each, Bound) for each in found)
+    return [each for each in found if isinstance(each, Bound)]
+
+
+def test_data_of_which_no_record_goes_may_get_one(tmp_path: Path) -> None:
+    """One record (1, 1) has e = 1 and theta = 1 / 4: none like it was there, and one can come."""
+    found = answers_on("ops:gamma=0.7,lambda=3,n=2", "1 0.25\n", tmp_path / "data.txt")
+    one = np.array([1.0])
+    for epsilon, bound in zip(EPSILONS, found, strict=True):
+        true = exact([(one, 1.0)], (one, -1.0), 0.7, 3.0, mpf(epsilon))
+        assert bound.lower is not None
+        assert bound.lower <= true * (1 + mpf("1e-9"))
+        assert true <= bound.lower * (1 + mpf("1e-6"))
+        assert true <= bound.upper
+
+
+def test_numbers_of_no_data_have_no_lower_end(tmp_path: Path) -> None:
+    """|theta| is at most Y (N / lambda)^(1/2) / 2; a larger one costs no more than any data may."""
+    text = "ops:gamma=0.7,lambda=50,n=10"
+    found = answers_on(text, "0 100\n", tmp_path / "data.txt")
+    anywhere = compose(parse(text).tree, epsilons=EPSILONS).answers
+    for bound, other in zip(found, anywhere, strict=True):
+        assert not bound.lower
+        assert other.bound is not None
+        assert (other.bound.lower or 0.0) <= bound.upper <= other.bound.upper
+
+
+@pytest.mark.parametrize("content", ["1\n", "1 2 3\n", "-1 2\n", "1 -1/2\n"])
+def test_lines_of_other_numbers_are_refused(content: str, tmp_path: Path) -> None:
+    """Each line has an eigenvalue and a norm, neither below 0, or is named."""
+    with pytest.raises(DomainError, match=r"data\.txt, line 2: expected the least eigenvalue"):
+        answers_on("ops:gamma=1,lambda=50,n=10", f"# e theta\n{content}", tmp_path / "data.txt")
 
 
 def test_two_numbers_order_the_pairs() -> None:

@@ -9,6 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.accounting.compose import compose
+from privcalc.losses.thresholds import sampled_counts
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
@@ -163,6 +164,19 @@ def test_a_key_chosen_in_view_of_noise(delta: float) -> None:
 
         assert cost(mpf(bound.lower) - mpf("0.01")) > delta
         assert cost(mpf(bound.upper) + mpf("0.01")) < delta
+
+
+def test_samples_of_more_counts_than_are_gone_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the law of its counts a sample is bounded from above, and by no less than with it."""
+    tree = parse("partition-selection:epsilon=0.5,delta=0.01@poisson:q=0.3").tree
+    exact = compose(tree, epsilons=[0.1, 0.2]).answers
+    monkeypatch.setattr(sampled_counts, "MOST_COUNTS", 1)
+    for one, other in zip(exact, compose(tree, epsilons=[0.1, 0.2]).answers, strict=True):
+        assert one.bound is not None
+        assert one.bound.lower is not None
+        assert other.bound is not None
+        assert other.bound.lower is None
+        assert 0.0 < one.bound.lower <= other.bound.upper
 
 
 def test_samples_of_thousands_of_counts_are_answered() -> None:

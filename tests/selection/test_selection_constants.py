@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -13,9 +13,11 @@ from scipy.special import ndtr, ndtri
 
 from privcalc.selection.base import Base
 from privcalc.selection.constants import negative_binomial_paper, odds_root
+from privcalc.selection.runs import distribution
 from privcalc.selection.runs.distribution import largest_log_quotient
 from privcalc.selection.runs.families import NegativeBinomialRuns
 from privcalc.selection.runs.make import make_runs
+from tests.finite_base import FiniteBase
 from tests.paper_thresholds import paper_threshold
 from tests.selection.profiles import GAUSSIAN, MU, RUNS, Pair, Profile
 
@@ -390,6 +392,46 @@ def test_generic_constant_agrees_with_the_closed_one(family: str, given: dict[st
         own = runs.tight(base, base.reverse)
         generic = largest_log_quotient(runs.log_derivative, base, base.reverse)
         assert own - 1e-12 <= generic <= own + 1e-8 * max(1.0, own)
+
+
+@pytest.mark.parametrize("odds", [0.0, 1e-300, 1e-292])
+def test_roots_of_next_to_no_odds(odds: float) -> None:
+    """R - 1 = w H_R lies between w H_1 / (1 + w) and w H_1, and is 0 where w is."""
+    base = FiniteBase([0.75, 0.25], [0.25, 0.75])
+    first = odds * 0.5
+    assert first * (1.0 - 1e-14) <= odds_root(base, odds) <= first * (1.0 + 1e-14)
+
+
+@pytest.mark.parametrize(
+    ("constant", "value"), [("REFINEMENTS", 1), ("MOST_SPLITS", 1), ("MOST_STRETCHES", 2)]
+)
+def test_a_search_that_is_cut_short_is_above_all_tests(
+    constant: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fewer lines and stretches give a constant that is not below that of any test."""
+    runs = make_runs("distribution", probabilities=(0.1, 0.2, 0.3, 0.4))
+    tests = np.append(np.geomspace(1e-14, 0.5, 2000), np.linspace(0.5, 1.0, 2000))
+    truth = float(log_quotients(runs, ndtr(ndtri(tests) + MU), tests).max())
+    monkeypatch.setattr(distribution, constant, value)
+    found = largest_log_quotient(runs.log_derivative, GAUSSIAN, GAUSSIAN)
+    assert truth - 1e-12 <= found <= truth + 0.1
+
+
+def test_one_stretch_is_bounded_by_its_ends() -> None:
+    """With K = 3 and the line q = 1.5 q' + 0.1, log phi'(q) / phi'(q') is 2 log(q / q')."""
+    lines = distribution._Lines(np.log(np.array([1.5])), np.array([1.5]), np.array([0.1]))
+    psi = make_runs("fixed", n=3).log_derivative
+    bounds, values, chosen = distribution._stretches(psi, lines, np.array([0.2, 0.4]))
+    truth = 2.0 * math.log(1.5 + 0.1 / 0.2)
+    assert list(chosen) == [0]
+    assert truth <= bounds[0]
+    assert values[0] == pytest.approx(truth, rel=1e-12)
+
+
+def test_lines_that_are_there_are_not_asked_for_again() -> None:
+    """Of a base that has no profile no more is asked than the lines that are known."""
+    lines = distribution._Lines(np.array([-np.inf, 0.0]), np.array([0.0, 1.0]), np.ones(2))
+    assert distribution._with_lines(lines, cast("Base", None), np.array([0.0])) is lines
 
 
 def test_constants_ask_for_few_points() -> None:

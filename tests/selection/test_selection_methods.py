@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
+from privcalc.errors import UnsupportedError
 from privcalc.selection.base import GaussianBase
 from privcalc.selection.baselines import (
     composition_epsilon,
@@ -17,8 +18,10 @@ from privcalc.selection.baselines import (
     liu_talwar_delta,
     liu_talwar_epsilon,
     pure_epsilon,
+    shape,
 )
 from privcalc.selection.renyi import (
+    best_epsilon,
     binomial_rate,
     rdp_delta,
     rdp_epsilon,
@@ -39,6 +42,9 @@ from tests.selection.random_bases import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from privcalc.selection.base import Base
     from privcalc.selection.runs.protocol import Runs
 
 # (shape, gamma, delta, epsilon by the published Renyi theorem) for noise of 4 deviations.
@@ -257,6 +263,14 @@ class TestComposition:
                     beyond = mp.gammainc(mpf(count) + 1, 0, mean, regularized=True)
                     assert 0 < left <= mpf(delta) - beyond
 
+    def test_counts_that_are_not_known_well_enough_are_left_out(self) -> None:
+        """Where P(K > n) may be all of delta, nothing is left for n runs: the largest count is."""
+        runs, delta = make_runs("binomial", n=1e12, p=0.3), 1e-9
+        far = runs.at_most(runs.quantile(1.0 - 0.5 * delta)).lower
+        assert far is not None
+        assert 1.0 - far >= delta
+        assert counts(runs, delta) == [(1e12, delta)]
+
     def test_large_counts_are_not_tried(self) -> None:
         """Beyond the limit there is no answer, and delta = 1 asks for nothing."""
         runs = PlainRuns("fixed", 9.0)
@@ -339,6 +353,34 @@ class TestPure:
         assert published_pure_epsilon(runs, gaussian, gaussian, 1e-6) == math.inf
         same = FiniteBase([0.5, 0.5], [0.5, 0.5])
         assert pure_epsilon(runs, same, same, 0.0) == 0.0
+
+    def test_a_gamma_at_its_least_costs_the_bound_of_the_reverse(self) -> None:
+        """With w = e^700 the root R is e^b but for a part of it that no double has."""
+        runs, base = (
+            make_runs("geometric", gamma=math.exp(-700.0)),
+            FiniteBase([0.6, 0.4], [0.3, 0.7]),
+        )
+        f, b = math.log(2.0), math.log(7.0 / 4.0)
+        found = pure_epsilon(runs, base, base.reverse, 0.0)
+        assert f + 2.0 * b <= found <= (f + 2.0 * b) * (1.0 + 1e-14)
+
+
+@pytest.mark.parametrize("prove", [pure_epsilon, best_epsilon, liu_talwar_epsilon])
+@pytest.mark.parametrize("delta", [1.0, 2.0])
+def test_a_delta_of_one_is_free(
+    prove: Callable[[Runs, Base, Base, float], float], delta: float
+) -> None:
+    """H is at most 1 at epsilon 0, however large the losses are."""
+    base = FiniteBase([1.0, 0.0], [0.0, 1.0])
+    assert hockey_stick(PlainRuns("geometric", 1.0, 0.1), base.p, base.q, 0.0) <= 1.0 + ROOM
+    assert prove(make_runs("geometric", gamma=0.1), base, base.reverse, delta) == 0.0
+
+
+def test_only_negative_binomial_numbers_have_a_shape() -> None:
+    """Any other family is named where its shape is asked for."""
+    assert shape(make_runs("tnb", shape=2.5, gamma=0.1)) == 2.5
+    with pytest.raises(UnsupportedError, match="poisson numbers of runs have no shape"):
+        shape(make_runs("poisson", mean=3.0))
 
 
 class TestLiuTalwar:

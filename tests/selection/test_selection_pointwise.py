@@ -277,6 +277,16 @@ def test_a_blurred_base(error: float) -> None:
     assert sharp - 2e-2 <= lower <= sharp
 
 
+@pytest.mark.parametrize("price", [-1.0, 0.0, 0.3, 2.0, 40.0])
+def test_prices_cost_the_integral_of_the_smaller_slope(price: float) -> None:
+    """For K = 2, phi' = 2 q: the integral of min(2 q, k) is k - k^2 / 4, or 1 from k = 2 on."""
+    k = min(max(price, 0.0), 2.0)
+    truth = k - 0.25 * k * k
+    pricing = Pricing(make_runs("fixed", n=2))
+    assert truth <= pricing.cost(price) <= truth * 1.02
+    assert pricing.price(0.0) == 0.0
+
+
 def test_mass_at_infinity_is_not_hidden() -> None:
     """No delta below what is certain to be left has a finite epsilon."""
     runs = make_runs("geometric", mean=5.0)

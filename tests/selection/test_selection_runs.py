@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from mpmath import mp, mpf
 
 from privcalc.errors import DomainError
+from privcalc.selection.runs import distribution, incomplete
 from privcalc.selection.runs.families import NegativeBinomialRuns
 from privcalc.selection.runs.make import make_runs, odds_of_mean
 from privcalc.selection.runs.protocol import canonical, gaps
@@ -138,6 +140,7 @@ def test_probabilities_that_nearly_add_up() -> None:
         ("binomial", {"n": 0, "p": 0.3}, "n must be an integer"),
         ("binomial", {"n": 5, "mean": 6.0}, "mean must be > 0 and <= 5"),
         ("binomial", {"n": 5, "p": 1.5}, "p must be > 0 and <= 1"),
+        ("binomial", {"n": 5, "p": 1e-295}, "p must be at least 1e-290"),
         ("fixed", {"n": math.inf}, "n must be an integer"),
         ("fixed", {"n": 3, "mean": 3.0}, "fixed runs take no mean"),
         ("distribution", {"probabilities": (1.0,)}, "at least one run"),
@@ -257,9 +260,54 @@ def test_gamma_in_closed_form() -> None:
         assert odds_of_mean(1.0, 30.0) == (29.0, 29.0)
 
 
+@pytest.mark.parametrize("mean", [2.0**54, 2.0**60, 1e300])
+def test_odds_beyond_whole_doubles(mean: float) -> None:
+    """Of geometric numbers w = E[K] - 1, which lies between neighbouring doubles or is one."""
+    low, high = odds_of_mean(1.0, mean)
+    assert Fraction(low) <= Fraction(mean) - 1 <= Fraction(high)
+    assert high <= math.nextafter(math.nextafter(low, math.inf), math.inf)
+
+
+def test_too_many_probabilities(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One probability more than the largest number of them is refused, and said to be so."""
+    monkeypatch.setattr(distribution, "MOST_VALUES", 3)
+    assert make_runs("distribution", probabilities=(0.0, 0.5, 0.5)).largest == 2.0
+    with pytest.raises(DomainError, match="at most 3 probabilities are supported, got 4"):
+        make_runs("distribution", probabilities=(0.0, 0.5, 0.25, 0.25))
+
+
+@pytest.mark.parametrize(
+    ("family", "given"),
+    [
+        ("poisson", {"mean": 5000.0}),
+        ("binomial", {"n": 20_000, "p": 0.25}),
+        ("tnb", {"shape": 0.7, "gamma": 1e-4}),
+    ],
+)
+def test_counts_by_too_few_panels(
+    family: str, given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where an integral takes more panels than are allowed, brackets are wide, and still hold."""
+    runs = make_runs(family, **given)
+    sharp = [runs.at_most(k) for k in (5000.0, 9000.0)]
+    monkeypatch.setattr(incomplete, "MOST_PANELS", 1)
+    for k, narrow in zip((5000.0, 9000.0), sharp, strict=True):
+        wide = runs.at_most(k)
+        assert wide.lower is not None
+        assert narrow.lower is not None
+        assert 0.0 <= wide.lower <= narrow.lower <= narrow.upper <= wide.upper <= 1.0
+
+
 @pytest.mark.parametrize(
     ("shape", "gamma", "k"),
-    [(1.0, 1e-9, 3e9), (1.0, 1e-9, 5e8), (2.0, 1e-7, 3e7), (2.0, 1e-7, 1e6), (1.0, 1e-200, 2e200)],
+    [
+        (1.0, 1e-9, 3e9),
+        (1.0, 1e-9, 5e8),
+        (2.0, 1e-7, 3e7),
+        (2.0, 1e-7, 1e6),
+        (1.0, 1e-200, 2e200),
+        (1.0, 1e-260, 4000.0),
+    ],
 )
 def test_far_counts_in_closed_form(shape: float, gamma: float, k: float) -> None:
     """P(K <= k) at millions of runs and more, for shapes whose tails are elementary."""

@@ -166,3 +166,7 @@ def test_refuses_other_questions() -> None:
     for epsilon_q, delta in ((-1.0, 1e-6), (math.inf, 1e-6), (1.0, 0.0), (1.0, 1.0)):
         with pytest.raises(DomainError):
             tuning_thresholds(_geometric(10), epsilon_q, delta)
+    # The mean of such noise would move by 1e150 deviations, or by no double.
+    for epsilon_q, delta in ((1e300, 1e-6), (0.0, 5e-324)):
+        with pytest.raises(DomainError, match="no Gaussian mechanism is resolved"):
+            tuning_thresholds(_geometric(10), epsilon_q, delta)

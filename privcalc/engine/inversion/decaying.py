@@ -30,7 +30,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.line_sum import Known
-    from privcalc.engine.inversion.solve import Aim, Maker, Tuning
+    from privcalc.engine.inversion.solve import Aim, Tuning
     from privcalc.losses.contour import ContourLaw
     from privcalc.numerics.arrays import Array
 
@@ -263,16 +263,3 @@ def _proved_decay(
 
 
 DECAYING = Inversion(Decaying)
-
-
-def _whole(composition: Composition, tuning: Tuning) -> Maker[LineSum]:
-    """Smooth where the characteristic function does not decay."""
-    if composition.power_does_not_decay:
-        from privcalc.engine.inversion.smoothed import Smoothed
-
-        return Smoothed(composition, tuning)
-    return Decaying(composition, tuning)
-
-
-# A whole composition on one line.
-WHOLE = Inversion(_whole)

@@ -133,3 +133,27 @@ def test_a_narrow_window_is_accounted_for(tilt: float, low: int, size: int) -> N
     truth = binom.sf(index, 100, 0.5)
     assert (bounds[0] <= truth).all()
     assert (bounds[1] >= truth).all()
+
+
+@pytest.mark.parametrize("rates", [(0.05, 0.5, 1.0, 1.5, -0.5), (0.001, 0.002, -0.001)])
+def test_hinges_of_coins(rates: tuple[float, ...]) -> None:
+    """E (S / n - x)_+ of a hundred coins; with faint rates it is bounded by Chernoff's alone."""
+    plan = SumPlan(1.0, 1.0, 0.3, rates, -2.0, 250.0, 256, faint=False)
+    sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
+    shifts = np.array([-0.6, -0.7])
+    found = sums.hinges(100, shifts)
+    heads = np.arange(101)
+    chances = binom.pmf(heads, 100, 0.5)
+    truth = np.array([(np.maximum(heads / 100 + x, 0.0) * chances).sum() for x in shifts])
+    assert (truth * (1.0 - 1e-9) <= found).all()
+    if max(rates) > 1.0:
+        assert found == pytest.approx(truth, rel=1e-6)
+
+
+def test_windows_that_do_not_hold_what_is_asked_for() -> None:
+    """Nothing is proved of sums outside of the window: a bound is infinite, a tail is refused."""
+    plan = SumPlan(1.0, 1.0, 0.3, (0.05, 0.5, -0.5), 40.0, 90.0, 64, faint=False)
+    sums = TiltedSums(plan, 0, np.array([0.5, 0.5]), 1e-15)
+    assert (sums.hinges(100, np.array([-10.0, -20.0])) == math.inf).all()
+    with pytest.raises(AssertionError, match="does not hold what is asked for"):
+        sums.tails(100, np.array([10, 60]))

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from privcalc.errors import NotCertifiedError
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.fixed_size import laws
+from privcalc.losses.fixed_size import scale as scales
 from privcalc.losses.fixed_size.game import Game, parabolas
 from privcalc.losses.fixed_size.laws import Played
 from privcalc.losses.fixed_size.scale import Choice
 from privcalc.losses.fixed_size.strategies import Strategies, law_below, time_values_of
 from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_values
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.sampled.glued import glued
 from privcalc.record import replace
 from tests.losses.fixed_size import triple_truth
 
@@ -432,3 +438,51 @@ def test_a_game_adds_the_bends_to_its_chords(monkeypatch: pytest.MonkeyPatch) ->
             beyond = (truth - chord - flat[0])[near[far]]
             astray[way] = max(astray[way], float(beyond.max()))
     assert min(astray) > 1e-7
+
+
+def test_games_that_are_too_long_are_refused() -> None:
+    """A billion steps of a moment above 1 leave the range of doubles."""
+    scale = Choice(0.1, 1.0, 20).scale(LOG_DELTA, 0.5, 400)
+    assert scale is not None
+    assert Game(0.1, 1.0, scale, 2).value(1).max() <= 1.0 + 1e-6
+    for game in (Game(0.1, 1.0, scale, 2), Strategies(0.1, 1.0, scale)):
+        with pytest.raises(NotCertifiedError, match="too large for its game"):
+            game.value(10**9)
+    # Beyond all games delta is at least 0.
+    assert Played(scale, 0.01, np.ones(100)).below(1e6) == 0.0
+
+
+def test_masses_that_are_more_than_all() -> None:
+    """Masses and their mirror images leave something for no loss, or are no law."""
+    losses = np.array([0.1, 0.2])
+    assert laws._symmetric(losses, np.array([0.6, 0.4]), 0.0) is None
+    law = laws._symmetric(losses, np.array([0.25, 0.125]), 0.0)
+    assert law is not None
+    assert math.fsum(law.masses) == pytest.approx(1.0, rel=1e-15)
+    assert law.lower_masses == law.masses[::-1]
+
+
+def test_steps_out_of_reach_have_no_game() -> None:
+    """Where samples are nearly all, a game is no better than what is known of each step."""
+    step = laws.Step(0.9999, 1.5, 0.0)
+    assert not step.in_reach(10)
+    assert laws.equal_law(step) is None
+    pair = glued(GaussianLaw(1.5), 0.25)
+    members = laws.FixedSizePairs(pair, step, pair, pair)
+    assert laws.FixedSizePairs.together([(members, 10)]) is None
+
+
+def test_without_a_circle_a_game_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delta is between 0 and 1, tails are those of one pair, and nothing is certain to be lost."""
+    step, pair = laws.Step(0.1234, 0.77, 0.0), glued(GaussianLaw(0.77), 0.1234)
+    monkeypatch.setattr(scales, "ORDERS", np.array([1e9]))
+    above = laws.FixedSizeUses(pair, step, 7)
+    below = laws.AttainedUses(pair, step, 7)
+    for epsilon in (0.1, 3.0):
+        assert above.bounds(epsilon) == (1.0, 1.0)
+        assert below.bounds(epsilon) == (0.0, 0.0)
+    assert above.guess(LOG_DELTA) == 0.0
+    assert above.listed() is None
+    losses = np.array([0.1, 0.5])
+    assert (above.tails(losses).above_p == pair.tails(losses).above_p).all()
+    assert below.listed == AtomicLaw((0.0,), (1.0,), loss_units=0.0, lower_masses=(1.0,))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from privcalc.losses.fixed_size.triples import curvature, poisson_values, time_values
+from privcalc.losses.fixed_size.triples import curvature, directions, poisson_values, time_values
 from tests.losses.fixed_size import triple_truth
 
 CASES = [(0.1, 1.0), (0.01, 0.5), (0.3, 1.5), (0.02, 0.25)]
@@ -84,6 +84,26 @@ def test_the_bound_on_curvature_is_no_more_than_some_times_the_curvature() -> No
     losses = losses_for(q, mu)
     bound = curvature(q, mu, losses, 0.6, 0.7)
     assert bound.max() <= poisson_values(q, mu, losses)[1].max()
+
+
+def test_losses_on_one_side_are_bounded_alone() -> None:
+    """The bound at a loss does not depend on what other losses are asked for."""
+    losses = losses_for(0.1, 1.0)
+    both = curvature(0.1, 1.0, losses, 0.3, 0.4)
+    for chosen in (losses > 0.0, losses < 0.0):
+        assert (curvature(0.1, 1.0, losses[chosen], 0.3, 0.4) == both[chosen]).all()
+
+
+@pytest.mark.parametrize("above", [True, False])
+@pytest.mark.parametrize("spread", [0.0, 0.3, 2.0])
+def test_directions_have_the_mean_one(spread: float, *, above: bool) -> None:
+    """E is a likelihood ratio: its mean is 1, of masses that add up to 1; it is 1 of no spread."""
+    values, mass = directions(spread, 0.02, 9.0, above=above)
+    assert mass.sum() == pytest.approx(1.0, rel=1e-12)
+    assert (values * mass).sum() == pytest.approx(1.0, rel=1e-9)
+    # Its second moment is e^(spread^2), which chords are above, and means of cells below.
+    second = float((values * values * mass).sum()) - np.exp(spread * spread)
+    assert second >= -1e-12 if above else second <= 1e-12
 
 
 @pytest.mark.slow

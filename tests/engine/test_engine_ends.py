@@ -1,0 +1,293 @@
+"""Engines where little is asked, or nothing is known or left, against closed forms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+
+from privcalc.bounds import Bound, Proof
+from privcalc.engine import divergences, planner, renyi
+from privcalc.engine.afa import LevyInversion
+from privcalc.engine.averaged import _Dense, averaged
+from privcalc.engine.certified import Certified
+from privcalc.engine.composition import Composition
+from privcalc.engine.enumeration.listed import Listed, Side
+from privcalc.engine.fft import transform
+from privcalc.engine.fft.answer import _side
+from privcalc.engine.fft.groups import sampled_term
+from privcalc.engine.fft.lattice_law import Grid, WindowError, coarsen, discretised, make_grid
+from privcalc.engine.fft.sketch import sketch
+from privcalc.engine.fft.transform import compose_lattice
+from privcalc.engine.inversion import cells
+from privcalc.engine.inversion.cells import Nodes, choose_blocks
+from privcalc.engine.inversion.decaying import make_plan
+from privcalc.engine.inversion.edged import power
+from privcalc.engine.inversion.laws import prepared
+from privcalc.engine.inversion.tail_search import Parts
+from privcalc.engine.large_loss import OneLargeLoss, one_large_loss
+from privcalc.engine.source import Deltas, bracket
+from privcalc.engine.terms import _last, _members
+from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.exact import Enclosed
+from privcalc.losses.atomic.atoms import AtomicLaw, two_point
+from privcalc.losses.choices.bounded_range import BoundedRangeLaw
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
+from privcalc.losses.sampled.law import sampled
+from privcalc.losses.term import Alone, Term
+from privcalc.record import replace
+from privcalc.renyi.known import LinearCurve
+
+if TYPE_CHECKING:
+    from privcalc.engine.source import Source
+    from privcalc.losses.contour import ContourLaw
+    from privcalc.losses.law import LossLaw
+    from privcalc.numerics.arrays import Array, ComplexArray
+
+GAUSSIAN = Composition.of([(GaussianLaw(1.0), 1)])
+CURVE = Composition((), ((LinearCurve(0.5), 1),))
+NOTHING = AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+LEAKY = two_point(Enclosed.of(0.5), Enclosed.of(0.25))
+
+
+def gaussian_delta(epsilon: float) -> float:
+    """Return the closed form for mu = 1."""
+
+    def below(x: float) -> float:
+        return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+    return below(0.5 - epsilon) - math.exp(epsilon) * below(-0.5 - epsilon)
+
+
+def test_inversions_at_the_ends_of_delta() -> None:
+    """An infinite loss that is likelier than delta has no epsilon; one above H_1 has 0."""
+    source = LevyInversion(GAUSSIAN)
+    assert source.epsilon(gaussian_delta(0.0) + 1e-6) == 0.0
+    assert source.delta(source.epsilon(1e-3)) == pytest.approx(1e-3, rel=1e-6)
+    assert gaussian_delta(source.epsilon(1e-3)) == pytest.approx(1e-3, rel=1e-6)
+    leaky = LevyInversion(Composition.of([(LEAKY, 1), (GaussianLaw(1.0), 1)]))
+    assert leaky.epsilon(0.2) == math.inf
+
+
+def test_what_no_average_is_taken_of() -> None:
+    """Of curves, of one law and of none with a profile; and of losses that lie too low."""
+    assert averaged(CURVE) is None
+    assert averaged(Composition.of([(BoundedRangeLaw(0.5), 1)])) is None
+    assert averaged(Composition.of([(GaussianLaw(1.0), 2), (LaplaceLaw(1.0), 2)])) is None
+
+    def values(losses: Array) -> Any:
+        raise AssertionError(losses)
+
+    # Losses are at most 1, and V is 0 from 0.5 on: nothing is left at 2.
+    assert _Dense(LaplaceLaw(1.0)).mean(values, 2.0, 0.5) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("upper", "lower"), [(1.0, 0.5), (1.0, 1.0 + 1e-15), (0.0, 0.0)])
+def test_divergences_that_cross_by_rounding(upper: float, lower: float) -> None:
+    """The larger of two equal ends is neither; by more they contradict each other."""
+    assert divergences._bound(upper, lower) == Bound(upper, min(lower, upper))
+    with pytest.raises(DisagreementError, match="divergences prove at least"):
+        divergences._bound(upper, lower + 0.75)
+
+
+def test_divergences_without_lower_ends() -> None:
+    """Of a curve that is only an upper bound no order proves a lower end."""
+    assert divergences._best(CURVE, lambda *_: np.zeros((1, 1))) == -math.inf
+
+
+def test_lists_of_no_losses() -> None:
+    """Where no loss is listed, delta and the mass above are estimated as 0."""
+    none = np.zeros(0)
+    source = Listed(Proof.ENUMERATION, Side(none, none, 0.0))
+    for found in source.estimates(np.array([0.0, 1.0])):
+        assert found.tolist() == [0.0, 0.0]
+
+
+def test_lattices_with_nothing_on_them() -> None:
+    """A law of no points proves nothing, and each point of a law is on itself."""
+    grid = Grid(Fraction(0), Fraction(1, 64), np.arange(-400, 401))
+    law = discretised(GaussianLaw(1.0), grid, "upper", 0.5, 0.0)
+    assert coarsen(law, 1) is law
+    empty = replace(law, indices=law.indices[:0], weights=law.weights[:0])
+    with pytest.raises(NotCertifiedError, match="nothing of the law is left"):
+        _side(empty)
+
+
+def test_transforms_that_are_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The points that a sum would need are counted, and more than are allowed are refused."""
+    grid = Grid(Fraction(0), Fraction(1, 64), np.arange(-400, 401))
+    law = discretised(GaussianLaw(1.0), grid, "upper", 0.5, 0.0)
+    assert compose_lattice([(law, 1)], -50.0) is law
+    monkeypatch.setattr(transform, "LARGEST_SIZE", 64)
+    with pytest.raises(WindowError, match=r"the transform would need (1024|2048|4096) points"):
+        compose_lattice([(law, 3)], -50.0)
+
+
+def test_lattices_that_are_too_fine_for_a_law() -> None:
+    """Both where indices leave the range of integers, and where cells near the median are many."""
+    seen = sketch(GaussianLaw(1.0), -50.0, 1)
+    grid = make_grid(Fraction(0), Fraction(1, 64), seen, 1.0, 0.5)
+    assert grid.indices[0] / 64 <= seen.low
+    assert seen.high <= grid.indices[-1] / 64
+    for bits in (40, 80):
+        with pytest.raises(WindowError, match="too wide for its lattice"):
+            make_grid(Fraction(0), Fraction(1, 2**bits), seen, 1.0, 0.5)
+
+
+def test_laws_without_finite_losses() -> None:
+    """Certain disclosure has no sketch, and its mass at infinity is all that there is."""
+    certain = AtomicLaw((), (), 1.0, 1.0)
+    with pytest.raises(NotCertifiedError):
+        sketch(certain, -50.0, 1)
+    for laws in ([(certain, 1)], [(certain, 3), (LEAKY, 2)]):
+        mass = Composition.of(laws).infinity_mass()
+        assert mass.upper == 1.0
+        assert mass.lower is not None
+        assert 1.0 - 1e-9 <= mass.lower <= 1.0
+
+
+def test_large_losses_of_what_has_none() -> None:
+    """Curves, infinite losses and none at all have no such source; nor is 0 far out."""
+    rare = sampled(GaussianLaw(1.0), 1e-4, remove=True)
+    assert one_large_loss(Composition.of([(rare, 3)])) is not None
+    assert one_large_loss(CURVE) is None
+    assert one_large_loss(Composition(())) is None
+    assert one_large_loss(Composition.of([(rare, 1)])) is None
+    leaky = sampled(two_point(Enclosed.of(2.0), Enclosed.of(1e-9)), 1e-4, remove=True)
+    assert one_large_loss(Composition.of([(leaky, 3)])) is None
+    found = OneLargeLoss(((rare, 3),)).deltas(np.array([0.0, 1e9]))
+    assert found.lower.tolist() == [0.0, 0.0]
+    assert found.upper.tolist() == [math.inf, math.inf]
+
+
+@pytest.mark.parametrize("other", [NOTHING, GaussianLaw(1.0)])
+def test_an_epsilon_beyond_the_largest_double(other: LossLaw) -> None:
+    """Only what is lost for certain is left, in either order, where no loss is as large."""
+    composition = Composition.of([(LEAKY, 1), (other, 1)])
+    epsilon = Enclosed(Fraction(10) ** 308, Fraction(10) ** 309)
+    found = planner.certified_delta(composition, epsilon)
+    assert found.bound.lower is not None
+    assert 0.25 * (1.0 - 1e-12) <= found.bound.lower <= 0.25
+    assert 0.25 <= found.bound.upper <= 0.25 * (1.0 + 1e-12)
+
+
+def test_a_smaller_upper_end_keeps_the_lower_one() -> None:
+    """The end by orders is taken with the lower end of the laws, if there is one."""
+    orders = Certified(Bound(0.25), Proof.RENYI)
+    laws = Certified(Bound(0.5, 0.125), Proof.INVERSION)
+    assert planner._below(orders, laws).bound == Bound(0.25, 0.125)
+    assert planner._below(orders, Certified(Bound(0.5), Proof.INVERSION)) is orders
+    crossed = planner._below(orders, Certified(Bound(0.5, 0.375), Proof.INVERSION))
+    assert crossed.bound == Bound(0.25, 0.25)
+
+
+def test_rough_deltas_without_orders(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fixed orders bound a profile from above; without one, delta is at most 1."""
+    epsilons = np.array([0.0, 1.0, 3.0])
+    truth = np.array([gaussian_delta(x) for x in epsilons.tolist()])
+    found = renyi.rough_deltas(GAUSSIAN)(epsilons)
+    assert (truth <= found).all()
+    assert (found <= 1.0).all()
+    # Of normal laws of variances 2.25 and 1 no divergence of order 1.8 and above is finite.
+    monkeypatch.setattr(renyi, "ROUGH", (np.array([1.0, 50.0]),))
+    wide = Composition.of([(UnequalGaussiansLaw(1.0, 2.25, 1.25), 1)])
+    assert renyi.rough_deltas(wide)(epsilons).tolist() == [1.0, 1.0, 1.0]
+
+
+def test_orders_of_what_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the curve says nothing a cut law does; a curve alone has none."""
+
+    def nothing(*_: Any, **__: Any) -> Any:
+        raise NotCertifiedError("nothing is known")
+
+    monkeypatch.setattr(renyi, "best_log_delta", nothing)
+    for epsilon in (0.5, 2.0):
+        found = renyi.renyi_delta(GAUSSIAN, epsilon).bound
+        assert gaussian_delta(epsilon) <= found.upper <= 1.0
+        assert found.lower is None
+    with pytest.raises(NotCertifiedError, match="nothing is known"):
+        renyi.renyi_delta(CURVE, 0.5)
+
+
+def test_a_source_that_proves_nothing_is_refused() -> None:
+    """The term that is too large is named, and none where there are no terms."""
+
+    class Blind:
+        proof, pad = Proof.INVERSION, 0.0
+
+        def __init__(self, terms: dict[str, Array]) -> None:
+            self._terms = terms
+
+        def deltas(self, epsilons: Array, log_scale: float | None = None) -> Deltas:
+            del log_scale
+            one = np.ones(len(epsilons))
+            return Deltas(0.0 * one, np.full(len(epsilons), np.nan), one, one, self._terms)
+
+    for terms, words in (
+        ({}, "cannot be brought below delta"),
+        ({"rounding": np.array([3.0]), "aliasing": np.array([1.0])}, r"rounding error .* \(3 of"),
+    ):
+        with pytest.raises(NotCertifiedError, match=words):
+            bracket(cast("Source", Blind(terms)), 1.0, 1e-9)
+
+
+def test_terms_without_lower_ends() -> None:
+    """Lower ends are asked of terms that have them; a law is its own and only choice."""
+    upper = Term(GaussianLaw(1.0))
+    assert _members(Term.of(NOTHING)) == Alone(NOTHING)
+    with pytest.raises(AssertionError, match="there is no lower end"):
+        _members(upper)
+    with pytest.raises(AssertionError, match="there is no lower end"):
+        _last([(upper, 1)])
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 1000])
+def test_powers_of_phases(count: int) -> None:
+    """Against powers of numbers whose modulus and angle are known; there is none of no uses."""
+    angles = np.array([0.0, 0.1, 1.0])
+    value: ComplexArray = np.multiply(0.99, np.exp(1j * angles))
+    found, error = power(value, np.full(3, 1e-15), count)
+    truth = 0.99**count * np.exp(1j * angles * count)
+    assert (np.abs(found - truth) <= error + 1e-13).all()
+    with pytest.raises(AssertionError, match="used at least once"):
+        power(value, np.zeros(3), 0)
+
+
+def test_lines_of_too_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks and cells of a line are counted before they are looked at."""
+    nodes = Nodes(1e-3, 1e9, 0.0, 1e-12, 1e-3)
+    with pytest.raises(NotCertifiedError, match=r"too many (nodes|cells)"):
+        choose_blocks([], nodes)
+    monkeypatch.setattr(cells, "MOST_BLOCKS", 10)
+    with pytest.raises(NotCertifiedError, match="too many nodes"):
+        choose_blocks([], nodes)
+    monkeypatch.setattr(cells, "MOST_BLOCKS", 10**15)
+    monkeypatch.setattr(cells, "MOST_CELLS_AT_ONCE", 0)
+    with pytest.raises(NotCertifiedError, match="too many cells"):
+        choose_blocks([], nodes)
+
+
+def test_lines_where_moments_overflow() -> None:
+    """E e^(c L) of Gaussian noise is e^(c (c + 1) mu^2 / 2): no double at c = 1e200."""
+    with pytest.raises(NotCertifiedError, match="moment generating function overflows at order"):
+        make_plan(GAUSSIAN, 1e200, 1.0, -10.0, 1e-9)
+    assert Parts.of(CURVE) is None
+
+
+def test_contours_of_unknown_kinds_have_no_smoothed_line() -> None:
+    """What is known near the real axis only cannot be smoothed."""
+    law = cast("ContourLaw", SimpleNamespace(revival=None))
+    with pytest.raises(NotCertifiedError, match="near the real axis only"):
+        prepared(law, 1)
+
+
+def test_groups_of_samples_that_are_too_large() -> None:
+    """Of 65 records the mixture has too many parts to be added up."""
+    found = sampled_term([NOTHING], 65, (0.5, True), remove=True, attained=True)
+    assert found is None

@@ -1,0 +1,326 @@
+"""Laws of single uses where numbers are extreme or out of reach, against closed forms."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+from privcalc.errors import DomainError, NotCertifiedError
+from privcalc.exact import Enclosed
+from privcalc.losses import allocated_measures
+from privcalc.losses.atomic import atoms, power, profiles
+from privcalc.losses.atomic.atoms import AtomicLaw
+from privcalc.losses.atomic.profiles import polygon_law, profile_law
+from privcalc.losses.choices.bounded_range import BoundedRangeLaw
+from privcalc.losses.choices.noisy_max_pieces import Chord, Largest, LargestOf, Normal, Pieces
+from privcalc.losses.choices.range_laws import block_of, range_uses
+from privcalc.losses.concentration import sampled_range
+from privcalc.losses.contour import steps_bound
+from privcalc.losses.members import RangePairs
+from privcalc.losses.noise.gaussian import GaussianLaw
+from privcalc.losses.noise.laplace import LaplaceLaw
+from privcalc.losses.quadrature_nodes import NodeSet, WeightedLosses, equal_panels
+from privcalc.losses.sampled.law import SampledLaw, sampled
+from privcalc.losses.several_steps import Masses, sum_law
+from privcalc.losses.term import Term
+from privcalc.losses.thresholds import release, sampled_counts, sparse_vector_bounds
+from privcalc.losses.thresholds.sampled_bound import sampled_bound
+from privcalc.losses.thresholds.screening import ScreeningLaw, sampled_screening
+from privcalc.losses.thresholds.sparse_vector_outcomes import stopped_kinds
+from privcalc.losses.thresholds.sparse_vector_tests import Race, Technique, race_chances
+from privcalc.record import replace
+from privcalc.relation import Adjacency
+from tests.pairs import law_of
+
+if TYPE_CHECKING:
+    from privcalc.losses.choices.noisy_max_pieces import Piece
+    from privcalc.losses.quadrature_nodes import DensityPart
+    from privcalc.numerics.arrays import Array
+
+NOTHING = AtomicLaw((0.0,), (1.0,), lower_masses=(1.0,))
+
+
+def test_masses_that_overflow_under_the_other_law() -> None:
+    """Of losses of -800 the other masses are no doubles: what is missing of them is unknown."""
+    losses, masses = np.array([-800.0, 1.0]), np.array([0.5, 0.5])
+    none = (0.0, 0.0)
+    found = atoms._defects(losses, masses, none, none, (1.0, 1.0))
+    assert found == (0.0, 0.0, math.inf, math.inf)
+
+
+def test_no_gaussian_is_above_an_infinite_loss() -> None:
+    """A trade-off curve that starts above 0 is below none of a Gaussian."""
+    law = atoms.two_point(Enclosed.of(1.0), Enclosed.of(0.25))
+    assert law.gaussian_range == (0.0, math.inf)
+    pure = atoms.two_point(Enclosed.of(1.0), Enclosed.of(0.0))
+    low, high = pure.gaussian_range
+    assert low == 0.0
+    # Any pair of this loss is below that of two outcomes, e / (1 + e) and 1 / (1 + e).
+    assert high >= 2.0 * 0.6160
+    finite = LaplaceLaw(1.0)
+    for remove in (True, False):
+        one, other = (sampled(law, 0.5, remove=each) for each in (remove, not remove))
+        assert sampled_range(law, one, other) == (0.0, math.inf)
+        one, other = (sampled(finite, 0.5, remove=each) for each in (remove, not remove))
+        assert sampled_range(finite, one, other)[1] < math.inf
+
+
+def test_groups_and_mixtures_of_power_functions() -> None:
+    """One record is no group; a function that was rounded up is none from below; some are many."""
+    law = AtomicLaw((-1.0, 1.0), (0.25, 0.75), lower_masses=(0.75, 0.25))
+    assert power.grouped(law, 1) is law
+    curve = power.power_function(law)
+    assert power.lower_law(curve) is not None
+    assert power.lower_law(replace(curve, sharp=False)) is None
+    most = power.LARGEST_MIXTURE
+    for count, known in ((2, True), (most, True), (most + 1, False)):
+        found = power.sampled_group([curve] * count, 0.25, remove=True, exact=True)
+        assert (found is not None) == known
+
+
+def test_points_of_profiles_that_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One point more than are supported, and none with a finite epsilon."""
+    monkeypatch.setattr(profiles, "MOST_POINTS", 2)
+    points = tuple((Fraction(k), Fraction(1, 2**k)) for k in range(1, 4))
+    assert profile_law(points[:2]).infinity_mass == 0.25
+    with pytest.raises(DomainError, match="at most 2 points of a profile are supported, got 3"):
+        profile_law(points)
+    with pytest.raises(DomainError, match="needs a point with a finite epsilon"):
+        profile_law(())
+
+
+def test_polygons_at_any_number() -> None:
+    """Delta of two tests at a fraction, against mpmath; none where e^epsilon is no double."""
+    half = Fraction(1, 2)
+    law = polygon_law([(Fraction(1, 4), half), (half, Fraction(7, 8))])
+    assert law.infinity_mass == 0.0
+    for epsilon in (Fraction(0), Fraction(1, 3), Fraction(2, 3)):
+        found = law.delta_at(epsilon)
+        assert found is not None
+        with mp.workdps(30):
+            a = mp.exp(mpf(epsilon.numerator) / epsilon.denominator)
+            truth = max(mpf(0), mpf(1) / 2 - a / 4, mpf(7) / 8 - a / 2)
+        assert found[0] <= truth <= found[1] <= found[0] + 1e-15
+    assert law.delta_at(Fraction(701)) is None
+
+
+@pytest.mark.parametrize("y", [0.0, 1e-310, 1e-9, 0.3, 0.999, 1.0])
+def test_powers_of_normal_tests(y: float) -> None:
+    """P(N > z - mu) with P(N > z) = y, at 40 digits, from nothing to everything."""
+    low, high = GaussianLaw(0.7).largest_power((y, y))
+    with mp.workdps(40):
+        if y in (0.0, 1.0):
+            truth = mpf(y)
+        else:
+            z = (
+                mp.findroot(
+                    lambda t: mp.log(mp.ncdf(-t)) - mp.log(mpf(y)), (0.0, 38.0), solver="illinois"
+                )
+                if y < 0.5
+                else -mp.findroot(lambda t: mp.ncdf(-t) - (1 - mpf(y)), 3.0)
+            )
+            truth = mp.ncdf(mpf(0.7) - z)
+    assert low <= truth <= high
+    assert high - low <= max(1e-9 * float(truth), 1e-270)
+
+
+@pytest.mark.parametrize(("scale", "bound"), [("2", "40"), ("1", "3"), ("0.5", "1.5")])
+def test_divergences_of_truncated_noise(scale: str, bound: str) -> None:
+    """E e^(c L) of finite losses, by integrals of both densities at 30 digits."""
+    law = law_of(f"truncated-laplace:scale={scale},bound={bound}", Adjacency.ADD)
+    with mp.workdps(30):
+        b, most = mpf(scale), mpf(bound)
+        norm = 2 * b * (1 - mp.exp(-most / b))
+
+        def density(x: mpf) -> mpf:
+            return mp.exp(-abs(x) / b) / norm
+
+        for c in (0.5, 2.0, 20.0):
+            truth = mp.log(
+                mp.quad(
+                    lambda x, c=c: density(x) * (density(x) / density(x - 1)) ** c,
+                    [1 - most, 0, 1, most],
+                )
+            )
+            (low,), (high,) = law.renyi(np.array([c]))
+            assert low <= truth <= high
+            assert high - low <= 1e-12 * (1 + abs(truth))
+
+
+def test_laplace_phases_that_overflow() -> None:
+    """Where e^(c e) is no double, |phi| is at most 1, as that of any law."""
+    law = LaplaceLaw(300.0)
+    for c in (0.5, 5.0):
+        assert 0.0 < law.on_contour(c, 1.0, -20.0).modulus_supremum(1.0) <= 1.0
+
+
+def test_a_term_of_a_curve_has_no_law() -> None:
+    """What is known by its divergences only proves no upper end by a law."""
+    with pytest.raises(AssertionError, match="only the Renyi curve is known"):
+        _ = Term(lower=NOTHING).above
+    assert Term.of(NOTHING).above is NOTHING
+
+
+def test_steps_of_phases_that_overflow() -> None:
+    """A bound that is no number proves no more than 1."""
+
+    def squared(points: Array, step: float | None) -> tuple[Array, Array]:
+        del step
+        return np.full(len(points), np.inf), np.zeros(len(points))
+
+    assert steps_bound(squared, variance=1.0, start=0.1, stop=1.0, goal=0.5) == (1.0, 1.0)
+
+
+def test_panels_without_end_are_refused() -> None:
+    """A part that takes more panels than are summed, and no parts at all."""
+    law = sampled(GaussianLaw(1.0), 0.1, remove=True)
+    assert isinstance(law, SampledLaw)
+    part = cast("DensityPart", law._parts[0])
+    centres, halves = equal_panels(part, 0.5)
+    assert float(2.0 * halves.sum()) == pytest.approx(part.high - part.low, rel=1e-12)
+    assert centres[0] - halves[0] == pytest.approx(part.low, rel=1e-12)
+    with pytest.raises(NotCertifiedError, match="too far apart for sums"):
+        equal_panels(part, (part.high - part.low) * 1e-5)
+    none = np.zeros(0)
+    empty = replace(part, low=part.high)
+    with pytest.raises(NotCertifiedError, match="nothing is left to integrate"):
+        NodeSet.placed(
+            [empty], WeightedLosses(*[none] * 5), (1.0, 1.0), -20.0,
+            remainder=False, out=(0.0, 0.0), rate=1.0,
+        )  # fmt: skip
+
+
+def test_sums_of_masses_are_convolutions() -> None:
+    """Seven throws of a die with faces 1, 2 and 4, against all outcomes; and none of nothing."""
+    die = Masses(1, np.array([0.5, 0.25, 0.0, 0.25]), 0.0, 1.0)
+    truth = np.ones(1)
+    for _ in range(7):
+        truth = np.convolve(truth, die.masses)
+    found = die.power(7, 100)
+    assert found.first == 7
+    assert found.masses == pytest.approx(truth, rel=1e-14)
+    with pytest.raises(AssertionError, match="no sum of nothing"):
+        die.power(0, 100)
+
+
+def test_sums_of_several_steps_that_are_out_of_reach() -> None:
+    """Where e^(v^2 / 2) is no double, or one output has no cells, there is no law."""
+    for remove in (True, False):
+        assert sum_law(40.0, 5, 2, NOTHING, remove=remove) is None
+        assert sum_law(1e-9, 10**6, 1, NOTHING, remove=remove) is None
+
+
+def test_blocks_of_ranges() -> None:
+    """One use, ranges that are tiny, or huge, are no block; nor are they composed as one."""
+    assert block_of(0.1, 1) == block_of(1e-90, 5) == block_of(1e6, 5) == 0
+    assert block_of(0.1, 5) == 5
+    assert range_uses(((1e-90, 5),)) is None
+    assert range_uses(((0.1, 1),)) is None
+    assert RangePairs.together(((RangePairs(1e-90, 0.0), 5), (RangePairs(1e-91, 0.0), 2))) is None
+
+
+def test_two_ranges_are_one_block() -> None:
+    """Delta of two ranges is above that of the larger one, and below that of pure 0.2 + 0.3."""
+    first, second = BoundedRangeLaw(0.2), BoundedRangeLaw(0.3)
+    ((law, count),) = BoundedRangeLaw.together([(first, 1), (second, 1)])
+    assert count == 1
+    profile = law.exact_single_use_profile
+    assert profile is not None
+    for epsilon in (0.05, 0.2, 0.29):
+        found = profile(epsilon)[1]
+        pure = (math.exp(0.5) - math.exp(epsilon)) / (1.0 + math.exp(0.5))
+        assert second.profile(epsilon)[0] < found < pure
+
+
+def test_pieces_that_are_no_profile() -> None:
+    """What has no far end, bends upwards, or starts above what symmetry allows is refused."""
+    normal = Normal(0.0, 1.0, 1.0)
+    assert Pieces([normal]).value(0.5).upper > 0.0
+    value = normal.value(1.0)
+    with pytest.raises(NotCertifiedError, match="no far end"):
+        Pieces([Chord(0.0, 1.0, None, value)])
+    largest = LargestOf(0.0, Largest(3.0, 1.0))
+    profiles: list[list[Piece]] = [
+        [Normal(0.5, 1.0, 1.0)],
+        [Normal(0.0, 2.0, 1.0)],
+        [normal, Normal(0.5, 4.0, 1.0)],
+        [largest, Normal(0.5, 1.0, 3.0)],
+    ]
+    for bad in profiles:
+        with pytest.raises(NotCertifiedError, match="rounding hides"):
+            Pieces(bad)
+
+
+def test_cuts_that_rounding_hides() -> None:
+    """A profile meets a probability where bisection finds it, if it comes down with near bounds."""
+
+    def heights(loss: float) -> tuple[float, float]:
+        found = max(0.0, 1.0 - math.exp(0.5 * (loss - 4.0)))
+        return found * (1.0 - 1e-12), found * (1.0 + 1e-12)
+
+    place, width = release.cut(heights, (0.25, 0.25))
+    truth = 4.0 + 2.0 * math.log(0.75)
+    assert place - width <= truth <= place + width
+    with pytest.raises(NotCertifiedError, match="more than a new key at every loss"):
+        release.cut(lambda _: (0.5, 0.5), (0.25, 0.25))
+    with pytest.raises(NotCertifiedError, match="rounding hides where the profile"):
+        release.cut(lambda loss: (0.5 * heights(loss)[0], heights(loss)[1]), (0.25, 0.25))
+
+
+def test_groups_of_more_keys_than_are_tried() -> None:
+    """The number is named, with the largest that is tried."""
+    with pytest.raises(NotCertifiedError, match="at most 2000 keys of a group are tried, got 2001"):
+        release.thresholded(
+            lambda _: (NOTHING, lambda _: (0.0, 0.0)), (0.1, 0.1), 2001, remove=True
+        )
+
+
+def test_samples_that_are_out_of_reach() -> None:
+    """Rates at which no number of people makes the threshold in the work that there is."""
+
+    def tail(x: Array) -> tuple[Array, float]:
+        return 0.5 * np.exp(-np.abs(x)), 1e-12
+
+    noise = tail, 1.0, lambda _: (0.0, 1.0)
+    for remove in (True, False):
+        found = sampled_bound(noise, 50.0, 0.1, 1e-9, remove=remove, discrete=False)
+        assert found is None
+    assert sampled_counts._most_people(10**6, 1, 1e-300) <= 0
+    assert sampled_counts._most_people(3, 1, 0.5) > 6
+    setting = (Fraction(2), Fraction(5), 10)
+    assert sampled_screening(setting, 501, (0.5, True), Adjacency.ADD) is None
+    assert ScreeningLaw((0.0,), (1.0,)).sampled_curve(0.5, remove=True) is None
+
+
+def test_lattices_that_are_too_coarse() -> None:
+    """E[u | u < y] is at most the mean 1 of u, and no y has a larger one."""
+    with pytest.raises(NotCertifiedError, match="too coarse for one step"):
+        allocated_measures._rare_until(2.0, 0.5)
+    y = allocated_measures._rare_until(0.25, 0.5)
+    assert allocated_measures._mean_below(y, 0.5) == pytest.approx(0.25, rel=1e-9)
+
+
+@pytest.mark.parametrize(("cutoff", "most"), [(1, 0), (1, 5), (3, 2), (2, 1000)])
+def test_answers_that_stop_are_counted(cutoff: int, most: int) -> None:
+    """C(j + c - 1, c - 1) with j "below" are C(J + c, c) up to J, whatever the blocks."""
+    kinds = stopped_kinds(cutoff, most)
+    total = math.comb(most + cutoff, cutoff)
+    assert sum(kind.number for kind in kinds) == pytest.approx(total, rel=1e-12)
+    assert sum(kind.number for kind in kinds) >= total
+
+
+def test_answers_that_reveal_nearly_everything() -> None:
+    """With mu of 300 the sums of the answers are 1 up to a loss of 10^4, and beyond."""
+    with pytest.raises(NotCertifiedError, match="nearly everything may be revealed"):
+        sparse_vector_bounds.gaussian_bound(300.0, 2)
+
+
+def test_races_of_too_many_points_prove_nothing() -> None:
+    """Of a threshold with far more noise than a great many queries nothing is said: 0 and 1."""
+    technique = Technique("gaussian", 1e6, 1e-3, 1)
+    assert race_chances(technique, Race(10**9, 1, 0, 0.0, 0.0)) == (0.0, 1.0)
