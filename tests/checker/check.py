@@ -155,7 +155,7 @@ def _reason(
     """Return why an end is not proved in a direction, or nothing."""
     at, target, strict = claim
     below = above = target
-    for below, above in _deltas(*pair, (at, target), evidence, end):
+    for below, above in _deltas(*pair, (at, target), evidence):
         if end == "upper" and above <= target:
             return ""
         # Where delta has a plateau, an epsilon with that delta need not be the least.
@@ -191,7 +191,7 @@ def _evidence(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _deltas(
-    parts: Parts, back: Parts, claim: tuple[arb, arb], evidence: Mapping[str, Any], end: str
+    parts: Parts, back: Parts, claim: tuple[arb, arb], evidence: Mapping[str, Any]
 ) -> Iterator[tuple[arb, arb]]:
     """Yield proved bounds on delta: of the line, and of the same line with more nodes."""
     epsilon, delta = claim
@@ -212,7 +212,7 @@ def _deltas(
         small = rational(said["small"]) if "small" in said else None
         split = Split(rational(said["level"]), small, right, left)
         yield on_split(parts, back, (epsilon, delta), split)
-    elif "order" in evidence and end == "upper":
+    elif "order" in evidence:
         yield arb(0), chernoff(parts, epsilon, rational(evidence["order"]) - 1)
     else:
         raise NotCheckedError(f"it rests on: {evidence.get('proof', 'nothing that is named')}")
