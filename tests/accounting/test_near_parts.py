@@ -147,3 +147,55 @@ def test_long_histories_have_both_ends(n: int, suffix: str) -> None:
     found = answer(f"({spec}){suffix}", None if suffix else Relation.REPLACE_ONE)
     assert found.lower is not None
     assert found.upper <= (1.05 if suffix else 1.03) * found.lower
+
+
+@pytest.mark.parametrize(
+    ("event", "above", "below"),
+    [
+        # Numbers inside a repetition, and those of a wrapper around what stays as it is.
+        ("(gaussian:sigma=1.{}@2)@poisson:q=0.1", "sigma=1.1@2@", "sigma=1.6@2@"),
+        ("(gaussian:sigma=2+laplace:scale=3)@poisson:q=0.{}", "q=0.6", "q=0.1"),
+    ],
+)
+def test_what_is_around_a_number_is_kept(event: str, above: str, below: str) -> None:
+    """Two groups of six: each has the outermost of its numbers, in the form that was written."""
+    tree = parse("+".join(f"({event.format(k)})@2" for k in range(1, 7))).tree
+    found = enclosing(tree, 2)
+    assert found is not None
+    shape = event.partition("{}")
+    for each, outermost in zip(found, (above, below), strict=True):
+        assert uses(each) == 12
+        assert outermost in to_text(each)
+        assert isinstance(each, Composed)
+        parts = [to_text(part) for part in each.events]
+        assert len(parts) == 2
+        assert all(shape[0].strip("(") in part for part in parts)
+
+
+@pytest.mark.parametrize(
+    "text", ["gaussian:sigma=1", "gaussian:sigma=1@5", "gaussian:sigma=1+gaussian:sigma=2"]
+)
+def test_few_parts_stay_as_they_are(text: str) -> None:
+    """One part, with a count or without, and no more than are allowed."""
+    assert enclosing(parse(text).tree, 2) is None
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        # Too many differ in kind for so few groups.
+        "+".join(f"gaussian-pair:mean=0,deviation=1,other-mean=1,other-deviation=1.{k}@poisson:q=0.1"
+                 for k in range(1, 7)),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_grouped_is_composed_as_it_is(
+    history: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each part by itself, and both ends of one pair."""
+    tree = parse(history).tree
+    exact = module.realize(tree, Relation.ADD_OR_REMOVE_ONE)
+    monkeypatch.setattr(module, "HEAVY", 0)
+    monkeypatch.setattr(module, "GROUPS", 4)
+    found = module.realize(tree, Relation.ADD_OR_REMOVE_ONE)
+    assert found.keys() == exact.keys()
+    assert all(found[name].upper == exact[name].upper for name in exact)
