@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.accounting.select import Selected, select
+from privcalc.accounting.select import Selected, candidates_of_answer, select
+from privcalc.accounting.selection import PreparedBase
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -341,3 +342,21 @@ class TestNoisyMax:
             assert other.bound is not None
             assert one.bound.upper == pytest.approx(other.bound.upper, rel=1e-9)
             assert one.bound.lower == pytest.approx(other.bound.upper, rel=1e-9)
+
+
+def test_candidates_are_those_of_a_price() -> None:
+    """A question about delta has no price; at that of epsilon there are more."""
+    tree, runs = parse("gaussian:sigma=4").tree, read_runs("geometric:mean=10")
+    by_delta = select(tree, runs, epsilons=[1.0])
+    assert by_delta.answers[0].candidates == {}
+    assert candidates_of_answer(by_delta, by_delta.answers[0]) is None
+    found = asked("gaussian:sigma=4", "geometric:mean=10", 1e-5)
+    assert found.candidates["tight"] >= found.candidates["paper"] == 10.0
+
+
+def test_a_base_is_asked_once() -> None:
+    """The same question of another selection from it has the same answer, and not its like."""
+    base = PreparedBase(parse("gaussian:sigma=4").tree, Relation.ADD_OR_REMOVE_ONE, 1e-7, "auto")
+    first = base.answer("epsilon", 1e-5)
+    assert base.answer("epsilon", 1e-5) is first
+    assert base.answer("delta", 1e-5) is not first

@@ -16,6 +16,8 @@ from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from privcalc.bounds import Bound
 
 HISTORY = "+".join(
@@ -181,21 +183,26 @@ def test_few_parts_stay_as_they_are(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "history",
+    ("event", "numbers", "groups", "relation"),
     [
         # Too many differ in kind for so few groups.
-        "+".join(f"gaussian-pair:mean=0,deviation=1,other-mean=1,other-deviation=1.{k}@poisson:q=0.1"
-                 for k in range(1, 7)),
+        (PAIR, range(1, 7), 2, Relation.ADD_OR_REMOVE_ONE),
+        # The largest sample of the smallest data is none.
+        ("gaussian:sigma=2@wor:{}", ("n=9,m=3", "n=99,m=66"), 2, Relation.REPLACE_ONE),
+        # All of the data is the same in both directions, and a sample is not.
+        ("gaussian:sigma=2@poisson:q={}", (0.25, 0.5, 1), 4, Relation.ADD_OR_REMOVE_ONE),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_grouped_is_composed_as_it_is(
-    history: str, monkeypatch: pytest.MonkeyPatch
+    event: str,
+    numbers: Iterable[object],
+    groups: int,
+    relation: Relation,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Each part by itself, and both ends of one pair."""
-    tree = parse(history).tree
-    exact = module.realize(tree, Relation.ADD_OR_REMOVE_ONE)
-    monkeypatch.setattr(module, "HEAVY", 0)
-    monkeypatch.setattr(module, "GROUPS", 4)
-    found = module.realize(tree, Relation.ADD_OR_REMOVE_ONE)
-    assert found.keys() == exact.keys()
-    assert all(found[name].upper == exact[name].upper for name in exact)
+    """Each part by itself, and both ends of what they were."""
+    tree = parse("+".join(event.format(each) for each in numbers)).tree
+    exact = module.realize(tree, relation)
+    monkeypatch.setattr(module, "HEAVY", -1)
+    monkeypatch.setattr(module, "GROUPS", groups)
+    assert module.realize(tree, relation) == exact
