@@ -292,6 +292,14 @@ def test_a_skewed_profile_has_points_over_the_logarithm() -> None:
         assert other / one == pytest.approx(factor, rel=0.01)
 
 
+def test_a_profile_of_nothing_reaches_to_1() -> None:
+    """Where every epsilon has delta 0 any points will do."""
+    nothing = Directions(realize(parse("pure:epsilon=0").tree, Relation.ADD_OR_REMOVE_ONE), 1e-7)
+    assert profile_points(nothing, 3) == (0.0, 0.5, 1.0)
+    bounds, _ = nothing.profile((0.0, 0.5, 1.0))
+    assert all(bound.upper == 0.0 for bound in bounds)
+
+
 def test_a_count_that_is_missing_is_no_count() -> None:
     """Only calibrate reads a hole."""
     with pytest.raises(UsageError, match="a count is missing"):

@@ -141,3 +141,20 @@ def test_a_chain_ends_at_the_largest_losses(delta: float) -> None:
     assert isinstance(found, Bound)
     assert found.upper <= 0.4 * (1.0 + 1.0 / 300.0)
     assert delta > 0.0 or found.upper >= 0.4
+
+
+def test_a_profile_along_a_chain_is_above_each_step() -> None:
+    """It falls, is above that of one answer, and is the same as delta at each epsilon."""
+    tree = parse("max(rr:epsilon=0.2,laplace:scale=5)").tree
+    (curve,) = convert(
+        tree, ConversionQuery(to="profile", points=3), relation=Relation.REPLACE_ONE
+    ).answers
+    assert curve.result["epsilon"] == (0.0, 0.5, 1.0)
+    asked = ConversionQuery(epsilons=(0.0, 0.5, 1.0))
+    found = convert(tree, asked, relation=Relation.REPLACE_ONE).answers
+    assert curve.result["delta"] == tuple(each.result["delta"] for each in found)
+    # Beyond the sum of both losses there is nothing.
+    first, *others = (each.result["delta"] for each in found)
+    assert isinstance(first, Bound)
+    assert 2.0 * response(0.0, 0.2) <= first.upper * (1.0 + 1e-9) <= 0.4
+    assert others == [Bound(0.0), Bound(0.0)]

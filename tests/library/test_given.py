@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privcalc
+from privcalc import exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,3 +266,15 @@ def test_answers_without_a_number_or_a_curve_say_so() -> None:
         _ = privcalc.convert(G, to="risk").curve
     with pytest.raises(AttributeError, match="this answer has no sufficient; it has epsilon"):
         _ = privcalc.compose(G, delta=0.1).sufficient
+
+
+def test_what_was_read_is_given_again() -> None:
+    """A number that stands for a fraction keeps it, and events need not be texts."""
+    third = exact.standing_for(1 / 3, Fraction(1, 3))
+    assert isinstance(third, exact.Written)
+    given, text = (privcalc.compose(f"{G}", delta=each) for each in (third, "1/3"))
+    assert given.to_json() == text.to_json()
+    event = ["dp_accounting.dp_event", "GaussianDpEvent", 5.0]
+    for form in (event, str(event).replace("'", '"')):
+        spec = privcalc.from_dp_event(form, relation="add-or-remove-one")
+        assert spec == "gaussian:noise_multiplier=5"

@@ -160,3 +160,13 @@ def test_rounds_of_shuffled_reports_add_up() -> None:
     for name, part in parts.items():
         assert part.upper == whole[name].upper
         assert part.lower == whole[name].lower
+
+
+def test_a_group_in_all_rounds_of_a_run() -> None:
+    """Two records in every one of six rounds are one with half of the noise: mu = 6^(1/2)."""
+    run = "matrix-gaussian:strategy=identity,steps=6,sigma="
+    group, one = epsilon(f"{run}2@poisson:q=1@group:k=2", 1e-5), epsilon("gaussian:sigma=1@6", 1e-5)
+    for bound in (group, one):
+        assert bound.lower is not None
+    assert group.upper == pytest.approx(one.upper, rel=1e-9)
+    assert max(group.lower or 0.0, one.lower or 0.0) <= min(group.upper, one.upper)
