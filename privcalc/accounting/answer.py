@@ -94,6 +94,13 @@ class Answer:
     directions: tuple[Direction, ...]
     method: Method
 
+    @property
+    def proved(self) -> Bound:
+        """The bracket, where the engine that was asked proves one."""
+        if self.bound is None:
+            raise AssertionError("only proved engines are asked")
+        return self.bound
+
 
 @record
 class ComposedAnswers:

@@ -236,10 +236,10 @@ class _Calibrator:
         if not known:
             raise bad.error or AssertionError("a probe without bracket has an error")
         last = min(known, key=lambda p: p.position)
-        if last.excess["lower"] > 0.0:
-            raise self._impossible(f"at {wanted.words(last.value)}", last.bound)
         # Other numbers may be tried by hand.
         where = " above 0" if any(hole.minimum < 0.0 for hole in wanted.holes) else ""
+        if last.excess["lower"] > 0.0:
+            raise self._impossible(f"at {wanted.words(last.value)}", last.bound, where)
         raise NotCertifiedError(
             f"no {name}{where} is proved to meet {target.words}: the best that is proved is"
             f" {target.quantity} <= {_up(last.bound)} at {wanted.words(last.value)}"
@@ -317,12 +317,12 @@ class _Calibrator:
         if bound.verdict(self.target.budget) is Verdict.EXCEEDED:
             raise self._impossible(where, bound)
 
-    def _impossible(self, where: str, bound: Bound | None) -> DomainError:
+    def _impossible(self, where: str, bound: Bound | None, among: str = "") -> DomainError:
         target = self.target
         lower = 0.0 if bound is None or bound.lower is None else bound.lower
         limit = "is infinite" if math.isinf(lower) else f"is at least {round_down(lower, DIGITS)}"
         name = self.unknown.called(target.quantity)
-        message = f"no {name} meets {target.words}: {where} {target.quantity} {limit}"
+        message = f"no {name}{among} meets {target.words}: {where} {target.quantity} {limit}"
         if math.isinf(lower) and target.at == 0.0:
             message += "; ask for delta > 0"
         return DomainError(message)

@@ -61,15 +61,16 @@ class Steps:
         index = np.searchsorted(self.epsilons, epsilons, side="right") - 1
         left = np.clip(index, 0, len(self.epsilons) - 2)
         start, end = self.epsilons[left], self.epsilons[left + 1]
-        # Beyond the last point the value there holds.
-        ahead = np.minimum(np.maximum(epsilons - start, 0.0), end - start)
         gap = end - start
+        ahead = np.minimum(np.maximum(epsilons - start, 0.0), gap)
         # (e^ahead - 1) / (e^gap - 1), without exponentials that are no doubles.
         share = np.exp(ahead - gap) * np.expm1(-ahead) / np.expm1(-gap)
         share = np.clip(share, 0.0, 1.0)
         chord: Array = self.deltas[left] + share * (self.deltas[left + 1] - self.deltas[left])
         room = 1e-12 * (1.0 + epsilons) * self.deltas[left]
-        return np.minimum(self.deltas[left], chord + room)
+        between = np.minimum(self.deltas[left], chord + room)
+        # The value at the last point holds from there on: of a largest loss it is 0.
+        return np.where(epsilons >= self.epsilons[-1], self.deltas[-1], between)
 
 
 def replaced_delta(first: Steps, second: Steps, epsilon: float) -> float:

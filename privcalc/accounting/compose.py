@@ -136,13 +136,12 @@ def _profile(solver: _Solver) -> Answer:
             points.append(solver.answer("delta", epsilon))
     pairs: list[tuple[float, Bound]] = []
     for point in points:
-        if point.bound is not None:
-            # delta falls with epsilon: what is proved at a smaller one is proved here.
-            least = min(point.bound.upper, pairs[-1][1].upper if pairs else math.inf)
-            bound = Bound(least, point.bound.lower) if point.bound.upper > least else point.bound
-            pairs.append((point.query["epsilon"], bound))
+        # delta falls with epsilon: what is proved at a smaller one is proved here.
+        least = min(point.proved.upper, pairs[-1][1].upper if pairs else math.inf)
+        bound = Bound(least, point.proved.lower) if point.proved.upper > least else point.proved
+        pairs.append((point.query["epsilon"], bound))
     # The proof of the widest bracket stands for all.
-    widest = max(points, key=lambda point: 0.0 if point.bound is None else point.bound.width)
+    widest = max(points, key=lambda point: point.proved.width)
     proof = widest.method.proof
     met = all(point.method.tolerance_met for point in points)
     terms: dict[str, float] = {}
@@ -160,9 +159,9 @@ def _epsilons(solver: _Solver) -> tuple[float, ...]:
     mass = solver.infinity_mass
     target = min(mass + PROFILE_DELTA, 0.5 + 0.5 * mass)
     try:
-        bound = solver.answer("epsilon", target).bound
-        reach = bound.upper if bound is not None else 1.0
-        if bound is not None and bound.lower:
+        bound = solver.answer("epsilon", target).proved
+        reach = bound.upper
+        if bound.lower:
             # Both ends are followed until they have fallen, but a loose one not for ever.
             reach = min(reach, FAR * bound.lower)
     except NotCertifiedError:
@@ -212,9 +211,7 @@ class _Worst:
         for number, (name, solver) in enumerate(self._solvers.items()):
             with share(len(self._solvers) - number):
                 answer = solver.answer(quantity, at, budget)
-            if answer.bound is None:
-                raise AssertionError("only proved engines are asked")
-            found[name] = answer, answer.bound
+            found[name] = answer, answer.proved
         worst, _ = max(found.values(), key=lambda each: each[1].upper)
         return replace(
             worst,

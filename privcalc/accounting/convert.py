@@ -197,9 +197,7 @@ class _State:
 
     def _with_methods(self, answer: Answer) -> ConvertedAnswer:
         """Add what the conversions of a Renyi curve say, where the curve is all that is known."""
-        if answer.bound is None:
-            raise AssertionError("only proved engines are asked")
-        result: dict[str, Value] = {answer.quantity: answer.bound}
+        result: dict[str, Value] = {answer.quantity: answer.proved}
         alone = lone_selection(self.tree) is not None
         if not alone and any(part.upper.curves for part in self.directions.parts.values()):
             result["methods"] = {
@@ -256,8 +254,8 @@ class _State:
             engine=self.directions.engine,
         )
         for answer in composed.answers:
-            bound, delta = answer.bound, answer.query["delta"]
-            if bound is None or math.isinf(bound.upper):
+            bound, delta = answer.proved, answer.query["delta"]
+            if math.isinf(bound.upper):
                 raise NotCertifiedError(f"epsilon at delta {delta!r} is infinite: no mu matches it")
             if bound.upper == 0.0 or delta == 0.0:
                 raise NotCertifiedError(

@@ -72,12 +72,10 @@ def at_one_delta(found: Conversion) -> AtOneDelta | None:
 def _epsilon(found: Conversion, delta: float) -> float:
     """Return an upper bound on epsilon of the specification at a delta."""
     asked = compose(found.tree, relation=found.relation, deltas=(delta,), tolerance=ROUGHLY)
-    bound = asked.answers[0].bound
-    return math.inf if bound is None else bound.upper
+    return asked.answers[0].proved.upper
 
 
 def _epsilon_of(rho: float, delta: float) -> float:
     """Return epsilon of all that is rho-zCDP."""
     tree = Leaf("zcdp", (("rho", rho),))
-    bound = compose(tree, deltas=(delta,), tolerance=ROUGHLY).answers[0].bound
-    return math.inf if bound is None else bound.upper
+    return compose(tree, deltas=(delta,), tolerance=ROUGHLY).answers[0].proved.upper

@@ -53,11 +53,10 @@ def sampling_words(tree: Node) -> str:
     found: dict[str, int] = {}
     for each in calls(tree):
         entry = registry.entry(each.name)
-        name = ""
         if isinstance(each, Leaf):
             name = cast("type[Mechanism]", entry.factory).sampled_how(each)
-        elif issubclass(entry.factory, Wrapper):
-            name = entry.factory.sampled_how(each)
+        else:
+            name = cast("type[Wrapper]", entry.factory).sampled_how(each)
         if name:
             found[name] = entry.place
     return " and ".join(sorted(found, key=lambda name: (found[name], name))) or "none"

@@ -138,8 +138,6 @@ def _selected(
     """Answer one question, with what each method proves."""
     found = brackets.answer(quantity, at)
     base = found.base
-    if base.bound is None:
-        raise AssertionError("the engines that are admitted prove brackets")
     narrow = found.bound.within_tolerance(tolerance, FLOORS[quantity])
     constants = {
         name: max(part.constants[name] for part in brackets.methods.values())
@@ -149,7 +147,7 @@ def _selected(
         base.query,
         quantity,
         found.bound,
-        base.bound,
+        base.proved,
         found.methods,
         constants,
         _candidates(brackets.methods, found.methods, base),

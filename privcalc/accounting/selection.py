@@ -180,7 +180,7 @@ class SelectionBrackets:
         law of one run, with probability P(K > 0).
         """
         none = self.runs.no_runs.upper
-        lower = None if base.bound is None else base.bound.lower
+        lower = base.proved.lower
         if lower is None:
             return 0.0
         if base.quantity == "delta":

@@ -139,8 +139,7 @@ def _below(tree: Node, relation: Relation, epsilon: float, delta: float) -> bool
             )
         except NotCertifiedError:
             continue
-        bound = found.answers[0].bound
-        verdict = Verdict.UNDECIDED if bound is None else bound.verdict(delta)
+        verdict = found.answers[0].proved.verdict(delta)
         if verdict is not Verdict.UNDECIDED:
             return verdict is Verdict.WITHIN
     return False

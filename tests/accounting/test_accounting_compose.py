@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
+from scipy.stats import norm
 
+from privcalc.accounting import compose as module
 from privcalc.accounting.compose import compose
-from privcalc.accounting.directions import round_step
+from privcalc.accounting.directions import Directions, profile_points, round_step
 from privcalc.accounting.realize import realize
 from privcalc.errors import DomainError, UnsupportedError, UsageError
 from privcalc.relation import Relation
@@ -201,3 +204,103 @@ def test_noise_of_one_record_and_of_a_group_of_them() -> None:
     )
     apart = realize(parse("gaussian:sigma=2+gdp:mu=1.5").tree, Relation.ADD_OR_REMOVE_ONE)
     assert either == apart
+
+
+def best_of_runs(epsilon: float, delta: float, mean: float, at: float) -> float:
+    """Return delta of the best of geometrically many randomized responses that may tell all.
+
+    What tells that the record is there is the best of four results, then the likelier answer.
+    """
+    p = 1.0 / (1.0 + math.exp(-epsilon))
+
+    def best(worse: float) -> float:
+        """Return the chance that no run is better than that: the generating function."""
+        return worse / mean / (1.0 - (1.0 - 1.0 / mean) * worse)
+
+    there = [1.0, 1.0 - delta, (1.0 - delta) * (1.0 - p), 0.0]
+    away = [1.0, 1.0, 1.0 - (1.0 - delta) * (1.0 - p), delta]
+    gains = zip(
+        (best(a) - best(b) for a, b in pairwise([*there, 0.0])),
+        (best(a) - best(b) for a, b in pairwise([*away, 0.0])),
+        strict=True,
+    )
+    return sum(max(0.0, with_it - math.exp(at) * without) for with_it, without in gains)
+
+
+def test_the_profile_of_a_selection_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It falls, is above what one order of results costs, and ends at E[K] times the mass."""
+    monkeypatch.setattr(module, "PROFILE_POINTS", 2)
+    tree = parse("approx:epsilon=0.1,delta=0.1@select:runs=geometric,mean=3").tree
+    (answer,) = compose(tree).answers
+    uppers = [bound.upper for _, bound in answer.profile]
+    assert uppers == sorted(uppers, reverse=True)
+    for at, bound in answer.profile:
+        assert best_of_runs(0.1, 0.1, 3.0, at) <= bound.upper
+        assert bound.lower is not None
+        assert best_of_runs(0.1, 0.1, 1.0, at) * (1.0 - 1e-9) <= bound.lower <= bound.upper
+    assert uppers[-1] == pytest.approx(0.3, rel=1e-9)
+    assert any("privcalc select" in note for note in answer.method.notes)
+
+
+def test_the_profile_of_a_selection_beside_other_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the other part is the worse, its profile and the errors of its proof are the answer."""
+    monkeypatch.setattr(module, "PROFILE_POINTS", 2)
+    noise = "gaussian:sigma=1+laplace:scale=9"
+    tree = parse(f"max(approx:epsilon=0.01,delta=0@select:runs=geometric,mean=2,{noise})").tree
+    (answer,) = compose(tree).answers
+    assert answer.profile[0][0] == 0.0
+    terms: dict[str, float] = {}
+    for at, bound in answer.profile:
+        (alone,) = compose(parse(noise).tree, epsilons=[at]).answers
+        assert bound.upper == pytest.approx(alone.proved.upper, rel=1e-6)
+        assert bound.upper >= alone.proved.lower  # type: ignore[operator]
+        for name, value in alone.method.terms.items():
+            terms[name] = max(terms.get(name, 0.0), value)
+    assert terms
+    assert answer.method.terms == terms
+
+
+def test_estimates_prove_nothing() -> None:
+    """A bracket that was not proved is no answer, and estimates have no profile."""
+    tree = parse("gaussian:sigma=2").tree
+    (answer,) = compose(tree, deltas=[1e-5], engine="afa").answers
+    assert answer.estimate == pytest.approx(upper("gaussian:sigma=2", 1e-5), rel=1e-6)
+    with pytest.raises(AssertionError, match="only proved engines are asked"):
+        _ = answer.proved
+    with pytest.raises(UsageError, match="no profile"):
+        compose(tree, engine="afa")
+
+
+def test_a_skewed_profile_has_points_over_the_logarithm() -> None:
+    """Of rare samples with little noise: from a quarter of the middle to the end, by one factor."""
+    q, sigma = 0.02, 0.5
+
+    def delta(epsilon: float) -> float:
+        """Return P(L > epsilon) - e^epsilon Q(L > epsilon) for removing the record."""
+        edge = sigma**2 * math.log((math.exp(epsilon) - 1.0 + q) / q) + 0.5
+        there = (1.0 - q) * norm.sf(edge, 0.0, sigma) + q * norm.sf(edge, 1.0, sigma)
+        return float(there - math.exp(epsilon) * norm.sf(edge, 0.0, sigma))
+
+    tree = parse(f"gaussian:sigma={sigma}@poisson:q={q}").tree
+    points = profile_points(Directions(realize(tree, Relation.ADD_OR_REMOVE_ONE), 1e-7), 7)
+    first, *others = points
+    assert first == 0.0
+    assert delta(4.0 * others[0]) == pytest.approx(0.01, rel=0.02)
+    assert delta(others[-1]) == pytest.approx(1e-10, rel=0.5)
+    factor = (others[-1] / others[0]) ** 0.2
+    for one, other in pairwise(others):
+        assert other / one == pytest.approx(factor, rel=0.01)
+
+
+def test_a_profile_of_nothing_reaches_to_1() -> None:
+    """Where every epsilon has delta 0 any points will do."""
+    nothing = Directions(realize(parse("pure:epsilon=0").tree, Relation.ADD_OR_REMOVE_ONE), 1e-7)
+    assert profile_points(nothing, 3) == (0.0, 0.5, 1.0)
+    bounds, _ = nothing.profile((0.0, 0.5, 1.0))
+    assert all(bound.upper == 0.0 for bound in bounds)
+
+
+def test_a_count_that_is_missing_is_no_count() -> None:
+    """Only calibrate reads a hole."""
+    with pytest.raises(UsageError, match="a count is missing"):
+        realize(parse("gaussian:sigma=1@_").tree, Relation.ADD_OR_REMOVE_ONE)

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.accounting.select import Selected, select
+from privcalc.accounting.select import Selected, candidates_of_answer, select
+from privcalc.accounting.selection import PreparedBase
+from privcalc.accounting.selection_thresholds import tuning
 from privcalc.engine.composition import Composition
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.losses.noise.gaussian import GaussianLaw
@@ -341,3 +343,36 @@ class TestNoisyMax:
             assert other.bound is not None
             assert one.bound.upper == pytest.approx(other.bound.upper, rel=1e-9)
             assert one.bound.lower == pytest.approx(other.bound.upper, rel=1e-9)
+
+
+def test_a_question_about_delta_has_no_price() -> None:
+    """Candidates are of the published epsilon, so that there are none."""
+    tree, runs = parse("gaussian:sigma=4").tree, read_runs("geometric:mean=10")
+    by_delta = select(tree, runs, epsilons=[1.0])
+    assert by_delta.answers[0].candidates == {}
+    assert candidates_of_answer(by_delta, by_delta.answers[0]) is None
+
+
+def test_a_base_is_asked_once() -> None:
+    """The same question of another selection from it has the same answer, and not its like."""
+    base = PreparedBase(parse("gaussian:sigma=4").tree, Relation.ADD_OR_REMOVE_ONE, 1e-7, "auto")
+    first = base.answer("epsilon", 1e-5)
+    assert base.answer("epsilon", 1e-5) is first
+    assert base.answer("delta", 1e-5) is not first
+
+
+def test_a_candidate_that_is_known_from_above_only() -> None:
+    """Its count is the largest of which an upper end is below both thresholds."""
+    spec = "rdp:order=12,epsilon=0.1@"
+    found = tuning([parse(f"{spec}_").tree], read_runs("geometric:mean=10"), 1.0, 1e-3)
+    (count,) = found.counts
+    assert count >= 1
+    tight = found.thresholds.tight
+    points = ((tight.epsilon_1, tight.delta_1), (tight.epsilon_hat, tight.delta_hat))
+    for uses, within in ((count, True), (count + 1, False)):
+        uppers = [
+            compose(parse(f"{spec}{uses}").tree, epsilons=[epsilon]).answers[0].proved.upper
+            for epsilon, _ in points
+        ]
+        below = [upper <= delta for upper, (_, delta) in zip(uppers, points, strict=True)]
+        assert all(below) is within

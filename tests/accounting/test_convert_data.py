@@ -18,6 +18,7 @@ from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery
 from privcalc.accounting.data import on_data
 from privcalc.bounds import Bound
+from privcalc.errors import UsageError
 from privcalc.renyi.votes import VotesCurve
 from privcalc.spec.parse import parse
 from tests.cli.test_cli_schema import validator
@@ -291,3 +292,12 @@ def test_refusals(
     assert found.status == 2
     assert message in found.stderr
     assert found.stderr.count("\n") == 1
+
+
+def test_other_languages_are_not_spoken(tmp_path: Path) -> None:
+    """Neither of one number for all, nor of groups; the file is not looked at."""
+    tree, file = parse("gnmax:sigma=10").tree, str(tmp_path / "none.csv")
+    questions = ConversionQuery(to="gdp"), ConversionQuery(deltas=(1e-5,), records=2)
+    for question in questions:
+        with pytest.raises(UsageError, match="goes with --to dp and --to rdp, and with no --group"):
+            on_data(tree, file, question)

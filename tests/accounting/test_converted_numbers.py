@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
@@ -11,9 +13,14 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from privcalc.accounting.answer import Method
-from privcalc.accounting.convert import ConversionQuery, ConvertedAnswer, convert
+from privcalc.accounting.convert import CONVERSIONS, ConversionQuery, ConvertedAnswer, convert
 from privcalc.bounds import Bound, Proof
+from privcalc.errors import NotCertifiedError, UsageError
+from privcalc.relation import Relation
 from privcalc.spec.parse import parse
+
+if TYPE_CHECKING:
+    from privcalc.accounting.convert import Target
 
 
 def gaussian_delta(mu: float, epsilon: float) -> mpf:
@@ -56,7 +63,7 @@ def test_a_matched_mu_has_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each end passes through that of epsilon: normal laws of the upper one cost as much."""
     bound, delta = Bound(2.0, 1.0), 1e-5
     method = Method(Proof.CLOSED_FORM, tolerance_met=True)
-    answer = SimpleNamespace(bound=bound, query={"delta": delta}, method=method)
+    answer = SimpleNamespace(proved=bound, query={"delta": delta}, method=method)
     monkeypatch.setattr(
         "privcalc.accounting.convert.compose", lambda *_, **__: SimpleNamespace(answers=[answer])
     )
@@ -94,3 +101,58 @@ def test_guesses_at_any_prior() -> None:
         assert bound.lower is not None
         assert bound.lower - 1e-7 <= truth <= bound.upper + 1e-7
         assert bound.width < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("text", "delta", "words"),
+    [
+        ("approx:epsilon=1,delta=0.01", 1e-5, "epsilon at delta 1e-05 is infinite"),
+        ("laplace:scale=1", 0.0, "no single mu has epsilon 1.0 at delta 0.0"),
+        ("laplace:scale=1", 1.0, "no single mu has epsilon 0.0 at delta 1.0"),
+    ],
+)
+def test_a_mu_that_no_point_determines_is_refused(text: str, delta: float, words: str) -> None:
+    """Every mu has epsilon infinity at delta 0, and none an infinite epsilon elsewhere."""
+    with pytest.raises(NotCertifiedError, match=words):
+        converted(text, ConversionQuery(to="gdp", deltas=(delta,)))
+
+
+def test_conversions_where_the_mass_decides() -> None:
+    """A delta that the mass uses up leaves none for the curve; at 1 nothing is left to prove."""
+    text = "zcdp:rho=0.1+approx:epsilon=1,delta={}"
+    for mass, delta, truth in ((0.01, 0.001, math.inf), (0.0, 1.0, 0.0)):
+        (found,) = converted(text.format(mass), ConversionQuery(deltas=(delta,)))
+        epsilon = found.result["epsilon"]
+        assert isinstance(epsilon, Bound)
+        assert epsilon.upper == truth
+        assert found.result["methods"] == dict.fromkeys(CONVERSIONS, truth)
+    (found,) = converted(text.format(1), ConversionQuery(epsilons=(2.0,)))
+    assert found.result["methods"] == dict.fromkeys(CONVERSIONS, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "words"),
+    [
+        ("gaussian:sigma=_", ConversionQuery(deltas=(0.1,)), "convert needs every value"),
+        ("gaussian:sigma=1", ConversionQuery(), "dp needs the delta or the epsilon"),
+        ("gaussian:sigma=1", ConversionQuery(to=cast("Target", "mdp")), "risk, got mdp"),
+    ],
+)
+def test_a_question_that_lacks_something(text: str, question: ConversionQuery, words: str) -> None:
+    """It is said what."""
+    with pytest.raises(UsageError, match=words):
+        converted(text, question)
+
+
+def test_a_chain_that_proves_no_epsilon_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One order of a Renyi curve stands for no small delta along two steps, and for a large one."""
+    monkeypatch.setattr("privcalc.accounting.chain.FEWER", 8)
+    tree = parse("max(rdp:order=2,epsilon=0.1,rdp:order=3,epsilon=0.2)").tree
+    for delta in (1e-300, 0.5):
+        question = ConversionQuery(deltas=(delta,))
+        if delta < 0.5:
+            with pytest.raises(NotCertifiedError, match="proves no epsilon at delta 1e-300"):
+                convert(tree, question, relation=Relation.REPLACE_ONE)
+        else:
+            (found,) = convert(tree, question, relation=Relation.REPLACE_ONE).answers
+            assert found.result["epsilon"] == Bound(0.0)

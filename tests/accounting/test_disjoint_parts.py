@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from mpmath import mp, mpf
 
+from privcalc.accounting import realize as module
 from privcalc.accounting.compose import compose
 from privcalc.accounting.convert import ConversionQuery, convert
 from privcalc.accounting.realize import MOST, alternatives, realize
@@ -443,3 +444,14 @@ def test_more_noise_that_costs_more_is_not_left_out() -> None:
     assert both.lower == pytest.approx(alone.lower)
     assert alone.lower is not None
     assert delta(low, 2.0).upper < 1e-8 < alone.lower
+
+
+def test_too_many_ways_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither those of a sum nor those of a group; one fewer is compared."""
+    monkeypatch.setattr(module, "MOST_COMPARED", 3)
+    pairs = "max(gaussian:sigma=1,laplace:scale=1)+max(gaussian:sigma=2,laplace:scale=2)"
+    for text in (pairs, "max(gaussian:sigma=1,laplace:scale=1)@group:k=3"):
+        with pytest.raises(UnsupportedError, match="in more than 3 ways"):
+            alternatives(parse(text).tree, ADD)
+    two = alternatives(parse("max(gaussian:sigma=1,laplace:scale=1)@group:k=2").tree, ADD)
+    assert len(two) == 3

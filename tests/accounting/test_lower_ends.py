@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from mpmath import exp, mpf, ncdf
 
-from privcalc.accounting.directions import divergences
+from privcalc.accounting.directions import divergences, profile_of
 from privcalc.accounting.lower_ends import lower_end, lower_profile
 from privcalc.engine.composition import Composition
 from privcalc.engine.terms import Realized
@@ -120,3 +120,17 @@ def test_divergences_at_an_order_between_two_doubles(
     (bound,) = divergences(cast("Realized", part), [2.1])
     assert bound.lower == pytest.approx(ends[0], abs=1e-12)
     assert bound.upper == pytest.approx(ends[1], abs=1e-12)
+
+
+def test_a_profile_of_two_laws_has_the_ends_of_both() -> None:
+    """Each end is that of its own law, when it is asked again, too."""
+    part, below = apart()["two laws"]
+    solved = profile_of(part, 1e-9, "auto")
+    for _ in range(2):
+        for epsilon, (_, bound) in zip((0.0, 0.5), solved((0.0, 0.5)), strict=True):
+            assert bound.lower is not None
+            assert bound.lower <= below(epsilon) <= bound.lower * (1.0 + 1e-6)
+            truth = gaussian_delta(2.0, epsilon)
+            assert truth <= bound.upper <= truth * (1.0 + 1e-6)
+    alone = profile_of(Realized(part.upper, None), 1e-9, "auto")
+    assert [bound.lower for _, bound in alone((0.0, 0.5))] == [None, None]

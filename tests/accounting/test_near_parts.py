@@ -16,6 +16,8 @@ from privcalc.spec.text import to_text
 from privcalc.spec.tree import Composed, Leaf, Repeated, Wrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from privcalc.bounds import Bound
 
 HISTORY = "+".join(
@@ -147,3 +149,60 @@ def test_long_histories_have_both_ends(n: int, suffix: str) -> None:
     found = answer(f"({spec}){suffix}", None if suffix else Relation.REPLACE_ONE)
     assert found.lower is not None
     assert found.upper <= (1.05 if suffix else 1.03) * found.lower
+
+
+@pytest.mark.parametrize(
+    ("event", "above", "below"),
+    [
+        # Numbers inside a repetition, and those of a wrapper around what stays as it is.
+        ("(gaussian:sigma=1.{}@2)@poisson:q=0.1", "sigma=1.1@2@", "sigma=1.6@2@"),
+        ("(gaussian:sigma=2+laplace:scale=3)@poisson:q=0.{}", "q=0.6", "q=0.1"),
+    ],
+)
+def test_what_is_around_a_number_is_kept(event: str, above: str, below: str) -> None:
+    """Two groups of six: each has the outermost of its numbers, in the form that was written."""
+    tree = parse("+".join(f"({event.format(k)})@2" for k in range(1, 7))).tree
+    found = enclosing(tree, 2)
+    assert found is not None
+    shape = event.partition("{}")
+    for each, outermost in zip(found, (above, below), strict=True):
+        assert uses(each) == 12
+        assert outermost in to_text(each)
+        assert isinstance(each, Composed)
+        parts = [to_text(part) for part in each.events]
+        assert len(parts) == 2
+        assert all(shape[0].strip("(") in part for part in parts)
+
+
+@pytest.mark.parametrize(
+    "text", ["gaussian:sigma=1", "gaussian:sigma=1@5", "gaussian:sigma=1+gaussian:sigma=2"]
+)
+def test_few_parts_stay_as_they_are(text: str) -> None:
+    """One part, with a count or without, and no more than are allowed."""
+    assert enclosing(parse(text).tree, 2) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "numbers", "groups", "relation"),
+    [
+        # Too many differ in kind for so few groups.
+        (PAIR, range(1, 7), 2, Relation.ADD_OR_REMOVE_ONE),
+        # The largest sample of the smallest data is none.
+        ("gaussian:sigma=2@wor:{}", ("n=9,m=3", "n=99,m=66"), 2, Relation.REPLACE_ONE),
+        # All of the data is the same in both directions, and a sample is not.
+        ("gaussian:sigma=2@poisson:q={}", (0.25, 0.5, 1), 4, Relation.ADD_OR_REMOVE_ONE),
+    ],
+)
+def test_what_cannot_be_grouped_is_composed_as_it_is(
+    event: str,
+    numbers: Iterable[object],
+    groups: int,
+    relation: Relation,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each part by itself, and both ends of what they were."""
+    tree = parse("+".join(event.format(each) for each in numbers)).tree
+    exact = module.realize(tree, relation)
+    monkeypatch.setattr(module, "HEAVY", -1)
+    monkeypatch.setattr(module, "GROUPS", groups)
+    assert module.realize(tree, relation) == exact

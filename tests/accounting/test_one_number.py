@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import norm
+
+from privcalc.accounting.convert import ConversionQuery, convert
+from privcalc.accounting.one_number import at_one_delta
+from privcalc.bounds import Bound
+from privcalc.spec.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,3 +100,16 @@ def test_an_infinite_mu_has_no_such_reason(run: Callable[..., Outcome]) -> None:
     """Where no mu is true, none is compared."""
     done = run("convert", "approx:epsilon=1,delta=1e-6", "--to", "gdp")
     assert "why large" not in done.stdout
+
+
+@pytest.mark.parametrize("to", ["gdp", "zcdp"])
+def test_nothing_is_said_of_an_epsilon_of_0(to: Literal["gdp", "zcdp"]) -> None:
+    """Samples that are rarer than delta have none, and a mu and rho of the noise alone."""
+    found = convert(parse("gaussian:sigma=0.3@poisson:q=1e-6").tree, ConversionQuery(to=to))
+    number = found.answers[0].result["mu" if to == "gdp" else "rho"]
+    assert isinstance(number, Bound)
+    truth = 1.0 / 0.3 if to == "gdp" else 0.5 / 0.09
+    assert number.lower is not None
+    assert number.lower <= truth * (1.0 + 1e-12)
+    assert number.upper >= truth
+    assert at_one_delta(found) is None

@@ -49,8 +49,16 @@ OF_ANSWERS = (
     Fault(
         "chain-chord-room",
         "accounting/chain.py",
-        "return np.minimum(self.deltas[left], chord + room)",
-        "return np.minimum(self.deltas[left], chord - room)",
+        "between = np.minimum(self.deltas[left], chord + room)",
+        "between = np.minimum(self.deltas[left], chord - room)",
+        "accounting",
+        "test_chords.py",
+    ),
+    Fault(
+        "chain-beyond-the-last",
+        "accounting/chain.py",
+        "np.where(epsilons >= self.epsilons[-1], self.deltas[-1], between)",
+        "np.where(epsilons >= self.epsilons[-2], self.deltas[-1], between)",
         "accounting",
         "test_chords.py",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import privcalc
+from privcalc import exact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,3 +222,59 @@ def test_what_is_no_number_in_objects_is_refused(given: object) -> None:
     """Infinite numbers, and those that no double holds, are errors of privcalc."""
     with pytest.raises(privcalc.PrivcalcError):
         privcalc.compose({"type": "gaussian", "standard_deviation": given}, delta=0.1)
+
+
+def test_histories_in_any_form() -> None:
+    """Numbers of numpy are those that they print as; what has no history, or no numbers, none."""
+    plain = {"history": [(1.1, 0.5, 5)], "mechanism": "rdp"}
+    recorded = SimpleNamespace(
+        history=[(np.float64(1.1), np.float32(0.5), np.int64(5))], mechanism=lambda: "rdp"
+    )
+    assert privcalc.from_opacus(recorded) == privcalc.from_opacus(plain)
+    for junk, words in (
+        (object(), "object is no accountant"),
+        ("hello", "has no history"),
+        ({"history": [(1.1, {1}, 5)], "mechanism": "rdp"}, "not JSON: set is no number"),
+    ):
+        with pytest.raises(privcalc.SpecError, match=words):
+            privcalc.from_opacus(junk)
+    with pytest.raises(privcalc.SpecError, match="this is no DpEvent"):
+        privcalc.from_dp_event("hello")
+
+
+def test_what_only_looks_like_a_number_is_refused() -> None:
+    """An object may have the methods of a number and be none."""
+
+    class Promised:
+        """What has both methods, and no number behind them."""
+
+        def __index__(self) -> int:
+            raise TypeError("none")
+
+        def __float__(self) -> float:
+            raise ValueError("none")
+
+    with pytest.raises(privcalc.UsageError, match=r"count takes a whole number .*, got Promised"):
+        privcalc.subsample(G, q=0.1, orders=2, count=Promised())  # type: ignore[call-overload]
+    with pytest.raises(privcalc.UsageError, match=r"delta takes a number .*, got Promised"):
+        privcalc.compose(G, delta=Promised())  # type: ignore[call-overload]
+
+
+def test_answers_without_a_number_or_a_curve_say_so() -> None:
+    """Rows are no points."""
+    with pytest.raises(AttributeError, match="the points of this answer are rows"):
+        _ = privcalc.convert(G, to="risk").curve
+    with pytest.raises(AttributeError, match="this answer has no sufficient; it has epsilon"):
+        _ = privcalc.compose(G, delta=0.1).sufficient
+
+
+def test_what_was_read_is_given_again() -> None:
+    """A number that stands for a fraction keeps it, and events need not be texts."""
+    third = exact.standing_for(1 / 3, Fraction(1, 3))
+    assert isinstance(third, exact.Written)
+    given, text = (privcalc.compose(f"{G}", delta=each) for each in (third, "1/3"))
+    assert given.to_json() == text.to_json()
+    event = ["dp_accounting.dp_event", "GaussianDpEvent", 5.0]
+    for form in (event, str(event).replace("'", '"')):
+        spec = privcalc.from_dp_event(form, relation="add-or-remove-one")
+        assert spec == "gaussian:noise_multiplier=5"

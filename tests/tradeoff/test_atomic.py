@@ -12,7 +12,8 @@ from mpmath import mp, mpf
 
 from privcalc.bounds import Bound
 from privcalc.engine.enumeration.outcomes import Outcomes
-from privcalc.tradeoff.atomic import AtomicTests
+from privcalc.engine.terms import Realized
+from privcalc.tradeoff.atomic import AtomicSolver, AtomicTests
 from privcalc.tradeoff.function import trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
 from privcalc.tradeoff.pair_solver import PairSolver, Thresholds
@@ -24,6 +25,7 @@ from tests.trade_off_helpers import (
     brute_powers,
     check,
     curve_of,
+    holds,
     laws_of,
     laws_of_rows,
     meets,
@@ -230,3 +232,17 @@ def test_approximate_guarantee(epsilon: float, delta: float) -> None:
     curve = curve_of(f"approx:epsilon={epsilon},delta={delta}", alphas).worst
     check(curve, alphas, [1 - beta for beta in betas])
     assert all(narrow(power) for power in curve.power)
+
+
+def test_only_finite_lists_are_tested_outcome_by_outcome() -> None:
+    """Neither noise nor a Renyi curve has a list, above or below; of one law that has, it is."""
+    listed, noise = (laws_of(text)["both"].upper for text in ("rr:p=0.75", "gaussian:sigma=1"))
+    curve = laws_of("zcdp:rho=0.1")["both"].upper
+    for each in (Realized(curve, None), Realized(noise, None), Realized(listed, noise)):
+        assert AtomicSolver().curve(each, each, [0.1]) is None
+    whole = Realized(listed, listed)
+    found = AtomicSolver().curve(whole, whole, [0.1])
+    assert found is not None
+    # alpha p / (1 - p).
+    assert holds(found.power[0], mpf(0.1) * 3)
+    assert narrow(found.power[0], 1e-12)

@@ -430,3 +430,48 @@ def test_only_a_lower_end_of_delta_proves_a_lower_end_of_mu() -> None:
         assert search.best == 0.0
         search._keep(1.0, Bound(0.3, 0.2))
         assert 0.0 < search.best < search.tops[1.0]
+
+
+def test_where_all_losses_are_bounded_nothing_is_needed_beyond() -> None:
+    """Two answers of randomised response: from the sum of their largest losses on delta is 0."""
+    (part,) = directions("rr:p=0.75@2").values()
+    beyond = LargeEpsilons.of(part.upper)
+    rest = 2.0 * math.log(3.0)
+    assert beyond.epsilon(5.0) == pytest.approx(rest, rel=1e-12)
+    assert beyond.needed(beyond.rest) == 0.0
+    assert beyond.needed(0.9 * rest) == math.inf
+    assert LargeEpsilons(math.inf, 0.0).needed(3.0) == math.inf
+
+
+def test_a_profile_of_zero_needs_no_mu() -> None:
+    """A line at 0 has its corner there, and what does not fall is below no Gaussian curve."""
+    (corner,) = corners([(0.0, 0.0), (1.0, 0.0)])
+    assert (corner.left, corner.right, corner.mu) == (0.0, 1.0, 0.0)
+    (corner,) = corners([(0.0, 0.5), (1.0, 0.5)])
+    assert (corner.left, corner.right, corner.mu) == (0.0, 1.0, math.inf)
+
+
+def test_where_no_delta_is_proved_no_mu_is() -> None:
+    """Each epsilon is asked by itself, and remembered as one that is of no use."""
+    (part,) = directions("zcdp:rho=0.1").values()
+    search = MuSearch(part, TOLERANCE, "contour")
+    search._ask([0.0, 0.5, 2.0])
+    assert search.deltas == {}
+    assert search.failed == {0.0, 0.5, 2.0}
+    assert search.upper == math.inf
+    assert search.proved() == (0.0, math.inf)
+
+
+def test_corners_that_are_not_divided() -> None:
+    """Those between epsilons next to each other, or where nothing is proved between."""
+    (part,) = directions("gaussian:sigma=1").values()
+    search = MuSearch(part, TOLERANCE, "auto")
+    epsilons = (1.0, 1.0 + 1e-10, 2.0)
+    for epsilon in epsilons:
+        delta = float(profile(1.0, epsilon))
+        search._keep(epsilon, Bound(delta * (1.0 + 1e-14), delta * (1.0 - 1e-14)))
+    near, wide = corners([(epsilon, search.deltas[epsilon].upper) for epsilon in epsilons])
+    assert not search._divisible(near)
+    assert search._divisible(wide)
+    search.failed.add(search._between(wide))
+    assert not search._divisible(wide)

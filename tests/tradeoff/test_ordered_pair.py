@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mpmath import mp, mpf
 
-from privcalc.tradeoff.ordered_pair import Brackets, least
+from privcalc.tradeoff import pair_solver as module
+from privcalc.tradeoff.ordered_pair import Brackets, OrderedPair, Profile, least
+from tests.trade_off_helpers import laws_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,3 +84,37 @@ def test_points_far_apart_are_not_connected() -> None:
     size = 1e-5 * np.abs(values)
     found = least(Brackets(logs, values - size, values + size), 0.0, math.inf)
     assert found <= g(-459.94)
+
+
+def test_where_nothing_is_proved_delta_is_anything() -> None:
+    """Of a Renyi curve contours know nothing, at one epsilon or at several."""
+    profile = Profile(laws_of("zcdp:rho=0.1")["both"], 1e-9, "contour")
+    for epsilons in ([0.1], [0.5, 2.0]):
+        profile.ask(epsilons)
+        low, high = profile.ends(epsilons)
+        assert (low == 0.0).all()
+        assert (high == 1.0).all()
+
+
+def test_crossings_that_are_found_roughly_prove_as_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thresholds only say where to ask: brackets hold wherever that is, and are wider."""
+    laws = laws_of("laplace:scale=1")["both"]
+    alphas = [1e-6, 0.01, 0.2, 0.5, 0.9]
+    scale = mp.exp(mpf(-1))
+    widths = []
+    for most in (module.REFINEMENTS, 1):
+        monkeypatch.setattr(module, "REFINEMENTS", most)
+        one = Profile(laws, 1e-9, "auto")
+        solver = module.PairSolver(
+            OrderedPair(one, one), module.Thresholds(one), module.Thresholds(one), 1e-9
+        )
+        curve = solver.curve(alphas)
+        for alpha, beta in zip(alphas, curve.beta, strict=True):
+            # Dong, Roth, Su 2022: 1 - e alpha, then 1 / (4 e alpha), then (1 - alpha) / e.
+            a = mpf(alpha)
+            truth = 1 - a / scale if a < scale / 2 else scale / (4 * a)
+            truth = truth if a <= 0.5 else scale * (1 - a)
+            assert beta.lower is not None
+            assert beta.lower <= truth <= beta.upper
+        widths.append(sum(beta.width for beta in curve.beta))
+    assert widths[0] <= widths[1]

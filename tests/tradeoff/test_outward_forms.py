@@ -12,6 +12,7 @@ import pytest
 from mpmath import exp, mpf
 
 from privcalc.bounds import Bound
+from privcalc.errors import DomainError
 from privcalc.tradeoff.brackets import complement
 from privcalc.tradeoff.function import bayes_success
 from privcalc.tradeoff.mu import Corner, MuSearch
@@ -94,3 +95,13 @@ def test_a_mu_is_enough_beyond_the_last_epsilon_too(corner: float, needed: float
     )
     getter = MuSearch.upper.fget  # type: ignore[attr-defined]
     assert getter(search) == max(corner, needed)
+
+
+@pytest.mark.parametrize("prior", [-0.1, 1.5, float("nan")])
+def test_a_prior_is_a_probability(prior: float) -> None:
+    """Others are refused; at 0 and at 1 no output is needed to be right."""
+    profile = profile_of([0.5, 0.5], [0.2, 0.8])
+    with pytest.raises(DomainError, match="a prior must be between 0 and 1"):
+        bayes_success(profile, profile, prior)
+    for sure in (0.0, 1.0):
+        assert bayes_success(profile, profile, sure) == Bound(1.0, 1.0)
