@@ -121,6 +121,7 @@ class TestLaws:
         assert found.bound.lower == pytest.approx(base, rel=FOUND, abs=1e-5)
         assert found.bound.lower >= found.base.lower  # type: ignore[operator]
 
+    @pytest.mark.slow
     @laws
     @given(st.floats(0.01, 300.0), sigmas, deltas)
     def test_rare_successes_are_poisson(self, mean: float, sigma: float, delta: float) -> None:
@@ -134,6 +135,7 @@ class TestLaws:
             limit.methods["pointwise"], rel=1e-3, abs=1e-4
         )
 
+    @pytest.mark.slow
     @laws
     @given(means, sigmas, deltas)
     def test_shape_one_is_geometric(self, mean: float, sigma: float, delta: float) -> None:
@@ -147,6 +149,7 @@ class TestLaws:
 
 
 class TestGuarantees:
+    @pytest.mark.slow
     @settings(max_examples=2, deadline=None)
     @given(
         st.floats(0.05, 1.0),
@@ -288,6 +291,7 @@ class TestNode:
             # Much less than both: losses that are random add up slowly.
             assert found < selected.upper + 0.09
 
+    @pytest.mark.slow
     def test_the_same_by_delta(self) -> None:
         """Delta of the sum is above that of each part."""
         alone, both = (

@@ -78,6 +78,7 @@ def test_ledgers_are_narrow(kind: str, n: int) -> None:
     assert relative(ledger(kind, n)) <= 1e-7
 
 
+@pytest.mark.slow
 def test_orders_and_splits_change_nothing() -> None:
     """Nor do parts that are written twice."""
     parts = history(40, 5)

@@ -256,6 +256,7 @@ def hinge(loss: mpmath.mpf, epsilon: mpmath.mpf) -> mpmath.mpf:
     return max(mpmath.mpf(0), 1 - mpmath.exp(epsilon - loss))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("a", "n", "epsilon"), [(0.5, 1, 0.1), (0.5, 2, 0.3), (1.5, 2, 0.0), (1.0, 2, -0.5)]
 )
@@ -334,6 +335,7 @@ def test_losses_on_a_lattice(kind: str) -> None:
             assert float(end) == pytest.approx(float(truth), rel=1e-8)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("power", ["2.5", "-3.7"])
 @pytest.mark.parametrize(("low", "high"), [("0.3", "2"), ("1.5", None), ("6", None)])
 def test_outcomes_between_two_places(power: str, low: str, high: str | None) -> None:

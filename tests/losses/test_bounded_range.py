@@ -228,6 +228,7 @@ def test_ranges_are_rounded_to_their_side() -> None:
                 assert abs(rounded - Fraction(eta)) < Fraction(step)
 
 
+@pytest.mark.slow
 def test_what_is_cut_off_is_bounded() -> None:
     """Beyond the values kept, all of them are at most what is said of them."""
     uses, eta = 200, 2.0

@@ -244,6 +244,7 @@ def test_largest_losses_bound_both_orders() -> None:
     assert found.rest[1] == pytest.approx(0.1 * math.exp(-0.7), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_many_rates_interpolate_orders() -> None:
     """Where the search is done at some rates only, the others lose nothing that counts."""
     curve = LinearCurve(0.3)

@@ -142,6 +142,7 @@ class TestInSums:
         best = min(asked(base, runs, delta).methods.values())
         assert law_alone(node(base, runs), delta) <= best * (1.0 + ROOM)
 
+    @pytest.mark.few(1)
     @pytest.mark.parametrize("row", [pytest.param(2, marks=pytest.mark.slow), 3])
     def test_next_to_nothing_costs_nothing(self, row: int) -> None:
         """Another release can only add."""
@@ -150,6 +151,7 @@ class TestInSums:
         both = composed(f"{node(base, runs)}+laplace:scale=1e4", delta).upper
         assert (alone.lower or 0.0) <= both <= (alone.upper + 1e-4) * (1.0 + ROOM) + LITTLE
 
+    @pytest.mark.slow
     def test_many_uses_go_by_renyi(self) -> None:
         """The published Renyi bound at order 8 adds up (Papernot, Steinke 2022, Theorem 6)."""
         text = node("rdp:order=8,epsilon=0.2", "poisson,mean=5")
@@ -288,6 +290,7 @@ def test_a_curve_without_a_limit_is_refused() -> None:
         non_negative(math.nan)
 
 
+@pytest.mark.slow
 def test_epsilons_beyond_any_profile() -> None:
     """A million runs of 0.3 each: the sum goes by orders, and is not refused."""
     text = "pure:epsilon=0.3@select:runs=fixed,n=1000000+laplace:scale=10"

@@ -91,6 +91,7 @@ def infinite(brute: BruteForce) -> float:
 
 
 # A mass of 1/12 that is the double nearest to it only after rounding 1/3.
+@pytest.mark.slow
 @example(rows=[(0, 1), (1, 2)], q=0.25, way=(True, "auto"), count=1, part=0)
 @settings(max_examples=3, deadline=None)
 @given(
