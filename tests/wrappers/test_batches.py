@@ -115,7 +115,7 @@ def test_how_many_records_may_be_said_in_ways() -> None:
     assert epsilon_of(rest[2]) == epsilon_of("gaussian:sigma=3@batches:t=50,b=1000")
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("passes", ["", "@10"])
 def test_a_last_batch_of_fewer_records(passes: str) -> None:
     """A pass of n=60000,b=256 is about 235 batches; without the last one, about 234."""
@@ -141,7 +141,6 @@ def test_sizes_that_say_the_same(short: str, full: str) -> None:
     assert first == second
 
 
-@pytest.mark.slow
 def test_few_batches_of_a_pass_are_read() -> None:
     """One that is stopped after a quarter costs less than a whole one of as few batches."""
     found = epsilon_of("gaussian:sigma=4@batches:t=25,b=40,n=4000")
@@ -188,6 +187,15 @@ def test_a_replaced_record_is_allocation_with_twice_the_distance() -> None:
     found = epsilon_of("gaussian:sigma=2@batches:t=30", relation=Relation.REPLACE_ONE)
     assert found.upper == pytest.approx(epsilon_of("gaussian:sigma=1").upper, rel=1e-9)
     assert found.lower == pytest.approx(lower_of("gaussian:sigma=1@allocation:t=30"), rel=1e-6)
+
+
+def test_a_stated_curve_is_not_sampled() -> None:
+    """The upper end is that of every step, and not that of Gaussian noise with this curve."""
+    found = epsilon_of("gdp:mu=0.25@batches:t=100")
+    noise = epsilon_of("gaussian:sigma=4@batches:t=100")
+    plain = epsilon_of("gdp:mu=0.25").upper
+    assert noise.upper < 0.5 * plain
+    assert found.upper == pytest.approx(plain, rel=1e-3)
 
 
 @pytest.mark.slow
