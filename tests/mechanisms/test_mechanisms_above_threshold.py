@@ -317,7 +317,6 @@ def test_several_uses_and_groups() -> None:
     assert group == wide
 
 
-@pytest.mark.slow
 def test_a_group_of_a_highest_threshold() -> None:
     """Three records move a query by three times as much, and no threshold: to the last digit."""
     text = "svt:noise=gaussian,threshold_noise=9,query_noise=15,threshold=12"
