@@ -413,8 +413,9 @@ def test_lines_are_written_as_they_were_summed(split: bool) -> None:
     lines = [WholeLine(k + 0.1, k + 0.2, 10 * k + 7, k + 0.3, k + 0.4) for k in range(4)]
     bound, proof = Bound(2.0, 1.0), Proof.INVERSION
     ways = []
-    for kind, right, left in (("add", lines[0], lines[1]), ("remove", lines[2], lines[3])):
-        told = {"split": SplitLines(3.7, right, left)} if split else {"line": right}
+    sides = {"add": (lines[0], lines[1], None), "remove": (None, lines[3], 1.2)}
+    for kind, (right, left, small) in sides.items():
+        told = {"split": SplitLines(3.7, right, left, small)} if split else {"line": left}
         evidence = Evidence(None, bound, proof, {"rounding": 1e-9}, **told)
         method = Method(proof, tolerance_met=True)
         ways.append(Direction(kind, bound, None, method, evidence))
@@ -424,12 +425,13 @@ def test_lines_are_written_as_they_were_summed(split: bool) -> None:
     names = "abscissa", "step", "nodes", "smoothing", "right"
     whole = [dict(zip(names, (k + 0.1, k + 0.2, 10 * k + 7, k + 0.3, k + 0.4), strict=True))
              for k in range(4)]  # fmt: skip
-    for kind, k in (("add", 0), ("remove", 2)):
-        way = found["directions"][kind]
-        if split:
-            assert way["split"] == {"level": 3.7, "right": whole[k], "left": whole[k + 1]}
-        else:
-            assert way["line"] == whole[k]
+    ways = found["directions"]
+    if split:
+        # What has no line is left out.
+        assert ways["add"]["split"] == {"level": 3.7, "right": whole[0], "left": whole[1]}
+        assert ways["remove"]["split"] == {"level": 3.7, "small": 1.2, "left": whole[3]}
+    else:
+        assert (ways["add"]["line"], ways["remove"]["line"]) == (whole[1], whole[3])
 
 
 def test_written_numbers_are_kept(run: Run, tmp_path: Path) -> None:
