@@ -72,7 +72,7 @@ def check(text: str) -> Verdict:
         return _proved(document)
     except (NotCheckedError, TooLongError) as unknown:
         return Verdict("not checked", str(unknown))
-    except (KeyError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
         return Verdict("refused", f"it is no certificate: {error!r}")
     except RecursionError:
         return Verdict("refused", "it is nested too deep")
@@ -100,6 +100,8 @@ def _proved(document: Mapping[str, Any]) -> Verdict:
         raise ValueError("it has not the fields of a certificate")
     if "upper" not in ends or set(ends) - {"lower", "upper"}:
         raise ValueError("an answer has an upper end, and may have a lower one")
+    if any(isinstance(value, bool) for value in ends.values()):
+        raise ValueError("an end is a number")
     if "Infinity" not in ends.values() and ends.get("lower", 0) > ends["upper"]:
         raise ValueError("the lower end is above the upper one")
     found = directions(document["spec"], document["relation"])
@@ -183,7 +185,7 @@ def _evidence(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = (
         known.get(name)
         or known.get("both")
-        or (next(iter(known.values())) if name == "both" else None)
+        or (next(iter(known.values()), None) if name == "both" else None)
     )
     if found is None:
         raise ValueError(f"it says nothing of the direction {name}")

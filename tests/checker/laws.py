@@ -164,13 +164,19 @@ class Gaussian(Law):
 class Finite(Law):
     """Finitely many outcomes."""
 
-    def __init__(self, pairs: list[tuple[arb, arb]], step: arb | None = None) -> None:
+    def __init__(
+        self, pairs: list[tuple[arb, arb]], step: arb | None = None, lost: arb | None = None
+    ) -> None:
         """Take the probabilities (p, q) of each outcome; what is exactly 0 is the number 0.
 
-        Where a step is given, each loss is less than the one before it by as much.
+        Args:
+            pairs: the probabilities.
+            step: where it is given, each loss is less than the one before it by as much.
+            lost: from 0 to what outcomes that are not listed have, at most, in each distribution:
+                so much may have an infinite loss.
         """
-        self.pairs, self.step = pairs, step
-        self.infinite = sum((p for p, q in pairs if q == 0), arb(0))
+        self.pairs, self.step, self.lost = pairs, step, lost or arb(0)
+        self.infinite = sum((p for p, q in pairs if q == 0), self.lost)
         both = [(p, q) for p, q in pairs if not (p == 0 or q == 0)]
         self.losses = [(p, (p / q).log()) for p, q in both]
         self.most = largest(*(loss for _, loss in self.losses)) if both else arb(0)
@@ -179,7 +185,7 @@ class Finite(Law):
         """Return the law where the record is in with probability q (Zhu, Dong, Wang 2022)."""
         rate = ball(q)
         mixed = [(rate * a + (1 - rate) * b, b) for a, b in self.pairs]
-        return Finite(mixed if remove else [(b, a) for a, b in mixed])
+        return Finite(mixed if remove else [(b, a) for a, b in mixed], lost=self.lost)
 
     def moment(self, s: acb) -> acb:
         """Return the sum."""
@@ -325,6 +331,7 @@ class SampledGaussian(Law):
         end, error = self.end(u)
         start, left = self.start(end, self._size(u) * sigma)
         panels = max(1, math.ceil(float(end - start) / (2.0 * half)))
+        Clock.charge(4 * panels)
         w = (end - start) / (2 * panels)
         open_ = [(end - (2 * k + 1) * w, w) for k in range(panels)]
         depth += self.fall(u, start, end)
@@ -339,7 +346,8 @@ class SampledGaussian(Law):
             # A moment is about 1 or more, and so many uses raise its error.
             wanted = depth + float(phase) + float(factor.log())
             count = _enough(1.0 + wanted / (2.0 * math.log(ELLIPSE)))
-            if count > MOST_NODES and phase > NEGLIGIBLE:
+            if count > MOST_NODES and (phase > NEGLIGIBLE or count > 4 * MOST_NODES):
+                Clock.charge(8)
                 open_ += [(middle - w / 2, w / 2), (middle + w / 2, w / 2)]
                 continue
             error += factor * phase.exp() * rho ** (2 - 2 * count) / (1 - rho**-2)
@@ -347,8 +355,9 @@ class SampledGaussian(Law):
             Clock.charge(len(places))
             found += [(value * (u * x).exp(), x) for value, x in places]
         if left:
-            least = ONE if at >= 0.0 else (1 - self.q) ** u
-            error += least * largest(self.ratio(start) ** u, ONE) * normal_tail(-start / self.sigma)
+            # r is between 1 - q and r(start) there.
+            most = largest(self.ratio(start) ** u, ONE) if at >= 0.0 else (1 - self.q) ** u
+            error += most * normal_tail(-start / self.sigma)
         return found, error.upper()
 
     def _size(self, u: arb) -> float:

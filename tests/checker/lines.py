@@ -40,6 +40,7 @@ from tests.checker.laws import (
     Laplace,
     Law,
     SampledGaussian,
+    TooLongError,
     ball,
     largest,
     name,
@@ -230,7 +231,7 @@ def variance(law: Law, c: arb) -> arb:
         if float(u * u * best) < 0.01:
             break
     if best is None:
-        raise ValueError("the variance of a law could not be bounded")
+        raise TooLongError("the variance of a law could not be bounded")
     return best.upper()
 
 

@@ -209,9 +209,9 @@ def _discrete_gaussian(leaf: Event) -> Finite:
     left = left.union(ball(0))
     total = power[0] + 2 * sum(power[1 : reach + 1], ball(0)) + 2 * left
     # A mass of P beyond reach + s or -reach is one of a normal beyond reach.
-    none, lost = ball(0), 2 * left / total
+    lost = 2 * left / total
     pairs = [
         (power[abs(x - shift)] / total, power[abs(x)] / total)
         for x in range(reach + shift, -reach - 1, -1)
     ]
-    return Finite([*pairs, (lost, none), (none, lost)], ball(Fraction(shift) / variance))
+    return Finite(pairs, ball(Fraction(shift) / variance), lost)

@@ -25,6 +25,7 @@ from tests.checker.laws import (
     ONE,
     Law,
     SampledGaussian,
+    TooLongError,
     ball,
     largest,
     normal_tail,
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 
 # What part of delta losses have that take no part in a sum.
 FAINT = 1e-13
+# The largest loss at which samples are split.
+LARGEST = 700
 
 
 class CutGaussian(SampledGaussian):
@@ -93,7 +96,8 @@ class CutGaussian(SampledGaussian):
         """Return V: by parts the transform at c + it is at most V / t."""
         assert self.low is not None
         u = self.power(c)
-        return self.splits(u, self.stop(u), ONE, self.low)[-1][1]
+        found = self.splits(u, self.stop(u), ONE, self.low)
+        return found[-1][1] if found else arb.pos_inf()
 
 
 class Split(NamedTuple):
@@ -281,7 +285,9 @@ def _cut(law: Law, x: Fraction | None, low: Fraction | None = None) -> Law:
 def _place(law: Law, level: Fraction) -> Fraction:
     """Return about the outcome with a loss; any place is as good for the proof."""
     assert isinstance(law, SampledGaussian)
+    if level > LARGEST:
+        raise TooLongError("a loss is beyond what is known here")
     power = math.expm1(float(level)) / law.rate + 1.0
     if not power > 0.0:
-        raise ValueError("no outcome has so small a loss")
+        raise TooLongError("no outcome has so small a loss")
     return Fraction(law.width**2 * math.log(power) + 0.5)

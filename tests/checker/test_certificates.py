@@ -58,6 +58,7 @@ QUESTIONS = (
     "discrete-laplace:scale=3,sensitivity=2@40 --relation replace-one --delta 1e-9",
     "discrete-gaussian:sigma=3@4+discrete-gaussian:variance=7,sensitivity=2 --delta 1e-6",
     "discrete-gaussian:rho=0.1@100 --delta 1e-9",
+    "discrete-gaussian:sigma=0.366@poisson:q=0.0704@18+gaussian:sigma=3 --delta 1e-5",
     "gaussian:sigma=1.3@poisson:q=0.0498 --delta 4.91e-08",
     "gaussian:sigma=0.445@poisson:q=0.00999 --epsilon 3",
     "gdp:mu=0.5@7+gaussian:sigma=3 --epsilon 2",
@@ -495,9 +496,9 @@ FORGED = {
         composed(1000, LAPLACE), {"delta": 1e-5}, ends(34.27, 36.54),
         {"line": {**LINE, "abscissa": 50.0, "step": 6.0, "nodes": 200}},
     ),
-    # A split below all that is looked at: delta is 0.0024.
+    # A split below all that is looked at: delta is above 0.0024.
     "split": made(
-        FEW, {"epsilon": 3}, {"delta": {"upper": 1e-6}},
+        composed(2, FEW), {"epsilon": 3}, {"delta": {"upper": 1e-6}},
         None, directions={"remove": {"split": LOW}, "add": {"order": 3}},
     ),
     # On a plateau every epsilon has the delta that was asked for.
@@ -557,6 +558,40 @@ FORGED = {
 def test_false_certificates(name: str) -> None:
     """What is false, or can be read in two ways, is never accepted."""
     assert check(FORGED[name]).word != "accepted"
+
+
+@pytest.mark.parametrize(
+    ("evidence", "word"),
+    [
+        # Nothing is between the two places; no loss is so large; there is no evidence.
+        ({"split": {"level": 0.5, "small": 0.5, "right": LINE}}, "not checked"),
+        ({"split": {"level": 0.5, "small": 9, "right": LINE, "left": LINE}}, "not checked"),
+        ({"split": {"level": 800}}, "not checked"),
+        ({"split": {"level": -9}}, "not checked"),
+        ({"split": {}}, "refused"),
+        (None, "refused"),
+    ],
+)
+def test_no_evidence_stops_it(evidence: dict[str, object] | None, word: str) -> None:
+    """Whatever a certificate names, there is a word for it."""
+    found = {} if evidence is None else {"remove": evidence, "add": {"order": 3}}
+    text = made(composed(2, FEW), {"epsilon": 3}, {"delta": {"upper": 1e-6}}, directions=found)
+    assert check(text).word == word
+    text = made(PURE, {"delta": 0}, ends(0, 9), directions={}, relation="replace_one")
+    assert check(text).word == "refused"
+
+
+@pytest.mark.parametrize("end", ["lower", "upper"])
+def test_an_end_is_a_number(end: str) -> None:
+    """False is not 0."""
+    text = made(PURE, {"delta": 0}, {"epsilon": {"lower": 0, "upper": 1, end: False}})
+    assert check(text).word == "refused"
+
+
+def test_a_sample_of_nearly_everything_is_not_refused(run: Run, tmp_path: Path) -> None:
+    """Where the checker cannot, it says so."""
+    question = "gaussian:sigma=1.84@poisson:q=0.9999937756@5 --delta 1e-40"
+    assert check(written(run, question, tmp_path)).word == "not checked"
 
 
 @pytest.mark.parametrize("key", ["spec", "result", "digest", "upper", "epsilon"])
