@@ -346,8 +346,7 @@ class SampledGaussian(Law):
             # A moment is about 1 or more, and so many uses raise its error.
             wanted = depth + float(phase) + float(factor.log())
             count = _enough(1.0 + wanted / (2.0 * math.log(ELLIPSE)))
-            if count > MOST_NODES and (phase > NEGLIGIBLE or count > 4 * MOST_NODES):
-                Clock.charge(8)
+            if count > MOST_NODES and phase > NEGLIGIBLE:
                 open_ += [(middle - w / 2, w / 2), (middle + w / 2, w / 2)]
                 continue
             error += factor * phase.exp() * rho ** (2 - 2 * count) / (1 - rho**-2)
