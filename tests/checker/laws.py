@@ -19,7 +19,7 @@ ctx.prec = PRECISION
 
 ONE, TWO = arb(1), arb(2)
 # Terms of quadratures that one check may add up: about 10 s.
-PATIENCE = 9_000_000
+PATIENCE = 11_000_000
 # Sums that are not worth a product of matrices.
 FEW = 8
 
@@ -176,6 +176,8 @@ class Finite(Law):
                 so much may have an infinite loss.
         """
         self.pairs, self.step, self.lost = pairs, step, lost or arb(0)
+        # The masses of so many uses of a lattice.
+        self.powers: dict[int, list[arb]] = {}
         self.infinite = sum((p for p, q in pairs if q == 0), self.lost)
         both = [(p, q) for p, q in pairs if not (p == 0 or q == 0)]
         self.losses = [(p, (p / q).log()) for p, q in both]
@@ -214,6 +216,8 @@ class Laplace(Law):
     def __init__(self, a: Fraction) -> None:
         """Take a > 0."""
         self.ratio, self.a = a, ball(a)
+        # delta of so many uses at an epsilon.
+        self.deltas: dict[tuple[int, str], arb] = {}
         self.most = self.a
 
     def moment(self, s: acb) -> acb:
@@ -331,7 +335,7 @@ class SampledGaussian(Law):
         end, error = self.end(u)
         start, left = self.start(end, self._size(u) * sigma)
         panels = max(1, math.ceil(float(end - start) / (2.0 * half)))
-        Clock.charge(4 * panels)
+        Clock.charge(2 * panels)
         w = (end - start) / (2 * panels)
         open_ = [(end - (2 * k + 1) * w, w) for k in range(panels)]
         depth += self.fall(u, start, end)
@@ -343,7 +347,6 @@ class SampledGaussian(Law):
                 error += factor
                 continue
             phase = ball(Fraction(highest)) * turn
-            # A moment is about 1 or more, and so many uses raise its error.
             wanted = depth + float(phase) + float(factor.log())
             count = _enough(1.0 + wanted / (2.0 * math.log(ELLIPSE)))
             if count > MOST_NODES and phase > NEGLIGIBLE:
@@ -365,9 +368,16 @@ class SampledGaussian(Law):
         return math.sqrt(2.0 * (NEGLIGIBLE + added) + 20.0)
 
     def fall(self, u: arb, start: arb, end: arb) -> float:
-        """Return how much less than 1 the moment may be, as a logarithm."""
-        del u, start, end
-        return 0.0
+        """Return how much more than 1 the moment may be, as a logarithm below 0."""
+        return min(0.0, -self.highest(u, start, end))
+
+    def highest(self, u: arb, start: arb, end: arb) -> float:
+        """Return about the largest logarithm of phi r^u: errors matter relative to that."""
+        places = [start + (end - start) * k / 64 for k in range(65)]
+        if start < u < end:
+            # There E^u phi is largest.
+            places.append(u)
+        return max(float((self.density(x) * self.ratio(x) ** u).log()) for x in places)
 
     def start(self, end: arb, size: float) -> tuple[arb, bool]:
         """Return where the first panel begins, and whether there is something left of it."""
@@ -518,6 +528,7 @@ def farthest(splits: list[tuple[arb, arb]], t: arb) -> arb:
 @lru_cache(64)
 def _gauss(count: int) -> list[tuple[arb, arb]]:
     """Return the nodes and weights of Gauss's rule on [-1, 1] with an even number of nodes."""
+    Clock.charge(25 * count)
     half = [arb.legendre_p_root(count, k, weight=True) for k in range(count // 2)]
     return half + [(-node, weight) for node, weight in half]
 

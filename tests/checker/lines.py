@@ -53,6 +53,7 @@ MOST_OUTCOMES, MOST_CELLS = 200_000, 400
 SHIFTED_UP_TO = 100
 # Of fewer uses what is left at the end of a line is as little as a law's own bound says.
 FEW_USES = 8
+# So many take 3 s.
 MOST_LAPLACE = 700
 # What a node, and an outcome that is listed, count of the time that a check may take.
 PER_NODE, PER_OUTCOME = 20, 20
@@ -341,17 +342,12 @@ def of_laplace(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
         return None
     [(law, n)] = parts
     assert isinstance(law, Laplace)
-    # Both orders of neighbours have the same law.
-    key = name(law.a), n, name(epsilon)
-    if key not in _LAPLACE:
-        _LAPLACE.clear()
-        # delta falls with epsilon, by no more than P(L > epsilon) at a rate.
+    key = n, name(epsilon)
+    if key not in law.deltas:
+        # delta falls with epsilon, at a rate of no more than P(L > epsilon).
         around = arb(0, epsilon.rad().upper())
-        _LAPLACE[key] = _of_laplace(law.ratio, n, epsilon.mid()) + around
-    return _LAPLACE[key], _LAPLACE[key]
-
-
-_LAPLACE: dict[tuple[str, int, str], arb] = {}
+        law.deltas[key] = _of_laplace(law.ratio, n, epsilon.mid()) + around
+    return law.deltas[key], law.deltas[key]
 
 
 def _of_laplace(ratio: Fraction, n: int, epsilon: arb) -> arb:
@@ -388,10 +384,13 @@ def on_lattice(parts: Parts, epsilon: arb) -> tuple[arb, arb] | None:
     size = (len(law.losses) - 1) * n + 1
     if size > MOST_OUTCOMES:
         return None
-    Clock.charge(PER_OUTCOME * size)
-    masses = (arb_poly([p for p, _ in law.losses]) ** n).coeffs()
+    Clock.charge(PER_OUTCOME * size // 4)
+    if n not in law.powers:
+        # 40,000 coefficients take a second.
+        Clock.charge(size * size // 1700)
+        law.powers[n] = (arb_poly([p for p, _ in law.losses]) ** n).coeffs()
     highest, below, above = n * law.losses[0][1], arb(0), arb(0)
-    for k, p in enumerate(masses):
+    for k, p in enumerate(law.powers[n]):
         part = 1 - (epsilon - highest + k * law.step).exp()
         above += p * part.upper().max(arb(0))
         below += p * part.lower().max(arb(0))

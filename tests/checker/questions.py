@@ -61,13 +61,16 @@ def directions(spec: Event, relation: str) -> dict[str, list[tuple[Law, int]]]:
     """Return the laws with their counts, in each order of the neighbours."""
     leaves = list(_leaves(spec, 1))
     sampled = any(rate is not None for _, rate, _ in leaves)
+    ahead = [(_law(leaf, rate, remove=True), n) for leaf, rate, n in leaves]
     if relation == "add_or_remove_one":
-        return {
-            name: [(_law(leaf, rate, remove=name == "remove"), n) for leaf, rate, n in leaves]
-            for name in ("remove", "add")
-        }
+        # Without a sample both orders have the same law.
+        back = [
+            (law if rate is None else _law(leaf, rate, remove=False), n)
+            for (law, n), (leaf, rate, _) in zip(ahead, leaves, strict=True)
+        ]
+        return {"remove": ahead, "add": back}
     if relation == "replace_one" and not sampled:
-        return {"both": [(_law(leaf, None, remove=True), n) for leaf, _, n in leaves]}
+        return {"both": ahead}
     raise NotCheckedError(f"the relation {relation} of a sample is not known here")
 
 

@@ -70,12 +70,8 @@ class CutGaussian(SampledGaussian):
         return super().end(u) if self.low is None else self.end_from(u, float(self.low))
 
     def fall(self, u: arb, start: arb, end: arb) -> float:
-        """Return about that at the highest place: large losses may be as rare as that."""
-        if self.low is None:
-            return super().fall(u, start, end)
-        places = [start + (end - start) * k / 64 for k in range(65)]
-        highest = max(float((self.density(x) * self.ratio(x) ** u).log()) for x in places)
-        return max(0.0, -highest)
+        """Large losses may be as rare as that, too."""
+        return super().fall(u, start, end) if self.low is None else -self.highest(u, start, end)
 
     def start(self, end: arb, size: float) -> tuple[arb, bool]:
         """There is nothing left of `low`."""

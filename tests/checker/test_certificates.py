@@ -233,9 +233,9 @@ def test_what_lies_beyond(law: Law, c: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(30))
 def test_random_questions(seed: int, capsys: pytest.CaptureFixture[str]) -> None:
-    """Of random questions none is refused, and of those that are accepted every false answer is."""
+    """Half of the certificates are accepted, at least, none refused, and all that is forged is."""
     assert many(seed, 10) == 0
     assert "refused: " not in capsys.readouterr().out
 

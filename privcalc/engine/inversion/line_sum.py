@@ -174,7 +174,7 @@ class LineSum:
         return Proof.SMOOTHED if self.line.tau > 0.0 else Proof.INVERSION
 
     @property
-    def alone(self) -> WholeLine | None:
+    def alone(self) -> WholeLine:
         """Return the line: what another program can sum, with the nodes that are skipped here."""
         line, blocks = self.line, self.blocks
         nodes = round(blocks.end / blocks.step - 0.5)
