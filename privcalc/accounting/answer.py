@@ -96,7 +96,7 @@ class Answer:
 
     @property
     def proved(self) -> Bound:
-        """The bracket, where the engine that was asked proves one."""
+        """Return the bracket, where the engine that was asked proves one."""
         if self.bound is None:
             raise AssertionError("only proved engines are asked")
         return self.bound
