@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.enumeration.outcomes import enumerate_outcomes
 from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon, resolutions
 from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError
@@ -94,11 +93,10 @@ def lower_end(
         simpler = part.lower.alternative_dominating_pair()
         return found if simpler is None else Bound.maximum(found, solved(simpler))
     start = _start(part, quantity, at)
-    listed = engine == "auto" and part.by_order
-    outcomes = enumerate_outcomes(part.member(start)) if listed else None
+    listed = engine == "auto" and part.by_order and _few(part.member(start))
     # Some member may lose as much to infinity as all together.
     last = (math.inf,) if part.upper.infinity_mass().upper > 0.0 else ()
-    if outcomes is None or len(outcomes.losses) > MOST_OUTCOMES:
+    if not listed:
         plain = (None,) if any(members.both for members, _ in part.choices) else ()
         return reduce(Bound.maximum, [solved(part.member(c)) for c in (start, *plain, *last)])
     rough = max(ROUGH, tolerance)
@@ -115,6 +113,16 @@ def lower_end(
     for factor in FINER:
         best = max((best, best / factor, best * factor), key=value)
     return solved(part.member(start * best if best else None))
+
+
+def _few(composition: Composition) -> bool:
+    """Say whether all uses together have few outcomes, so that each trial takes little."""
+    found = 1
+    for law, count in composition:
+        if not law.properties.has_atoms or law.atom_count == 0 or count > MOST_OUTCOMES:
+            return False
+        found *= math.comb(count + law.atom_count - 1, count)
+    return found <= MOST_OUTCOMES
 
 
 def _start(part: Realized, quantity: Quantity, at: Enclosed) -> float:
@@ -162,8 +170,7 @@ def _spread(part: Realized, lower: Composition, epsilons: Sequence[float]) -> li
     if not part.choices or part.alone or not part.by_order:
         simpler = lower.alternative_dominating_pair()
         return [lower] if simpler is None else [lower, simpler]
-    outcomes = enumerate_outcomes(lower)
-    listed = outcomes is not None and len(outcomes.losses) <= MOST_OUTCOMES
+    listed = _few(lower)
     points = sorted(set(epsilons))
     most = min(len(points), MOST_LISTED if listed else MOST_MEMBERS)
     places = np.linspace(0, len(points) - 1, most).round().astype(int)

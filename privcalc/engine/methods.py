@@ -8,7 +8,6 @@ proves is proved where it is; which of them is asked is decided in `engine/plann
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -23,11 +22,9 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.engine.averaged import Averaged
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.inversion.solve import Inversion
-    from privcalc.engine.large_loss import OneLargeLoss as Large
 
     Answer = Callable[..., Certified]
 
@@ -53,8 +50,6 @@ SMOOTHED, PER_OUTCOME = 2e5, 10.0
 LIGHT, CELLS = 5e3, 4e3
 # Each of many that are one array: 2e3 to 4e3 of 300 to 3,000.
 JOINED = 3.6e3
-# Of both parts on lines of their own, for each law: 5e4 to 5e6.
-PARTED = 1e6
 # |phi|^n falls so fast if its logarithm at these multiples of where a Gaussian is e^-DIGITS of
 # delta is STEEP times that at least; a Gaussian's is four times that at the first. Of 120 lines
 # all that took more than twice the work, or missed 1e-9, failed it.
@@ -321,47 +316,6 @@ class _Everywhere(_Method):
         return None if source is None else question.of_source(source, tolerance)
 
 
-class Mean(_Everywhere):
-    """The profile of one use, averaged over what the others lose (`engine/averaged.py`)."""
-
-    def applies(self, composition: Composition) -> bool:
-        """Say whether some law knows its profile, composed with others."""
-        known = any(
-            law.properties.profile_in_closed_form and count == 1 for law, count in composition
-        )
-        return known and len(composition.terms) > 1
-
-    def knows_more(self, composition: Composition) -> bool:
-        """Say whether more is known of the one than its law says."""
-        return any(
-            law.properties.profile_in_closed_form and law.exact_single_use_profile is not None
-            for law, n in composition
-            if n == 1
-        )
-
-    def source(self, composition: Composition) -> Averaged | None:
-        """Return the mean of the profile."""
-        from privcalc.engine.averaged import averaged
-
-        return averaged(composition)
-
-
-class Enumeration(_Everywhere):
-    """The list of all outcomes, where they are finitely many and few (`engine/enumeration`)."""
-
-    def applies(self, composition: Composition) -> bool:
-        """Say whether all losses may be listed, and more is not known of a single use."""
-        alone = composition.has_exact_single_use_profile
-        return not alone and all(law.properties.has_atoms for law, _ in composition)
-
-    def source(self, composition: Composition) -> Source | None:
-        """Return the list."""
-        from privcalc.engine.enumeration.outcomes import enumerate_outcomes
-
-        outcomes = enumerate_outcomes(composition)
-        return None if outcomes is None else outcomes.source()
-
-
 class Single(_Everywhere):
     """The tails of the loss of one use, or the profile that is known of it (`engine/single.py`)."""
 
@@ -411,38 +365,6 @@ class Game(_Everywhere):
         if question.epsilon is None:
             return value.epsilon(question.low, question.high, tolerance)
         return bracket(value, question.epsilon, tolerance)
-
-
-class OneLargeLoss(_Everywhere):
-    """One loss that is far beyond what all usually are together (`engine/large_loss.py`).
-
-    Of epsilons that are not far beyond it proves little, for all of the work there is: widths of
-    1e-2 to 1 were seen.
-    """
-
-    prediction = Prediction(3e-7, 1e6)
-
-    def applies(self, composition: Composition) -> bool:
-        """Say whether all losses are rare ones."""
-        rare = all(law.large_loss_rate < math.inf for law, _ in composition)
-        return rare and self.source(composition) is not None
-
-    def predict(self, question: Question, tolerance: float) -> Prediction:
-        """Expect six digits far beyond the deviation of the sum, where some epsilons are tried."""
-        source = self.source(question.composition)
-        at = saddle_of(question).epsilon if question.epsilon is None else question.epsilon
-        if source is None or not source.is_far(at):
-            return Prediction(0.1, 2e7)
-        likely = super().predict(question, tolerance)
-        return (
-            likely if question.epsilon is not None else Prediction(likely.width, 5.0 * likely.work)
-        )
-
-    def source(self, composition: Composition) -> Large | None:
-        """Return what proves brackets of it."""
-        from privcalc.engine.large_loss import one_large_loss
-
-        return one_large_loss(composition)
 
 
 class _Inverted(_Method):
@@ -546,55 +468,6 @@ class TailSplit(_Inverted):
         return TAIL_SPLIT
 
 
-class BulkAndTail(_Inverted):
-    """Listed losses cut at one of them: no use has a large one, or one at least has."""
-
-    def applies(self, composition: Composition) -> bool:
-        """Say whether there are laws; which of them have large losses is seen when it is asked."""
-        return bool(composition.terms)
-
-    def predict(self, question: Question, tolerance: float) -> Prediction:
-        """Expect what one line gives where none of its digits are lost."""
-        # Where K is not known it is of no use, either.
-        question.composition.joined.truncated(question.log_delta + LOG_DROP).cumulants(1.0)
-        return Prediction(PADDED * tolerance, PARTED * len(question.composition.terms))
-
-    def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
-        """Part in either case."""
-        from privcalc.engine.inversion.bulk_and_tail import BULK_AND_TAIL
-
-        del composition, neighbours
-        return BULK_AND_TAIL
-
-
-class Divergences(_Method):
-    """Both ends from Renyi divergences alone (`engine/divergences.py`)."""
-
-    name = "divergences"
-    costly = True
-
-    def applies(self, composition: Composition) -> bool:
-        """Say whether divergences are those of the laws."""
-        return not composition.rdp_tighter_than_pld
-
-    def predict(self, question: Question, tolerance: float) -> Prediction:
-        """Expect ends some deviations apart."""
-        del tolerance
-        cheap = question.composition.renyi_curve(sharp=False).cheap
-        width = 0.5
-        with suppress(NotCertifiedError):
-            saddle = saddle_of(question)
-            width = min(width, saddle.deviation / max(saddle.epsilon, saddle.deviation))
-        return Prediction(width, 1e5 if cheap else 1.5e6)
-
-    def solve(self, question: Question, tolerance: float) -> Certified:
-        """Ask for the best orders."""
-        from privcalc.engine.divergences import delta_bracket, epsilon_bracket
-
-        del tolerance
-        return question.put(epsilon_bracket, delta_bracket)
-
-
 class Lattice(_Method):
     """The FFT of losses that are rounded to a lattice (`engine/fft`)."""
 
@@ -655,15 +528,4 @@ def affordable(composition: Composition, points: int = POINTS) -> int:
     return points
 
 
-METHODS: tuple[Method, ...] = (
-    Mean(),
-    Enumeration(),
-    Single(),
-    Game(),
-    WholeLine(),
-    TailSplit(),
-    BulkAndTail(),
-    OneLargeLoss(),
-    Lattice(),
-    Divergences(),
-)
+METHODS: tuple[Method, ...] = (Single(), Game(), WholeLine(), TailSplit(), Lattice())

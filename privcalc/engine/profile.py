@@ -16,7 +16,7 @@ import numpy as np
 
 from privcalc.bounds import TOLERANCE, Bound, Proof
 from privcalc.engine.certified import CLOSED, DELTA_FLOOR, Certified
-from privcalc.engine.methods import Enumeration, Game, Mean, Single
+from privcalc.engine.methods import Game, Single
 from privcalc.engine.planner import FINE, delta_at, sharpened_delta
 from privcalc.engine.source import bracket, brackets
 from privcalc.errors import DisagreementError, NotCertifiedError
@@ -134,8 +134,7 @@ class PrivacyProfile:
 
     def _look(self) -> None:
         """Find the sources that know everything; where one knows more than others, that alone."""
-        known = Mean(), Enumeration(), Single(), Game()
-        methods = [each for each in known if each.applies(self._composition)]
+        methods = [each for each in (Single(), Game()) if each.applies(self._composition)]
         found = [(each, each.source(self._composition)) for each in methods]
         for method, source in found:
             if source is not None and method.knows_more(self._composition):

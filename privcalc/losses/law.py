@@ -48,8 +48,6 @@ class LawProperties:
         sampled_gaussian: whether it is one, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
         renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
-        profile_in_closed_form: whether the profile of a symmetric pair is known at every epsilon,
-            in few operations.
         rdp_implied_by_pld: whether `mechanism_rdp_curve` says no more of epsilon than the law does.
         game: whether it is the value of a game (`losses/fixed_size/laws.py`): known at any epsilon,
             for the work of playing it.
@@ -63,7 +61,6 @@ class LawProperties:
     sampled_gaussian: bool = False
     supports_tail_split: bool = False
     renyi_in_closed_form: bool = False
-    profile_in_closed_form: bool = False
     rdp_implied_by_pld: bool = False
     game: bool = False
     tail_cost: float = 1.0
@@ -234,16 +231,6 @@ class LossLaw(ABC):
     def atom_count(self) -> int:
         """Return how many losses there are, 0 where they are not listed."""
         return 0
-
-    @property
-    def large_loss_rate(self) -> float:
-        """The chance of a large loss, where it is that of a sample and its size has no bound."""
-        return math.inf
-
-    def square_beyond(self, level: float) -> float:
-        """Bound E_Q[(e^L - 1)^2; L > level] from above, for losses that are large and rare."""
-        del level
-        return math.inf
 
     @property
     def uses(self) -> int:

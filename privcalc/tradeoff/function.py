@@ -18,8 +18,6 @@ loss have positive probability. The spacing balances that loss against the width
 Where the best a is above 1 the bracket of the power is relatively narrow, and beta follows from
 it; where it is below, that of beta, from (H_{1/a}(Q || P) - (1 - alpha)) a, and the power follows.
 
-Where the outcomes can be listed, the best tests are (`tradeoff/atomic.py`).
-
 An attacker tests whether a record is there: P is the output with it (or with its one value), Q
 without (or with the other), P(A) the true positive rate and Q(A) the false one. Each rate that
 follows here is attained by some attack on the dominating pair, so a mechanism that attains its pair
@@ -27,7 +25,8 @@ cannot do better than the bracket says.
 
 One use of an envelope attains its profile at each epsilon, by data sets that differ from one to
 another: the convex hull of their trade-off functions is below all of them, and no single attack
-comes up to it. There the other ends are those of the best of some members.
+comes up to it. There the other ends are those of the best of some members
+(`tradeoff/atomic.py`).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from privcalc.bounds import Bound, Proof
 from privcalc.engine.terms import reverse_of
 from privcalc.errors import DomainError
 from privcalc.record import record, replace
-from privcalc.tradeoff.atomic import AtomicSolver
+from privcalc.tradeoff.atomic import best_member
 from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
 from privcalc.tradeoff.gaussian import gaussian_mu, gaussian_trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
@@ -118,7 +117,6 @@ class _Solvers:
         self._directions = directions
         self._tolerance = tolerance
         self._engine = engine
-        self._atomic = AtomicSolver()
         self._profiles: dict[str, Profile] = {}
         self._thresholds: dict[str, Thresholds] = {}
 
@@ -149,7 +147,7 @@ class _Solvers:
                 for each, part in self._directions.items()
             }
             above = _Solvers(without, self._tolerance, self._engine).curve(name, alphas)
-            power, beta = self._atomic.best_member(laws, alphas)
+            power, beta = best_member(laws, alphas)
             return above.reached(power.tolist(), beta.tolist())
         if laws.upper.curves and self._engine in ("auto", "rdp"):
             return curve_trade_off(laws.upper, alphas)
@@ -157,10 +155,6 @@ class _Solvers:
         if mu is not None:
             return gaussian_trade_off(mu, alphas)
         reverse = self._directions[back].reversed if back == name else self._directions[back]
-        if self._engine == "auto":
-            found = self._atomic.curve(laws, reverse, alphas)
-            if found is not None:
-                return found
         single = tail_trade_off(laws, alphas) if self._engine == "auto" else None
         if single is not None and single.narrow(self._tolerance):
             return single

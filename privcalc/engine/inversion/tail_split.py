@@ -259,7 +259,7 @@ def split(
         else:
             above.append(negligible)
     bounds = tuple(above), tuple(below)
-    found = Measures(Proof.BULK_AND_TAIL, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
+    found = Measures(Proof.TAIL_SPLIT, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
     if not parts.remove:
         return replace(found, alone=lines[0])
     return replace(found, split=SplitLines(choice.level, lines[0], lines[1], least))

@@ -57,7 +57,7 @@ class BoundedRangeLaw(ExponentialLaw):
 
     __slots__ = ()
 
-    properties = LawProperties(renyi_in_closed_form=True, profile_in_closed_form=True)
+    properties = LawProperties(renyi_in_closed_form=True)
 
     @classmethod
     def together(cls, uses: Sequence[tuple[Self, int]]) -> Sequence[tuple[LossLaw, int]]:

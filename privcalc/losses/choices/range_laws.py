@@ -232,7 +232,7 @@ class RangeUses(EqualStepsLaw):
     def properties(self) -> LawProperties:
         """Of one block the profile is known by itself."""
         one = self.closer is not None
-        return replace(super().properties, profile_in_closed_form=one, rdp_implied_by_pld=one)
+        return replace(super().properties, rdp_implied_by_pld=one)
 
     @property
     def max_loss_error(self) -> float:

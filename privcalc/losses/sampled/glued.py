@@ -74,11 +74,6 @@ class GluedLaw(LossLaw):
     down: LossLaw
 
     @property
-    def large_loss_rate(self) -> float:
-        """That of the half for removing; losses below 0 are as rare."""
-        return self.up.large_loss_rate
-
-    @property
     def infinity_mass(self) -> float:
         """Return P(L = +inf)."""
         return self.up.infinity_mass

@@ -29,8 +29,8 @@ from privcalc.losses.sampled.cut import AtomPowers, Atoms, Edged, EdgedLaw, Tail
 from privcalc.losses.sampled.parts import SampledPart, y_and_loss
 from privcalc.losses.sampled.renyi import sampled_excess
 from privcalc.losses.sampled.tails import SampledTailLaw, sampled_atom_locations, sampled_profile
-from privcalc.numerics.normal import log_tail, normal_tail
-from privcalc.numerics.rounding import UNIT, exp_bound
+from privcalc.numerics.normal import normal_tail
+from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
@@ -75,19 +75,6 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
             sampled_gaussian=gaussian,
             supports_tail_split=gaussian,
         )
-
-    def square_beyond(self, level: float) -> float:
-        """Bound q^2 E_R[e^{2X}; X > x] = q^2 e^{s^2} P(N > (x - mean) / s - 2 s), mean -s^2 / 2.
-
-        (e^X - 1)^2 is less than e^{2X} for X > 0. The place x is off by few units.
-        """
-        if not (self.remove and self.properties.supports_tail_split):
-            return math.inf
-        s, x = self.normal.deviation, self.place(level) * (1.0 - 1e-12)
-        if not x > 0.0:
-            return math.inf
-        exponent = 2.0 * math.log(self.q) + s * s + log_tail((x - self.normal.mean) / s - 2.0 * s)
-        return exp_bound(exponent + 1e-9 * (1.0 + s * s + abs(exponent)))
 
     @property
     def reverse_direction(self) -> SampledLaw | None:

@@ -222,11 +222,6 @@ class SampledTailLaw(LossLaw):
     remove: bool
 
     @property
-    def large_loss_rate(self) -> float:
-        """The sampling probability, where a record is removed that may be told for certain."""
-        return self.q if self.remove and self.max_loss == math.inf else math.inf
-
-    @property
     def properties(self) -> LawProperties:
         """What `truncated` leaves of a lattice is finitely many outcomes."""
         finite = self.base.lattice is not None
