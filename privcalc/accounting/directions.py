@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from functools import reduce
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.numerics.arrays import Array
-
-_T = TypeVar("_T")
 
 TWO_PAIRS = "the two ends are those of two privacy loss distributions, one above and one below"
 UPPER_ONLY = "only an upper bound is known for the privacy loss of a part, so there is no lower end"
@@ -191,7 +189,7 @@ class Directions:
             def solved(composition: Composition) -> list[Certified]:
                 return profile_at(composition, epsilons, self.tolerance, engine=self.engine)
 
-            answers = list(_above(part, solved, lambda _: True))
+            answers = [solved(part.upper)]
             simpler = part.upper.alternative_dominating_pair()
             if simpler is not None:
                 with suppress(NotCertifiedError):
@@ -272,8 +270,7 @@ class Directions:
                 with about(composition):
                     return solve(composition, wanted, wish, engine=self.engine, stop=above)
 
-            answers = _above(part, solved, lambda each: above.suffices(each.bound))
-            found = min(answers, key=_upper)
+            found = solved(part.upper)
             simpler = part.upper.alternative_dominating_pair()
             if simpler is not None:
                 with suppress(NotCertifiedError):
@@ -323,17 +320,6 @@ class Directions:
             same = part.lower is part.upper
             found.append(limit.bound if same else Bound.joined(limit.bound, lower))
         return reduce(Bound.maximum, found)
-
-
-def _above(
-    part: Realized, solve: Callable[[Composition], _T], enough: Callable[[_T], bool]
-) -> Iterable[_T]:
-    """Return answers above; of a composition that proves both ends there is one."""
-    from privcalc.engine.planner import resolutions
-
-    if part.lower is part.upper:
-        return [solve(part.upper)]
-    return resolutions(part.upper, solve, enough)
 
 
 def _of_upper(part: Realized, found: Certified) -> tuple[str, ...]:

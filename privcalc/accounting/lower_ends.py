@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound
-from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon, resolutions
+from privcalc.engine.planner import StoppingRule, certified_delta, certified_epsilon
 from privcalc.engine.renyi import best_order
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.work import share, spend
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from privcalc.accounting.answer import Quantity
-    from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.terms import Realized
     from privcalc.exact import Enclosed
@@ -89,7 +88,7 @@ def lower_end(
     if whole and part.approached:
         return solved(part.upper)
     if whole or not part.choices or part.alone:
-        found = reduce(Bound.maximum, resolutions(part.lower, solved, stop.suffices))
+        found = solved(part.lower)
         simpler = part.lower.alternative_dominating_pair()
         return found if simpler is None else Bound.maximum(found, solved(simpler))
     start = _start(part, quantity, at)
@@ -151,11 +150,7 @@ def lower_profile(
         rough = max(ROUGH, tolerance) if len(members) > 1 else tolerance
         try:
             with share(len(members) - number):
-
-                def solved(composition: Composition, wish: float = rough) -> tuple[Certified, ...]:
-                    return tuple(profile_at(composition, epsilons, wish, engine=engine))
-
-                found = next(resolutions(composition, solved, lambda _: True))
+                found = tuple(profile_at(composition, epsilons, rough, engine=engine))
         except NotCertifiedError:
             continue
         lowers = [

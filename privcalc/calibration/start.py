@@ -147,7 +147,7 @@ def _of_leaf(mechanism: Mechanism, relation: Relation) -> float:
             if term.curve is not None:
                 value = float(term.curve.upper(np.array([c]))[0])
             else:
-                value = term.above.cumulants(c)[0]
+                value = float(term.above.renyi(np.array([c]))[1][0])
         if math.isfinite(value):
             return 2.0 * value / (c * (c + 1.0))
     return math.inf

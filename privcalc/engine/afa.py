@@ -8,12 +8,14 @@ quadrature of the whole line under t = u / (1 - u^2):
 
 Nothing is known about its error. Where the loss has atoms the integral converges only
 conditionally, and e^epsilon multiplies whatever error the second distribution function has.
+phi is known in closed form, or by quadrature, for the Gaussian family; that of any other loss is
+the sum over a fine list of losses.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -21,10 +23,14 @@ from privcalc.errors import NotCertifiedError
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
+    from privcalc.losses.law import LossLaw
+    from privcalc.losses.noise.gaussian import GaussianLaw
     from privcalc.numerics.arrays import Array, ComplexArray
 
 NODES = 700
 BISECTIONS = 70
+# Cells of a list, and the mass beyond them; an atom's cell is so narrow, relatively.
+CELLS, BEYOND, NARROW = 20_000, 1e-15, 1e-12
 
 
 class LevyInversion:
@@ -83,6 +89,34 @@ class LevyInversion:
 def _characteristic(composition: Composition, z: ComplexArray) -> ComplexArray:
     total = np.zeros(z.shape, np.complex128)
     for law, count in composition:
-        total = total + count * law.log_mgf_estimate(z)
+        total = total + count * _log_mgf(law, z)
     result: ComplexArray = np.exp(total)
     return result
+
+
+def _log_mgf(law: LossLaw, z: ComplexArray) -> ComplexArray:
+    """Return K of one law at any complex points."""
+    if law.properties.line:
+        return cast("GaussianLaw", law).log_mgf_estimate(z)
+    losses, masses = _listed(law)
+    value: ComplexArray = np.log(np.exp(np.outer(z, losses)) @ masses)
+    return value
+
+
+def _listed(law: LossLaw) -> tuple[Array, Array]:
+    """Return a list of losses with masses under P, each log(p / q) of a cell, from the tails."""
+    reaches = 2.0 ** np.arange(-30.0, 20.0)
+    right, left = law.tails(reaches), law.tails(-reaches[::-1])
+    far = np.append(np.flatnonzero(right.above_p > BEYOND), -1)[-2:].max() + 1
+    low = np.append(np.flatnonzero(left.below_q[::-1] > BEYOND), -1)[-2:].max() + 1
+    top = min(float(reaches[min(far, 49)]), max(law.max_loss, 0.0) * (1.0 + 1e-9) + NARROW)
+    points = np.linspace(-float(reaches[min(low, 49)]), top, CELLS)
+    atoms = np.array(law.atom_locations)
+    width = NARROW * (1.0 + np.abs(atoms))
+    ends = np.unique(np.concatenate([points, atoms - width, atoms + width]))
+    tails = law.tails(ends)
+    upper = tails.above_p < 0.5
+    p = np.where(upper[1:], -np.diff(tails.above_p), np.diff(tails.below_p))
+    q = np.where(upper[1:], -np.diff(tails.above_q), np.diff(tails.below_q))
+    some = (p > 0.0) & (q > 0.0)
+    return np.clip(np.log(p[some] / q[some]), ends[:-1][some], ends[1:][some]), p[some]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from privcalc.losses.law import LossLaw
-    from privcalc.losses.sampled.cut import TailSplitLaw
     from privcalc.losses.sampled.law import SampledLaw
     from privcalc.renyi.curve import RenyiCurve
 
@@ -84,13 +83,6 @@ class Composition:
             return None
         pairs = zip(found, self.terms, strict=True)
         return Composition(tuple((law, 1) if law else term for (law, _), term in pairs))
-
-    def coarsened(self) -> Composition | None:
-        """Return the same with fewer outcomes of laws that have many; None if there are none."""
-        if self.has_exact_single_use_profile or all(law.coarsened is None for law, _ in self.terms):
-            return None
-        terms = tuple((law.coarsened or law, count) for law, count in self.terms)
-        return Composition(terms, self.curves, self.reverse)
 
     @cached_property
     def joined(self) -> Composition:
@@ -250,30 +242,16 @@ class Composition:
         return any(law.infinity_mass > 0.0 for law in laws)
 
     @property
-    def power_does_not_decay(self) -> bool:
-        """Whether the laws are known at every t, and |phi|^count of some does not stay away."""
-        everywhere = all(law.properties.cf_valid_for_all_t for law, _ in self.terms)
-        return everywhere and any(law.power_does_not_decay(count) for law, count in self.terms)
-
-    @property
-    def has_atoms_and_edges(self) -> bool:
-        """Whether some law has atoms beside a density with edges."""
-        return any(law.properties.has_atoms_and_edges for law, _ in self.terms)
+    def line(self) -> bool:
+        """Whether all losses are of the Gaussian family, whose transforms are known on lines."""
+        return bool(self.terms) and all(law.properties.line for law, _ in self.terms)
 
     @property
     def supports_tail_split(self) -> bool:
-        """Whether the tail split (`engine/inversion`) applies to some law."""
-        return not self.curves and any(law.properties.supports_tail_split for law, _ in self.terms)
-
-    @property
-    def samples(self) -> float:
-        """How many samples of laws with a tail split are expected; infinity for none."""
-        rates = [
-            count * cast("TailSplitLaw", law).rate
-            for law, count in self.terms
-            if law.properties.supports_tail_split
-        ]
-        return math.fsum(rates) if rates else math.inf
+        """Whether the tail split (`engine/inversion`) applies."""
+        known = [law.properties for law, _ in self.terms]
+        on_lines = all(each.line or each.supports_tail_split for each in known)
+        return not self.curves and on_lines and any(each.supports_tail_split for each in known)
 
     @property
     def has_exact_single_use_profile(self) -> bool:

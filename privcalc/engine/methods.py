@@ -29,25 +29,23 @@ if TYPE_CHECKING:
     Answer = Callable[..., Certified]
 
 LATTICE = "fft"
-# Relative widths: of sums in closed form, and of what is as wide as the pad of a tolerance.
-EXACT, PADDED = 4e-11, 0.04
+# The relative width of sums in closed form.
+EXACT = 4e-11
 # Rounding errors at the peak of an integrand, relative to it.
 ROUNDING = 1e-13
+# Relative width of what is as wide as the pad of a tolerance, as a part of it.
+PADDED = 0.04
 # Work of a whole line where |phi|^n falls as that of a Gaussian does, for each law (4e4 to 9e4 of
 # 90 runs of DP-SGD), and of a tail split, in milliseconds more than in nodes (7 to 20 of them).
 LINE, SPLIT = 5e4, 1e5
+# Where it falls more slowly, the line takes so much more.
+SLOWER = 2e5
 # Where less than one sample of little noise is expected, more digits than six take so much more.
 FEW_FINER = 30.0
 # What the work budget counts of a tail split, for each law: 7e3 to 1.7e4 of 1 to 20 laws.
 SPLIT_COUNTED = 2e4
 # With little noise quadratures are what takes long: 10 to 100 nodes of 1e5 values each.
 NODES = 30.0
-# Where it does not fall so fast, |phi|^n is smoothed: 3e4 to 5e5 for a width of 1e-6, more where
-# outcomes are very many.
-SMOOTHED, PER_OUTCOME = 2e5, 10.0
-# A law in closed form, or of atoms, takes less; and what cells take of a line that is smoothed
-# although it falls as fast.
-LIGHT, CELLS = 5e3, 4e3
 # Each of many that are one array: 2e3 to 4e3 of 300 to 3,000.
 JOINED = 3.6e3
 # |phi|^n falls so fast if its logarithm at these multiples of where a Gaussian is e^-DIGITS of
@@ -56,8 +54,8 @@ JOINED = 3.6e3
 DIGITS, STEEP, FURTHER = 18.4, 1.5, (2.0, 2.7, 3.5)
 # What a look may drop, as a part of delta: a search for the line drops as much.
 LOG_DROP = math.log(1e-14)
-# With more outcomes a look at |phi| takes as long as half of a line; log of its error.
-MOST_OUTCOMES, LOOK = 5000, -12.0
+# Log of the error of a look at |phi|.
+LOOK = -12.0
 
 
 class Prediction(NamedTuple):
@@ -104,14 +102,12 @@ class Saddle(NamedTuple):
     def look(self) -> float:
         """Return what a node costs where |phi|^n falls about as fast as that of a Gaussian.
 
-        That is of this deviation; else infinity. Laws of very many outcomes are not asked: they are
-        taken not to fall at all.
+        That is of this deviation; else infinity.
         """
-        terms = [each for each in self.composition.terms if each[0].atom_count <= MOST_OUTCOMES]
         needed = DIGITS + self.lost
         t = math.sqrt(2.0 * needed) / self.deviation * np.array([0.0, *FURTHER])
         total, size = np.zeros(len(t)), 0.0
-        for law, count in terms:
+        for law, count in self.composition.terms:
             logs, nodes = law.decay_estimates(self.c, t, LOOK)
             total, size = total + count * logs, size + nodes
         return size if total[1:].max() <= -STEEP * needed else math.inf
@@ -389,46 +385,30 @@ class _Inverted(_Method):
 
 
 class WholeLine(_Inverted):
-    """The integral of the whole on a line: as it is where it decays, and smoothed elsewhere."""
+    """The integral of the whole on a line, of the Gaussian family."""
 
     def applies(self, composition: Composition) -> bool:
-        """Say whether there are laws."""
-        return bool(composition.terms)
+        """Say whether all losses are of the Gaussian family."""
+        return composition.line
 
     def predict(self, question: Question, tolerance: float) -> Prediction:
         """Look at the saddle point, and how fast |phi|^n falls."""
         saddle = saddle_of(question)
         terms = question.composition.joined.terms
         rounding = ROUNDING * math.exp(min(saddle.lost, 700.0))
-        outcomes = sum(law.atom_count for law, _ in terms)
-        light = sum(
-            law.properties.has_atoms or law.properties.renyi_in_closed_form for law, _ in terms
-        )
         joined = len(question.composition.terms) - len(terms)
-        least = LINE * (len(terms) - light) + LIGHT * light + JOINED * joined + outcomes
+        work = LINE * len(terms) + JOINED * joined
         each = look_at(saddle)
-        # The width of the smoothing, and so its cells and nodes, go with the root of the tolerance.
-        smoothed = question.composition.power_does_not_decay and not joined
-        finer = math.sqrt(1e-6 / tolerance) if smoothed else 1.0
-        if each < math.inf and joined:
-            return Prediction(max(EXACT, rounding), least)
-        if each < math.inf:
-            cells = CELLS * light * finer
-            return Prediction(max(EXACT, rounding), least + NODES * each + cells)
-        work = (SMOOTHED + least + PER_OUTCOME * outcomes) * finer
-        return Prediction(max(PADDED * tolerance, rounding), work)
+        if each == math.inf:
+            return Prediction(max(PADDED * tolerance, rounding), work + SLOWER)
+        return Prediction(max(EXACT, rounding), work if joined else work + NODES * each)
 
     def way(self, composition: Composition, *, neighbours: bool) -> Inversion[Any]:
-        """Smooth where |phi|^n does not decay: with edges that costs too much for neighbours.
-
-        Of laws that are many and joined it does, whatever the others do.
-        """
+        """Sum over a line in either case."""
         from privcalc.engine.inversion.decaying import DECAYING
-        from privcalc.engine.inversion.smoothed import SMOOTHED
 
-        edges = neighbours and composition.has_atoms_and_edges
-        decays = composition.joined is not composition or not composition.power_does_not_decay
-        return DECAYING if decays or edges else SMOOTHED
+        del composition, neighbours
+        return DECAYING
 
 
 class TailSplit(_Inverted):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -27,16 +27,12 @@ from privcalc.numerics.work import PATIENCE, allowance, left, trying
 from privcalc.record import field, mutable, record, replace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from privcalc.engine.certified import Certified
     from privcalc.engine.composition import Composition
     from privcalc.engine.methods import Method
     from privcalc.exact import Enclosed
 
     Asked = tuple[Method, float]
-
-_T = TypeVar("_T")
 
 # The constants of choice; those of each method are with its prediction.
 # A method is asked where it is likely to make the bracket so many times narrower, if it takes time
@@ -545,43 +541,3 @@ def _work(option: tuple[Asked, Prediction]) -> float:
 
 def _narrowest(option: tuple[Asked, Prediction]) -> tuple[float, float]:
     return option[1].width, option[1].work
-
-
-# Expected samples that are few, and how many times the work twice the outcomes take.
-FEW_SAMPLES, MORE = 3.0, 4.0
-
-
-def resolutions(
-    composition: Composition, solve: Callable[[Composition], _T], enough: Callable[[_T], bool]
-) -> Iterator[_T]:
-    """Yield answers, at least one, up to the first that is enough: of few outcomes, then of more.
-
-    Where few samples are expected and another law has many outcomes, a line needs many nodes, each
-    with all outcomes. A law with fewer is on the same side of the truth; all are asked for if what
-    that took leaves enough.
-
-    Raises:
-        NotCertifiedError: there is none.
-    """
-    ladder: list[Composition] = []
-    coarser: Composition | None = composition
-    while coarser is not None:
-        ladder.append(coarser)
-        coarser = coarser.coarsened() if coarser.samples < FEW_SAMPLES else None
-    spent, answered, failed = 0.0, False, None
-    for each in reversed(ladder):
-        before = left()
-        if answered and MORE * spent > before:
-            return
-        try:
-            found = solve(each)
-        except NotCertifiedError as error:
-            failed = error
-        else:
-            yield found
-            answered = True
-            if enough(found):
-                return
-        spent = before - left()
-    if failed is not None and not answered:
-        raise failed

@@ -9,6 +9,7 @@ import numpy as np
 
 from privcalc.engine.composition import Composition, gathered
 from privcalc.exact import Enclosed
+from privcalc.losses.law import LossLaw, rough_variance
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.term import Alone
 from privcalc.record import record, replace
@@ -16,7 +17,6 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from privcalc.losses.law import LossLaw
     from privcalc.losses.term import Members, Term
     from privcalc.numerics.arrays import Array
 
@@ -273,7 +273,7 @@ def _last(late: Terms) -> tuple[LossLaw, Sequence[tuple[Members, int]]]:
 def _variance(terms: Terms) -> float:
     """Return about how much the losses of all uses vary."""
     laws = [(term.lower, count) for term, count in terms if term.lower is not None]
-    return math.fsum(count * law.cumulants(0.0)[2] for law, count in laws)
+    return math.fsum(count * rough_variance(law) for law, count in laws)
 
 
 def _one_pair(choices: tuple[tuple[Members, int], ...]) -> bool:

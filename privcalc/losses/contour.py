@@ -2,8 +2,8 @@
 
 phi is the characteristic function of the tilted loss. Two facts are combined.
 
-Far out. If the tilted loss has atoms of total mass A and elsewhere a density of total variation V
-(jumps at the ends included), then |phi(t)| <= A + V/t: integrate by parts once.
+Far out. If the tilted loss has a density of total variation V (jumps at the ends included), then
+|phi(t)| <= V/t: integrate by parts once.
 
 Between. g = |phi|^2 = E cos(t (L - L')) for two independent tilted losses, so g'' <= E (L - L')^2
 = 2 K''. Hence on [t, t + d], g <= max(g(t), g(t) + g'(t) d + K'' d^2), a convex function of the
@@ -22,9 +22,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.numerics.arrays import Array
-from privcalc.numerics.phases import LEAST_BETA
-from privcalc.numerics.rounding import MARGIN, UNIT
-from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import ComplexArray
@@ -37,10 +34,9 @@ MAX_STEPS = 20_000
 ROUNDS = 12
 
 
-def far_point(atom_mass: float, variation: float, goal: float) -> float:
-    """Return t beyond which A + V/t is at most `goal`, or as near to A as is worth the work."""
-    room = max(goal - atom_mass, 0.02 * (1.0 - atom_mass), 1e-6)
-    return variation / room
+def far_point(variation: float, goal: float) -> float:
+    """Return t beyond which V/t is at most `goal`, or so small that more is not worth the work."""
+    return variation / max(goal, 0.02)
 
 
 def steps_bound(
@@ -133,14 +129,6 @@ class ContourLaw(ABC):
         """The work of making it, and of some estimates of |phi|, that is not charged there."""
         return 5.0 * self.size + 100.0
 
-    @property
-    def revival(self) -> Revival | None:
-        """Where |phi| comes back, with a bound in between; None where that is not known.
-
-        A law that has this has a `modulus_supremum` of 1.
-        """
-        return None
-
     @abstractmethod
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on the absolute error of each value.
@@ -171,51 +159,3 @@ class ContourLaw(ABC):
         del enough
         # A supremum that underflowed is below the least double.
         return math.log(max(self.modulus_supremum(t), 5e-324))
-
-
-# Stands for what underflows.
-SMALLEST = 1e-300
-
-
-@record
-class Revival:
-    """log |phi(t)| <= log sum_k e^{-beta (k + t / period)^2} + log_norm.
-
-    Attributes:
-        period: distance of the revivals.
-        beta: their sharpness.
-        log_norm: see above.
-    """
-
-    period: float
-    beta: float
-    log_norm: float
-
-    @classmethod
-    def of_lattice_normal(cls, v: float, shift: int) -> Revival:
-        """Return the bound for a discrete Gaussian of variance parameter v and that shift.
-
-        From the series of `noise/discrete_gaussian.py`: the terms of the numerator have the moduli
-        e^{-beta (k + t / p)^2} times e^{D^2 c (c + 1) / (2 v)}, and M(c) is at least that factor
-        times 1 - 2 sum_{k >= 1} e^{-beta k^2} (all divided by the same constant). For beta below
-        LEAST_BETA, where `log_bound` does not hold, the norm is infinite.
-        """
-        beta = 2.0 * math.pi**2 * v
-        rest = 2.0 * math.fsum(math.exp(-beta * k * k) for k in range(1, 9)) + SMALLEST
-        norm = -math.log1p(-rest * MARGIN) * MARGIN if beta >= LEAST_BETA else math.inf
-        return cls(2.0 * math.pi * v / shift, beta, norm)
-
-    def log_bound(self, f: Array) -> Array:
-        """Bound log |phi| at distances of at least f periods, f in [0, 1/2], from revivals.
-
-        The sum over k is a theta function, a product of factors 1 + 2 x cos(2 pi f) + x^2, each
-        falling on [0, 1/2]. Relative to its largest term the others are e^{-beta (1 - 2 f)},
-        at most e^{-beta}, and beyond, for beta >= 3, less than 3 e^{-beta (4 - 4 f)}, which is at
-        most 3 e^{-2 beta}. Exponents, beta f^2 among them, are off by 12 units of themselves.
-        """
-        beta = self.beta
-        y = beta * (1.0 - 2.0 * f)
-        few = (math.exp(-beta) + 3.0 * math.exp(-2.0 * beta)) * (1.0 + 64.0 * UNIT * (1.0 + beta))
-        others: Array = few + SMALLEST + np.exp(-y) * (1.0 + UNIT * (16.0 * y + 32.0))
-        rest: Array = np.log1p(others) * MARGIN + self.log_norm
-        return rest - beta * f * f * (1.0 - 16.0 * UNIT)

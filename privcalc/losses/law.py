@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.contour import ContourLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
     from privcalc.renyi.curve import RenyiCurve
 
 # What a law in closed form costs a lattice, over what a quadrature does.
@@ -40,11 +40,8 @@ class LawProperties:
     """What a law is, where methods differ; each field at its default says the least.
 
     Attributes:
-        cf_valid_for_all_t: whether `on_contour` holds at any t, of the law or of what is left of it
-            truncated.
-        has_atoms: whether |phi| does not decay: some of the losses are atoms.
-        has_atoms_and_edges: whether there are atoms and a density with edges, which costs many
-            nodes.
+        line: whether it is of the Gaussian family: K is known on vertical lines, and |phi| decays.
+        has_atoms: whether there are finitely many losses.
         sampled_gaussian: whether it is one, many of which are evaluated as one array.
         supports_tail_split: whether the law may be split into a bulk and a tail of large losses.
         renyi_in_closed_form: whether `renyi` costs a few array operations for thousands of orders.
@@ -55,9 +52,8 @@ class LawProperties:
             closed form.
     """
 
-    cf_valid_for_all_t: bool = False
+    line: bool = False
     has_atoms: bool = False
-    has_atoms_and_edges: bool = False
     sampled_gaussian: bool = False
     supports_tail_split: bool = False
     renyi_in_closed_form: bool = False
@@ -155,11 +151,6 @@ class LossLaw(ABC):
         return None
 
     @property
-    def coarsened(self) -> LossLaw | None:
-        """A law with fewer outcomes on the same side of the pair, which more engines can use."""
-        return None
-
-    @property
     def mass_defect(self) -> tuple[float, float]:
         """What bounds on the P- and Q-masses of {L <= l} have in addition to what `tails` says.
 
@@ -211,11 +202,6 @@ class LossLaw(ABC):
     def properties(self) -> LawProperties:
         """Return what the law is, where methods differ."""
         return NO_PROPERTIES
-
-    def power_does_not_decay(self, count: int) -> bool:
-        """Say whether |phi|^count does not fall below every level that matters."""
-        del count
-        return self.properties.has_atoms
 
     @property
     def symmetric(self) -> bool:
@@ -282,14 +268,6 @@ class LossLaw(ABC):
     @abstractmethod
     def tails(self, losses: Array) -> Tails:
         """Return the P- and Q-masses above and below each of increasing losses."""
-
-    def sampled_atoms(self, q: float, log_mass: float, *, remove: bool) -> LossLaw | None:
-        """Return the law of a sample as finitely many outcomes, but for a P-mass e^{log_mass}.
-
-        None where they are not finitely many, or too many.
-        """
-        del q, log_mass, remove
-        return None
 
     def truncated(self, log_mass: float) -> LossLaw:
         """Leave out far outcomes of total P-mass at most exp(log_mass).
@@ -411,15 +389,6 @@ class LossLaw(ABC):
         on_line = self.on_contour(c, float(t[-1]), log_error)
         return on_line.log_modulus_estimates(t), on_line.size
 
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points, without error bound (for the published quadrature).
-
-        Raises:
-            NotCertifiedError: nothing but bounds is known of K.
-        """
-        del z
-        raise NotCertifiedError("the moment generating function of the loss is not known here")
-
     def log_ratio(self) -> LogRatio | None:
         """Return the law of log dQ/dP under P, which subsampling needs; None if unknown."""
         return None
@@ -440,6 +409,18 @@ class LossLaw(ABC):
         """
         del q, c, remove, positive
         raise NotCertifiedError("only bounds are known on Renyi divergences of this sample")
+
+
+# Where K is looked at for the variance of a loss.
+NEAR = 0.01
+
+
+def rough_variance(law: LossLaw) -> float:
+    """Return about the variance of the finite loss, K''(0), for choices; infinite where K is."""
+    once, twice = (float(each) for each in law.renyi(np.array([NEAR, 2.0 * NEAR]))[1])
+    if not math.isfinite(twice) or law.infinity_mass >= 1.0:
+        return math.inf
+    return max(0.0, twice - 2.0 * once + math.log1p(-law.infinity_mass)) / (NEAR * NEAR)
 
 
 @record

@@ -10,18 +10,17 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw, far_point, steps_bound
 from privcalc.losses.law import LossLaw
-from privcalc.losses.quadrature_nodes import NodeSet, search_outcomes, tilted_variation
+from privcalc.losses.quadrature_nodes import NO_OUTCOMES, NodeSet, search_outcomes, tilted_variation
 from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.phases import (
     PHASE_ULPS,
-    block_sums,
     phase_rows,
     phase_sums,
     progression_rows,
@@ -29,7 +28,7 @@ from privcalc.numerics.phases import (
     run_sums,
     sum_units,
 )
-from privcalc.numerics.rounding import MARGIN, UNIT, exp_bound
+from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
 
@@ -43,14 +42,14 @@ LARGEST_LOG_MGF = 600.0
 UNBALANCED = 1e-9
 
 
-class IntegratedLaw(LossLaw):
-    """A law whose outcomes are integrated.
+class QuadratureLaw(LossLaw):
+    """A law that is known by certified quadrature.
 
     Attributes:
-        halves: how many sets of nodes share the error.
+        remove: whether a = c + 1 + it, and the loss log(1 + y); else a = -c - it, and minus that.
     """
 
-    halves: ClassVar[int] = 1
+    remove: bool
 
     @property
     def rate(self) -> float:
@@ -61,9 +60,10 @@ class IntegratedLaw(LossLaw):
     def parts(self, below: float = math.inf) -> tuple[DensityPart, ...]:
         """Return the outcomes with a density and y <= below."""
 
-    @abstractmethod
     def atom_outcomes(self, exponent: float, below: float = math.inf) -> WeightedLosses:
         """Return the atoms with y <= below; their errors cover powers (1 + y)^exponent."""
+        del exponent, below
+        return NO_OUTCOMES
 
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the parts, under R and W."""
@@ -80,7 +80,6 @@ class IntegratedLaw(LossLaw):
         t_max: float,
         log_error: float,
         *,
-        remove: bool,
         remainder: bool = True,
         below: float = math.inf,
     ) -> NodeSet:
@@ -94,26 +93,16 @@ class IntegratedLaw(LossLaw):
             raise NotCertifiedError(
                 f"the moment generating function overflows at order {c + 1.0:.6g}"
             )
-        exponent, parts = c + 1.0 if remove else -c, self.parts(below)
+        exponent, parts = c + 1.0 if self.remove else -c, self.parts(below)
         return NodeSet.placed(
             parts,
             self.atom_outcomes(exponent, below),
             (exponent, t_max),
-            log_error + log_mgf - math.log(self.halves * (len(parts) + 1.0)),
+            log_error + log_mgf - math.log(len(parts) + 1.0),
             remainder=remainder,
             out=self.outside(),
             rate=self.rate,
         )
-
-
-class QuadratureLaw(IntegratedLaw):
-    """A law that is known by certified quadrature.
-
-    Attributes:
-        remove: whether a = c + 1 + it, and the loss log(1 + y); else a = -c - it, and minus that.
-    """
-
-    remove: bool
 
     @cached_property
     def _search_sums(self) -> SearchSums:
@@ -127,11 +116,6 @@ class QuadratureLaw(IntegratedLaw):
         a, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
         log_mgf, first, second = (float(each) for each in self._search_sums.cumulants(a))
         return log_mgf, sign * first, second
-
-    def tilted_atoms(self, exponent: float) -> Array:
-        """Return the logs of the masses of atoms times (1 + y)^exponent."""
-        atoms = self.atom_outcomes(exponent)
-        return atoms.log_w + exponent * atoms.loss
 
     def variation(self, exponent: float) -> float:
         """Bound the total variation of the tilted density of the loss, not yet divided by M."""
@@ -315,18 +299,6 @@ class RemainderSum:
                 sums = progression_rows(step, count, signed, self._tilted)
         return self.minus_one(step * np.arange(count), sums)
 
-    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
-        """Return M - 1 and its error at t = start + k step, k < size; a row for each start."""
-        t = starts[:, None] + step * np.arange(size)
-        sums = None
-        if self._loss.ndim > 1:
-            raise AssertionError("blocks are of one law")
-        if len(self._loss):
-            signed = self._direction * self._loss
-            sums = block_sums(starts, step, size, signed, self._tilted).ravel()
-        value, error = self.minus_one(t.ravel(), sums)
-        return value.reshape(t.shape), error.reshape(t.shape)
-
 
 # Work of a search of K at one point, and what each outcome adds (28 and 0.024 microseconds).
 SEARCH, PER_SEARCHED = 300.0, 0.4
@@ -365,38 +337,28 @@ class NodeWeights:
         return cls(sign * loss, nodes.tilted, units, LOSS_UNITS * size + moved, nodes.quadrature)
 
 
-class DecayingContour(ContourLaw):
-    """A law on a vertical line, known by M - 1 there and by outcomes that stand for it.
+class QuadratureContour(ContourLaw):
+    """A law whose loss is log(1 + y), or minus that, from one node set."""
 
-    Attributes:
-        law: the law.
-        c: the abscissa.
-    """
+    law: QuadratureLaw
 
-    law: LossLaw
-    c: float
+    def __init__(self, law: QuadratureLaw, c: float, nodes: NodeSet) -> None:
+        """Take the nodes of M - 1 at c."""
+        self.law, self.c = law, c
+        self._sum = RemainderSum(c, nodes, remove=law.remove)
 
-    @abstractmethod
+    @property
+    def size(self) -> int:
+        """Return the number of nodes that every t costs."""
+        return self._sum.size
+
     def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return M(c + it) - 1 and a bound on its absolute error, quadrature included."""
+        """Return the sum over the nodes."""
+        return self._sum.minus_one(t)
 
-    @abstractmethod
     def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return the same at t = k step, k < count."""
-
-    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
-        """Return the same at t = start + k step, k < size, a row for each start; few bits all."""
-        t = starts[:, None] + step * np.arange(size)
-        value, error = self.minus_one(t.ravel())
-        return value.reshape(t.shape), error.reshape(t.shape)
-
-    @abstractmethod
-    def far(self) -> tuple[float, float]:
-        """Bound the mass of atoms and the variation of the density, tilted, not divided by M."""
-
-    @abstractmethod
-    def without(self, rare: float, t_max: float, log_error: float) -> NodeWeights:
-        """Return the tilted law for |t| <= t_max without largest losses of mass about `rare`."""
+        """Return the sums over the nodes."""
+        return self._sum.minus_one_progression(step, count)
 
     def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
         """Return K(c + it) and a bound on its error."""
@@ -414,7 +376,7 @@ class DecayingContour(ContourLaw):
         return (m - slack) * (1.0 - 1e-12), (m + slack) * (1.0 + 1e-12)
 
     def modulus_supremum(self, t: float) -> float:
-        """Bound |phi| beyond t: steps in ranges [t, 4t], ... and A + V/t at the end.
+        """Bound |phi| beyond t: steps in ranges [t, 4t], ... and V/t at the end.
 
         In each range a part of the law with the largest losses is set aside (`losses/contour.py`);
         what may be set aside grows as |phi| falls, so that the number of steps in a range stays
@@ -423,11 +385,10 @@ class DecayingContour(ContourLaw):
         lowest, _ = self.mgf_range
         if not lowest > 0.0:
             return 1.0
-        mass, variation = (each / lowest * MARGIN for each in self.far())
-        atoms = min(1.0, mass)
+        variation = self.law.variation(self._sum.nodes.exponent) / lowest * MARGIN
         here = min(1.0, float(np.abs(1.0 + self.minus_one(np.array([t]))[0][0])) / lowest)
-        stop = max(t, far_point(atoms, variation, here))
-        far = atoms + variation / stop
+        stop = max(t, far_point(variation, here))
+        far = variation / stop
         if not math.isfinite(far):
             return 1.0
         goal = max(here, min(far, 1.0))
@@ -498,48 +459,11 @@ class DecayingContour(ContourLaw):
         )
         return bound + rho + quadrature, seen + rho + quadrature
 
-
-class QuadratureContour(DecayingContour):
-    """A law whose loss is log(1 + y), or minus that, from one node set."""
-
-    law: QuadratureLaw
-
-    def __init__(self, law: QuadratureLaw, c: float, nodes: NodeSet) -> None:
-        """Take the nodes of M - 1 at c."""
-        self.law, self.c = law, c
-        self._sum = RemainderSum(c, nodes, remove=law.remove)
-
-    @property
-    def size(self) -> int:
-        """Return the number of nodes that every t costs."""
-        return self._sum.size
-
-    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return the sum over the nodes."""
-        return self._sum.minus_one(t)
-
-    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return the sums over the nodes."""
-        return self._sum.minus_one_progression(step, count)
-
-    def minus_one_blocks(self, starts: Array, step: float, size: int) -> tuple[ComplexArray, Array]:
-        """Return the sums over the nodes."""
-        return self._sum.minus_one_blocks(starts, step, size)
-
-    def far(self) -> tuple[float, float]:
-        """Return what the law says."""
-        exponent = self._sum.nodes.exponent
-        logs = self.law.tilted_atoms(exponent).tolist()
-        return sum(exp_bound(log_mass) for log_mass in logs), self.law.variation(exponent)
-
     def without(self, rare: float, t_max: float, log_error: float) -> NodeWeights:
-        """Leave out what lies above a y."""
+        """Return the tilted law for |t| <= t_max without largest losses of mass about `rare`."""
         below = largest_y(self._sum.nodes, rare * self.mgf_range[0])
-        remove = self.law.remove
-        nodes = self.law.nodes(
-            self.c, t_max, log_error, remove=remove, remainder=False, below=below
-        )
-        return NodeWeights.of(nodes, 1.0 if remove else -1.0)
+        nodes = self.law.nodes(self.c, t_max, log_error, remainder=False, below=below)
+        return NodeWeights.of(nodes, 1.0 if self.law.remove else -1.0)
 
 
 def largest_y(nodes: NodeSet, rare: float) -> float:

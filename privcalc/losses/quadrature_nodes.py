@@ -272,6 +272,9 @@ class WeightedLosses(NamedTuple):
     moved: Array
 
 
+NO_OUTCOMES = WeightedLosses(*(np.zeros(0) for _ in WeightedLosses._fields))
+
+
 class MixtureRange(NamedTuple):
     """Bounds on rectangles for 1 + s y of one mixture, s = 1, or all s in [0, 1].
 

@@ -10,7 +10,7 @@ import numpy as np
 from privcalc.engine.inversion.line_sum import added, nothing
 from privcalc.engine.inversion.tail_search import PLAIN_FROM, far_sums, near_logs
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.quadrature import DecayingContour
+from privcalc.losses.quadrature import QuadratureContour
 from privcalc.losses.sampled.cut import JoinedContour
 from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.rounding import MARGIN, UNIT
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from privcalc.engine.inversion.line_sum import Known
     from privcalc.engine.inversion.tail_search import Parts
     from privcalc.losses.contour import ContourLaw
-    from privcalc.losses.quadrature import QuadratureContour
     from privcalc.losses.sampled.cut import CutLaw, PowerContour, PowerPart
     from privcalc.numerics.arrays import Array
 
@@ -47,7 +46,7 @@ class Laws:
         """Return the work for one t."""
         near = sum(each.size for each in self.near)
         others = sum(
-            each.size * (1 if isinstance(each, DecayingContour) else BY_ITSELF)
+            each.size * (1 if isinstance(each, QuadratureContour) else BY_ITSELF)
             for each, _ in self.others
         )
         return near + sum(each.size for each in self.far if each) + others

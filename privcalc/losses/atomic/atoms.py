@@ -11,11 +11,8 @@ import numpy as np
 
 from privcalc.errors import DomainError
 from privcalc.exact import Enclosed
-from privcalc.losses.atomic.phases import NearOne, TiltedPhases, tilted
 from privcalc.losses.concentration import pure_mu
-from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LawProperties, LogRatio, LossLaw, Tails
-from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.log_sums import log1p_bracket, log_loss_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -24,7 +21,7 @@ from privcalc.record import field, record
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array, ComplexArray, Integers
+    from privcalc.numerics.arrays import Array, Integers
     from privcalc.renyi.curve import RenyiCurve
 
 # Orders times atoms that are worked on at once.
@@ -198,10 +195,6 @@ MASS_ULPS = 32.0
 CHEAP_ATOMS = 2000
 # More atoms than this cannot all be put on a lattice of the FFT engine.
 MOST_ANCHORS = 64
-# Searches look at no more groups of losses.
-MOST_GROUPS, SMALL = 4000, 0.01
-# Complex numbers that are formed at once.
-AT_ONCE = 1_000_000
 NOTHING = Enclosed(Fraction(0), Fraction(0))
 
 
@@ -241,7 +234,6 @@ class AtomicLaw(LossLaw):
     def properties(self) -> LawProperties:
         """With few atoms orders cost no more than a closed form."""
         return LawProperties(
-            cf_valid_for_all_t=True,
             has_atoms=True,
             renyi_in_closed_form=len(self.losses) <= CHEAP_ATOMS,
         )
@@ -265,51 +257,6 @@ class AtomicLaw(LossLaw):
     def columns(self) -> tuple[Array, Array]:
         """The losses and their masses."""
         return np.array(self.losses), np.array(self.masses)
-
-    @cached_property
-    def _single(self) -> tuple[Array, Array, Array]:
-        """The losses, with log masses and no variance."""
-        losses, masses = self.columns
-        return losses, np.log(masses), np.zeros(len(losses))
-
-    @cached_property
-    def _grouped(self) -> tuple[Array, Array, Array]:
-        """Means, log masses and variances of groups of neighbouring losses, at most so many."""
-        losses, masses = self.columns
-        size = -(-len(losses) // MOST_GROUPS)
-        if size <= 1:
-            return self._single
-        order, starts = np.argsort(losses, kind="stable"), np.arange(0, len(losses), size)
-        ordered, weights = losses[order], masses[order]
-        total = np.add.reduceat(weights, starts)
-        mean = np.add.reduceat(weights * ordered, starts) / total
-        away = (ordered - np.repeat(mean, size)[: len(losses)]) ** 2
-        return mean, np.log(total), np.add.reduceat(weights * away, starts) / total
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K'' at c, relative to the largest term: the last atom may be faint.
-
-        Where c^2 v is small, a group with variance v has all but e^{cm} (1 + c^2 v / 2) about its
-        mean m.
-        """
-        if not self.losses:
-            return -math.inf, 0.0, 0.0
-        losses, masses = self.columns
-        means, log_masses, spreads = self._grouped
-        if not c * c * float(spreads.max()) < SMALL:
-            means, log_masses, spreads = self._single
-        exponents = log_masses + c * means + np.log1p(0.5 * c * c * spreads)
-        top = float(exponents.max())
-        tilted = np.exp(exponents - top)
-        total = float(tilted.sum())
-        centres = means + c * spreads
-        mean = float(tilted @ centres) / total
-        variance = float(tilted @ ((centres - mean) ** 2 + spreads)) / total
-        if abs(c * self.max_loss) < 1.0 and self.log_truncated_mass == -math.inf:
-            m1 = float((masses * np.expm1(c * losses)).sum()) - self.infinity_mass
-            if m1 > -0.5:
-                return math.log1p(m1), mean, variance
-        return top + math.log(total), mean, variance
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by sums of non-negative terms (`losses/atomic/atoms.py`).
@@ -360,33 +307,6 @@ class AtomicLaw(LossLaw):
         largest = max(abs(loss) for loss in self.losses)
         return 0.0, pure_mu(largest * (1.0 + self.max_loss_error))
 
-    def near_one(self, c: float) -> NearOne:
-        """Return M - 1 on Re s = c, from what is missing to 1 but for the masses."""
-        left_out = math.exp(self.log_truncated_mass)
-        missing = self.infinity_mass * self.infinity_mass_error + left_out
-        return NearOne.of(
-            *self.columns,
-            c,
-            (self.infinity_mass, missing),
-            (self.loss_units, MASS_ULPS),
-        )
-
-    def tilted(self, c: float) -> tuple[TiltedPhases, float, float, float]:
-        """Return the phases at c; the log of the mass, with a bound on its error; the mean."""
-        losses, masses = self.columns
-        return tilted(losses, masses, c, loss_units=self.loss_units, mass_units=MASS_ULPS)
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
-        """Fix the abscissa; the sum is exact for every t."""
-        del t_max, log_error
-        return AtomicContour(self, c)
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points."""
-        losses, masses = self.columns
-        value: ComplexArray = np.log(np.exp(np.outer(z, losses)) @ masses)
-        return value
-
     @property
     def atom_locations(self) -> tuple[float, ...]:
         """Return the losses themselves, unless there are many."""
@@ -436,49 +356,6 @@ class AtomicLaw(LossLaw):
             without_only=self.infinity_mass,
             with_only=self.lower_infinity_mass,
         )
-
-
-@record
-class AtomicContour(ContourLaw):
-    """An atomic law on Re s = c."""
-
-    law: AtomicLaw
-    c: float
-
-    @property
-    def size(self) -> int:
-        """Return the number of atoms."""
-        return len(self.law.losses)
-
-    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return log of sum p e^{zl}, relative to its value at the largest loss.
-
-        With l = top + l', sum p e^{zl} = e^{z top} (1 + sum p expm1(z l') - infinity_mass). The
-        moduli in the sum are at most 2 p min(2, |z l'|), off by MASS_ULPS + 8 units; l' is off by
-        LOSS_ULPS units of |l| + |top|, and |d expm1(z l') / dl'| <= |z| as Re z l' <= 0. The
-        mass at infinity is off by its error.
-        """
-        law = self.law
-        if law.log_truncated_mass > -math.inf:
-            return law.near_one(self.c).log_mgf(t)
-        rows = max(1, AT_ONCE // max(1, self.size))
-        if len(t) > rows:
-            parts = [self.log_mgf(t[i : i + rows]) for i in range(0, len(t), rows)]
-            return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
-        z = vertical(self.c, t)
-        top = law.max_loss
-        shifted = np.array(law.losses) - top
-        masses = np.array(law.masses)
-        exponent = np.outer(z, shifted)
-        value = np.expm1(exponent) @ masses - law.infinity_mass
-        size = np.abs(exponent)
-        terms = 2.0 * np.minimum(size, 2.0) * (MASS_ULPS + len(masses) + 8.0)
-        spread = float((masses * (np.abs(shifted + top) + abs(top))).sum()) * (LOSS_ULPS + 4.0)
-        error = UNIT * (terms @ masses + np.abs(z) * spread + 4.0 * law.infinity_mass)
-        error = error + law.infinity_mass * law.infinity_mass_error
-        log_value, log_error = log1p_with_error(value, error)
-        shift_error = (LOSS_ULPS + 4.0) * UNIT * np.abs(z) * abs(top)
-        return log_value + z * top, log_error + shift_error
 
 
 def _sums(masses: Array) -> Array:
@@ -559,7 +436,7 @@ class ProvedLaw(LossLaw):
     one_sided: bool = False
 
     # Those of the pair, which is made only where it is needed; it has few points.
-    properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, renyi_in_closed_form=True)
+    properties = LawProperties(has_atoms=True, renyi_in_closed_form=True)
 
     @cached_property
     def atoms(self) -> AtomicLaw:
@@ -598,18 +475,6 @@ class ProvedLaw(LossLaw):
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound those of the pair."""
         return self.atoms.renyi(c)
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return those of the pair."""
-        return self.atoms.cumulants(c)
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
-        """Prepare the pair."""
-        return self.atoms.on_contour(c, t_max, log_error)
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K of the pair."""
-        return self.atoms.log_mgf_estimate(z)
 
     def log_ratio(self) -> LogRatio | None:
         """Return that of the pair."""

@@ -21,15 +21,13 @@ import numpy as np
 
 from privcalc.losses.choices.range_gaussian import range_gaussian
 from privcalc.losses.choices.range_laws import BoundedRangeCurve, is_block, range_uses
-from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LawProperties, LogRatio, Piece, Tails
 from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.laplace import SERIES_BELOW, ExponentialLaw, sinh_rise
 from privcalc.losses.term import Term
-from privcalc.numerics.arrays import log1p_with_error, vertical
+from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.rounding import UNIT
-from privcalc.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,25 +130,6 @@ class BoundedRangeLaw(ExponentialLaw):
             between_error=np.full(width.shape, error),
         )
 
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K'' at c: with y = (c + 1/2) eta, eta (coth y - 1/y) and so on."""
-        eta = self.e
-        y = (c + 0.5) * eta
-        if y < SERIES_BELOW:
-            k0 = math.log1p(float(sinh_rise(eta, np.array([complex(c)]))[0][0].real))
-        else:
-            k0 = c * eta + math.log1p(-math.exp(-2.0 * y)) - math.log(-math.expm1(-eta))
-            k0 -= math.log1p(2.0 * c)
-        w = y * y
-        if y < 0.1:
-            slope = y * (1.0 / 3.0 - w * (1.0 / 45.0 - w * 2.0 / 945.0))
-            curvature = 1.0 / 3.0 - w * (1.0 / 15.0 - w * (2.0 / 189.0 - w / 675.0))
-        else:
-            gap = -math.expm1(-2.0 * y)
-            slope = (2.0 - gap) / gap - 1.0 / y
-            curvature = 1.0 / w - 4.0 * math.exp(-2.0 * y) / (gap * gap)
-        return k0, eta * slope, eta * eta * curvature
-
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K: by the series of M - 1 for small (c + 1/2) eta, else in closed form.
 
@@ -181,67 +160,11 @@ class BoundedRangeLaw(ExponentialLaw):
         relative = 2.1 * self.error
         return lower * (1.0 - relative), upper * (1.0 + relative)
 
-    def on_contour(self, c: float, t_max: float, log_error: float) -> BoundedRangeContour:
-        """Fix the abscissa; the closed form holds for every t."""
-        del t_max, log_error
-        return BoundedRangeContour(self, c)
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points."""
-        return _log_mgf(self.e, z)[0]
-
     def log_ratio(self) -> LogRatio:
         """Return the law of log dQ/dP = -L under P."""
         eta = self.e
         constant = -math.log(2.0) - 0.5 * eta - math.log(-math.expm1(-eta))
         return LogRatio(pieces=(Piece(constant, -0.5, 0.0, -eta, eta),))
-
-
-@record
-class BoundedRangeContour(ContourLaw):
-    """The law on Re s = c."""
-
-    law: BoundedRangeLaw
-    c: float
-
-    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) with its rounding error."""
-        return _log_mgf(self.law.e, vertical(self.c, t), self.law.error)
-
-    def modulus_supremum(self, t: float) -> float:
-        """Bound |phi| beyond t, exactly but for rounding and a few cells.
-
-        With y = (c + 1/2) eta and v = t eta, |sinh(y + iv)|^2 = sinh^2 y + sin^2 v, so
-
-            g(v) = |phi|^2 = (1 + sin^2 v / sinh^2 y) / (1 + v^2 / y^2).
-
-        On [0, pi] g decreases: d log g / d(v^2) <= 0 says (y^2 + v^2) sin(2v) / (2v) <= sinh^2 y +
-        sin^2 v, which holds as sin(2v) <= 2v, y <= sinh y and v cos v <= sin v (and sin 2v <= 0
-        in the second half). From pi on, let v* be the next point with sin^2 = 1: beyond it g is at
-        most its envelope, which it attains there and which decreases; before it sin^2 is largest
-        at an end of each cell. As a function of log y, log g has slope at most 4, so the roundings
-        of y and of the formula cost less than 64 units, and the error of eta 4 times itself; those
-        of v are covered by a start that is a little earlier and by 1e-15 (1 + v) on sin^2.
-        """
-        eta, eta_error = self.law.e, self.law.error
-        y = (self.c + 0.5) * eta
-        gap = -math.expm1(-2.0 * y)
-        inverse = 4.0 * math.exp(-2.0 * y) / (gap * gap)
-        start = t * eta * (1.0 - 8.0 * UNIT - eta_error)
-        largest = 0.0
-        if start < math.pi:
-            sine = math.sin(start)
-            largest = (1.0 + inverse * sine * sine) / (1.0 + (start / y) ** 2)
-            start = math.pi * (1.0 - 8.0 * UNIT)
-        peak = start
-        if start < FAR:
-            peak = (math.ceil(start / math.pi - 0.5) + 0.5) * math.pi
-            v = np.linspace(start, max(start, peak), CELLS + 1)
-            squares = np.sin(v) ** 2 + 1e-15 * (1.0 + v)
-            over = 1.0 + inverse * np.maximum(squares[1:], squares[:-1])
-            largest = max(largest, float((over / (1.0 + (v[:-1] / y) ** 2)).max()))
-        envelope = (1.0 + inverse) / (1.0 + (peak * (1.0 - 1e-15) / y) ** 2)
-        return min(1.0, math.sqrt(max(largest, envelope)) * (1.0 + 64.0 * UNIT + 4.1 * eta_error))
 
 
 def _log_mgf(eta: float, z: ComplexArray, eta_error: float = 0.0) -> tuple[ComplexArray, Array]:

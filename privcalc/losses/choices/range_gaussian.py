@@ -111,9 +111,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from privcalc.losses.choices.range_uses import Kinds
-    from privcalc.losses.contour import ContourLaw
     from privcalc.losses.law import Tails
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
 # v at most; F over V at first; up to where, over w; F there, and what it is less in F', over w.
 LARGEST_SQUARE, START = 0.5, 1.6
@@ -142,7 +141,7 @@ class RangeGaussianLaw(LossLaw):
     known_loss: Fraction | None
 
     max_loss = math.inf
-    properties = LawProperties(cf_valid_for_all_t=True, renyi_in_closed_form=True)
+    properties = LawProperties(renyi_in_closed_form=True)
     symmetric = True
 
     @property
@@ -160,21 +159,9 @@ class RangeGaussianLaw(LossLaw):
         """Return the distance."""
         return 0.0, self.normal.gaussian_range[1]
 
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return those of the noise."""
-        return self.normal.cumulants(c)
-
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return K of the noise."""
         return self.normal.renyi(c)
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> ContourLaw:
-        """Return that of the noise."""
-        return self.normal.on_contour(c, t_max, log_error)
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return that of the noise."""
-        return self.normal.log_mgf_estimate(z)
 
     def tails(self, losses: Array) -> Tails:
         """Return those of the noise."""

@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.equal_steps import EqualStepsLaw
+from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.choices.range_uses import attained_uses, largest_uses
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import remembered
@@ -198,8 +198,6 @@ LARGEST_LOSS = 600.0
 MOST_USES = 10**9
 # Points of a block by itself, and of one of several, on either side of 0.
 ONE_BLOCK, ONE_OF_SEVERAL = 60_000, 1200
-# A rougher law has so many times fewer points, and has no less than these.
-ROUGHER, FEWEST = 5, 1000
 # Lattices are made coarser where they have more points, and shares of mass this small are moved.
 MOST_POINTS = 2400
 FAR = 1e-70
@@ -210,7 +208,7 @@ MOST_EXCESS = 1e-3
 
 
 @record
-class RangeUses(EqualStepsLaw):
+class RangeUses(AtomicLaw):
     """A law of several uses of bounded ranges, from above or from below.
 
     Attributes:
@@ -221,7 +219,9 @@ class RangeUses(EqualStepsLaw):
     uses: int = 1
     closer: LatticeProfile | None = None
 
-    __hash__ = EqualStepsLaw.__hash__
+    def __hash__(self) -> int:
+        """Tell laws apart by a few of many outcomes."""
+        return hash((len(self.losses), self.losses[-1:], self.masses[-1:]))
 
     @property
     def max_loss(self) -> float:
@@ -238,21 +238,6 @@ class RangeUses(EqualStepsLaw):
     def max_loss_error(self) -> float:
         """Return by how much the lattice goes beyond it."""
         return 2.0**-28
-
-    @cached_property
-    def coarsened(self) -> RangeUses | None:
-        """The law on a coarser lattice of the same profile."""
-        points = len(self.losses) // (2 * ROUGHER)
-        if self.closer is None or points < FEWEST:
-            return None
-        try:
-            return self._on(self.closer, points)
-        except NotCertifiedError:
-            return None
-
-    def _on(self, profile: LatticeProfile, points: int) -> RangeUses | None:
-        """Return the law on a lattice of so many points on either side of 0."""
-        return law_above(profile, points, profile.largest, self)
 
     @property
     def exact_single_use_profile(self) -> Callable[[float], tuple[float, float]] | None:
@@ -363,7 +348,6 @@ def _symmetric(total: _Lattice, step: float, largest: float, plain: RangeUses) -
         plain,
         losses=(*(-losses[::-1]).tolist(), 0.0, *losses.tolist()),
         masses=masses,
-        step=step,
         loss_units=0.0,
         lower_masses=masses[::-1],
     )
@@ -523,7 +507,6 @@ def _law(total: _Lattice, step: float, largest: float, plain: RangeUses) -> Rang
         plain,
         losses=tuple(losses.tolist()),
         masses=tuple(masses.tolist()),
-        step=step,
         lower_infinity_mass=max(0.0, 1.0 - math.fsum(lower)),
         loss_units=0.0,
         lower_masses=tuple(lower.tolist()),
@@ -581,7 +564,6 @@ def law_below(profile: LatticeProfile, points: int) -> RangeUses | None:
         # By itself the profile goes on beyond the last of these losses.
         known_loss=Fraction(profile.largest),
         closer=profile,
-        step=step,
     )
 
 

@@ -32,7 +32,7 @@ from privcalc.losses.fixed_size.game import Game
 from privcalc.losses.fixed_size.scale import COARSE, Choice, graded
 from privcalc.losses.fixed_size.strategies import Strategies, law_below
 from privcalc.losses.fixed_size.triples import time_values
-from privcalc.losses.law import LawProperties, LossLaw
+from privcalc.losses.law import LawProperties, LossLaw, rough_variance
 from privcalc.losses.term import Members
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import OutOfWorkError, remembered
@@ -318,10 +318,6 @@ class AttainedUses(Uses):
         """Return those of the listed law."""
         return self.listed.tails(losses)
 
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return those of the listed law."""
-        return self.listed.cumulants(c)
-
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Return that of the listed law, which is below."""
         return self.listed.renyi(c)
@@ -461,7 +457,7 @@ class FixedSizePairs(Members):
         known = [i for i, (members, count) in enumerate(uses) if members.step.in_reach(count)]
         if not known:
             return None
-        place = max(known, key=lambda i: uses[i][1] * uses[i][0].pair.cumulants(0.0)[2])
+        place = max(known, key=lambda i: uses[i][1] * rough_variance(uses[i][0].pair))
         rest = [each for i, each in enumerate(uses) if i != place]
         last, count = uses[place]
         return AttainedUses(last.pair, last.step, count), rest
@@ -477,7 +473,7 @@ class FixedSizePairs(Members):
         with suppress(NotCertifiedError):
             equal = equal_law(self.step)
             laws += [] if equal is None else [equal]
-            return max(laws, key=lambda law: law.cumulants(abs(c))[0])
+            return max(laws, key=lambda law: float(law.renyi(np.array([abs(c)]))[1][0]))
         return laws[0]
 
 

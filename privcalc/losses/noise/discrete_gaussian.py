@@ -20,20 +20,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
-from privcalc.losses.contour import ContourLaw, Revival
 from privcalc.losses.law import LawProperties, LossLaw, Tails
-from privcalc.numerics.arrays import vertical
 from privcalc.numerics.log_sums import TINIEST
-from privcalc.numerics.phases import LEAST_BETA, log_theta, log_theta_constant
+from privcalc.numerics.phases import log_theta, log_theta_constant
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, ComplexArray, Integers
+    from privcalc.numerics.arrays import Array, Integers
 
 # beta and b are equal, pi, at this v: below it the direct sum converges faster.
 DIRECT_BELOW = 1.0 / (2.0 * math.pi)
@@ -169,7 +166,7 @@ class DiscreteGaussianLaw(LossLaw):
     shift: int
 
     max_loss = math.inf
-    properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, renyi_in_closed_form=True)
+    properties = LawProperties(renyi_in_closed_form=True)
     symmetric = True
 
     @cached_property
@@ -192,24 +189,6 @@ class DiscreteGaussianLaw(LossLaw):
     def _outcomes(self) -> LatticeOutcomes:
         """Return the outcomes that matter and their masses under N_Z(0, v); under Q they move."""
         return LatticeOutcomes.of_variance(self.v)
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K''."""
-        d2 = self.shift**2 / self.v
-        if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
-            return c * (c + 1.0) * d2 / 2.0, (2.0 * c + 1.0) * d2 / 2.0, d2
-        # Around the tilted centre, x = -c D, the weights are those of a shifted lattice.
-        centre = float(round(-c * self.shift))
-        reach = math.ceil(12.0 * math.sqrt(self.v)) + 3
-        offsets = np.arange(-reach, reach + 1.0)
-        x = centre + offsets
-        weights = np.exp(-((offsets + (centre + c * self.shift)) ** 2) / (2.0 * self.v))
-        total = float(weights.sum())
-        whole = np.exp(-(offsets**2) / (2.0 * self.v)).sum()
-        loss = (self.shift**2 - 2.0 * self.shift * x) / (2.0 * self.v)
-        mean = float((weights * loss).sum()) / total
-        variance = float((weights * (loss - mean) ** 2).sum()) / total
-        return c * (c + 1.0) * d2 / 2.0 + math.log(total / whole), mean, variance
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K = D^2 c (c + 1) / (2v) + log theta(c) - log theta(0) (see the module).
@@ -257,17 +236,6 @@ class DiscreteGaussianLaw(LossLaw):
         """Return D^2 / (2 v): K is at most that of the Gaussian (see `renyi`)."""
         return np.full(c.shape, self.shift**2 / (2.0 * self.v) * (1.0 + 8.0 * UNIT))
 
-    def on_contour(self, c: float, t_max: float, log_error: float) -> DiscreteGaussianContour:
-        """Fix the abscissa; the series holds for every t.
-
-        Raises:
-            NotCertifiedError: the variance is so small that the series has too many terms.
-        """
-        del t_max, log_error
-        if 2.0 * math.pi**2 * self.v < LEAST_BETA:
-            raise NotCertifiedError("the series of a discrete Gaussian this narrow is too long")
-        return DiscreteGaussianContour(self, c)
-
     def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
         """Return bounds on log(M(c) - 1) of the sampled law, or on the part of it with X > 0.
 
@@ -285,14 +253,6 @@ class DiscreteGaussianLaw(LossLaw):
         normal = (self.v, self.shift, log_norm)
         return lattice_excess(normal, q, c, remove=remove, positive=positive)
 
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points."""
-        value: ComplexArray = np.empty(z.shape, np.complex128)
-        for i, point in enumerate(z.ravel()):
-            contour = DiscreteGaussianContour(self, float(point.real))
-            value.ravel()[i] = contour.log_mgf(np.array([float(point.imag)]))[0][0]
-        return value
-
     @cached_property
     def atom_locations(self) -> tuple[float, ...]:
         """Return the losses of the likely outcomes, if they are few."""
@@ -302,12 +262,6 @@ class DiscreteGaussianLaw(LossLaw):
             return ()
         origin, step = self.lattice
         return tuple(float(origin - step * (first + int(i))) for i in likely[::-1])
-
-    def sampled_atoms(self, q: float, log_mass: float, *, remove: bool) -> LossLaw | None:
-        """Return the sampled law without far outcomes; None where too many matter."""
-        from privcalc.losses.sampled.discrete_gaussian import sampled_atoms
-
-        return sampled_atoms(self.variance, self.shift, q, log_mass, remove=remove)
 
     def tails(self, losses: Array) -> Tails:
         """Return sums over outcomes: L > l exactly where x < D / 2 - v l / D.
@@ -345,48 +299,3 @@ class DiscreteGaussianLaw(LossLaw):
             centre: where the law has its centre.
         """
         return self._outcomes.masses_around(ends - centre)
-
-
-@record
-class DiscreteGaussianContour(ContourLaw):
-    """The law on Re z = c."""
-
-    law: DiscreteGaussianLaw
-    c: float
-
-    # A few exponentials.
-    size = 4
-
-    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) with its error.
-
-        Around k = -round(t / p), with f = t / p + k in [-1/2, 1/2],
-
-            K = D^2 c (c + 1) / (2 v) - beta f^2 + i (D^2 t (2 c + 1) / (2 v) + 2 pi k D c)
-                + log sum_j e^{-beta (j^2 + 2 j f) + 2 pi i j D c} - log sum_j e^{-beta j^2}.
-
-        t / p is off by 6 units of itself, and so is f, absolutely; the other terms by 16 units
-        of the product of their moduli. D c is exact, and so is its distance from a whole number.
-        """
-        v, d, c = self.law.v, float(self.law.shift), self.c
-        beta = 2.0 * math.pi**2 * v
-        turns = t * (d / (2.0 * math.pi * v))
-        k = -np.rint(turns)
-        f = turns + k
-        moved = 6.0 * UNIT * np.abs(turns)
-        phase = d * c
-        b = np.full(t.shape, phase - round(phase))
-        series, series_error = log_theta(beta, f, b, moved + UNIT * abs(phase))
-        constant, constant_error = log_theta_constant(beta)
-        half = d * d / (2.0 * v)
-        level, linear, whole = half * c * (c + 1.0), half * t * (2.0 * c + 1.0), 2.0 * math.pi * k
-        value = series + (level - beta * f * f - constant)
-        value = value + vertical(0.0, linear + whole * phase)
-        sizes = abs(level) + beta * f * f + np.abs(linear) + np.abs(whole * phase)
-        error = series_error + constant_error + beta * moved * (2.0 * np.abs(f) + moved)
-        return value, error + 16.0 * UNIT * (sizes + np.abs(series) + abs(constant))
-
-    @property
-    def revival(self) -> Revival:
-        """Return where |phi| comes back."""
-        return Revival.of_lattice_normal(self.law.v, self.law.shift)

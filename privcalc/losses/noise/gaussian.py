@@ -47,7 +47,7 @@ class GaussianLaw(LossLaw):
     square: Fraction | None = None
 
     max_loss = math.inf
-    properties = LawProperties(cf_valid_for_all_t=True, renyi_in_closed_form=True)
+    properties = LawProperties(line=True, renyi_in_closed_form=True)
     symmetric = True
 
     @classmethod

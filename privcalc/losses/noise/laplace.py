@@ -39,18 +39,17 @@ import numpy as np
 
 from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
-from privcalc.losses.contour import ContourLaw, far_point, steps_bound
 from privcalc.losses.law import MOST_UNITS, LawProperties, LogRatio, LossLaw, Piece, Tails
 from privcalc.numerics import work
-from privcalc.numerics.arrays import log1p_with_error, vertical
 from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.log_sums import EXCESS_ULPS, log1p_bracket, log_exponential_excess
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from privcalc.losses.sampled.renyi import Logs
     from privcalc.numerics.arrays import Array, ComplexArray
 
 # Below this value of (|s| + 1/2) e the power series of S is used.
@@ -114,6 +113,19 @@ class ExponentialLaw(LossLaw):
         """Return the mu that any pair with such a bounded loss has."""
         return 0.0, pure_mu(self.most)
 
+    def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
+        """Return bounds on log(M(c) - 1) of a sample; see `losses/sampled/renyi.py`.
+
+        Raises:
+            NotCertifiedError: the density is not known to a few units.
+        """
+        from privcalc.losses.sampled.renyi import sampled_excess
+
+        ratio = self.log_ratio()
+        if ratio is None:
+            return super().sampled_excess(q, c, remove=remove, positive=positive)
+        return sampled_excess(ratio, q, c, remove=remove, positive=positive)
+
     def gap(self, epsilon: float) -> tuple[float, float]:
         """Return bounds on e - epsilon, at least 0, but for one rounding of the difference."""
         moved, middle = self.e * self.error * (1.0 + 4.0 * UNIT), self.e - epsilon
@@ -164,7 +176,7 @@ class LaplaceLaw(ExponentialLaw):
 
     __slots__ = ()
 
-    properties = LawProperties(cf_valid_for_all_t=True, has_atoms=True, renyi_in_closed_form=True)
+    properties = LawProperties(renyi_in_closed_form=True)
     symmetric = True
 
     def profile(self, epsilon: float) -> tuple[float, float]:
@@ -177,32 +189,6 @@ class LaplaceLaw(ExponentialLaw):
         low, high = self.gap(epsilon)
         lower = -math.expm1(-0.5 * low) * (1.0 - 12.0 * UNIT)
         return lower, -math.expm1(-0.5 * high) * (1.0 + 12.0 * UNIT)
-
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K'' at c: by the sum of `renyi`, or from tilted atoms and density.
-
-        With N = (c + 1) phi(ce) + c phi(-(1 + c)e), M = 1 + N / (2c + 1).
-        """
-        e = self.e
-        if c * e < FAR:
-            up, down, two = c * e, -(1.0 + c) * e, 2.0 * c + 1.0
-            (p, p1, p2), (q, q1, q2) = _excess(up), _excess(down)
-            n = (c + 1.0) * p + c * q
-            n1 = p + q + e * ((c + 1.0) * p1 - c * q1)
-            n2 = 2.0 * e * (p1 - q1) + e * e * ((c + 1.0) * p2 + c * q2)
-            m, m1 = n / two, (n1 - 2.0 * n / two) / two
-            m2 = (n2 - 4.0 * m1) / two
-            first = m1 / (1.0 + m)
-            return math.log1p(m), first, m2 / (1.0 + m) - first * first
-        losses, masses = _outcomes(e)
-        shift = c * e
-        tilted = masses * np.exp(c * losses - shift)
-        total = float(tilted.sum())
-        mean = float((tilted * losses).sum()) / total
-        variance = float((tilted * (losses - mean) ** 2).sum()) / total
-        m1 = float(np.real(_mgf_minus_one(e, np.array([complex(c)]))[0][0])) if shift < 700 else 0.0
-        log_m = math.log1p(m1) if shift < 700 else math.inf
-        return log_m, mean, variance
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K by a sum without cancellation.
@@ -223,16 +209,6 @@ class LaplaceLaw(ExponentialLaw):
         error = UNIT * (EXCESS_ULPS + 3.0 * (2.0 + up) + 12.0 * size)
         error = error + 1.01 * self.error * (2.0 + up)
         return log1p_bracket(log_s - error, log_s + error)
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> LaplaceContour:
-        """Fix the abscissa; the closed form holds for every t."""
-        del t_max, log_error
-        return LaplaceContour(self, c)
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points."""
-        value, error = _mgf_minus_one(self.e, z)
-        return log1p_with_error(value, error)[0]
 
     @property
     def atom_locations(self) -> tuple[float, ...]:
@@ -296,70 +272,6 @@ class LaplaceLaw(ExponentialLaw):
         return LogRatio(
             pieces=(piece,), atoms=((-e, 0.5, 0.5 * math.exp(-e)), (e, 0.5 * math.exp(-e), 0.5))
         )
-
-
-@record
-class LaplaceContour(ContourLaw):
-    """The Laplace law on Re s = c."""
-
-    law: LaplaceLaw
-    c: float
-
-    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) = log1p(M - 1) with its rounding error.
-
-        With x a Laplace variable, L(e) = |x - e| - |x| has slopes in [-1, 1] in e, and M - 1 =
-        E[e^{zL} - 1 + z (e^{-L} - 1)], as E e^{-L} = 1. So |dM/de| is at most |z| E e^{cL}, and
-        E |z| e^{-L} |e^{(z + 1) L} - 1| <= |z (z + 1)| e E max(e^{-L}, e^{cL}); E e^{cL} is at
-        most e^{ce}, and 1 for c < 0.
-        """
-        z, e, e_error = vertical(self.c, t), self.law.e, self.law.error
-        m1, error = _mgf_minus_one(e, z)
-        if e_error:
-            size = math.exp(min(max(self.c, 0.0) * e, 700.0))
-            slope = np.minimum(size, np.abs(z + 1.0) * e * (1.0 + size))
-            error = error + 1.01 * e_error * e * np.abs(z) * slope
-        return log1p_with_error(m1, error)
-
-    def modulus_supremum(self, t: float) -> float:
-        """Bound |phi| beyond t by steps of the closed form (`losses/contour.py`).
-
-        The tilted atoms have mass A = (e^{ce} + e^{-(1 + c)e}) / (2 M(c)); the tilted density
-        e^{(c + 1/2) l - e/2} / (4 M(c)) is monotone, so V = 2 max over its two ends. The tilted
-        variance is at most e^2, because |L| <= e. An error r of e moves |phi|^2 by at most
-        8 r e |z| (see `log_mgf`), which is far below what is charged for rounding; the rest is
-        within the margin.
-        """
-        e, c = self.law.e, self.c
-        if self.law.error > 16.0 * UNIT:
-            return 1.0
-        m1, error = _mgf_minus_one(e, np.array([complex(c)]))
-        if not math.isfinite(float(m1[0].real) + float(error[0])):
-            return 1.0
-        log_m = math.log1p(float(m1[0].real) - float(error[0]))
-        atoms = 0.5 * (math.exp(c * e - log_m) + math.exp(-(1.0 + c) * e - log_m)) * MARGIN
-        variation = 0.5 * math.exp(abs(c + 0.5) * e - e / 2.0 - log_m) * MARGIN
-
-        def squared(points: Array, step: float | None) -> tuple[Array, Array]:
-            del step
-            z = vertical(c, points)
-            value, slack = _mgf_minus_one(e, z)
-            scaled = (1.0 + value) * math.exp(-log_m)
-            derivative = 1j * _mgf_derivative(e, z) * math.exp(-log_m)
-            # Charged generously: both are sums of a few terms of modulus at most 1 + e.
-            noise = 64.0 * UNIT * (1.0 + e) * (1.0 + np.abs(z) * e) + slack * math.exp(-log_m)
-            g = np.abs(scaled) ** 2
-            slope = 2.0 * np.real(np.conj(scaled) * derivative)
-            return g + 4.0 * noise, slope + 4.0 * noise * (1.0 + e)
-
-        here = min(1.0, math.sqrt(float(squared(np.array([t]), None)[0][0])))
-        atoms = min(atoms, 1.0)
-        stop = max(t, far_point(atoms, variation, here))
-        far = atoms + variation / stop
-        between, _ = steps_bound(
-            squared, variance=e * e, start=t, stop=stop, goal=max(here, min(far, 1.0))
-        )
-        return min(1.0, max(between, far) * MARGIN)
 
 
 def _excess(x: float) -> tuple[float, float, float]:

@@ -22,11 +22,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.losses.sampled.excess import SampledDensityRatio
 from privcalc.losses.sampled.renyi import normal_excess
-from privcalc.numerics.arrays import vertical
 from privcalc.numerics.gauss_legendre import ABSCISSAS, WEIGHTS
 from privcalc.numerics.log_sums import TINIEST
 from privcalc.numerics.rounding import UNIT
@@ -181,7 +179,7 @@ class UnequalGaussiansLaw(LossLaw):
     excess: float
     units: float = 1.0
 
-    properties = LawProperties(cf_valid_for_all_t=True, renyi_in_closed_form=True)
+    properties = LawProperties(renyi_in_closed_form=True)
 
     # Far out, the wider law is further than any mu from the other.
     gaussian_range = (math.inf, math.inf)
@@ -220,25 +218,6 @@ class UnequalGaussiansLaw(LossLaw):
             return 0.5 * math.log1p(self.excess)
         return 0.5 * math.log(self.ratio)
 
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K' and K'' at c; infinity from the critical order on.
-
-        K' = (rho/u - 2 log r) / 2 + theta^2 (2c + 1 + rho c (c + 1) / u) / (2u) and
-        K'' = rho^2 / (2 u^2) + theta^2 r^2 / u^3.
-        """
-        rho, square = self.excess, self.theta * self.theta
-        u = 1.0 - rho * c
-        if not u >= LEAST_U:
-            return math.inf, math.inf, math.inf
-        k0 = float(self.log_mgf(np.array([complex(c)]))[0][0].real)
-        bend = 0.5 * rho / u - self.log_r
-        if abs(rho) < 1e-3:
-            # rho - log(1 + rho), expanded.
-            gap = rho * rho * (0.5 - rho * (1.0 / 3.0 - rho * (0.25 - rho * 0.2)))
-            bend = 0.5 * gap + 0.5 * rho * rho * c / u
-        k1 = bend + 0.5 * square * (2.0 * c + 1.0 + rho * c * (c + 1.0) / u) / u
-        return k0, k1, 0.5 * (rho / u) ** 2 + square * self.ratio / u**3
-
     def renyi(self, c: Array) -> tuple[Array, Array]:
         """Bound K; infinite where u = 1 - rho c is certainly not positive.
 
@@ -267,24 +246,6 @@ class UnequalGaussiansLaw(LossLaw):
                 end = rest + quotient + sign * self.unit * (units + 2.0 * np.abs(rest + quotient))
             ends.append(np.where(u > 0.0, end, np.inf))
         return np.maximum(ends[0] - TINIEST, 0.0), ends[1] + TINIEST
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> UnequalGaussiansContour:
-        """Fix the abscissa; the closed form holds for every t.
-
-        Raises:
-            NotCertifiedError: the moment generating function is infinite there, or nearly.
-        """
-        del t_max, log_error
-        if not 1.0 - self.excess * c >= LEAST_U:
-            raise NotCertifiedError(
-                f"the moment generating function is infinite at order {c + 1.0:.6g}: the variances"
-                f" differ, and it is finite below order {1.0 + 1.0 / self.excess:.6g} only"
-            )
-        return UnequalGaussiansContour(self, c)
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return K at any complex points with Re u > 0."""
-        return self.log_mgf(z)[0]
 
     def log_mgf(self, z: ComplexArray) -> tuple[ComplexArray, Array]:
         """Return K(z) and a bound on its error.
@@ -359,34 +320,3 @@ class UnequalGaussiansLaw(LossLaw):
             log_r=self.log_r,
             unit=self.unit,
         )
-
-
-@record
-class UnequalGaussiansContour(ContourLaw):
-    """The law on Re s = c."""
-
-    law: UnequalGaussiansLaw
-    c: float
-
-    def log_mgf(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return K(c + it) with its rounding error."""
-        return self.law.log_mgf(vertical(self.c, t))
-
-    def modulus_supremum(self, t: float) -> float:
-        """Return |phi(t)|, which decreases in t.
-
-        With u = 1 - rho c and w = (rho t / u)^2, Re(1 / (u - i rho t)) = 1 / (u (1 + w)), and as
-        theta^2 s (s + 1) / (2 u) is the real exponent nu^2 / (2u) up to a linear function of s
-        with a real slope and a constant,
-
-            |phi(t)| = (1 + w)^(-1/4) exp(-nu^2 w / (2 u (1 + w))),    nu^2 w = theta^2 r^2 (t/u)^2.
-
-        Both factors decrease in w. u is off by UNIT (1 + 2 |rho c|).
-        """
-        law = self.law
-        u = 1.0 - law.excess * self.c
-        relative = law.unit * (64.0 + 8.0 * (1.0 + 2.0 * abs(law.excess * self.c)) / u)
-        w = (law.excess * t / u) ** 2
-        exponent = law.theta**2 * law.ratio * (t / u) ** 2 / (2.0 * u * (1.0 + w))
-        log_modulus = (0.25 * math.log1p(w) + exponent) * (1.0 - relative)
-        return math.nextafter(math.exp(-log_modulus) * (1.0 + 16.0 * law.unit), math.inf)

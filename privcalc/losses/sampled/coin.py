@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privcalc.errors import NotCertifiedError
 from privcalc.losses.law import LossLaw, Tails
-from privcalc.losses.quadrature import DecayingContour, NodeWeights
-from privcalc.numerics.rounding import MARGIN, UNIT
+from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
 LARGEST_EXPONENT = 650.0
 
@@ -127,37 +125,6 @@ class CoinLaw(LossLaw):
         """Return the largest upper end: what bounds all profiles bounds their mean."""
         return 0.0, max(law.gaussian_range[1] for law in self.laws)
 
-    def cumulants(self, c: float) -> tuple[float, float, float]:
-        """Return K, K', K'' of the mean of M."""
-        rows = [law.cumulants(c) for law in self.laws]
-        top = max(k for k, _, _ in rows)
-        if not top < LARGEST_EXPONENT:
-            return math.inf, max(row[1] for row in rows), max(row[2] for row in rows)
-        pairs = list(zip(self.weights, rows, strict=True))
-        rise = sum(w * math.expm1(k) for w, (k, _, _) in pairs) - self.missing
-        total = 1.0 + rise
-        first = sum(w * math.exp(k) * k1 for w, (k, k1, _) in pairs) / total
-        second = sum(w * math.exp(k) * (k2 + k1 * k1) for w, (k, k1, k2) in pairs) / total
-        return math.log1p(rise), first, second - first * first
-
-    def log_mgf_estimate(self, z: ComplexArray) -> ComplexArray:
-        """Return the log of the mean."""
-        parts = zip(self.laws, self.weights, strict=True)
-        mean: ComplexArray = np.log(sum(w * np.exp(law.log_mgf_estimate(z)) for law, w in parts))
-        return mean
-
-    def on_contour(self, c: float, t_max: float, log_error: float) -> CoinContour:
-        """Prepare each of the pairs.
-
-        Raises:
-            NotCertifiedError: one of them is not known there.
-        """
-        parts = [law.on_contour(c, t_max, log_error) for law in self.laws]
-        found = tuple(part for part in parts if isinstance(part, DecayingContour))
-        if len(found) < len(parts):
-            raise NotCertifiedError("a pair is not known by its outcomes")
-        return CoinContour(self, c, found)
-
     @property
     def _error(self) -> float:
         return self.error + UNIT * (len(self.laws) + 8.0)
@@ -176,55 +143,3 @@ class CoinLaw(LossLaw):
             slack = (self._error + 64.0 * UNIT) * np.where(top < 1.0, small, 1.0 + np.abs(large))
             ends.append(np.where(np.isfinite(top), value + sign * slack, top))
         return np.maximum(ends[0], 0.0), ends[1]
-
-
-class CoinContour(DecayingContour):
-    """The mean of several laws on one vertical line."""
-
-    law: CoinLaw
-
-    def __init__(self, law: CoinLaw, c: float, parts: tuple[DecayingContour, ...]) -> None:
-        """Take the pairs on the line."""
-        self.law, self.c, self._parts = law, c, parts
-
-    @property
-    def size(self) -> int:
-        """Return the nodes of all."""
-        return sum(part.size for part in self._parts)
-
-    def minus_one(self, t: Array) -> tuple[ComplexArray, Array]:
-        """Return the mean of M - 1, less what is missing."""
-        return self._mean([part.minus_one(t) for part in self._parts])
-
-    def minus_one_progression(self, step: float, count: int) -> tuple[ComplexArray, Array]:
-        """Return the same in a progression."""
-        return self._mean([part.minus_one_progression(step, count) for part in self._parts])
-
-    def far(self) -> tuple[float, float]:
-        """Return the means."""
-        rows = [part.far() for part in self._parts]
-        mass, variation = (
-            float(np.dot(self.law.weights, each)) for each in zip(*rows, strict=True)
-        )
-        return mass * MARGIN * (1.0 + self.law.error), variation * MARGIN * (1.0 + self.law.error)
-
-    def without(self, rare: float, t_max: float, log_error: float) -> NodeWeights:
-        """Set the same mass aside of each, by its own weight."""
-        rows = [part.without(rare, t_max, log_error) for part in self._parts]
-        units = self.law.error / UNIT + 8.0
-        pairs = list(zip(self.law.weights, rows, strict=True))
-        return NodeWeights(
-            np.concatenate([row.loss for _, row in pairs]),
-            np.concatenate([w * row.weights for w, row in pairs]),
-            np.concatenate([row.units + units for _, row in pairs]),
-            np.concatenate([row.moved for _, row in pairs]),
-            sum(w * row.quadrature for w, row in pairs) * MARGIN,
-        )
-
-    def _mean(self, rows: list[tuple[ComplexArray, Array]]) -> tuple[ComplexArray, Array]:
-        """Return the mean, with the errors of the weights."""
-        law, units = self.law, self.law.error + 8.0 * UNIT
-        pairs = list(zip(law.weights, rows, strict=True))
-        value: ComplexArray = np.array([w * v for w, (v, _) in pairs]).sum(axis=0)
-        wrong: Array = np.array([w * (e + units * np.abs(v)) for w, (v, e) in pairs]).sum(axis=0)
-        return value - law.missing, (wrong + units * law.missing) * MARGIN

@@ -1,4 +1,4 @@
-"""Loss laws of a Poisson-sampled mechanism whose base has a density.
+"""Loss laws of a Poisson-sampled Gaussian mechanism, and of samples of finitely many outcomes.
 
 R and W are the base's outputs without and with the record, X = log dW/dR under R and
 y = q (e^X - 1), so that dP/dQ is 1 + y or its inverse. These pairs dominate the sampled mechanism
@@ -16,19 +16,17 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, AtomicLaw
-from privcalc.losses.law import MOST_UNITS, LawProperties
+from privcalc.losses.law import LawProperties, LogRatio
 from privcalc.losses.quadrature import QuadratureContour
-from privcalc.losses.quadrature_nodes import WeightedLosses
-from privcalc.losses.sampled.cut import AtomPowers, Atoms, Edged, EdgedLaw, TailSplitLaw
+from privcalc.losses.sampled.cut import TailSplitLaw
 from privcalc.losses.sampled.parts import SampledPart, y_and_loss
 from privcalc.losses.sampled.renyi import sampled_excess
-from privcalc.losses.sampled.tails import SampledTailLaw, sampled_atom_locations, sampled_profile
+from privcalc.losses.sampled.tails import SampledTailLaw, sampled_profile
 from privcalc.numerics.normal import normal_tail
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record, replace
@@ -36,7 +34,7 @@ from privcalc.record import record, replace
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from privcalc.losses.law import LogRatio, LossLaw, Piece
+    from privcalc.losses.law import LossLaw, Piece
     from privcalc.numerics.arrays import Array
 
     # One, or one for each of many laws.
@@ -49,86 +47,35 @@ OTHER_ERROR = MASS_ULPS * UNIT
 
 
 @record
-class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
-    """One direction of a sampled pair; density pieces of X may be cut to [low, high].
+class SampledLaw(TailSplitLaw, SampledTailLaw):
+    """One direction of a sampled Gaussian; X may be cut to [low, high].
 
     Attributes:
-        ratio: the law of X under R, at least one density piece, no singular parts.
-        log_mass: log of the P-mass that the cut of unbounded pieces may drop.
+        piece: the normal density of X under R.
+        log_mass: log of the P-mass that the cut may drop.
     """
 
-    ratio: LogRatio
+    piece: Piece
     log_mass: float = DEFAULT_LOG_MASS
 
-    @cached_property
-    def properties(self) -> LawProperties:
-        """A sampled Gaussian may be split; shifted lines know densities with edges, too."""
-        ratio = self.ratio
-        gaussian = len(ratio.pieces) == 1 and not (ratio.pieces[0].bounded or ratio.atoms)
-        gaussian = gaussian and ratio.without_only == ratio.with_only == 0.0
-        known = gaussian or all(piece.bounded for piece in ratio.pieces)
-        atoms = known and bool(ratio.atoms)
-        return LawProperties(
-            cf_valid_for_all_t=known,
-            has_atoms=atoms,
-            has_atoms_and_edges=atoms,
-            sampled_gaussian=gaussian,
-            supports_tail_split=gaussian,
-        )
-
-    @property
-    def reverse_direction(self) -> SampledLaw | None:
-        """Return the law for the other direction, where nothing is truncated of either."""
-        ratio = self.ratio
-        whole = all(piece.bounded for piece in ratio.pieces)
-        whole = whole and ratio.without_only == ratio.with_only == 0.0
-        return replace(self, remove=not self.remove) if whole else None
-
-    @property
-    def still(self) -> float:
-        """Return the P-mass of the atoms."""
-        q = self.q if self.remove else 0.0
-        return math.fsum((1.0 - q) * r + q * w for _, r, w in self.ratio.atoms)
-
-    def edged(self, c: float) -> Edged:
-        """Return atoms and densities to the power (1 + y)^(c + 1), or (1 + y)^-c."""
-        exponent, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
-        atoms = Atoms.of(self.atom_outcomes(exponent), exponent, sign)
-        densities = tuple(AtomPowers(part, exponent, sign) for part in self._parts)
-        return Edged(atoms, densities, self.variation(exponent))
+    properties = LawProperties(line=True, sampled_gaussian=True, supports_tail_split=True)
 
     @property
     def log_truncated_mass(self) -> float:
         """Return the log of a bound on the P-mass outside the cut.
 
-        `interval` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass
+        `cut_ends` chooses normal quantiles z with exp(-z^2/2)/2 equal to a quarter of the mass
         (four tails for remove, two for add), and P(N > z) <= exp(-z^2/2)/2 for z >= 0.
         """
-        unbounded = any(not piece.bounded for piece in self.ratio.pieces)
-        return self.log_mass + 1e-9 if unbounded else -math.inf
+        return self.log_mass + 1e-9
 
     def profile(self, epsilon: float) -> tuple[float, float] | None:
         """Bound delta of one use; None where only the tails can tell."""
         return sampled_profile(self.base, self.q, epsilon, remove=self.remove)
 
-    @property
-    def atom_locations(self) -> tuple[float, ...]:
-        """Return the base's atoms after sampling, and the floor of an unbounded base."""
-        floor = any(not piece.bounded for piece in self.ratio.pieces)
-        return sampled_atom_locations(
-            self.base.atom_locations, self.q, remove=self.remove, floor=floor
-        )
-
     def truncated(self, log_mass: float) -> SampledLaw:
-        """Cut unbounded pieces so that the P-mass outside is at most exp(log_mass)."""
+        """Cut X so that the P-mass outside is at most exp(log_mass)."""
         return replace(self, log_mass=min(log_mass, math.log(0.01)))
-
-    def interval(self, piece: Piece) -> tuple[float, float]:
-        """Return the ends of the piece after the cut."""
-        if piece.bounded:
-            return piece.low, piece.high
-        low, high = cut_ends(piece.mean, piece.deviation, self.q, self.log_mass, remove=self.remove)
-        return float(low), float(high)
 
     @property
     def rate(self) -> float:
@@ -137,8 +84,8 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
 
     @property
     def normal(self) -> Piece:
-        """Return the only piece of a sampled Gaussian: X under R."""
-        return self.ratio.pieces[0]
+        """Return the density of X under R."""
+        return self.piece
 
     @property
     def farthest(self) -> float:
@@ -147,8 +94,10 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return those of the interval."""
-        return self.interval(self.normal)
+        """Return the ends of X after the cut."""
+        mean, s = self.normal.mean, self.normal.deviation
+        low, high = cut_ends(mean, s, self.q, self.log_mass, remove=self.remove)
+        return float(low), float(high)
 
     def between(self, low: float, high: float) -> SampledPart:
         """Return the outcomes of X between two places."""
@@ -173,43 +122,19 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
         """Return q^2 (e^{s^2} - 1)."""
         return self.q**2 * math.expm1(min(self.normal.deviation**2, largest))
 
-    @cached_property
-    def _parts(self) -> tuple[SampledPart, ...]:
-        """Return the pieces after the cut."""
-        return tuple(
-            SampledPart(piece, *self.interval(piece), self.q) for piece in self.ratio.pieces
-        )
-
-    def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:
-        """Return the pieces after the cut, and up to the X of a y."""
-        if below == math.inf:
-            return self._parts
-        place = self._place(below)
-        return tuple(replace(part, high=min(part.high, place)) for part in self._parts)
-
     def _place(self, y: float) -> float:
         """Return the X of a y."""
         ratio = y / self.q
         return math.log1p(ratio) if -1.0 < ratio < math.inf else math.inf
 
-    def atom_outcomes(self, exponent: float, below: float = math.inf) -> WeightedLosses:
-        """Return the atoms; their places are off by 2 and MOST_UNITS, X by 8 units of itself.
-
-        d log (1 + y)^a / dx = a r.
-        """
-        place = self._place(below)
-        atoms = [(x, r) for x, r, _ in self.ratio.atoms if x <= place]
-        x = np.array([x for x, _ in atoms])
-        log_r = np.log(np.array([r for _, r in atoms]))
-        size = np.abs(x)
-        share = 1.0 / (1.0 + (1.0 - self.q) / self.q * np.exp(np.minimum(-x, 700.0)))
-        jitter = 8.0 + (2.0 + MOST_UNITS) * size * (1.0 + abs(exponent) * share)
-        return WeightedLosses(log_r, *y_and_loss(x, self.q), jitter, 8.0 * size)
+    def parts(self, below: float = math.inf) -> tuple[SampledPart, ...]:
+        """Return the outcomes after the cut, and up to the X of a y."""
+        low, high = self.ends
+        return (self.between(low, min(high, self._place(below))),)
 
     def outside(self) -> tuple[float, float]:
         """Return the masses of what was cut."""
-        masses = [part.outside() for part in self._parts]
-        return math.fsum(r for r, _ in masses), math.fsum(w for _, w in masses)
+        return self.parts()[0].outside()
 
     def log_excess(self, c: float, *, positive: bool = False) -> tuple[float, float]:
         """Return bounds on log(M(c) - 1), or on that part of it where X > 0.
@@ -217,11 +142,12 @@ class SampledLaw(TailSplitLaw, EdgedLaw, SampledTailLaw):
         Raises:
             NotCertifiedError: the quadrature is too long.
         """
-        return sampled_excess(self.ratio, self.q, c, remove=self.remove, positive=positive)
+        ratio = LogRatio(pieces=(self.normal,))
+        return sampled_excess(ratio, self.q, c, remove=self.remove, positive=positive)
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max."""
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error, remove=self.remove))
+        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
 
 
 def sampled(
@@ -249,10 +175,10 @@ def sampled(
     if of_one_kind is not None:
         return of_one_kind
     ratio = event.log_ratio()
-    if ratio is None:
+    if ratio is None or (ratio.pieces and ratio.pieces[0].bounded):
         return SampledTailLaw(event, reverse or event, q, remove)
     if ratio.pieces:
-        return SampledLaw(event, event, q, remove, ratio)
+        return SampledLaw(event, event, q, remove, ratio.pieces[0])
     return _sampled_atoms(event, reverse or event, ratio, q, remove=remove, exact=exact)
 
 

@@ -43,8 +43,7 @@ from privcalc.errors import DomainError, NotCertifiedError
 from privcalc.losses.concentration import mixed_concentration
 from privcalc.losses.law import Density, LawProperties, Piece, Sample, Tails
 from privcalc.losses.quadrature import QuadratureContour
-from privcalc.losses.quadrature_nodes import WeightedLosses
-from privcalc.losses.sampled.cut import AtomPowers, Atoms, Edged, EdgedLaw, TailSplitLaw
+from privcalc.losses.sampled.cut import TailSplitLaw
 from privcalc.losses.sampled.excess import Excess, integrate, log_total
 from privcalc.losses.sampled.law import DEFAULT_LOG_MASS
 from privcalc.losses.sampled.mixture_sums import ExponentialSum, MixedGaussians, MixtureSums
@@ -61,7 +60,6 @@ if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
 
 STANDARD = Piece.normal(0.0, 1.0)
-NOTHING = WeightedLosses(*(np.zeros(0) for _ in WeightedLosses._fields))
 # Of larger mixtures, and losses that grow faster, panels would be too narrow; on shifted lines the
 # latter overflow.
 LARGEST_SPLIT, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
@@ -69,7 +67,7 @@ LARGEST_SPLIT, FARTHEST, FARTHEST_LINES = 40, 20.0, 10.0
 TERMS = 32
 
 
-class CutMixture(TailSplitLaw, EdgedLaw):
+class CutMixture(TailSplitLaw):
     """A pair of N(0, 1) and a mixture of unit normal laws to its right."""
 
     __slots__ = ()
@@ -97,7 +95,7 @@ class CutMixture(TailSplitLaw, EdgedLaw):
         """A small one may be split, where it has outputs that the record does not touch."""
         split = self.small and self.rate < 1.0
         return LawProperties(
-            cf_valid_for_all_t=split and self.lines,
+            line=split and self.lines,
             supports_tail_split=split,
             tail_cost=max(1.0, len(self.ratio.centres) / TERMS),
         )
@@ -106,15 +104,6 @@ class CutMixture(TailSplitLaw, EdgedLaw):
     def lines(self) -> bool:
         """Whether losses do not grow too fast."""
         return self.farthest <= FARTHEST_LINES
-
-    still = 0.0
-
-    def edged(self, c: float) -> Edged:
-        """Return the density to the power (1 + y)^(c + 1), or (1 + y)^-c."""
-        exponent, sign = (c + 1.0, 1.0) if self.remove else (-c, -1.0)
-        atoms = Atoms.of(NOTHING, exponent, sign)
-        densities = tuple(AtomPowers(part, exponent, sign) for part in self.parts())
-        return Edged(atoms, densities, self.variation(exponent))
 
     @property
     def normal(self) -> Piece:
@@ -154,11 +143,6 @@ class CutMixture(TailSplitLaw, EdgedLaw):
             high = min(high, top)
         return (self.between(low, high),)
 
-    def atom_outcomes(self, exponent: float, below: float = math.inf) -> WeightedLosses:
-        """Return none."""
-        del exponent, below
-        return NOTHING
-
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max.
 
@@ -167,7 +151,7 @@ class CutMixture(TailSplitLaw, EdgedLaw):
         """
         if not self.small:
             raise NotCertifiedError("the mixture is too large for certified quadrature")
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error, remove=self.remove))
+        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
 
     def outside(self) -> tuple[float, float]:
         """Return the masses outside of the cut, under R and W."""

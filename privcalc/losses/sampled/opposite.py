@@ -400,7 +400,7 @@ class OppositeLaw(QuadratureLaw):
 
     def on_contour(self, c: float, t_max: float, log_error: float) -> QuadratureContour:
         """Build certified nodes for |t| <= t_max."""
-        return QuadratureContour(self, c, self.nodes(c, t_max, log_error, remove=self.remove))
+        return QuadratureContour(self, c, self.nodes(c, t_max, log_error))
 
     def real_order(self, c: float) -> tuple[float, float]:
         """Return bounds on log M(c), M being that of the parts and atoms, without cancellation.

@@ -29,7 +29,7 @@ import numpy as np
 
 from privcalc.losses.atomic.atoms import MASS_ULPS, MOST_ANCHORS
 from privcalc.losses.concentration import sampled_concentration, sampled_range
-from privcalc.losses.law import LawProperties, LossLaw, Sample, Tails
+from privcalc.losses.law import LossLaw, Sample, Tails
 from privcalc.losses.sampled.renyi import convexity_bracket, from_excess
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
@@ -222,15 +222,9 @@ class SampledTailLaw(LossLaw):
     remove: bool
 
     @property
-    def properties(self) -> LawProperties:
-        """What `truncated` leaves of a lattice is finitely many outcomes."""
-        finite = self.base.lattice is not None
-        return LawProperties(cf_valid_for_all_t=finite, has_atoms=finite)
-
-    def truncated(self, log_mass: float) -> LossLaw:
-        """Return the outcomes that matter of a base that has finitely many of them."""
-        found = self.base.sampled_atoms(self.q, log_mass, remove=self.remove)
-        return self if found is None else found
+    def reverse_direction(self) -> LossLaw | None:
+        """Return the other direction, of an event that is one pair in both."""
+        return replace(self, remove=not self.remove) if self.base == self.reverse else None
 
     @property
     def infinity_mass(self) -> float:
