@@ -30,7 +30,6 @@ class Proof(Enum):
     GAME = "game of fixed-size batches", "closed-form"
     INVERSION = "characteristic-function inversion", "contour"
     TAIL_SPLIT = "inversion split at a large loss", "contour"
-    SMOOTHED = "smoothed inversion", "contour"
     LATTICE = "lattice FFT", "fft"
     RENYI = "Renyi divergence", "rdp"
     QUADRATURE = "quadrature without certificate", "afa"

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 
 from privcalc.accounting.compose import compose
-from privcalc.accounting.realize import realize
 from privcalc.calibration.search import Probe, ValueSearch
-from privcalc.engine.inversion.bulk_and_tail import Search as Cuts
 from privcalc.losses.allocated import allocated_laws
 from privcalc.losses.atomic.power import FEWEST_PIECES, PER_PIECE, lower_law
 from privcalc.losses.choices.range_uses import FEWEST_POINTS, PART, PER_LOWER, PER_UPPER, lattice
 from privcalc.losses.sampled.parts import ShiftedPart
 from privcalc.numerics.phases import PER_PRODUCT
 from privcalc.numerics.work import allowance, left
-from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 
 
@@ -52,18 +49,6 @@ def test_laws_of_few_steps_are_small() -> None:
     # The same masses from the other side.
     points = np.array([-0.7, 0.0, 0.3])
     np.testing.assert_allclose(remove.tails(points).above_q, add.tails(-points).below_p, rtol=1e-12)
-
-
-def test_peaks_of_all_cuts_are_those_of_each() -> None:
-    """One table for all says what a loop over the cuts does."""
-    tree = parse("gaussian:sigma=0.6@poisson:q=0.002@20+rr:epsilon=0.1@3").tree
-    part = realize(tree, Relation.ADD_OR_REMOVE_ONE)["remove"]
-    search = Cuts.of(part.upper.truncated(-40.0))
-    for epsilon in (0.1, 0.9, 3.0):
-        peaks = [max(search.peak(table, epsilon)[0] for table in cut.all) for cut in search.cuts]
-        found, cut = search.best(epsilon)
-        assert found == min(peaks)
-        assert found == max(search.peak(table, epsilon)[0] for table in cut.all)
 
 
 def probe(position: int, x: float, upper: float, lower: float) -> Probe:

@@ -116,10 +116,6 @@ class StoppingRule:
             return True
         return self.first or self._beneath(bound)
 
-    def suffices(self, bound: Bound) -> bool:
-        """Say whether a coarse answer is sufficient: it decides, or it is one of many."""
-        return self.quick or self.decided(bound)
-
     def _beneath(self, bound: Bound) -> bool:
         upper = self._shifted(bound).upper
         return self.within(bound) or (self.ceiling is not None and upper <= self.ceiling)
@@ -288,9 +284,10 @@ def _answered(
         )
     if composition.curves or engine == "rdp":
         return question.renyi()
-    if engine != "auto" or not composition.rdp_tighter_than_pld:
+    if engine != "auto":
         return Plan(question, target, stop, engine, serving).answer()
-    found = _ahead(question, stop)
+    sharper = composition.rdp_tighter_than_pld
+    found = _ahead(question, stop) if sharper else None
     if found is not None:
         return found
     try:
@@ -300,7 +297,7 @@ def _answered(
         with suppress(NotCertifiedError):
             return question.renyi()
         raise error from None
-    return _sharpened(question, found, stop)
+    return _sharpened(question, found, stop) if sharper else found
 
 
 def _ahead(question: Question, stop: StoppingRule) -> Certified | None:

@@ -138,44 +138,8 @@ def progression_rows(step: float, count: int, loss: Array, weights: Array) -> Co
     return result[:, :count]
 
 
-def lattice_sums(t: Array, first: int, step: float, weights: Array) -> ComplexArray:
-    """Return sum_j w_j e^{i t l_j} for every t, where l_j = (first + j) step.
-
-    With j = a B + b the factors split as on a progression of t. The weights are real, and a sum
-    has no more than B + n / B roundings. The work is for the caller to charge.
-    """
-    block = lattice_block(len(weights))
-    table = np.pad(weights, (0, -len(weights) % block)).reshape(-1, block).T
-    coarse = step * (first + block * np.arange(table.shape[1]))
-    fine = step * np.arange(block)
-    rows = max(1, CHUNK // block)
-    result: ComplexArray = np.empty(len(t), np.complex128)
-    for i in range(0, len(t), rows):
-        near = _table(t[i : i + rows], fine)
-        sums = near.real @ table + 1j * (near.imag @ table)
-        result[i : i + rows] = (sums * _table(t[i : i + rows], coarse)).sum(axis=1)
-    return result
-
-
-def lattice_block(count: int) -> int:
-    """Return how many neighbours `lattice_sums` takes together, of so many losses."""
-    return max(1, math.isqrt(count))
-
-
-def block_sums(starts: Array, step: float, size: int, loss: Array, weights: Array) -> ComplexArray:
-    """Return the sums of one set of weights at t = start + k step, k < size; a row a start."""
-    fine = phases(step * np.arange(size), loss).T
-    rows = max(1, CHUNK // max(len(loss), size))
-    charge(PER_PRODUCT * len(starts) * size * len(loss))
-    table: ComplexArray = np.empty((len(starts), size), np.complex128)
-    for i in range(0, len(starts), rows):
-        table[i : i + rows] = _product(phases(starts[i : i + rows], loss) * weights, fine)
-    return table
-
-
 # Terms of the theta series of modulus below exp(-NEGLIGIBLE) are truncated, and charged.
 NEGLIGIBLE = 45.0
-LEAST_BETA = 3.0
 
 
 def terms_needed(beta: float) -> int:

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 PROVED = [
     (Proof.CLOSED_FORM, "pure:epsilon=1@3", {"delta": 0}),
     (Proof.SINGLE_USE, "gaussian:sigma=1", {"delta": 1e-5}),
-    (Proof.ENUMERATION, "rr:p=0.75@10", {"delta": 1e-5}),
     (Proof.INVERSION, "gaussian:sigma=2@poisson:q=0.01@3000", {"delta": 1e-5}),
-    (Proof.BULK_AND_TAIL, "gaussian:sigma=2@poisson:q=0.01@10", {"delta": 1e-9}),
-    (Proof.SMOOTHED, "laplace:scale=10@300", {"delta": 1e-6}),
+    (Proof.TAIL_SPLIT, "gaussian:sigma=2@poisson:q=0.01@10", {"delta": 1e-9}),
+    (Proof.LATTICE, "rr:p=0.75@10", {"delta": 1e-5}),
     (Proof.GAME, "gaussian:sigma=1@wor:q=0.02@20", {"delta": 1e-5, "tolerance": 1e-2}),
     (Proof.LATTICE, "laplace:scale=10@300", {"delta": 1e-6, "engine": "fft"}),
     (Proof.RENYI, "zcdp:rho=1", {"delta": 1e-5}),

@@ -13,11 +13,9 @@ import mpmath
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
-from privcalc.losses.noise.gaussian import GaussianLaw
 from tests.oracles.discrete_gaussian import Term, delta_of, total_of
 from tests.oracles.store import folder
 
@@ -104,27 +102,6 @@ def test_few_draws_of_unrelated_steps(sigmas: tuple[str, ...], epsilon: float) -
     assert ends[1].upper >= epsilon * (1 - 1e-9)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "text",
-    [
-        pytest.param(NARROW, id="narrow", marks=pytest.mark.slow),
-        pytest.param(WIDE, id="wide", marks=pytest.mark.slow),
-        pytest.param(LATTICE, id="lattice"),
-    ],
-)
-def test_ten_kinds_of_noise_together(text: str) -> None:
-    """Ten sigmas at delta 1e-10, commensurable or not, to a relative width of 1e-9."""
-    pairs = [word.split("@") for word in text.split()]
-    laws = Composition.of((law(sigma), int(count)) for sigma, count in pairs)
-    bound = certified_epsilon(laws, 1e-10, 1e-9, engine="contour").bound
-    assert bound.lower is not None
-    assert bound.width <= 1e-9 * bound.upper
-    # Delta at the ends straddles the target.
-    assert (SMOOTHED.delta(laws, bound.upper, 1e-9).bound.lower or 0.0) <= 1e-10
-    assert SMOOTHED.delta(laws, bound.lower, 1e-9).bound.upper >= 1e-10
-
-
 def test_a_census_of_33_variances() -> None:
     """130 releases over 33 rational variances: sigmas are roots, so that no lattice is shared."""
     rng = random.Random(2020)
@@ -144,29 +121,6 @@ def test_a_census_of_33_variances() -> None:
         assert bound.width <= 1e-8 * bound.upper
     # The roots are off by 1e-16: their answers agree to much more than the width.
     assert bounds[0].intersection(bounds[1]).width <= 1e-8 * bounds[0].upper
-
-
-def test_related_steps_and_unrelated_ones_agree() -> None:
-    """Sigma 3 and 7.5 share the step 1/225; a hair's breadth away they share none."""
-    neat = Composition.of([(law("3"), 12), (law("7.5"), 40)])
-    near = Composition.of([(law("3.0000000000001"), 12), (law("7.50000000000033"), 40)])
-    a = SMOOTHED.epsilon(neat, 1e-8, 1e-8, 1e-9).bound
-    b = SMOOTHED.epsilon(near, 1e-8, 1e-8, 1e-9).bound
-    assert a.lower is not None
-    assert b.lower is not None
-    assert a.lower * (1 - 1e-12) <= b.upper
-    assert b.lower * (1 - 1e-12) <= a.upper
-    assert a.width <= 1e-9 * a.upper
-
-
-def test_one_release_costs_more_than_the_continuous_formula() -> None:
-    """The exact epsilon of one discrete release lies above that of the continuous Gaussian."""
-    discrete = SMOOTHED.epsilon(Composition.of([(law("1"), 1)]), 1e-5, 1e-5, 1e-9).bound
-    single = certified_epsilon(Composition.of([(law("1"), 1)]), 1e-5, 1e-9).bound
-    smooth = certified_epsilon(Composition.of([(GaussianLaw(1.0), 1)]), 1e-5, 1e-9).bound
-    assert discrete.lower is not None
-    assert discrete.lower > smooth.upper + 0.05
-    assert discrete.intersection(single).width <= 1e-9 * discrete.upper
 
 
 @pytest.mark.dear("0.999")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 
 from privcalc.bounds import Bound, Proof
-from privcalc.engine import divergences, planner, renyi
+from privcalc.engine import planner, renyi
 from privcalc.engine.afa import LevyInversion
-from privcalc.engine.averaged import _Dense, averaged
 from privcalc.engine.certified import Certified
 from privcalc.engine.composition import Composition
 from privcalc.engine.enumeration.listed import Listed, Side
@@ -23,32 +21,23 @@ from privcalc.engine.fft.groups import sampled_term
 from privcalc.engine.fft.lattice_law import Grid, WindowError, coarsen, discretised, make_grid
 from privcalc.engine.fft.sketch import sketch
 from privcalc.engine.fft.transform import compose_lattice
-from privcalc.engine.inversion import cells
-from privcalc.engine.inversion.cells import Nodes, choose_blocks
 from privcalc.engine.inversion.decaying import make_plan
-from privcalc.engine.inversion.edged import power
-from privcalc.engine.inversion.laws import prepared
 from privcalc.engine.inversion.tail_search import Parts
-from privcalc.engine.large_loss import OneLargeLoss, one_large_loss
 from privcalc.engine.source import Deltas, bracket
 from privcalc.engine.terms import _last, _members
-from privcalc.errors import DisagreementError, NotCertifiedError
+from privcalc.errors import NotCertifiedError
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
-from privcalc.losses.choices.bounded_range import BoundedRangeLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
-from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.sampled.law import sampled
 from privcalc.losses.term import Alone, Term
 from privcalc.record import replace
 from privcalc.renyi.known import LinearCurve
 
 if TYPE_CHECKING:
     from privcalc.engine.source import Source
-    from privcalc.losses.contour import ContourLaw
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
 GAUSSIAN = Composition.of([(GaussianLaw(1.0), 1)])
 CURVE = Composition((), ((LinearCurve(0.5), 1),))
@@ -75,36 +64,10 @@ def test_inversions_at_the_ends_of_delta() -> None:
     assert leaky.epsilon(0.2) == math.inf
 
 
-def test_what_no_average_is_taken_of() -> None:
-    """Of curves, of one law and of none with a profile; and of losses that lie too low."""
-    assert averaged(CURVE) is None
-    assert averaged(Composition.of([(BoundedRangeLaw(0.5), 1)])) is None
-    assert averaged(Composition.of([(GaussianLaw(1.0), 2), (LaplaceLaw(1.0), 2)])) is None
-
-    def values(losses: Array) -> Any:
-        raise AssertionError(losses)
-
-    # Losses are at most 1, and V is 0 from 0.5 on: nothing is left at 2.
-    assert _Dense(LaplaceLaw(1.0)).mean(values, 2.0, 0.5) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize(("upper", "lower"), [(1.0, 0.5), (1.0, 1.0 + 1e-15), (0.0, 0.0)])
-def test_divergences_that_cross_by_rounding(upper: float, lower: float) -> None:
-    """The larger of two equal ends is neither; by more they contradict each other."""
-    assert divergences._bound(upper, lower) == Bound(upper, min(lower, upper))
-    with pytest.raises(DisagreementError, match="divergences prove at least"):
-        divergences._bound(upper, lower + 0.75)
-
-
-def test_divergences_without_lower_ends() -> None:
-    """Of a curve that is only an upper bound no order proves a lower end."""
-    assert divergences._best(CURVE, lambda *_: np.zeros((1, 1))) == -math.inf
-
-
 def test_lists_of_no_losses() -> None:
     """Where no loss is listed, delta and the mass above are estimated as 0."""
     none = np.zeros(0)
-    source = Listed(Proof.ENUMERATION, Side(none, none, 0.0))
+    source = Listed(Proof.LATTICE, Side(none, none, 0.0))
     for found in source.estimates(np.array([0.0, 1.0])):
         assert found.tolist() == [0.0, 0.0]
 
@@ -150,20 +113,6 @@ def test_laws_without_finite_losses() -> None:
         assert mass.upper == 1.0
         assert mass.lower is not None
         assert 1.0 - 1e-9 <= mass.lower <= 1.0
-
-
-def test_large_losses_of_what_has_none() -> None:
-    """Curves, infinite losses and none at all have no such source; nor is 0 far out."""
-    rare = sampled(GaussianLaw(1.0), 1e-4, remove=True)
-    assert one_large_loss(Composition.of([(rare, 3)])) is not None
-    assert one_large_loss(CURVE) is None
-    assert one_large_loss(Composition(())) is None
-    assert one_large_loss(Composition.of([(rare, 1)])) is None
-    leaky = sampled(two_point(Enclosed.of(2.0), Enclosed.of(1e-9)), 1e-4, remove=True)
-    assert one_large_loss(Composition.of([(leaky, 3)])) is None
-    found = OneLargeLoss(((rare, 3),)).deltas(np.array([0.0, 1e9]))
-    assert found.lower.tolist() == [0.0, 0.0]
-    assert found.upper.tolist() == [math.inf, math.inf]
 
 
 @pytest.mark.parametrize("other", [NOTHING, GaussianLaw(1.0)])
@@ -247,44 +196,11 @@ def test_terms_without_lower_ends() -> None:
         _last([(upper, 1)])
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, 64, 1000])
-def test_powers_of_phases(count: int) -> None:
-    """Against powers of numbers whose modulus and angle are known; there is none of no uses."""
-    angles = np.array([0.0, 0.1, 1.0])
-    value: ComplexArray = np.multiply(0.99, np.exp(1j * angles))
-    found, error = power(value, np.full(3, 1e-15), count)
-    truth = 0.99**count * np.exp(1j * angles * count)
-    assert (np.abs(found - truth) <= error + 1e-13).all()
-    with pytest.raises(AssertionError, match="used at least once"):
-        power(value, np.zeros(3), 0)
-
-
-def test_lines_of_too_many_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks and cells of a line are counted before they are looked at."""
-    nodes = Nodes(1e-3, 1e9, 0.0, 1e-12, 1e-3)
-    with pytest.raises(NotCertifiedError, match=r"too many (nodes|cells)"):
-        choose_blocks([], nodes)
-    monkeypatch.setattr(cells, "MOST_BLOCKS", 10)
-    with pytest.raises(NotCertifiedError, match="too many nodes"):
-        choose_blocks([], nodes)
-    monkeypatch.setattr(cells, "MOST_BLOCKS", 10**15)
-    monkeypatch.setattr(cells, "MOST_CELLS_AT_ONCE", 0)
-    with pytest.raises(NotCertifiedError, match="too many cells"):
-        choose_blocks([], nodes)
-
-
 def test_lines_where_moments_overflow() -> None:
     """E e^(c L) of Gaussian noise is e^(c (c + 1) mu^2 / 2): no double at c = 1e200."""
     with pytest.raises(NotCertifiedError, match="moment generating function overflows at order"):
         make_plan(GAUSSIAN, 1e200, 1.0, -10.0, 1e-9)
     assert Parts.of(CURVE) is None
-
-
-def test_contours_of_unknown_kinds_have_no_smoothed_line() -> None:
-    """What is known near the real axis only cannot be smoothed."""
-    law = cast("ContourLaw", SimpleNamespace(revival=None))
-    with pytest.raises(NotCertifiedError, match="near the real axis only"):
-        prepared(law, 1)
 
 
 def test_groups_of_samples_that_are_too_large() -> None:

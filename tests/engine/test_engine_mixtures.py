@@ -12,10 +12,8 @@ from scipy.special import ndtr
 
 from privcalc.engine.composition import Composition
 from privcalc.engine.inversion import tail_split
-from privcalc.engine.inversion.edged import Falling
-from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.engine.inversion.tail_search import Parts, Search
-from privcalc.engine.inversion.tail_split import TAIL_SPLIT, Closed
+from privcalc.engine.inversion.tail_split import Closed
 from privcalc.engine.methods import Question, WholeLine
 from privcalc.engine.source import bracket
 from privcalc.exact import Enclosed
@@ -88,21 +86,6 @@ def truth(case: Any, epsilon: float, *, remove: bool) -> float:
     return result
 
 
-@pytest.mark.few(5)
-@pytest.mark.parametrize("remove", [True, False])
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("epsilon", [0.3, 2.5])
-def test_both_contours_hold_the_truth(case: Any, epsilon: float, *, remove: bool) -> None:
-    """Atoms of either kind beside a sample of one record, or of several."""
-    expected = truth(case, epsilon, remove=remove)
-    composition = composed(case, remove=remove)
-    for solve in (SMOOTHED.delta, TAIL_SPLIT.delta):
-        bound = solve(composition, epsilon, 1e-8).bound
-        assert (bound.lower or 0.0) <= expected * (1.0 + 1e-11)
-        assert expected * (1.0 - 1e-11) <= bound.upper
-        assert bound.width <= 1e-7 * expected
-
-
 def misses(case: Any, epsilon: float, solve: Any) -> bool:
     """Say whether a bracket for removing does not hold the truth."""
     bound = solve(composed(case, remove=True), epsilon, 1e-8).bound
@@ -144,14 +127,6 @@ def test_the_left_side_needs_the_other_order(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(Parts, "whole", lambda self, *, right: whole(self, right=right or True))
     bound, expected = cut_at(CASES[0], 1.5, 0.7), truth(CASES[0], 1.5, remove=True)
     assert not (bound.lower or 0.0) <= expected <= bound.upper
-
-
-def test_a_bound_that_falls_too_fast_is_false(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is cut, or left out, has such a bound on |phi| in its error."""
-    beyond = Falling.beyond
-    monkeypatch.setattr(Falling, "beyond", lambda self, t: 300.0 * beyond(self, t))
-    case = ((1.5, 0.3, 1), 0.05, [(LOPSIDED, 2)])
-    assert misses(case, 0.3, SMOOTHED.delta)
 
 
 def test_groups_and_pairs_of_different_noise_stand_beside_atoms() -> None:

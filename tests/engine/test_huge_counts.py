@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,17 +14,12 @@ from scipy.stats import binom
 import privcalc
 from privcalc.accounting.compose import compose
 from privcalc.accounting.realize import realize
-from privcalc.engine.divergences import delta_bracket, epsilon_bracket
 from privcalc.engine.fft.answer import MOST_USES, forecast_epsilon
-from privcalc.engine.inversion.laws import STILL, LaplaceBlocks
-from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.engine.planner import certified_delta, certified_epsilon
-from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.numerics.work import QUESTION, allowance, left
 from privcalc.relation import Relation
 from privcalc.spec.parse import parse
 from tests.oracles.contour import contour
-from tests.oracles.laws import laplace_moment
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -61,44 +55,6 @@ def test_laplace_noise_of_any_count_is_known_to_all_digits(
     assert found.bound.lower is not None
     assert found.bound.lower <= truth <= found.bound.upper
     assert found.bound.width <= 1e-7 * found.bound.upper
-
-
-@pytest.mark.parametrize("scale", ["1.564e8", "2.9e8", "1e9"])
-def test_contours_of_very_many_uses_have_few_nodes(scale: str) -> None:
-    """All of the sum is where few uses would still be near 1."""
-    composition = composition_of(f"laplace:scale={scale}@20200000000000")
-    assert SMOOTHED.near(composition, 0.05, 1e-6).count < 20_000
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_bounds_on_laplace_noise_hold_and_are_near(seed: int) -> None:
-    """On cells and beyond points they are above |phi|, at forty digits."""
-    r = random.Random(seed)
-    scale = 10.0 ** r.uniform(-0.5, 9)
-    law = LaplaceLaw(1.0 / scale)
-    c = r.uniform(0.01, 3.0) * scale ** r.uniform(0.0, 1.0)
-    blocks = LaplaceBlocks.of(law.on_contour(c, 0.0, 0.0))
-    with mp.workdps(40):
-        e = mp.mpf(law.e)
-
-        def log_phi(t: float) -> float:
-            z = mp.mpc(c, t)
-            return float(mp.log(abs(laplace_moment(1 / e, z) / laplace_moment(1 / e, mp.mpf(c)))))
-
-        for _ in range(12):
-            start = 10.0 ** r.uniform(-8, 1.5) * scale
-            width = start * 10.0 ** r.uniform(-3, 0.5)
-            inside = [start + width * r.random() for _ in range(8)]
-            cell = float(blocks.cell_bounds(np.array([start]), width, uniform=False)[0])
-            beyond = float(blocks.beyond(np.array([start]))[0])
-            later = [start * (1.0 + 10.0 ** r.uniform(-2, 2)) for _ in range(8)]
-            assert max(map(log_phi, inside)) <= cell + 1e-17
-            assert max(map(log_phi, [start, *later])) <= beyond + 1e-17
-    # Near 0 the first bound is all but the truth; the other one falls with the loss alone.
-    start = 1e-3 * scale
-    assert start * law.e < STILL
-    least = min(0.05 * law.e, 1e-6 * blocks.up * blocks.down)
-    assert float(blocks.beyond(np.array([start]))[0]) < -least
 
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
@@ -138,28 +94,6 @@ def test_a_law_on_a_lattice_is_no_contradiction() -> None:
     found = compose(tree, epsilons=[80.6]).answers[0].bound
     assert found is not None
     assert 0.0 < (found.lower or 0.0) < found.upper < 1e-80
-
-
-@pytest.mark.few(2)
-@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0, 12.0])
-def test_divergences_bracket_the_profile_of_gaussian_noise(mu: float) -> None:
-    """Both ends hold, and get nearer the larger epsilon is beside its deviation."""
-    composition = composition_of(f"gdp:mu={mu}")
-    for delta in (0.9, 0.3, 1e-2, 1e-5, 1e-9):
-        if delta >= gaussian_delta(mu, 0.0):
-            continue
-        found = epsilon_bracket(composition, delta, delta).bound
-        assert found.lower is not None
-        # At an upper end delta is at most the target, and at a lower end at least.
-        assert gaussian_delta(mu, found.upper) <= delta * (1.0 + 1e-9)
-        assert not found.lower or gaussian_delta(mu, found.lower) >= delta * (1.0 - 1e-9)
-        assert mu < 10.0 or delta > 0.5 or found.lower > 0.3 * found.upper
-    for epsilon in (0.0, 0.1, 1.0, 20.0):
-        bound = delta_bracket(composition, epsilon).bound
-        truth = gaussian_delta(mu, epsilon)
-        assert bound.lower is not None
-        assert bound.lower <= truth * (1.0 + 1e-9) + 1e-15
-        assert bound.upper >= truth * (1.0 - 1e-9) - 1e-15
 
 
 @pytest.mark.parametrize("count", [10**10, 10**12, 10**15])

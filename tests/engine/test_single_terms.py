@@ -15,7 +15,6 @@ from privcalc.engine import renyi
 from privcalc.engine.composition import Composition
 from privcalc.engine.fft.lattice_law import LatticeLaw
 from privcalc.engine.fft.transform import compose_lattice
-from privcalc.engine.large_loss import _Fit
 from privcalc.losses.atomic.atoms import AtomicLaw
 
 if TYPE_CHECKING:
@@ -157,35 +156,3 @@ def test_errors_of_largest_losses_add_up(units: float) -> None:
     assert bound.lower is not None
     assert Fraction(bound.upper) >= total * (1 + off)
     assert Fraction(bound.lower) <= total * (1 - off)
-
-
-class Parabola(_Fit):
-    """The fit 5 s^2 to any function, of which this much is left to the comparison near 0."""
-
-    def __init__(self) -> None:
-        """Take nothing."""
-        self._c, self._power, self._clean = np.array([0.0, 0.0, 5.0]), 3, 0.01
-
-
-@pytest.mark.parametrize("line", [False, True])
-def test_convex_functions_are_off_a_fit_by_no_more_between_points(*, line: bool) -> None:
-    """The highest and, cell by cell, the lowest convex function through points of the fit.
-
-    The highest has chords between them, and the lowest the larger of the lines that prolong the
-    chords on both sides.
-    """
-    half = 0.02 * 1.5 ** np.arange(14)
-    d = np.concatenate([-half[8::-1], half])
-    values = 5.0 * d * d
-    fit = Parabola()
-    with np.errstate(all="ignore"):
-        most = fit._off(d, values, values)
-    slopes = np.diff(values) / np.diff(d)
-    for i in range(1, len(d) - 2):
-        s = np.linspace(d[i], d[i + 1], 101)
-        before = values[i] + slopes[i - 1] * (s - d[i])
-        after = values[i + 1] + slopes[i + 1] * (s - d[i + 1])
-        chord = values[i] + slopes[i] * (s - d[i])
-        found = np.maximum(before, after) if line else chord
-        off = np.abs(found - 5.0 * s * s)
-        assert (off <= (fit._clean + most * np.abs(s) ** 3) * (1.0 + 1e-9)).all()

@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.errors import NotCertifiedError
-from privcalc.losses.contour import Revival
-from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianContour, DiscreteGaussianLaw
-from privcalc.numerics.rounding import few_bits
+from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 
 if TYPE_CHECKING:
     from privcalc.numerics.arrays import Array
@@ -82,72 +79,6 @@ class Table:
             total += mass * term
             term *= ratio
         return total
-
-
-@pytest.mark.parametrize(
-    ("sigma", "shift"),
-    [pytest.param(*law, marks=[pytest.mark.slow] * (law == LARGEST)) for law in LAWS],
-)
-def test_cumulant_against_its_definition(sigma: str, shift: int) -> None:
-    """K(c + it) is log E e^{zL} within its error: near revivals, halfway, and at random."""
-    law = law_of(sigma, shift)
-    rng = random.Random(f"{sigma} {shift}")
-    period = 2.0 * math.pi * law.v / shift
-    # |phi| falls to e^{-beta / 4} halfway.
-    with mp.workdps(60 + int(2.2 * law.v)):
-        table = Table(law.variance)
-        for _ in range(2):
-            c = few_bits(10.0 ** rng.uniform(-2.5, 1.2))
-            contour = law.on_contour(c, 0.0, 0.0)
-            turns = [0.0, 1e-3, rng.random(), 0.5, 1.0, 3.0 - 1e-4, 7.49, 40.02, 5000.0]
-            t = period * np.array(turns)
-            values, errors = contour.log_mgf(t)
-            for at, value, error in zip(t, values, errors, strict=True):
-                truth = mp.log(table.moment(mp.mpc(c, float(at)), shift))
-                gap = truth - mp.mpc(complex(value))
-                gap -= 2j * mp.pi * mp.nint(gap.imag / (2 * mp.pi))
-                assert abs(gap) <= float(error)
-            assert float(errors[:-2].max()) < 1e-10
-            along = contour.log_mgf_progression(0.25, 5)
-            alone = contour.log_mgf(0.25 * np.arange(5))
-            assert all(np.array_equal(x, y) for x, y in zip(along, alone, strict=True))
-
-
-@pytest.mark.parametrize("sigma", ["0.05", "0.2", "0.45", "1.5", "1.6", "9"])
-def test_cumulants_for_searches(sigma: str) -> None:
-    """K, K' and K'' are right to 1e-9, narrow laws included."""
-    law = law_of(sigma, 2)
-    with mp.workdps(50):
-        table = Table(law.variance)
-        for c in (0.01, 0.8, 6.25):
-
-            def cumulant(x: Any) -> Any:
-                return mp.log(table.moment(x, 2))
-
-            for order, value in enumerate(law.cumulants(c)):
-                truth = float(mp.diff(cumulant, c, order))
-                assert math.isclose(value, truth, rel_tol=1e-9, abs_tol=1e-14)
-
-
-def test_narrow_laws_refuse_the_contour() -> None:
-    """Below sigma 0.39 the series is too long, and there is no proof; estimates go on."""
-    with pytest.raises(NotCertifiedError, match="narrow"):
-        law_of("0.38", 1).on_contour(1.0, 1.0, -30.0)
-    assert law_of("0.39", 1).on_contour(1.0, 1.0, -30.0).size < 20
-    law = law_of("0.2", 1)
-    with mp.workdps(40):
-        truth = mp.log(Table(law.variance).moment(mp.mpc(0.5, 0.25), 1))
-    estimate = law.log_mgf_estimate(np.array([[0.5 + 0.25j]]))
-    assert estimate.shape == (1, 1)
-    assert abs(estimate[0, 0] - complex(truth)) < 1e-12
-
-
-def test_large_arguments_keep_the_error_small() -> None:
-    """Where one use has next to no loss, its error is small enough for a million uses."""
-    contour = DiscreteGaussianContour(law_of("20000", 1), 75.0)
-    value, error = contour.log_mgf(np.array([0.0, 200.0]))
-    assert math.isclose(value[0].real, 75.0 * 76.0 / 8e8, rel_tol=1e-14)
-    assert float(error.max()) < 1e-18
 
 
 @pytest.mark.parametrize(("sigma", "shift"), [("0.05", 1), ("0.3", 40), *LAWS])
@@ -258,52 +189,3 @@ def log_modulus(variance: Fraction, shift: int, c: float, t: Array) -> Array:
     modulus = np.abs(phases @ (weights / weights.sum()))
     result: Array = np.log(np.maximum(modulus, 1e-300))
     return result
-
-
-@pytest.mark.parametrize("shift", [1, 3])
-@pytest.mark.parametrize("sigma", ["0.4", "0.6", "1", "2.2", "7"])
-def test_bound_of_one_law(sigma: str, shift: int) -> None:
-    """|phi| never exceeds the bound over two periods; at revivals they are all but equal."""
-    variance = Fraction(sigma) ** 2
-    law = Revival.of_lattice_normal(float(variance), shift)
-    t = np.linspace(0.0, 2.0 * law.period, 4001)
-    f = np.abs(t / law.period - np.rint(t / law.period))
-    for c in (0.0, 0.31, 0.5, 3.2):
-        logs = log_modulus(variance, shift, c, t)
-        # The sum of the masses is rounded.
-        assert (np.exp(logs) <= np.exp(law.log_bound(f)) + 1e-13).all()
-    loose = 5.0 * math.exp(-law.beta * 0.9)
-    near = f < 0.05
-    assert (logs[near] >= law.log_bound(f[near]) - loose - 1e-10).all()
-
-
-def test_bound_against_mpmath() -> None:
-    """To many digits: exactly the theta sum over its largest term, and never below |phi|."""
-    with mp.workdps(400):
-        for sigma in ("0.5", "1.1", "4"):
-            v = mpf(sigma) ** 2
-            law = Revival.of_lattice_normal(float(Fraction(sigma) ** 2), 1)
-            weights = {x: mp.exp(-mpf(x * x) / (2 * v)) for x in range(-180, 181)}
-            whole = mp.fsum(weights.values())
-            for f in (0.0, 1e-4, 0.1, 0.3, 0.49, 0.5):
-                turn = 2j * mp.pi * mpf(f)
-                modulus = abs(mp.fsum(w * mp.exp(turn * x) for x, w in weights.items())) / whole
-                bound = float(law.log_bound(np.array([f]))[0])
-                excess = mpf(bound) - mp.log(modulus)
-                assert 0 <= excess <= 8.0 * math.exp(-law.beta * (1.0 - 2.0 * f) / 1.0) + 1e-12
-
-
-def test_bound_falls_and_stays_small_for_wide_noise() -> None:
-    """It falls from a revival on, and its rounding is relative: counts of a million multiply it."""
-    for variance in (1.0, 30.0, 4e8):
-        law = Revival.of_lattice_normal(variance, 1)
-        values = law.log_bound(np.linspace(0.0, 0.5, 2001))
-        assert (np.diff(values) < 1e-12).all()
-    assert float(law.log_bound(np.zeros(1))[0]) < 1e-200
-    assert float(law.log_bound(np.array([1e-7]))[0]) == pytest.approx(-law.beta * 1e-14)
-
-
-def test_narrow_noise_has_no_bound() -> None:
-    """Where the theta sum is not dominated by one term the bound is infinite, hence unused."""
-    law = Revival.of_lattice_normal(0.04, 1)
-    assert law.log_norm == math.inf

@@ -180,7 +180,7 @@ def test_panels_without_end_are_refused() -> None:
     """A part that takes more panels than are summed, and no parts at all."""
     law = sampled(GaussianLaw(1.0), 0.1, remove=True)
     assert isinstance(law, SampledLaw)
-    part = cast("DensityPart", law._parts[0])
+    part = cast("DensityPart", law.parts()[0])
     centres, halves = equal_panels(part, 0.5)
     assert float(2.0 * halves.sum()) == pytest.approx(part.high - part.low, rel=1e-12)
     assert centres[0] - halves[0] == pytest.approx(part.low, rel=1e-12)

@@ -125,7 +125,7 @@ def test_tilted_variation_bounds_the_variation_on_a_fine_grid(*, remove: bool) -
     law = sampled(GaussianLaw(1.3), 0.02, remove=remove)
     assert isinstance(law, SampledLaw)
     exponent = 3.0 if remove else -2.0
-    low, high = law.interval(law.ratio.pieces[0])
+    low, high = law.ends
     x = np.linspace(low, high, 200_001)
     ratio = 1.0 - 0.02 + 0.02 * np.exp(x)
     density = np.exp(-((x + 0.845) ** 2) / (2 * 1.69)) / (1.3 * math.sqrt(2 * math.pi))
@@ -174,7 +174,7 @@ def test_truncation_drops_no_more_than_it_says() -> None:
         for remove in (True, False):
             law = sampled(GaussianLaw(mu), q, remove=remove).truncated(-60.0)
             assert isinstance(law, SampledLaw)
-            low, high = law.interval(law.ratio.pieces[0])
+            low, high = law.ends
             m, d = -mu * mu / 2, mu
 
             def outside(mean: float, low: float = low, high: float = high, d: float = d) -> Any:

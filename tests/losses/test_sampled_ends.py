@@ -16,7 +16,6 @@ from privcalc.losses.noise.discrete_gaussian import DiscreteGaussianLaw
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.noise.laplace import LaplaceLaw
 from privcalc.losses.noise.unequal_gaussians import UnequalGaussiansLaw
-from privcalc.losses.rare import RareContour, RareUses
 from privcalc.losses.sampled import discrete_gaussian, excess
 from privcalc.losses.sampled.capped import opposite_law
 from privcalc.losses.sampled.coin import CoinLaw
@@ -66,26 +65,6 @@ def test_profiles_that_have_no_digits() -> None:
     # Of adding, no loss is above -log(1 - q), where all digits are lost.
     assert sampled_profile(base, 0.5, math.log(2.0), remove=False) is None
     assert sampled_profile(base, 0.5, math.log(2.0) + 1e-9, remove=False) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("x", [0.3, 1.0, 4.0])
-def test_squares_beyond_a_loss(x: float) -> None:
-    """(r - 1)^2 of R, beyond a loss, against an integral; infinite where that is no bound."""
-    mu, q = 1.0, 0.1
-    law, add = (sampled(GaussianLaw(mu), q, remove=remove) for remove in (True, False))
-    assert isinstance(law, SampledLaw)
-    assert isinstance(add, SampledLaw)
-    level = math.log1p(q * math.expm1(x))
-    with mp.workdps(20):
-        # X = mu z - mu^2 / 2 under R.
-        truth = mp.quad(
-            lambda z: (q * mp.expm1(mu * z - mu * mu / 2)) ** 2 * mp.npdf(z),
-            [(x + mu * mu / 2) / mu + k for k in (0, 2, 5, 12)],
-        )
-    found = law.square_beyond(level)
-    assert truth <= found <= 20.0 * float(truth)
-    assert law.square_beyond(-0.05) == math.inf
-    assert add.square_beyond(level) == math.inf
 
 
 def test_sums_of_logarithms_of_nothing() -> None:
@@ -314,13 +293,6 @@ def test_hulls_leave_out_what_lies_below_chords() -> None:
     points = [(Fraction(x, 10), Fraction(y, 10)) for x, y in ((1, 3), (2, 4), (5, 8), (10, 10))]
     found = _hull(points, start=Fraction(1, 10))
     assert found == [(Fraction(0), Fraction(1, 10)), points[0], points[2], points[3]]
-
-
-def test_rare_losses_are_known_on_the_real_line_only() -> None:
-    """The logarithm of a difference of powers has no branch that holds elsewhere."""
-    contour = RareContour(cast("RareUses", None), 1.0)
-    with pytest.raises(NotCertifiedError):
-        contour.log_mgf(np.array([0.0, 1.0]))
 
 
 def test_unequal_noise_has_no_halves() -> None:

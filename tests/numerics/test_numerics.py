@@ -27,7 +27,6 @@ from privcalc.numerics.gauss_legendre import (
 )
 from privcalc.numerics.normal import FEW_TAILS, log_tail, lower_tails
 from privcalc.numerics.phases import (
-    lattice_sums,
     phase_sums,
     progression_rows,
     progression_sums,
@@ -126,24 +125,6 @@ def test_sums_of_many_terms_are_charged_for_few_roundings() -> None:
     for row, value in zip(terms, found, strict=True):
         exact = math.fsum(row)
         assert abs(value - exact) <= UNIT * sum_units(100_000) * exact
-
-
-@pytest.mark.parametrize(("count", "first"), [(1, -3), (2, 0), (97, -40), (400, 12)])
-def test_lattice_sums_agree_with_the_definition(count: int, first: int) -> None:
-    """Two short tables equal sum w e^{itl}, l = (first + j) step, to the charged rounding."""
-    rng = np.random.default_rng(count)
-    weights, step = rng.uniform(size=count), few_bits(0.0123)
-    t = rng.uniform(-40.0, 40.0, size=30)
-    found = lattice_sums(t, first, step, weights)
-    for value, at in zip(found, t.tolist(), strict=True):
-        places = [(first + j) * mpmath.mpf(step) for j in range(count)]
-        terms = [
-            mpmath.mpf(float(w)) * mpmath.expj(mpmath.mpf(at) * x)
-            for w, x in zip(weights, places, strict=True)
-        ]
-        largest = max(abs(float(x)) for x in places) + 2.0 * step * math.isqrt(count)
-        charge = UNIT * float(weights.sum()) * (64 + 6 * math.sqrt(count) + 4 * abs(at) * largest)
-        assert abs(value - complex(mpmath.fsum(terms))) <= charge
 
 
 def test_far_tails_of_the_normal_law() -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import random
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from mpmath import mp, mpf
 
-from privcalc.bounds import Bound
-from privcalc.engine.enumeration.outcomes import Outcomes
-from privcalc.engine.terms import Realized
-from privcalc.tradeoff.atomic import AtomicSolver, AtomicTests
 from privcalc.tradeoff.function import trade_off
 from privcalc.tradeoff.ordered_pair import OrderedPair, Profile
 from privcalc.tradeoff.pair_solver import PairSolver, Thresholds
@@ -25,7 +19,6 @@ from tests.trade_off_helpers import (
     brute_powers,
     check,
     curve_of,
-    holds,
     laws_of,
     laws_of_rows,
     meets,
@@ -99,56 +92,6 @@ def test_losses_far_below_zero(tmp_path: Path, engine: str) -> None:
     far = laws_of(f"pmf:file={tmp_path / 'table.csv'}@3+laplace:scale=1@2")
     for curve in trade_off(far, alphas, TOLERANCE, engine=engine).directions.values():
         assert all(power.upper == 1.0 for power in curve.power[1:])
-
-
-@pytest.mark.parametrize("wrong", ["losses up", "losses down", "masses", "all", "nothing"])
-@pytest.mark.parametrize("seed", range(4))
-def test_errors_of_listed_outcomes(seed: int, wrong: str) -> None:
-    """Brackets from losses and masses that are off by what is said contain the true curve."""
-    rng = random.Random(seed)
-    count = rng.randint(2, 40)
-    p = [rng.random() ** 4 for _ in range(count + 1)]
-    q = [rng.random() ** 4 for _ in range(count + 1)]
-    mass, other = (rng.choice((0.0, 0.2)) for _ in range(2))
-    p = [(1.0 - mass) * x / math.fsum(p) for x in p]
-    q = [(1.0 - other) * x / math.fsum(q) for x in q]
-    # The last outcome is left out where everything is wrong.
-    size = count if wrong == "all" else count + 1
-    dropped = p[-1] if wrong == "all" else 0.0
-    loss_error = 1e-3 if wrong in ("losses up", "losses down", "all") else 1e-13
-    mass_error = 1e-3 if wrong in ("masses", "all") else 1e-14
-    signs = (1.0,) if wrong == "losses up" else (-1.0,) if wrong == "losses down" else (1.0, -1.0)
-    listed = Outcomes(
-        np.array([math.log(p[i] / q[i]) + loss_error * rng.choice(signs) for i in range(size)]),
-        np.array([p[i] * (1.0 + mass_error * rng.choice((-1.0, 1.0))) for i in range(size)]),
-        1.01 * loss_error,
-        np.full(size, 1.01 * mass_error + 1e-15),
-        dropped,
-    )
-    off = loss_error + mass_error
-    tests = AtomicTests(listed, Bound(mass, mass))
-    levels = np.array([1e-6, 0.01, 0.2, 0.5, 0.9, 0.999])
-    with mp.workdps(60):
-        p_true = [(1 - mpf(mass)) * x / mp.fsum(p) for x in p]
-        q_true = [(1 - mpf(other)) * x / mp.fsum(q) for x in q]
-    infinite = [(mpf(mass), mpf(0)), (mpf(0), mpf(other))]
-    true = [*infinite, *zip(p_true, q_true, strict=True)]
-    true = sorted(true, key=lambda each: each[0] / each[1] if each[1] else mp.inf, reverse=True)
-    powers = brute_powers(true, list(levels))
-    most, least_beta = tests.limited(levels)
-    tested, beta = tests.tested(levels)
-    for i, power in enumerate(powers):
-        # Probabilities of the oracle add up to 1 but for the last digits.
-        assert tested[i] <= power <= most[i] + mpf(1e-30)
-        assert least_beta[i] <= 1 - power + mpf(1e-30) <= beta[i] + mpf(2e-30)
-        assert most[i] - tested[i] <= 10.0 * off + dropped
-    # The other way round: the least Q-mass of a test with such powers.
-    backward = [(q_mass, p_mass) for p_mass, q_mass in reversed(true)]
-    spent, needed = tests.spent(levels), tests.needed(levels)
-    for i, level in enumerate(levels):
-        least_mass = 1 - brute_powers(backward, [1 - mpf(level)])[0]
-        assert needed[i] <= least_mass + mpf(1e-30)
-        assert least_mass <= spent[i] + mpf(1e-30)
 
 
 def test_both_ways_agree() -> None:
@@ -232,17 +175,3 @@ def test_approximate_guarantee(epsilon: float, delta: float) -> None:
     curve = curve_of(f"approx:epsilon={epsilon},delta={delta}", alphas).worst
     check(curve, alphas, [1 - beta for beta in betas])
     assert all(narrow(power) for power in curve.power)
-
-
-def test_only_finite_lists_are_tested_outcome_by_outcome() -> None:
-    """Neither noise nor a Renyi curve has a list, above or below; of one law that has, it is."""
-    listed, noise = (laws_of(text)["both"].upper for text in ("rr:p=0.75", "gaussian:sigma=1"))
-    curve = laws_of("zcdp:rho=0.1")["both"].upper
-    for each in (Realized(curve, None), Realized(noise, None), Realized(listed, noise)):
-        assert AtomicSolver().curve(each, each, [0.1]) is None
-    whole = Realized(listed, listed)
-    found = AtomicSolver().curve(whole, whole, [0.1])
-    assert found is not None
-    # alpha p / (1 - p).
-    assert holds(found.power[0], mpf(0.1) * 3)
-    assert narrow(found.power[0], 1e-12)

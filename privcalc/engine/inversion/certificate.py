@@ -70,8 +70,6 @@ if TYPE_CHECKING:
 # Slack of exponents for everything of order 1.
 SLACK = 1e-9
 LARGEST_EXPONENT = 700.0
-# Half the relative width that the smoothing error may cost.
-SHARE = 0.4
 
 
 def log_left(c: float, step: float) -> float:
@@ -154,15 +152,6 @@ def gap_factor(tau: float) -> float:
 def log_moment(tau: float, c: float) -> float:
     """Return the log of E e^{cZ}: K of the Gaussian mechanism of mu = tau at c."""
     return 0.5 * tau * tau * c * (c + 1.0)
-
-
-def tau_for(width: float, slope: float) -> float:
-    """Return tau whose smoothing error changes log delta by about `width`.
-
-    E G is about tau^2 times the density p of L at epsilon, and p / delta is about s (s + 1) with
-    s = -d log delta / d epsilon (`slope`): delta' = -e^epsilon Q(L > epsilon).
-    """
-    return math.sqrt(SHARE * width / (slope * (slope + 1.0)))
 
 
 def exp_bounds(exponents: Array) -> Array:

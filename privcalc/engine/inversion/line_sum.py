@@ -171,7 +171,7 @@ class LineSum:
     @property
     def proof(self) -> Proof:
         """Return what the sum is."""
-        return Proof.SMOOTHED if self.line.tau > 0.0 else Proof.INVERSION
+        return Proof.INVERSION
 
     @property
     def alone(self) -> WholeLine:

@@ -25,7 +25,6 @@ from privcalc.losses.law import LawProperties, LogRatio, Piece, Tails
 from privcalc.losses.members import RangePairs
 from privcalc.losses.noise.laplace import SERIES_BELOW, ExponentialLaw, sinh_rise
 from privcalc.losses.term import Term
-from privcalc.numerics.arrays import log1p_with_error
 from privcalc.numerics.log_sums import TINIEST, around
 from privcalc.numerics.rounding import UNIT
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from privcalc.losses.law import LossLaw
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
 # Beyond this many radians the modulus is bounded by its envelope alone.
 FAR = 1e6
@@ -165,41 +164,3 @@ class BoundedRangeLaw(ExponentialLaw):
         eta = self.e
         constant = -math.log(2.0) - 0.5 * eta - math.log(-math.expm1(-eta))
         return LogRatio(pieces=(Piece(constant, -0.5, 0.0, -eta, eta),))
-
-
-def _log_mgf(eta: float, z: ComplexArray, eta_error: float = 0.0) -> tuple[ComplexArray, Array]:
-    """Return K(z) and a bound on its error, for Re z > -1/2.
-
-    Where the series of M - 1 is not used,
-
-        K = z eta + log(1 - e^{-w}) - log(1 - e^{-eta}) - log(1 + 2z),    w = (2z + 1) eta,
-
-    which does not overflow. w is off by 4 units of itself, e^{-w} by that times its modulus, and
-    -expm1(-w), whose modulus is at most min(2, |w|), by 16 units of that more. An error r of eta
-    moves w by r |w|, z eta by r |z| eta and the log of 1 - e^{-eta} by r at most.
-    """
-    value = np.empty(z.shape, np.complex128)
-    error = np.empty(z.shape, np.float64)
-    small = (np.abs(z) + 0.5) * eta < SERIES_BELOW
-    if small.any():
-        value[small], error[small] = log1p_with_error(*sinh_rise(eta, z[small], eta_error))
-    large = ~small
-    if large.any():
-        s = z[large]
-        twice = 1.0 + 2.0 * s
-        w = twice * eta
-        size = np.abs(w)
-        rise = -np.expm1(-w)
-        slack = UNIT * (16.0 * np.minimum(2.0, size) + 4.0 * size * np.exp(-np.real(w)))
-        slack = slack + 1.1 * eta_error * size * np.exp(-np.real(w))
-        # Beyond, the phase of e^{-w} is not known any more.
-        slack = np.where((4.0 * UNIT + eta_error) * size < 0.1, slack, np.inf)
-        relative = slack / np.abs(rise)
-        carried = np.where(relative < 0.5, -np.log1p(-np.minimum(relative, 0.5)), np.inf)
-        log_rise, log_twice = np.log(rise), np.log(twice)
-        log_gap = math.log(-math.expm1(-eta))
-        value[large] = s * eta + log_rise - log_gap - log_twice
-        moduli = np.abs(s) * eta + np.abs(log_rise) + abs(log_gap) + np.abs(log_twice)
-        error[large] = carried + UNIT * (16.0 + 12.0 * moduli)
-        error[large] += 1.01 * eta_error * (1.0 + np.abs(s) * eta)
-    return value, error

@@ -530,9 +530,6 @@ class AttainedUses(RangeUses):
     # A record has a hash of its own fields otherwise, which are many.
     __hash__ = RangeUses.__hash__
 
-    def _on(self, profile: LatticeProfile, points: int) -> RangeUses | None:
-        return law_below(profile, points)
-
 
 @remembered(32)
 def range_attained(kinds: Kinds) -> RangeUses | None:

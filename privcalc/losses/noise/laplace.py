@@ -40,8 +40,6 @@ import numpy as np
 from privcalc.exact import Enclosed
 from privcalc.losses.concentration import pure_mu
 from privcalc.losses.law import MOST_UNITS, LawProperties, LogRatio, LossLaw, Piece, Tails
-from privcalc.numerics import work
-from privcalc.numerics.gauss_legendre import composite_rule
 from privcalc.numerics.log_sums import EXCESS_ULPS, log1p_bracket, log_exponential_excess
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
@@ -56,8 +54,6 @@ if TYPE_CHECKING:
 SERIES_BELOW = 3.0
 # 3^(2k) / (2k + 1)! < 1e-26 for k > 24.
 SERIES_TERMS = 24
-# Sums of a thousand different laws keep what they need of each.
-MANY_LAWS = 1024
 # Below and above, e^e and e^-e are no safe doubles.
 SMALLEST, LARGEST = 1e-290, 700.0
 # What a few operations on doubles may be off; more than what doubles below all normal ones lose.
@@ -156,7 +152,7 @@ def sinh_rise(e: float, z: ComplexArray, e_error: float = 0.0) -> tuple[ComplexA
     return factor * series, error
 
 
-@lru_cache(maxsize=MANY_LAWS)
+@lru_cache(maxsize=1024)
 def _coefficients(e: float) -> tuple[Array, float]:
     """Return c_j for j < SERIES_TERMS, and S(e / 2)."""
     square = 0.25 * e * e
@@ -272,91 +268,6 @@ class LaplaceLaw(ExponentialLaw):
         return LogRatio(
             pieces=(piece,), atoms=((-e, 0.5, 0.5 * math.exp(-e)), (e, 0.5 * math.exp(-e), 0.5))
         )
-
-
-def _excess(x: float) -> tuple[float, float, float]:
-    """Return phi(x) = e^x - 1 - x, phi'(x) and phi''(x), for searches."""
-    rise = math.expm1(x)
-    small = abs(x) < 1e-2
-    value = 0.5 * x * x * (1.0 + x / 3.0 * (1.0 + x / 4.0 * (1.0 + x / 5.0))) if small else rise - x
-    return value, rise, 1.0 + rise
-
-
-@lru_cache(maxsize=MANY_LAWS)
-def _outcomes(e: float) -> tuple[Array, Array]:
-    """Return losses and masses of atoms and of a quadrature of the density."""
-    centres = e * np.arange(-7.0, 8.0, 2.0) / 8.0
-    nodes, log_weights = composite_rule(centres, np.full(8, e / 8.0))
-    density = 0.25 * np.exp(log_weights + (nodes - e) / 2.0)
-    losses = np.concatenate([nodes, [e, -e]])
-    return losses, np.concatenate([density, [0.5, 0.5 * math.exp(-e)]])
-
-
-def _mgf_minus_one(e: float, z: ComplexArray) -> tuple[ComplexArray, Array]:
-    """Return M(z) - 1 and a bound on its error.
-
-    Small |z| e: with y = (z + 1/2) e, u = e / 2 and S of the module,
-
-        M - 1 = e^{-u} (cosh y - cosh u + u (S(y) - S(u))),
-        cosh y - cosh u = 2 sinh(a) sinh(b),    a = (z + 1) e / 2,    b = z e / 2,
-
-    where nothing cancels for z > 0. a is off by 3 units of itself, which |sinh a| <= |a| cosh Re a
-    turns into as many units of |a| cosh Re a; sinh and the products by 16. The factor of the other
-    part, u S(u) e^{-u} = (1 - e^{-e}) / 2, is off by 12 units. Elsewhere the closed form: each of
-    its terms is charged a few units of its modulus, and the phase of e^{ze} a unit of |z| e.
-    """
-    work.charge(600.0 + 2.0 * len(z))
-    size = (np.abs(z) + 0.5) * e
-    small = size < SERIES_BELOW
-    value = np.empty(z.shape, np.complex128)
-    error = np.empty(z.shape, np.float64)
-    if small.any():
-        a, b = 0.5 * e * (z[small] + 1.0), 0.5 * e * z[small]
-        rise, rise_error = sinh_rise(e, z[small])
-        share, double = -0.5 * math.expm1(-e), 2.0 * math.exp(-0.5 * e)
-        value[small] = double * (np.sinh(a) * np.sinh(b)) + share * rise
-        bound = np.abs(a * b) * np.cosh(a.real) * np.cosh(b.real)
-        error[small] = UNIT * 48.0 * double * bound
-        error[small] += share * (rise_error + 16.0 * UNIT * np.abs(rise))
-    large = ~small
-    if large.any():
-        w = z[large]
-        a = w + 0.5
-        # Beyond this the moment generating function overflows: an infinite error says so.
-        finite = np.real(w) * e < 700.0
-        w = np.where(finite, w, 1.0)
-        up, down = np.exp(w * e), np.exp(-(1.0 + w) * e)
-        # sinh(a e) e^{-e/2} = (up - down) / 2, and it vanishes with a: e/2 e^{-e/2} in the limit.
-        near = np.abs(a) * e < 1e-4
-        safe = np.where(near, 1.0, a)
-        body = np.where(
-            near, e * math.exp(-e / 2.0) * (1.0 + (a * e) ** 2 / 6.0), 0.5 * (up - down) / safe
-        )
-        value[large] = 0.5 * (up + down + body) - 1.0
-        scale = np.abs(up) + np.abs(down)
-        divided = np.where(near, e, scale / np.abs(safe))
-        charge = UNIT * ((scale + divided) * (8.0 + 3.0 * (np.abs(w) + 1.0) * e) + 4.0)
-        error[large] = np.where(finite, charge, np.inf)
-    return value, error
-
-
-def _mgf_derivative(e: float, z: ComplexArray) -> ComplexArray:
-    """Return M'(z); only slopes of step bounds use it, with their own charge for rounding."""
-    a = z + 0.5
-    up, down = np.exp(z * e), np.exp(-(1.0 + z) * e)
-    # With x = a e: e^2 e^{-e/2} (x cosh x - sinh x) / x^2, by its series where that cancels; the
-    # next term, x^7 / 45360, is below 1e-15 of the first.
-    x = a * e
-    near = np.abs(x) < 1e-2
-    safe = np.where(near, 1.0, a)
-    series = x / 3.0 * (1.0 + x * x / 10.0 * (1.0 + x * x / 28.0))
-    body = np.where(
-        near,
-        math.exp(-e / 2.0) * e * e * series,
-        0.5 * (e * (up + down) - (up - down) / safe) / safe,
-    )
-    derivative: ComplexArray = 0.5 * (e * (up - down) + body)
-    return derivative
 
 
 def _power(e: float, y: float) -> tuple[float, float]:

@@ -156,8 +156,6 @@ def _moved(x: Array, total: Array, displaced: Array, inner: Array, outer: Array)
     return first + np.where(total < FAR, second, 0.0)
 
 
-# Nearer to the critical order, rounding in u leaves too few digits.
-LEAST_U = 1e-7
 # Below this value of |rho| (|s| + 1) the logarithms are expanded; 30 terms leave 1e-17.
 SERIES_BELOW = 0.25
 SERIES_TERMS = 30
@@ -224,7 +222,7 @@ class UnequalGaussiansLaw(LossLaw):
         K falls in u, so that the two ends of what u may be, 4 units of rho c away, bound K.
         For each end, the quotient theta^2 c (c + 1) / (2u) is off by 20 units, and
         -(c log r) - log(u) / 2 by 24 units of its terms; where rho is small it is a series
-        (`log_mgf`), off by 40 units of rho^2 c (c + 1), in which u enters to no more than that.
+        (`_series`), off by 40 units of rho^2 c (c + 1), in which u enters to no more than that.
         """
         rho, product = self.excess, c * (c + 1.0)
         slack = 4.0 * self.unit * np.abs(rho * c)
@@ -246,36 +244,6 @@ class UnequalGaussiansLaw(LossLaw):
                 end = rest + quotient + sign * self.unit * (units + 2.0 * np.abs(rest + quotient))
             ends.append(np.where(u > 0.0, end, np.inf))
         return np.maximum(ends[0] - TINIEST, 0.0), ends[1] + TINIEST
-
-    def log_mgf(self, z: ComplexArray) -> tuple[ComplexArray, Array]:
-        """Return K(z) and a bound on its error.
-
-        u is off by UNIT (1 + 4 |rho z|), relatively by that over |u|; its logarithm by 2 of these,
-        the quotient theta^2 z (z + 1) / u by these and 20 units.
-        The rest, -(z log(1 + rho) + log(1 - rho z)) / 2, is small where rho is: there it is
-        z (z + 1) sum_{k >= 2} rho^k q_k / (2k), q_2 = 1, q_{k+1} = z^{k-1} - q_k, since
-        z^k + (-1)^k z = z (z + 1) q_k. As |q_k| <= (1 + |z|)^(k-2), the sum of the moduli is below
-        rho^2 / 2, and so is 1e-17 of it what is omitted; 40 units of it cover the sum.
-        """
-        rho, log_r = self.excess, self.log_r
-        size = np.abs(rho * z)
-        u = 1.0 - rho * z
-        relative = self.unit * (1.0 + 4.0 * size) / np.abs(u)
-        product = z * (z + 1.0)
-        quotient = 0.5 * self.theta * self.theta * product / u
-        quotient_error = np.abs(quotient) * (2.0 * relative + 20.0 * self.unit)
-        log_u = np.log(u)
-        rest = -z * log_r - 0.5 * log_u
-        moduli = np.abs(z * log_r) + np.abs(log_u)
-        rest_error = self.unit * (16.0 * moduli + 4.0) + 2.0 * relative
-        near = abs(rho) * (np.abs(z) + 1.0) < SERIES_BELOW
-        if near.any():
-            rest[near] = self._series(z[near])
-            rest_error[near] = np.abs(product[near]) * (40.0 * self.unit * rho * rho)
-        value: ComplexArray = rest + quotient
-        # Where u has hardly a digit left the error is infinite.
-        total_error = np.where(relative < 0.01, quotient_error + rest_error, np.inf)
-        return value, total_error + 2.0 * self.unit * np.abs(value)
 
     def sampled_excess(self, q: float, c: float, *, remove: bool, positive: bool) -> Logs:
         """Return bounds on log(M(c) - 1) of the sampled law; this law is that for adding.

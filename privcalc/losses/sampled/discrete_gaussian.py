@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.losses.law import Density
 from privcalc.losses.sampled.excess import (
     LOG_RELATIVE,
@@ -22,7 +21,6 @@ from privcalc.losses.sampled.excess import (
     log_total,
 )
 from privcalc.losses.sampled.renyi import HALF_SQUARE, Logs, log_largest_low
-from privcalc.losses.sampled.tails import sampled_loss
 from privcalc.numerics.rounding import UNIT
 from privcalc.numerics.work import charge
 
@@ -38,52 +36,6 @@ LOSS_UNITS, LARGEST_RATIO = 26.0, 120.0
 
 # Work of one weight, with its loss.
 PER_WEIGHT = 30.0
-
-
-def sampled_atoms(
-    variance: Fraction, shift: int, q: float, log_mass: float, *, remove: bool
-) -> AtomicLaw | None:
-    """Return the sampled law without outcomes of P-mass at most exp(log_mass); None if too many.
-
-    N_Z(0, v) is sub-Gaussian with parameter v (Canonne, Kamath, Steinke 2020, Lemma 8 and its
-    proof), so that P(|k| > r) <= 2 e^{-r^2 / (2 v)}; both R and W have at most that much outside
-    [-r, D + r], and so has any mixture.
-
-    A mass e^{-E} / sum is off by 4 units of the exponential, 2 of the correction of E to the exact
-    rational, and 8 of the sum; its mixture by 3 more: fewer than MASS_ULPS.
-    """
-    v = float(variance)
-    reach = math.ceil(math.sqrt(2.0 * v * (math.log(2.1) - log_mass))) + 1
-    size = abs(shift) + 2 * reach + 1
-    if (
-        size > MOST_OUTCOMES
-        or (2 * reach + 3 * abs(shift)) * abs(shift) / (2.0 * v) > LARGEST_RATIO
-    ):
-        return None
-    first = -reach - abs(shift)
-    weights = _weights(variance, -first)
-    # The masses of all integers come to those of |k| <= reach + D, up to far less than a unit.
-    total = math.fsum(weights)
-    if math.exp(-((reach + abs(shift)) ** 2) / (2.0 * v)) > 1e-18:
-        total = math.fsum(_weights(variance, math.ceil(9.5 * math.sqrt(v)) + 2))
-    masses = weights / total
-    places = np.arange(-reach, abs(shift) + reach + 1)
-    without = masses[places - first]
-    present = masses[places - abs(shift) - first]
-    mixture = (1.0 - q) * without + q * present
-    # Quotients of whole numbers are rounded once.
-    over, under = variance.denominator, 2 * variance.numerator
-    ratios = [(2 * abs(shift) * k - shift * shift) * over / under for k in places.tolist()]
-    losses = [sampled_loss(x, q) for x in ratios]
-    mine, other = (mixture, without) if remove else (without, mixture)
-    sign = 1.0 if remove else -1.0
-    return AtomicLaw(
-        tuple(sign * loss for loss in losses),
-        tuple(mine.tolist()),
-        loss_units=LOSS_UNITS + max(abs(x) for x in ratios),
-        lower_masses=tuple(other.tolist()),
-        log_truncated_mass=log_mass,
-    )
 
 
 def _weights(variance: Fraction, last: int) -> Array:

@@ -13,7 +13,6 @@ from scipy.special import ndtr
 
 from privcalc.accounting.compose import compose
 from privcalc.engine.fft.answer import fft_epsilon
-from privcalc.engine.inversion.bulk_and_tail import Search
 from privcalc.engine.inversion.tail_split import TAIL_SPLIT
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.errors import NotCertifiedError
@@ -154,9 +153,3 @@ def test_several_deltas_share_the_work_of_a_question() -> None:
     for answer, width in zip(answers, widths, strict=True):
         assert answer.bound is not None
         assert relative(answer.bound) <= width
-
-
-def test_samples_of_gaussians_are_not_cut() -> None:
-    """Listed losses alone are."""
-    with pytest.raises(NotCertifiedError, match="rare"):
-        Search.of(uses(0.4, 0.01, 10))

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from mpmath import exp, mpf, ncdf
 
-from privcalc.engine.inversion.cells import Nodes, choose_blocks
 from privcalc.engine.inversion.certificate import log_payoff_supremum
 from privcalc.engine.inversion.decaying import _proved_decay
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs, added
-from privcalc.engine.inversion.smoothed import _at_abscissa
 
 if TYPE_CHECKING:
     from privcalc.engine.composition import Composition
@@ -149,18 +147,6 @@ def test_errors_of_many_uses() -> None:
     assert 0.25 + 7 * 0.125 < error[0] < 0.25 + 7 * 0.125 + 1e-12
 
 
-def test_the_abscissa_of_smoothed_lines() -> None:
-    """K of all uses, with the errors of all of them and of their rounding."""
-    laws = [
-        (SimpleNamespace(log_mgf_at=(2.0, 0.125)), 3),
-        (SimpleNamespace(log_mgf_at=(5.0, 0)), 4),
-    ]
-    found, error = _at_abscissa(cast("Any", laws))
-    assert found == 26.0
-    assert error >= 3 * 0.125 + 26.0 * 2.0**-53
-    assert error < 3 * 0.125 + 1e-13
-
-
 def test_decay_is_proved_and_not_estimated() -> None:
     """What laws look like beyond is no bound."""
 
@@ -229,27 +215,3 @@ def test_the_largest_payoff(c: float) -> None:
     x = np.linspace(0.0, 5.0 / min(c, 1.0), 400_001)
     largest = float((-np.expm1(-x) * np.exp(-c * x)).max())
     assert largest <= math.exp(log_payoff_supremum(c)) * (1.0 + 1e-12) <= largest * (1.0 + 1e-4)
-
-
-def test_nodes_that_cells_leave_out() -> None:
-    """Node by node, they come to no more than what is said of them."""
-    count, tau, step = 20, 0.01, 0.01
-
-    class Cells:
-        """Gaussian noise of mu = 1, of which the bound on a cell is that at its start."""
-
-        work = cell_work = 1.0
-
-        def cell_bounds(self, starts: Array, wide: float, *, uniform: bool) -> Array:
-            """Return bounds on log |phi|."""
-            del wide, uniform
-            return -0.5 * starts**2
-
-    nodes = Nodes(step, 200.0, tau, 1e-3, 1.0)
-    blocks = choose_blocks(cast("Any", [(Cells(), count)]), nodes)
-    kept = np.rint((blocks.starts[:, None] + step * np.arange(blocks.size)) / step).ravel()
-    left_out = np.setdiff1d(np.arange(1, round(200.0 / step) + 1), kept) * step
-    each = step / math.pi * np.exp(-0.5 * (count + tau**2) * left_out**2)
-    assert (each / left_out**2).sum() > 1e-8
-    assert (each / left_out**2).sum() <= blocks.skipped <= 1e-3
-    assert each.sum() <= blocks.gap_skipped <= 1.0

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
-import random
 from typing import Any
 
 import numpy as np
 import pytest
 
 from privcalc.engine.composition import Composition
-from privcalc.engine.inversion.smoothed import SMOOTHED
 from privcalc.engine.planner import certified_delta, certified_epsilon
 from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import AtomicLaw, two_point
 from privcalc.losses.noise.gaussian import GaussianLaw
 from privcalc.losses.sampled.law import sampled
-from tests.engine.inversion.sampled_cases import holds, meet, relative
+from tests.engine.inversion.sampled_cases import holds, relative
 
 
 def response(epsilon: float) -> AtomicLaw:
@@ -63,18 +60,6 @@ def test_two_samples_with_randomised_responses(
     assert relative(found) <= 1e-8
 
 
-@pytest.mark.parametrize(
-    ("delta", "width"), [(1e-9, 1e-7), pytest.param(1.14e-11, 1e-5, marks=pytest.mark.slow)]
-)
-def test_just_above_a_sum(delta: float, width: float) -> None:
-    """One contour and the lattice meet, and what is answered is no wider than the contour."""
-    contour = SMOOTHED.epsilon(WORST, delta, delta, 1e-9).bound
-    assert meet(contour, certified_epsilon(WORST, delta, 1e-3, engine="fft").bound)
-    again = certified_epsilon(WORST, delta, 1e-9).bound
-    assert meet(contour, again)
-    assert relative(again) <= width
-
-
 @pytest.mark.slow
 def test_epsilon_and_delta_are_inverse() -> None:
     """Delta at the ends of the bracket is on either side of the target."""
@@ -83,22 +68,3 @@ def test_epsilon_and_delta_are_inverse() -> None:
     above, below = (certified_delta(WORST, e, 1e-6).bound for e in (found.lower, found.upper))
     assert below.lower is not None
     assert below.lower <= 1e-9 <= above.upper
-
-
-@pytest.mark.few(4)
-@pytest.mark.parametrize("seed", range(1, 13))
-def test_random_mixtures_agree_with_one_contour(seed: int) -> None:
-    """Two listed laws, at deltas from 1e-12 to 1e-4."""
-    draw = random.Random(seed)
-    rate = math.exp(draw.uniform(-9.0, -5.0))
-    gaussian = sampled(GaussianLaw(draw.uniform(0.4, 1.4)), rate, remove=True)
-    terms = [
-        (gaussian, draw.randint(50, 3000)),
-        (response(draw.uniform(0.1, 0.8)), draw.randint(1, 4)),
-        (response(draw.uniform(0.1, 0.8)), draw.randint(1, 2)),
-    ]
-    delta = 10.0 ** draw.uniform(-12.0, -4.0)
-    composition = Composition.of(terms)
-    mine = certified_epsilon(composition, delta, 1e-9).bound
-    assert relative(mine) <= 1e-9
-    assert meet(mine, SMOOTHED.epsilon(composition, delta, delta, 1e-9).bound)
