@@ -1,14 +1,7 @@
 """Loss of the discrete Gaussian mechanism: N_Z(0, v) against N_Z(D, v), D a whole number.
 
-L(x) = (D^2 - 2 D x) / (2 v) lies on a lattice of step D / v. With s = z and a = D z,
-
-    M(z) = e^{D^2 z (z + 1) / (2 v)} theta(z) / theta(0),
-    theta(z) = sum_k e^{-2 pi^2 v k^2 + 2 pi i k D z}
-
-(complete the square; Poisson summation of sum_x e^{-(x + a)^2 / (2 v)}). On Re z = c the terms
-have the moduli e^{-beta (k + t / p)^2} times a common factor, beta = 2 pi^2 v and p = 2 pi v / D,
-so that |phi| comes back at every multiple of p, and summing around k = -t / p loses no digits.
-The pair is symmetric: x -> D - x exchanges the two laws, so that (Q, P) has the same loss law.
+L(x) = (D^2 - 2 D x) / (2 v) lies on a lattice of step D / v. The pair is symmetric: x -> D - x
+exchanges the two laws, so that (Q, P) has the same loss law.
 """
 
 from __future__ import annotations
@@ -24,7 +17,6 @@ from privcalc.exact import Enclosed
 from privcalc.losses.atomic.atoms import MOST_ANCHORS
 from privcalc.losses.law import LawProperties, LossLaw, Tails
 from privcalc.numerics.log_sums import TINIEST
-from privcalc.numerics.phases import log_theta, log_theta_constant
 from privcalc.numerics.rounding import UNIT
 from privcalc.record import record
 
@@ -32,13 +24,9 @@ if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
     from privcalc.numerics.arrays import Array, Integers
 
-# beta and b are equal, pi, at this v: below it the direct sum converges faster.
-DIRECT_BELOW = 1.0 / (2.0 * math.pi)
-
-
 # Masses beyond so many standard deviations are below 1e-330.
 REACH = 39.0
-# Where beta is larger, theta sums are 1 to 6e-20, and cumulants those of a normal loss.
+# Where 2 pi^2 v is larger, sums over the whole numbers are those of a normal density to 6e-20.
 SMOOTH_BETA = 45.0
 
 
@@ -191,43 +179,39 @@ class DiscreteGaussianLaw(LossLaw):
         return LatticeOutcomes.of_variance(self.v)
 
     def renyi(self, c: Array) -> tuple[Array, Array]:
-        """Bound K = D^2 c (c + 1) / (2v) + log theta(c) - log theta(0) (see the module).
+        """Bound K = D^2 c (c + 1) / (2v) + log S(D c) - log S(0) (complete the square).
 
-        At whole D c the two are equal, and K is that of the Gaussian mechanism. Elsewhere, with
-        r = D c - y0 the distance from the nearest whole number,
-
-            theta(c) = sum_k e^{-beta k^2 + 2 pi i k r},                         beta = 2 pi^2 v,
-
-        or where that converges slowly, with b = 1 / (2v),
-
-            K = b (D^2 c (c + 1) - r^2) + log sum_j e^{-b (j^2 - 2 j r)} - log sum_j e^{-b j^2}.
-
-        D c is rounded once, so that r is off by a unit of D c, absolutely; the closed terms by 16
-        units of themselves. Also, K >= 0, and it is at most that of the Gaussian: theta is largest
-        at 0.
+        S(r) = sum_x e^{-(x - r)^2 / (2v)} has period 1 and is largest at 0 (Poisson summation):
+        K is at most that of the Gaussian mechanism, and is that at whole D c, and everywhere to
+        6e-20 for large v. Elsewhere S is summed, with r the distance of D c from the nearest whole
+        number. D c is rounded once, so that an exponent E is off by 4 units of itself and by
+        |x - r| / v units of D c, a weight by that and 8 units, the sum by a unit a term; closed
+        terms by 16 units of themselves. What lies beyond REACH is below the least double.
         """
-        d, half = float(self.shift), self.shift**2 / (2.0 * self.v)
-        level = half * c * (c + 1.0)
-        phase = d * c
+        level = self.shift**2 / (2.0 * self.v) * c * (c + 1.0)
+        slack = 16.0 * UNIT * level
+        if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
+            return np.maximum(level - slack - TINIEST, 0.0), level + slack + TINIEST
+        phase = float(self.shift) * c
         rest = phase - np.rint(phase)
         # A product that is a whole number after rounding need not have been one before.
         whole = rest == 0.0
         for i in np.flatnonzero(whole & (np.rint(c) != c)):
             whole[i] = (Fraction(float(c[i])) * self.shift).denominator == 1
-        zero, moved = np.zeros(c.shape), UNIT * np.abs(phase)
-        direct = self.v < DIRECT_BELOW
-        beta = 0.5 / self.v if direct else 2.0 * math.pi**2 * self.v
-        if direct:
-            series, error = log_theta(beta, -rest, zero, moved)
-            square = beta * rest * rest
-            error = error + 2.0 * beta * (np.abs(rest) + moved) * moved
-        else:
-            series, error = log_theta(beta, zero, rest, moved)
-            square = zero
-        constant, wrong = log_theta_constant(beta)
-        value = level - square + (series.real - constant)
-        error = error + wrong + 16.0 * UNIT * (level + square + np.abs(series.real) + constant)
-        slack = 16.0 * UNIT * level
+        last = math.ceil(REACH * math.sqrt(self.v)) + 2
+        away = np.arange(-last, last + 1) - np.append(rest, 0.0)[:, None]
+        exponents = away * away / (2.0 * self.v)
+        # Relative to the largest, as for narrow noise all may be small.
+        least = exponents.min(axis=1)
+        weights = np.exp(least[:, None] - exponents)
+        total = weights.sum(axis=1)
+        logs = np.log(total) - least
+        units = 4.0 * exponents + np.abs(away) / self.v * np.append(np.abs(phase), 0.0)[:, None]
+        off = UNIT * (
+            (weights * (units + 16.0 + 2.0 * last)).sum(axis=1) / total + 8.0 * (1.0 + least)
+        )
+        value = level + (logs[:-1] - logs[-1])
+        error = slack + (off[:-1] + off[-1]) * (1.0 + 1e-6)
         lower = np.where(whole, level - slack, value - error)
         upper = np.where(whole, level, np.minimum(value + error, level)) + slack
         return np.maximum(lower - TINIEST, 0.0), upper + TINIEST
@@ -249,7 +233,7 @@ class DiscreteGaussianLaw(LossLaw):
         if 2.0 * math.pi**2 * self.v > SMOOTH_BETA:
             log_norm = 0.5 * math.log(2.0 * math.pi * self.v)
         else:
-            log_norm = log_theta_constant(0.5 / self.v)[0]
+            log_norm = math.log(math.fsum(np.exp(-self._outcomes.exponents)))
         normal = (self.v, self.shift, log_norm)
         return lattice_excess(normal, q, c, remove=remove, positive=positive)
 

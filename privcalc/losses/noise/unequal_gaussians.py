@@ -32,7 +32,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.losses.sampled.renyi import Logs
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import Array
 
 # Phi(-FAR) is no double.
 FAR = 39.0
@@ -229,7 +229,7 @@ class UnequalGaussiansLaw(LossLaw):
         near = abs(rho) * (c + 1.0) < SERIES_BELOW
         series = np.zeros(c.shape)
         if near.any():
-            series[near] = self._series(c[near].astype(np.complex128)).real
+            series[near] = self._series(c[near])
         ends = []
         for sign in (-1.0, 1.0):
             # The lower end of K belongs to the upper end of u.
@@ -268,14 +268,19 @@ class UnequalGaussiansLaw(LossLaw):
         )
         return normal_excess(ratio, c, remove=remove)
 
-    def _series(self, z: ComplexArray) -> ComplexArray:
-        """Return -(z log(1 + rho) + log(1 - rho z)) / 2 for small rho (see `log_mgf`)."""
-        q, power, total = np.ones_like(z), np.ones_like(z), np.zeros_like(z)
+    def _series(self, c: Array) -> Array:
+        """Return -(c log(1 + rho) + log(1 - rho c)) / 2 for small rho.
+
+        That is c (c + 1) sum_{k >= 2} rho^k q_k / (2k), q_2 = 1, q_{k+1} = c^{k-1} - q_k, since
+        c^k + (-1)^k c = c (c + 1) q_k. As |q_k| <= (1 + c)^(k-2), the sum of the moduli is below
+        rho^2 / 2, and so is 1e-17 of it what is omitted.
+        """
+        q, power, total = np.ones_like(c), np.ones_like(c), np.zeros_like(c)
         for k in range(2, SERIES_TERMS + 2):
             total = total + q * (self.excess**k / (2 * k))
-            power = power * z
+            power = power * c
             q = power - q
-        value: ComplexArray = z * (z + 1.0) * total
+        value: Array = c * (c + 1.0) * total
         return value
 
     def tails(self, losses: Array) -> Tails:
