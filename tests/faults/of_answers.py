@@ -65,8 +65,8 @@ OF_ANSWERS = (
     Fault(
         "lower-end-of-upper-law",
         "accounting/lower_ends.py",
-        "resolutions(part.lower, solved, stop.suffices)",
-        "resolutions(part.upper, solved, stop.suffices)",
+        "found = solved(part.lower)",
+        "found = solved(part.upper)",
         "accounting",
         "test_lower_ends.py",
     ),

@@ -63,14 +63,6 @@ OF_CURVES = (
         "test_single_terms.py",
     ),
     Fault(
-        "large-loss-lines",
-        "engine/large_loss.py",
-        "lower[1:] - smooth[1:]) - sag - bent",
-        "lower[1:] - smooth[1:])",
-        "engine",
-        "test_single_terms.py",
-    ),
-    Fault(
         "lattice-spread",
         "engine/fft/lattice_law.py",
         "spread = 0.25 * step * step * MARGIN",

@@ -143,22 +143,6 @@ OF_LINES = (
         "test_line_sum_terms.py",
     ),
     Fault(
-        "smoothed-peak-error",
-        "engine/inversion/smoothed.py",
-        "error += count * (wrong + 8.0 * UNIT * abs(at))",
-        "error += 0.0 * wrong",
-        "engine/inversion",
-        "test_line_sum_terms.py",
-    ),
-    Fault(
-        "cells-skipped",
-        "engine/inversion/cells.py",
-        "skipped += float(payoff[left_out].sum()) * MARGIN\n        gap",
-        "skipped += 0.0\n        gap",
-        "engine/inversion",
-        "test_line_sum_terms.py",
-    ),
-    Fault(
         "measures-above",
         "engine/inversion/measures.py",
         "upper = np.where(near, upper + above + slack, np.inf)",
@@ -213,30 +197,6 @@ OF_LINES = (
         "above.append(Exponential(-math.inf))",
         "engine/inversion",
         "test_split_terms.py",
-    ),
-    Fault(
-        "bulk-truncated",
-        "engine/inversion/bulk_and_tail.py",
-        "sums, above = [], [Exponential(search.composition.log_truncated_mass())]",
-        "sums, above = [], []",
-        "engine/inversion",
-        "test_bulk_and_tail.py",
-    ),
-    Fault(
-        "bulk-negligible",
-        "engine/inversion/bulk_and_tail.py",
-        "above.append(_bound(part, few_bits(c)))",
-        "above.append(Exponential(-math.inf))",
-        "engine/inversion",
-        "test_bulk_and_tail.py",
-    ),
-    Fault(
-        "bulk-uses",
-        "engine/inversion/bulk_and_tail.py",
-        "terms[i] = RareUses(near, far, whole[i][1]), 1",
-        "terms[i] = RareUses(near, far, 1), 1",
-        "engine/inversion",
-        "test_bulk_and_tail.py",
     ),
     # Laws.
     Fault(
