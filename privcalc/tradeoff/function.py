@@ -37,9 +37,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privcalc.bounds import Bound, Proof
-from privcalc.engine.terms import reverse_of
+from privcalc.engine.terms import Realized, reverse_of
 from privcalc.errors import DomainError
 from privcalc.record import record, replace
+from privcalc.relation import Adjacency
 from privcalc.tradeoff.atomic import best_member
 from privcalc.tradeoff.brackets import Curve, limit, monotone, one_minus, worst_of
 from privcalc.tradeoff.gaussian import gaussian_mu, gaussian_trade_off
@@ -49,8 +50,6 @@ from privcalc.tradeoff.tails import tail_trade_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from privcalc.engine.terms import Realized
 
     # Brackets of delta at epsilon >= 0.
     DeltaAt = Callable[[float], Bound]
@@ -141,14 +140,13 @@ class _Solvers:
 
     def _solved(self, name: str, back: str, alphas: Sequence[float]) -> Curve:
         laws = self._directions[name]
-        if laws.envelope:
+        if laws.envelope or (laws.lower is not None and laws.lower is not laws.upper):
             without = {
                 each: replace(part, lower=None, choices=(), reverses=(), back=None)
                 for each, part in self._directions.items()
             }
             above = _Solvers(without, self._tolerance, self._engine).curve(name, alphas)
-            power, beta = best_member(laws, alphas)
-            return above.reached(power.tolist(), beta.tolist())
+            return above.reached(*self._reached(name, back, alphas))
         if laws.upper.curves and self._engine in ("auto", "rdp"):
             return curve_trade_off(laws.upper, alphas)
         mu = gaussian_mu(laws) if self._engine == "auto" else None
@@ -164,6 +162,25 @@ class _Solvers:
         solver = PairSolver(pair, self._thresholds[name], self._thresholds[other], self._tolerance)
         found = solver.curve(alphas)
         return found if single is None else found.intersection(single)
+
+    def _reached(
+        self, name: str, back: str, alphas: Sequence[float]
+    ) -> tuple[list[float], list[float]]:
+        """Return powers and betas of tests of one pair of data sets, or of some members."""
+        laws = self._directions[name]
+        if laws.envelope:
+            power, beta = best_member(laws, alphas)
+            return power.tolist(), beta.tolist()
+        reverse = laws.reversed if back == name else self._directions[back]
+        pair = {
+            each.value: Realized(lower, lower)
+            for each, lower in ((Adjacency.REMOVE, laws.lower), (Adjacency.ADD, reverse.lower))
+            if lower is not None
+        }
+        if len(pair) < 2:
+            return [0.0] * len(alphas), [1.0] * len(alphas)
+        below = _Solvers(pair, self._tolerance, self._engine).curve(Adjacency.REMOVE.value, alphas)
+        return [each.lower or 0.0 for each in below.power], [each.upper for each in below.beta]
 
     def _profile(self, name: str) -> Profile:
         if name not in self._profiles:

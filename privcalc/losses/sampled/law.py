@@ -88,6 +88,11 @@ class SampledLaw(TailSplitLaw, SampledTailLaw):
         return self.piece
 
     @property
+    def reverse_direction(self) -> None:
+        """Say that there is none: what is cut under P is not what is under Q."""
+        return None
+
+    @property
     def farthest(self) -> float:
         """Return the deviation: under W the mean of X is its square larger."""
         return self.normal.deviation
