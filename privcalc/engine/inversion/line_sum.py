@@ -30,6 +30,7 @@ from privcalc.engine.inversion.certificate import (
     log_moment,
     truncated_tail,
 )
+from privcalc.engine.lists.spread import Spread
 from privcalc.engine.source import Deltas
 from privcalc.numerics.arrays import vertical
 from privcalc.numerics.phases import PHASE_ULPS
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     # Values at nodes, with bounds on their absolute errors.
     Known: TypeAlias = tuple[ComplexArray, Array]
 
+NO_SPREAD = Spread(0.0)
 # Nodes that are evaluated at once: what a cache holds.
 AT_ONCE = 8192
 # Phases that are made at once.
@@ -108,6 +110,8 @@ class Line:
         log_mass: upper bound on the log of the measure's mass.
         tau: of the smoothing.
         finest: whether smoothing less is out of the question.
+        spread: of losses on the lattices of lists; known at c.
+        missing: what lists are off by, over e^{K(c) - c epsilon}.
     """
 
     c: float
@@ -118,6 +122,8 @@ class Line:
     log_mass: float = 0.0
     tau: float = 0.0
     finest: bool = True
+    spread: Spread = NO_SPREAD
+    missing: float = 0.0
 
     @property
     def turn(self) -> float:
@@ -160,7 +166,8 @@ class LineSum:
         self._log_peak = log_mgf[0] + log_moved - line.c * line.epsilon
         self._values: ComplexArray = np.empty(blocks.shape, np.complex128)
         smoothed = line.tau > 0.0
-        self._gap_values = np.empty(blocks.shape if smoothed else (0, 0), np.complex128)
+        self._lowered = smoothed or line.spread.variance > 0.0
+        self._gap_values = np.empty(blocks.shape if self._lowered else (0, 0), np.complex128)
         noise = np.zeros(4)
         rows = max(1, AT_ONCE // blocks.size)
         for first in range(0, len(blocks.starts), rows):
@@ -174,9 +181,14 @@ class LineSum:
         return Proof.INVERSION
 
     @property
-    def alone(self) -> WholeLine:
-        """Return the line: what another program can sum, with the nodes that are skipped here."""
+    def alone(self) -> WholeLine | None:
+        """Return the line: what another program can sum, with the nodes that are skipped here.
+
+        None where there are lists: they stand for laws.
+        """
         line, blocks = self.line, self.blocks
+        if line.missing > 0.0:
+            return None
         nodes = round(blocks.end / blocks.step - 0.5)
         return WholeLine(line.c, blocks.step, nodes, line.tau, line.right[0])
 
@@ -221,6 +233,11 @@ class LineSum:
         if tau > 0.0:
             self._gap_values[rows] = weighted
             gap = float(wrong.sum()), float(drift.sum())
+        elif self._lowered:
+            transform = self.line.spread.transform(z)
+            self._gap_values[rows] = weighted * transform
+            other = np.abs(transform)
+            gap = float((wrong * other).sum()), float((drift * other).sum())
         return np.array([(wrong / kernel).sum(), (drift / kernel).sum(), *gap])
 
     @np.errstate(all="ignore")
@@ -241,7 +258,7 @@ class LineSum:
         value, sums = np.empty(len(epsilons)), np.zeros(len(epsilons))
         for part, rows, columns in self._phases(epsilons):
             value[part] = ((rows @ self._values) * columns).sum(axis=1).real
-            if line.tau > 0.0:
+            if self._lowered:
                 sums[part] = ((rows @ self._gap_values) * columns).sum(axis=1).real
         value = value * factors
         rounding = peaks * (self._noise + moved * self._drift)
@@ -249,12 +266,16 @@ class LineSum:
         beyond = truncated_tail(line.log_decay, line.tau, blocks.end)
         cut = peaks * ((beyond + blocks.skipped) * MARGIN)
         terms, gap = {}, np.zeros(len(epsilons))
-        if line.tau > 0.0:
-            share = gap_factor(line.tau)
+        if self._lowered:
+            share = gap_factor(line.tau) if line.tau > 0.0 else 1.0
             gap = sums * factors * share
             wrong = peaks * share * (self._gap_noise + moved * self._gap_drift)
             wrong = (wrong + np.abs(gap) * (units + 16.0 * UNIT)) * MARGIN
-            gap_cut = math.exp(0.125 * line.tau**2) * beyond + share * blocks.gap_skipped
+            # Beyond, the transform of H is 2 B k / t^2 at most.
+            if line.tau > 0.0:
+                gap_cut = math.exp(0.125 * line.tau**2) * beyond + share * blocks.gap_skipped
+            else:
+                gap_cut = 2.0 * line.spread.height * line.spread.rate * beyond
             gap = np.maximum(gap, 0.0) + wrong + peaks * (gap_cut * (1.0 + 1e-8))
             terms["smoothing"] = gap
         c_right, log_mgf_right = line.right
@@ -271,6 +292,9 @@ class LineSum:
         }
         # The sum is too large by smoothing and aliases, and too small by what was truncated.
         below, above = gap + aliasing + cut + rounding, cut + rounding + truncated
+        if line.missing > 0.0:
+            terms["lists"] = peaks * line.missing
+            below, above = below + terms["lists"], above + terms["lists"]
         return Deltas(scales, value - below, value + above, value - 0.5 * gap, terms)
 
     @np.errstate(all="ignore")
@@ -333,23 +357,25 @@ class OfLogs:
 
         The exponent is off by its error and 8 units of each of its terms, exp, the rest and the
         products by 16 units. e^{near} (rest + e) e^d differs from e^{near} rest by |rest| (e^|d| -
-        1) + |e| e^|d|. Where nothing is known, |F| is at most its value on the real axis.
+        1) + |e| e^|d|. Where that says nothing, F is at most that in modulus, and at most its value
+        on the real axis.
 
         Args:
             blocks: all nodes of a line.
             epsilon: of the line.
-            near: at the nodes, the first of which is c.
+            near: at the nodes, the first of which is c; errors as of `ContourLaw.log_mgf`.
             rest: 1 unless it is said.
         """
         values, errors = near
         peak, self._shape = float(values[0].real), blocks.shape
         angles = blocks.step * epsilon * np.arange(len(values))
+        log_rest = above = 0.0
         with np.errstate(all="ignore"):
             units = 8.0 * (np.abs(values) + abs(peak) + np.abs(angles)) + 16.0
             wrong = errors + UNIT * units
             product: ComplexArray = np.exp(values - peak - 1j * angles)
             moved = np.expm1(np.minimum(wrong, 1.0)) * np.abs(product)
-            log_rest = above = 0.0
+            largest = np.exp(np.minimum(values.real - peak + wrong, LARGEST_EXPONENT))
             if rest is not None:
                 # Over its value on the real axis, lest products underflow.
                 scale = abs(complex(rest[0][0]))
@@ -357,14 +383,15 @@ class OfLogs:
                 grown = np.abs(product) * np.exp(np.minimum(wrong, 1.0))
                 moved = moved * size + grown * (spread + 8.0 * UNIT * size)
                 product = product * (rest[0] / scale)
+                largest = largest * (size + spread)
                 log_rest, above = float(np.log(scale)), float(np.log1p(spread[0]))
             known = (wrong < 1.0) & np.isfinite(product) & (moved < 2.0)
         self.log_mgf = peak + log_rest, 4.0 * UNIT * (abs(log_rest) + abs(peak) + 1.0)
         self.log_above = float(errors[0]) + above + self.log_mgf[1]
         self._product: ComplexArray = self._filled(np.where(known, product, 0.0))
-        self._error: Array = self._filled(
-            np.where(known, moved * MARGIN, exp_bound(self.log_above))
-        )
+        # Not a number counts as nothing known.
+        most = np.fmin(largest * MARGIN, exp_bound(self.log_above))
+        self._error: Array = self._filled(np.where(known, moved * MARGIN, most))
 
     def __call__(self, rows: slice) -> tuple[ComplexArray, Array]:
         """Return the values in some blocks."""

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from privcalc.engine.composition import Composition
+from privcalc.engine.lists.factor import Lists, listed
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.sampled.cut import CutLaw
 from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from privcalc.engine.composition import Composition
+    from privcalc.losses.contour import ContourLaw
     from privcalc.losses.law import LossLaw
     from privcalc.losses.sampled.cut import TailSplitLaw
     from privcalc.numerics.arrays import Array, Integers
@@ -83,6 +85,22 @@ class Parts:
         if len(directions) != 1:
             return None
         return cls(tuple(sampled), tuple(others), remove=directions.pop())
+
+    def listed(self, c: float, slope: float, width: float) -> Parts:
+        """Return the same with lists in the place of sketches; see `lists/factor.py`."""
+        whole = Composition(tuple((law, n) for law, _, n in self.others))
+        terms = listed(whole, c, slope, width, whole=True).terms
+        others = tuple((law, law.reverse_direction or law, n) for law, n in terms)
+        return Parts(self.sampled, others, self.remove)
+
+    @property
+    def lists(self) -> Lists:
+        """What the lists come to on a line."""
+        return Lists.of(tuple((law, n) for law, _, n in self.others))
+
+    def contours(self, c: float) -> list[tuple[ContourLaw, int]]:
+        """Return the other laws on the line of the right side at c."""
+        return [(law.on_contour(c, 0.0, 0.0), n) for law, _, n in self.others]
 
     @property
     def uses(self) -> int:
