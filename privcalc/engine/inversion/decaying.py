@@ -22,7 +22,7 @@ from privcalc.engine.inversion.saddle import (
     right_candidates,
 )
 from privcalc.engine.inversion.solve import PLAIN, Inversion
-from privcalc.engine.lists.factor import Lists, listed
+from privcalc.engine.lists.factor import Lists, Wanted, listed
 from privcalc.errors import NotCertifiedError
 from privcalc.numerics.rounding import few_bits
 from privcalc.numerics.work import charge
@@ -51,7 +51,7 @@ class Decaying(Saddle):
 
     # The saddle-point value of delta is good enough below this.
     most_log_delta, stale = math.log(0.1), math.inf
-    coarse, loosens = 1.0, False
+    loosens = False
 
     def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
         """Take the composition, with many laws of a kind as one."""
@@ -75,7 +75,8 @@ class Decaying(Saddle):
         refine *= max(1.0, (depth + drop) / (depth + 0.5 * aim.reach**2))
         cut = self.composition.truncated(aim.log_delta - drop + math.log(0.1 * relative))
         at = c * self.tuning.shift, aim.epsilon
-        cut = listed(cut, at[0], max(aim.slope, LEAST_SLOPE * c), aim.width)
+        slope = max(aim.slope, LEAST_SLOPE * c)
+        cut = listed(cut, Wanted(at[0], slope, aim.epsilon, aim.width))
         plan = make_plan(cut, *at, smaller, relative, refine=refine)
         return plan.sum(cut, aim.epsilon, deviation)
 
@@ -119,8 +120,9 @@ class Plan:
         """
         known, log_truncated = self.cumulants(composition), composition.log_truncated_mass()
         counts = (count for _, count in composition)
-        missing = self.lists.missing(self.c, zip(self.laws, counts, strict=True))
-        return self.sum_of(known, epsilon, log_truncated, deviation, missing)
+        uses = list(zip(self.laws, counts, strict=True))
+        off = self.lists.missing(uses), self.lists.slack(uses)
+        return self.sum_of(known, epsilon, log_truncated, deviation, off)
 
     def cumulants(self, composition: Composition) -> Known:
         """Return K at the nodes."""
@@ -136,7 +138,7 @@ class Plan:
         epsilon: float,
         log_truncated: float = -math.inf,
         deviation: float = 0.0,
-        missing: float = 0.0,
+        off: tuple[float, float] = (0.0, 0.0),
     ) -> LineSum:
         """Sum what is known at the nodes."""
         blocks = Blocks.all(self.step, self.nodes)
@@ -149,7 +151,8 @@ class Plan:
             log_decay,
             log_truncated,
             spread=self.lists.spread,
-            missing=missing,
+            missing=off[0],
+            slack=off[1],
         )
         return LineSum(line, blocks, values.log_mgf, values, deviation)
 
@@ -187,7 +190,8 @@ def make_plan(
         (count, *law.log_mgf(zero)) for (_, count), law in zip(composition, laws_right, strict=True)
     )
     target = log_scale + math.log(relative / 4.0) + c * epsilon - composition.cumulants(c)[0]
-    return _choose_cut(composition, c, step, target, relative, lists, right=(c_right, log_mgf_right))
+    right = c_right, log_mgf_right
+    return _choose_cut(composition, c, step, target, relative, right=right, lists=lists)
 
 
 def _choose_cut(
@@ -196,9 +200,9 @@ def _choose_cut(
     step: float,
     target: float,
     relative: float,
-    lists: Lists,
     *,
     right: tuple[float, float],
+    lists: Lists,
 ) -> Plan:
     """Find t1 with sum of count log sup|phi| - log(pi t1) <= target, and prove it.
 

@@ -36,7 +36,6 @@ from privcalc.engine.inversion.cut_decay import SHIFTED_UP_TO, log_suprema
 from privcalc.engine.inversion.line_sum import Blocks, Line, LineSum, OfLogs
 from privcalc.engine.inversion.measures import Exponential
 from privcalc.engine.inversion.tail_cut import Reals
-from privcalc.engine.lists.factor import Lists
 from privcalc.engine.lists.losses import TINY
 from privcalc.errors import NotCertifiedError
 from privcalc.losses.quadrature_nodes import VariationCells
@@ -48,6 +47,7 @@ from privcalc.record import record
 
 if TYPE_CHECKING:
     from privcalc.engine.inversion.tail_cut import Frame, Laws
+    from privcalc.engine.lists.factor import Lists
 
 # Contour nodes, and these times quadrature nodes, that one side may cost.
 MAX_NODES = 600_000
@@ -179,7 +179,7 @@ def make_side(
     charge(units)
     far = c_far, log_far
     # Of the left side errors are those of what is beyond the cuts (`tail_split.py`).
-    missing = lists.missing(c, laws.others) if right else 0.0
+    missing = lists.missing(laws.others) if right else 0.0
     return Side(
         right,
         frame.alone,

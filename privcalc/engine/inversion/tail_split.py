@@ -43,13 +43,13 @@ import numpy as np
 
 from privcalc.bounds import Proof
 from privcalc.engine.certified import SplitLines
-from privcalc.engine.inverse import FIRST_LOG_DELTA, LEAST_ERROR, error_for
+from privcalc.engine.inverse import LEAST_ERROR, error_for
 from privcalc.engine.inversion.measures import Exponential, Measures, Reversed
 from privcalc.engine.inversion.solve import COARSE, PLAIN, Aim, Inversion, Tuning
 from privcalc.engine.inversion.tail_cut import Frame
 from privcalc.engine.inversion.tail_lines import make_side, skipped
 from privcalc.engine.inversion.tail_search import Parts, Search
-from privcalc.engine.lists.factor import ListLaw, rough
+from privcalc.engine.lists.factor import ListLaw, Wanted
 from privcalc.engine.lists.losses import TINY
 from privcalc.engine.source import Deltas
 from privcalc.errors import NotCertifiedError
@@ -180,7 +180,7 @@ FARTHEST = 40.0
 class TailSplit:
     """What makes splits of one composition."""
 
-    stale, coarse, loosens = STALE, 1.0, True
+    stale, loosens = STALE, True
 
     def __init__(self, composition: Composition, tuning: Tuning = PLAIN) -> None:
         """Tabulate.
@@ -188,7 +188,7 @@ class TailSplit:
         Raises:
             NotCertifiedError: the split does not apply.
         """
-        parts = Parts.of(rough(composition, FIRST_LOG_DELTA))
+        parts = Parts.of(composition)
         if parts is None:
             raise NotCertifiedError("the split is for samples of Gaussians, all in one direction")
         self._parts, self._search, self._tuning = parts, Search(parts), tuning
@@ -218,7 +218,8 @@ class TailSplit:
         log_delta = aim.log_delta - ROOM * aim.reach
         tilt = max(choice.right, choice.left or 0.0) * max(self._tuning.shift, 1.0)
         slope = max(aim.slope, LEAST_PART * choice.right)
-        parts = self._parts.listed(MOVED * tilt, slope, aim.width)
+        wanted = Wanted(MOVED * tilt, slope, aim.epsilon, aim.width, whole=True)
+        parts = self._parts.listed(wanted)
         return split(parts, choice, aim.epsilon, log_delta, relative, tuning=self._tuning)
 
 
@@ -275,14 +276,14 @@ def split(
     if lists.step > 0.0:
         # What lists are off by on B, of its mass; and what a spread adds to what is not summed:
         # `skipped` bounds that as well, and H <= B <= 1.
-        wrong = lists.missing(0.0, parts.contours(0.0))
+        wrong = lists.missing(parts.contours(0.0))
         off = Exponential(math.log(max(closed.p, closed.q) * wrong + TINY) + closed.error)
         above.append(off)
         below = above
     bounds = tuple(above), tuple(below)
     found = Measures(Proof.TAIL_SPLIT, tuple(terms), *bounds, epsilon, log_delta, FARTHEST)
     if lists.step > 0.0:
-        return found
+        return replace(found, slack=lists.slack(parts.contours(0.0)))
     if not parts.remove:
         return replace(found, alone=lines[0])
     return replace(found, split=SplitLines(choice.level, lines[0], lines[1], least))

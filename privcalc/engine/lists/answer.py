@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from privcalc.engine.certified import EPSILON_FLOOR
 from privcalc.engine.inverse import inverse
 from privcalc.engine.lists.levels import MOST_POINTS, WINDOW, compose_levels, plan_journey
 from privcalc.engine.lists.losses import LatticeError
@@ -92,7 +91,7 @@ def forecast_epsilon(
     """
     seen = _seen_for_delta(composition, math.log(delta))
     width, work = seen.forecast(tolerance, most_points)
-    return width / max(seen.scales.epsilon, EPSILON_FLOOR), work
+    return width / seen.scales.size, work
 
 
 def forecast_delta(
@@ -120,7 +119,7 @@ class _Seen:
         journey = self._journey(tolerance, most_points)
         final = min(math.prod(route.factors, start=float(route.step)) for route in journey.routes)
         points = min(WINDOW * self.scales.deviation / final, most_points)
-        if journey.width > 1.01 * tolerance * self.scales.epsilon:
+        if journey.width > 1.01 * tolerance * self.scales.size:
             # What is asked is more than so many points can give, and it takes them all.
             points = most_points
         return journey.width, PER_LOOK + points * journey.work

@@ -30,11 +30,12 @@ from privcalc.errors import NotCertifiedError
 from privcalc.losses.contour import ContourLaw
 from privcalc.losses.law import LossLaw
 from privcalc.numerics.rounding import MARGIN, UNIT, few_bits
-from privcalc.numerics.work import charge
+from privcalc.numerics.work import charge, remembered
 from privcalc.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+    from fractions import Fraction
 
     from privcalc.engine.lists.losses import LossList
     from privcalc.engine.lists.sketch import Sketch
@@ -129,7 +130,9 @@ class ListContour(ContourLaw):
         self._list, self._tilted = found, tilted(found, c)
         self.missing = self._tilted.missing + self._tilted.relative
         self.slack = self._tilted.slack + STRETCH * found.reach
-        self._k_error = 1.01 * self._tilted.relative + 16.0 * UNIT * (1.0 + abs(self._tilted.log_mgf))
+        self._k_error = 1.01 * self._tilted.relative + 16.0 * UNIT * (
+            1.0 + abs(self._tilted.log_mgf)
+        )
         self._k_error += UNIT * len(found.masses)
 
     def log_modulus_estimates(self, t: Array) -> Array:
@@ -213,15 +216,14 @@ class Lists:
         return cls(Spread(variance * MARGIN), step)
 
     @staticmethod
-    def missing(c: float, uses: Iterable[tuple[ContourLaw, int]]) -> float:
-        """Bound what delta is off by over e^{K(c) - c epsilon}: errors of masses, displacements.
+    def missing(uses: Iterable[tuple[ContourLaw, int]]) -> float:
+        """Bound what errors of masses cost, over e^{K(c) - c epsilon}."""
+        return MARGIN * sum(n * each.missing for each, n in uses if isinstance(each, ListContour))
 
-        A displacement d costs d P(L > epsilon - d) at most, and that e^{K - c (epsilon - d)}.
-        """
-        lists = [(each, n) for each, n in uses if isinstance(each, ListContour)]
-        slack = sum(n * each.slack for each, n in lists)
-        errors = sum(n * each.missing for each, n in lists)
-        return (errors + slack * math.exp(min(c * slack, 700.0))) * MARGIN
+    @staticmethod
+    def slack(uses: Iterable[tuple[ContourLaw, int]]) -> float:
+        """Bound the displacement of all losses together."""
+        return MARGIN * sum(n * each.slack for each, n in uses if isinstance(each, ListContour))
 
     def fitted(self, step: float) -> float:
         """Return a step h of nodes, at most the one given, for which W is a multiple of a."""
@@ -240,61 +242,77 @@ class Lists:
             raise NotCertifiedError("the lattice is too coarse for the tilt of the line")
 
 
-def is_line(law: LossLaw) -> bool:
-    """Say whether a law is known on vertical lines."""
-    from privcalc.losses.noise.gaussian import GaussianLaw
-    from privcalc.losses.sampled.many import ManySampledLaw
+@remembered(8)
+def rough(composition: Composition, log_delta: float, *, split: bool = False) -> Composition:
+    """Return the same with sketches of all laws that are to be lists, and lines as they are.
 
-    properties = law.properties
-    family = isinstance(law, GaussianLaw | ManySampledLaw)
-    return family or properties.sampled_gaussian or properties.supports_tail_split
-
-
-def rough(composition: Composition, log_delta: float) -> Composition:
-    """Return the same with sketches of all laws that are to be lists, and lines as they are."""
+    Args:
+        composition: laws, or what this returned.
+        log_delta: of the smallest delta that is asked for.
+        split: whether laws with a tail split are lines.
+    """
     uses = sum(count for _, count in composition)
     log_lost = min(LOG_LOST, log_delta + BELOW_DELTA) - math.log(max(uses, 1))
     terms: list[tuple[LossLaw, int]] = []
     for each, count in composition:
         law = each.law if isinstance(each, ListLaw) else each
-        terms.append((law if is_line(law) else ListLaw(law, sketch(law, log_lost, count)), count))
+        line = law.properties.line or (split and law.properties.supports_tail_split)
+        terms.append((law if line else ListLaw(law, sketch(law, log_lost, count)), count))
     return Composition(tuple(terms), composition.curves, composition.reverse)
 
 
-# Part of a width that a spread may cost, E H over tau^2 times the density, and the width of log
-# delta below which nothing is wished for.
+# Part of a width that a spread may cost, E H over tau^2 times the density, and the least width of
+# log delta that is wished for, or that over how much log delta changes on the way to epsilon.
 SHARE, OF_DENSITY, LEAST_WIDTH = 0.4, 3.0, 2e-7
 # What the proof needs of tau times a tilt.
 LARGEST_TILT = 0.9
 MOST_POINTS = 2.0**20
 
 
-def listed(
-    composition: Composition, c: float, slope: float, width: float, *, whole: bool = False
-) -> Composition:
-    """Return the same with lists in the place of sketches.
+@record
+class Wanted:
+    """What lists are made for.
 
-    Args:
-        composition: what `rough` returned.
+    Attributes:
         c: the largest tilt of a line.
         slope: -d log delta / d epsilon, about.
+        epsilon: where.
         width: of log delta, that may be made.
         whole: whether all of a list matters, and not only what does under the tilt.
     """
-    sketched = [(law, count) for law, count in composition if isinstance(law, ListLaw)]
-    if not sketched:
+
+    c: float
+    slope: float
+    epsilon: float
+    width: float
+    whole: bool = False
+
+    def step(self, sketched: Sequence[tuple[ListLaw, int]]) -> Fraction:
+        """Return the step of all lists."""
+        uses = sum(count for _, count in sketched)
+        width = max(self.width, LEAST_WIDTH * max(1.0, self.slope * self.epsilon))
+        tau = math.sqrt(SHARE * width / (OF_DENSITY * self.slope * (self.slope + 1.0)))
+        tau = min(tau, LARGEST_TILT / (self.c + 0.5), LARGEST_TILT)
+        least = max(law.seen.high - law.seen.low for law, _ in sketched) / MOST_POINTS
+        laws = [(law.law, count) for law, count in sketched]
+        return common_step(laws, least) or step_near(laws, max(2.0 * tau / math.sqrt(uses), least))
+
+
+def sketched(composition: Composition) -> list[tuple[ListLaw, int]]:
+    """Return the laws that are to be lists."""
+    return [(law, count) for law, count in composition if isinstance(law, ListLaw)]
+
+
+def listed(composition: Composition, wanted: Wanted) -> Composition:
+    """Return what `rough` returned with lists in the place of sketches."""
+    laws = sketched(composition)
+    if not laws:
         return composition
-    uses = sum(count for _, count in sketched)
-    tau = math.sqrt(SHARE * max(width, LEAST_WIDTH) / (OF_DENSITY * slope * (slope + 1.0)))
-    tau = min(tau, LARGEST_TILT / (c + 0.5), LARGEST_TILT)
-    span = max(law.seen.high - law.seen.low for law, _ in sketched)
-    wanted = max(2.0 * tau / math.sqrt(uses), span / MOST_POINTS)
-    laws = [(law.law, count) for law, count in sketched]
-    step = common_step(laws, span / MOST_POINTS) or step_near(laws, wanted)
+    step, uses = wanted.step(laws), sum(count for _, count in laws)
     terms: list[tuple[LossLaw, int]] = []
     for law, count in composition:
         if isinstance(law, ListLaw):
-            low = law.seen.low if whole else law.seen.floor(c, LIGHT / uses)
+            low = law.seen.low if wanted.whole else law.seen.floor(wanted.c, LIGHT / uses)
             found = discretised(law.law, origin_of(law.law), step, low, law.seen.high)
             terms.append((ListLaw(law.law, law.seen, found), count))
         else:

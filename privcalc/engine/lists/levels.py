@@ -30,7 +30,7 @@ MOST_POINTS = 2**21
 WINDOW = 22.0
 MOST_LEVELS = 7
 # See `plan_journey`.
-COST = 1.2
+COST = 0.9
 FEW, FEWER, FINE = 0.8, 0.25, 1e-7
 # What is known of H needs tau times the tilt below this.
 LARGEST_TILT = 0.9
@@ -78,17 +78,17 @@ def plan_journey(
 ) -> Journey:
     """Choose steps and levels for a relative width of epsilon near the tolerance, if affordable.
 
-    Upper and lower ends differ by about 1.2 (c + 1) sum over levels of uses step^2: three times
+    Upper and lower ends differ by about 0.9 (c + 1) sum over levels of uses step^2: three times
     tau^2 = uses step^2 / 4 times the density at epsilon (`spread.py`), and the mean of what the
     spread adds.
     """
-    step = common_step(composition, WINDOW * scales.deviation / most_points)
+    step = common_step(composition.terms, WINDOW * scales.deviation / most_points)
     if step is not None:
         routes = tuple(Route(origin_of(law), step, (), ()) for law, _ in composition)
         return Journey(sketches, scales, routes, 0.0)
     counts = [count for _, count in composition]
     largest = max(counts)
-    width = tolerance * max(scales.epsilon, 1e-3 * scales.deviation)
+    width = tolerance * scales.size
     deviation = max(scales.deviation, 1e-300)
     span = max(each.high - each.low for each in sketches)
     best = (math.inf, 1.0, 1)
@@ -178,9 +178,7 @@ def compose_levels(
     return compose(parts, log_drop)
 
 
-def _levels(
-    first: Tilted, count: int, route: Route, log_drop: float
-) -> list[tuple[Tilted, int]]:
+def _levels(first: Tilted, count: int, route: Route, log_drop: float) -> list[tuple[Tilted, int]]:
     """Return lists on the final lattice, with counts, that make up `count` uses of one."""
     items = [(first, count)]
     for level, (uses, factor) in enumerate(zip(route.uses, route.factors, strict=True)):

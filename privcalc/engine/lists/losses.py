@@ -23,8 +23,10 @@ a is at most a sum of e 1(a < e^high) over the cells, and so of e (e^high / a)^c
 One use after the other is made exact (change one factor at a time), so that in a composition these
 sums, tilted, add up. But where p is raised and q lowered by a part r of themselves at most, as most
 are, the profile of n uses at epsilon is at most (1 + r)^n times that at epsilon - n log((1 + r) /
-(1 - r)): such errors are a factor and a displacement, which costs far less. Where all losses are on the lattice nothing is split: masses are those between
-the middles of points, and losses are displaced by what they are away from the points.
+(1 - r)): such errors are a factor and a displacement, which costs far less.
+
+Where all losses are on the lattice nothing is split: masses are those between the middles of
+points, and losses are displaced by what they are away from the points.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privcalc.engine.lists.steps import away
 from privcalc.errors import NotCertifiedError
-from privcalc.losses.atomic.atoms import AtomicLaw
 from privcalc.numerics.rounding import MARGIN, UNIT
 from privcalc.numerics.work import charge
 from privcalc.record import record
@@ -51,8 +53,6 @@ if TYPE_CHECKING:
 TINY = 1e-300
 # No list is longer.
 MOST_POINTS = 2**23
-# An atom is on the lattice if it is this near, in steps.
-NEAR = 1e-9
 # Losses that are moved down begin so far below their point, in steps.
 JUST_BELOW = 1e-6
 # e^l is formed up to this exponent.
@@ -65,7 +65,7 @@ class LatticeError(NotCertifiedError):
 
 @record
 class Lattice:
-    """Points origin + step k, k = first, first + 1, ...; rationals, so that lattices add exactly."""
+    """Points origin + step k, k = first, first + 1, ...; rationals, for lattices add exactly."""
 
     origin: Fraction
     step: Fraction
@@ -122,7 +122,7 @@ class Cells:
 
 
 def cells(law: LossLaw, points: Array) -> Cells:
-    """Subtract whichever tail is smaller; each mass is off by the errors of the two it comes from."""
+    """Subtract whichever tail is smaller; a mass is off by the errors of the two it comes from."""
     charge(0.5 * len(points))
     tails = law.tails(points)
     error = np.broadcast_to(np.asarray(tails.error, dtype=float), points.shape) + 2.0 * UNIT
@@ -210,9 +210,9 @@ def discretised(
     outcomes keep p and change q by a factor of at most e^{shift}; the slack moves them out again.
     """
     lattice = Lattice.between(origin, step, low, high)
-    away = JUST_BELOW * float(step) if floor else _away(law, lattice)
-    if away is not None:
-        return _on_points(law, lattice, away, JUST_BELOW if floor else 0.5)
+    distance = JUST_BELOW * float(step) if floor else away(law, origin, step)
+    if distance is not None:
+        return _on_points(law, lattice, distance, JUST_BELOW if floor else 0.5)
     points = lattice.points
     found = cells(law, points)
     masses, errors, relative = connect_the_dots(found, points, lattice.error)
@@ -245,7 +245,7 @@ def connect_the_dots(found: Cells, points: Array, off: float) -> tuple[Array, Ar
 MARGIN_UP = 1.0 + 4.0 * UNIT
 
 
-def _on_points(law: LossLaw, lattice: Lattice, away: float, before: float) -> LossList:
+def _on_points(law: LossLaw, lattice: Lattice, distance: float, before: float) -> LossList:
     """Return a list with the mass from `before` each point, in steps, up to before the next."""
     step = float(lattice.step)
     edges = float(lattice.origin) + step * (np.arange(lattice.count + 1) + lattice.first - before)
@@ -255,21 +255,8 @@ def _on_points(law: LossLaw, lattice: Lattice, away: float, before: float) -> Lo
     masses[0] += found.below
     errors[0] += found.below
     relative[0] = np.inf
-    slack = (found.shift + away + 2.0 * lattice.error) * MARGIN
+    slack = (found.shift + distance + 2.0 * lattice.error) * MARGIN
     return LossList(lattice, masses, errors, relative, 0.0, found.above, slack)
-
-
-def _away(law: LossLaw, lattice: Lattice) -> float | None:
-    """Return how far losses are from the points next to them, at most; None for a whole cell."""
-    if law.lattice is not None:
-        start, gap = law.lattice
-        whole = (gap / lattice.step).denominator == 1
-        return 0.0 if whole and ((start - lattice.origin) / lattice.step).denominator == 1 else None
-    if not isinstance(law, AtomicLaw) or not law.losses:
-        return None
-    places = (np.array(law.losses) - float(lattice.origin)) / float(lattice.step)
-    away = float(np.abs(places - np.rint(places)).max())
-    return away * float(lattice.step) if away <= NEAR else None
 
 
 @record

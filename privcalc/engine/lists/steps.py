@@ -7,28 +7,59 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from privcalc.losses.atomic.atoms import AtomicLaw
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from privcalc.losses.law import LossLaw
 
 
-def common_step(laws: Iterable[tuple[LossLaw, int]], least: float) -> Fraction | None:
-    """Return the step of the lattice that holds all losses exactly, if there is one so large.
+# An atom is on the lattice if it is this near, in steps.
+NEAR = 1e-9
 
-    It is the greatest common divisor of the laws' steps.
+
+def common_step(laws: Sequence[tuple[LossLaw, int]], least: float) -> Fraction | None:
+    """Return the step of lattices that hold all losses, if there is one so large.
+
+    It is the greatest common divisor of the laws' steps, or that of one of them.
     """
-    step = Fraction(0)
-    for law, _ in laws:
-        if law.lattice is None:
+    if all(law.lattice is not None for law, _ in laws):
+        step = Fraction(0)
+        for law, _ in laws:
+            other = law.lattice[1] if law.lattice else step
+            both = step.denominator * other.denominator
+            numerators = step.numerator * other.denominator, other.numerator * step.denominator
+            step = Fraction(math.gcd(*numerators), both)
+    elif all(isinstance(law, AtomicLaw) for law, _ in laws):
+        gaps = [gap_of(law) for law, _ in laws]
+        step = min((gap for gap in gaps if gap), default=Fraction(0))
+        if not step or any(away(law, origin_of(law), step) is None for law, _ in laws):
             return None
-        other = law.lattice[1]
-        divisor = math.gcd(step.numerator * other.denominator, other.numerator * step.denominator)
-        step = Fraction(divisor, step.denominator * other.denominator)
-    return step if step and float(step) >= least else None
+    else:
+        return None
+    return step if float(step) >= least else None
 
 
-def step_near(laws: Iterable[tuple[LossLaw, int]], wanted: float) -> Fraction:
+def away(law: LossLaw, origin: Fraction, step: Fraction) -> float | None:
+    """Return how far losses are from the points next to them, at most; None if they are not near.
+
+    They all are points where a lattice of the law is part of that one.
+    """
+    if law.lattice is not None:
+        start, gap = law.lattice
+        whole = (gap / step).denominator == 1
+        return 0.0 if whole and ((start - origin) / step).denominator == 1 else None
+    if not isinstance(law, AtomicLaw) or not law.losses:
+        return None
+    places = (np.array(law.losses) - float(origin)) / float(step)
+    distance = float(np.abs(places - np.rint(places)).max())
+    return distance * float(step) if distance <= NEAR else None
+
+
+def step_near(laws: Sequence[tuple[LossLaw, int]], wanted: float) -> Fraction:
     """Return a step of about that size with which the law with atoms that is used most has them."""
     gaps = [(count, gap_of(law)) for law, count in laws]
     found = [(count, gap) for count, gap in gaps if gap is not None and gap > wanted]
@@ -67,4 +98,4 @@ def gap_of(law: LossLaw) -> Fraction | None:
 def fast_length(least: int) -> int:
     """Return 1, 3, 5, 9 or 15 times a power of two that is at least so large."""
     odd = (1, 3, 5, 9, 15)
-    return min(each * 2 ** max(0, math.ceil(math.log2(least / each))) for each in odd)
+    return min(each << max(0, math.ceil(math.log2(least / each))) for each in odd)

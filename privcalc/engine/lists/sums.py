@@ -2,7 +2,8 @@
 
 With weights w_j >= 0 at losses l_j = l_0 + a j and a tilt c, the sums
 
-    S_j = sum over i >= j of w_i e^{-c a (i - j)},   T_j = sum of w_i e^{-c a (i - j)} (1 - e^{-a (i - j)})
+    S_j = sum over i >= j of w_i e^{-c a (i - j)},
+    T_j = the same of w_i e^{-c a (i - j)} (1 - e^{-a (i - j)}),
 
 have S_j = w_j + e^{-ca} S_{j+1} and T_j = e^{-ca} ((1 - e^{-a}) S_{j+1} + e^{-a} T_{j+1}), in which
 no term is negative; and at a distance of u below point j they are e^{-cu} S_j and e^{-cu} ((1 -
@@ -76,7 +77,9 @@ class ListSource:
         weights = np.append(found.weights, 0.0)
         self._above = falling(weights, c * step)
         shifted = np.append(self._above[1:], 0.0)
-        self._payoff = falling(shifted * (math.exp(-c * step) * -math.expm1(-step)), (c + 1.0) * step)
+        self._payoff = falling(
+            shifted * (math.exp(-c * step) * -math.expm1(-step)), (c + 1.0) * step
+        )
         self._known = self.spread.known_at(c)
         self._gaps: tuple[Array, Array] | None = None
         if self._known and found.variance > 0.0:
@@ -84,6 +87,8 @@ class ListSource:
             right = falling(weights, (rate + c + 0.5) * step)
             left = falling(np.append(weights[::-1], 0.0), (rate - c - 0.5) * step)[::-1]
             self._gaps = right, left
+        self._reach = float(np.abs(found.lattice.points[[0, -1]]).max())
+        self._off = 2.0 * found.lattice.error
         blocks = 1.0 + (c + 1.0) * step * len(weights) / LARGEST_POWER
         self._units = UNIT * (4.0 * len(weights) + 2.0 * LARGEST_POWER + 64.0 * blocks + 64.0)
 
@@ -99,8 +104,8 @@ class ListSource:
         found, c = self.found, self.found.c
         scale = found.log_mgf
         step = float(found.lattice.step)
-        reach = float(np.abs(found.lattice.points[[0, -1]]).max()) + np.abs(epsilons)
-        moved = found.slack * MARGIN + 8.0 * UNIT * reach + 2.0 * found.lattice.error
+        reach = self._reach + np.abs(epsilons)
+        moved = found.slack * MARGIN + 8.0 * UNIT * reach + self._off
         noise = found.noise * math.sqrt(1.0 / (step * 2.0 * c * (2.0 * c + 1.0) * (c + 1.0)) + 1.0)
         off = (noise + found.missing) * MARGIN + UNDERFLOW
         given = math.expm1(found.relative * MARGIN)
@@ -136,7 +141,8 @@ class ListSource:
         payoff, above = self._sums(epsilons)
         with np.errstate(over="ignore"):
             factor = np.exp(self.found.log_mgf - log_scale - self.found.c * epsilons)
-        inside = epsilons >= self.found.lattice.points[0]
+        lattice = self.found.lattice
+        inside = epsilons >= float(lattice.origin) + float(lattice.step) * lattice.first
         return payoff * factor, np.where(inside, above * factor, 0.0)
 
     def _next(self, points: Array) -> tuple[Array, Array]:

@@ -46,7 +46,7 @@ from privcalc.record import record
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from privcalc.numerics.arrays import Array, ComplexArray
+    from privcalc.numerics.arrays import ComplexArray
 
     Parts = Sequence[tuple[Tilted, int]]
 
@@ -213,34 +213,36 @@ def _power(parts: Parts, centres: Sequence[int], size: int) -> tuple[ComplexArra
 
     exp(n log f): n log|f| and n arg f are off by 8 units of n (1 + |log f|) with |arg f| <= pi.
     """
-    log_product: ComplexArray = np.zeros(size // 2 + 1, np.complex128)
-    log_bound = np.zeros(size // 2 + 1)
-    relative = np.zeros(size // 2 + 1)
-    rounding = np.full(size // 2 + 1, 32.0 * UNIT)
+    half = size // 2 + 1
+    product: ComplexArray = np.ones(half, np.complex128)
+    bounds, relative = np.ones(half), np.zeros(half)
+    rounding = np.full(half, 32.0 * UNIT)
     square = log_largest = 0.0
     for (law, count), centre in zip(parts, centres, strict=True):
         places = (law.lattice.indices - centre) % size
         cyclic = np.bincount(places, weights=law.weights, minlength=size)
         total = float(law.weights.sum())
-        spectrum = np.fft.rfft(cyclic)
+        spectrum: ComplexArray = np.fft.rfft(cyclic)
         # Gathering the weights adds a unit for each sum of two of them.
         units = (eta(size) + (2.0 + len(law.weights) / size) * UNIT) * MARGIN
         modulus = np.abs(spectrum)
-        with np.errstate(divide="ignore"):
-            log_modulus = np.log(modulus)
-        log_modulus = np.maximum(log_modulus, -1e6)
-        log_product.real += count * log_modulus
-        log_product.imag += count * np.angle(spectrum)
-        bound = np.add(modulus, units * total, out=modulus)
-        log_bound += count * np.log(bound)
+        bound = modulus + units * total
         relative += count * units * total / bound
-        rounding += UNIT * count * (64.0 + 8.0 * np.abs(log_modulus))
+        if count > 1:
+            with np.errstate(divide="ignore"):
+                logs: ComplexArray = np.log(spectrum)
+            logs.real = np.maximum(logs.real, -1e6)
+            rounding += UNIT * count * (64.0 + 8.0 * np.abs(logs.real))
+            spectrum = np.exp(count * logs)
+            bound = np.exp(count * np.log(bound)) * (1.0 + 1e-9)
+        product *= spectrum
+        bounds *= bound
+        rounding += 16.0 * UNIT
         log_largest += count * math.log(total * (1.0 + units))
-        square += count * units * float(np.linalg.norm(cyclic)) / total
-    product: ComplexArray = np.exp(log_product, out=log_product)
+        square += count * units * float(np.linalg.norm(law.weights)) / total
     with np.errstate(over="ignore", invalid="ignore"):
         # Half of the nodes: the others are conjugate.
-        each = math.sqrt(2.0) * float(np.linalg.norm(np.exp(log_bound) * relative))
+        each = math.sqrt(2.0) * float(np.linalg.norm(bounds * relative))
         whole = square * math.sqrt(size) * exp_bound(log_largest + 1e-9)
         rounded = np.abs(product) * np.expm1(np.minimum(rounding, 1.0))
     wrong = min(each, whole) + math.sqrt(2.0) * float(np.linalg.norm(rounded))
